@@ -1,0 +1,134 @@
+"""Diagnostics: spans in the user's source, coded messages drawn with carets, and the exceptions that carry them.
+
+A leaf module: everything in pcbatch may use it, it uses nothing of pcbatch.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """A stretch of source text: 1-based lines, 0-based character columns, the end exclusive."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def __str__(self) -> str:
+        """`file:line:column`, the column counted from 1 as editors do."""
+        return f"{self.file}:{self.line}:{self.column + 1}"
+
+    @property
+    def text(self) -> str:
+        """The source line on which the span starts, without its line ending."""
+        return linecache.getline(self.file, self.line).rstrip("\r\n")
+
+
+@dataclass(frozen=True)
+class Note:
+    """A second place that a diagnostic points at, such as the other assignment of a type conflict."""
+
+    span: Span
+    label: str
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One fault found in a user's program: a code, where it is, what is wrong and what to write instead."""
+
+    code: str
+    message: str
+    span: Span | None
+    label: str = ""
+    help: str = ""
+    notes: tuple[Note, ...] = ()
+
+    def render(self) -> str:
+        """Draw the diagnostic: header, source line with carets, notes and the help line."""
+        lines = [f"{self.code}: {self.message}"]
+        if self.span is not None:
+            lines += _excerpt(self.span, self.label)
+        for note in self.notes:
+            lines += _excerpt(note.span, note.label)
+        if self.help:
+            lines.append(f"  help: {self.help}")
+        return "\n".join(lines)
+
+
+def _excerpt(span: Span, label: str) -> list[str]:
+    """The location, the source line and a line of carets under the span, tabs kept so that the carets line up."""
+    text = span.text
+    where = f"  --> {span}"
+    if not text:
+        return [where + (f": {label}" if label else "")]
+    end = span.end_column if span.end_line == span.line else len(text)
+    margin = " " * len(str(span.line))
+    indent = "".join("\t" if ch == "\t" else " " for ch in text[: span.column])
+    carets = "^" * max(1, end - span.column)
+    return [
+        where,
+        f"   {margin} |",
+        f"   {span.line} | {text}",
+        f"   {margin} | {indent}{carets}" + (f" {label}" if label else ""),
+    ]
+
+
+class PcbatchError(Exception):
+    """Base of every error that pcbatch raises on purpose."""
+
+
+class CompileError(PcbatchError):
+    """A program was refused before anything ran; `diagnostics` lists every fault found."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]):
+        self.diagnostics = tuple(diagnostics)
+        super().__init__("\n\n".join(diagnostic.render() for diagnostic in self.diagnostics))
+
+
+class UnsupportedSyntaxError(CompileError, SyntaxError):
+    """PCB1xx: the source uses a construct that pcbatch does not translate."""
+
+
+class NameResolutionError(CompileError, NameError):
+    """PCB2xx: a name is unbound on some path, unknown, or bound to something that cannot be used here."""
+
+
+class BatchTypeError(CompileError, TypeError):
+    """PCB3xx: dtypes, shapes or structures do not agree."""
+
+
+class PrimitiveError(CompileError, ValueError):
+    """PCB4xx: an opaque operation failed while it was traced, or has no batched rule."""
+
+
+class UsageError(PcbatchError, ValueError):
+    """PCB5xx: an option, an argument or a combination of them makes no sense."""
+
+    def __init__(self, code: str, message: str):
+        self.code = code
+        super().__init__(f"{code}: {message}")
+
+
+class GradientError(PcbatchError, NotImplementedError):
+    """PCB6xx: a gradient was asked through a batched call, which has no reverse mode yet."""
+
+
+_FAMILIES: dict[str, type[CompileError]] = {
+    "PCB1": UnsupportedSyntaxError,
+    "PCB2": NameResolutionError,
+    "PCB3": BatchTypeError,
+    "PCB4": PrimitiveError,
+}
+
+
+def raise_all(diagnostics: Iterable[Diagnostic]) -> None:
+    """Raise one error with all of `diagnostics`, sorted by place, of the class of the first; do nothing for none."""
+    found = sorted(set(diagnostics), key=lambda d: ((d.span is None), d.span or 0, d.code))  # type: ignore[arg-type]
+    if found:
+        raise _FAMILIES.get(found[0].code[:4], CompileError)(found)

@@ -1,0 +1,1 @@
+"""The intermediate representation: data types, printer, parser, verifier, interpreter, dataflow."""

@@ -1,0 +1,93 @@
+"""Python text inside the IR: which names a statement reads and assigns, and renaming them, scopes respected."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from functools import lru_cache
+
+
+@lru_cache(maxsize=4096)
+def names(code: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """`(loaded, stored)`: names that `code` reads from and assigns in its own scope, each in order of first appearance.
+
+    Parameters of lambdas and targets of comprehensions belong to inner scopes and are left out.
+    """
+    visitor = _Names()
+    visitor.visit(ast.parse(code))
+    return tuple(dict.fromkeys(visitor.loaded)), tuple(dict.fromkeys(visitor.stored))
+
+
+@lru_cache(maxsize=4096)
+def _rename(code: str, mapping: tuple[tuple[str, str], ...]) -> str:
+    return ast.unparse(_Renamer(dict(mapping)).visit(ast.parse(code)))
+
+
+def rename(code: str, mapping: Mapping[str, str]) -> str:
+    """`code` with the names of its own scope renamed by `mapping`."""
+    return _rename(code, tuple(sorted(mapping.items())))
+
+
+class _Scoped(ast.NodeTransformer):
+    """Visits every Name with the set of names that inner scopes (lambdas, comprehensions) bind around it."""
+
+    def __init__(self) -> None:
+        self.bound: tuple[frozenset[str], ...] = ()
+
+    def hidden(self, name: str) -> bool:
+        return any(name in scope for scope in self.bound)
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        arguments = node.args
+        arguments.defaults = [self.visit(d) for d in arguments.defaults]
+        arguments.kw_defaults = [d and self.visit(d) for d in arguments.kw_defaults]
+        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+        self.bound += (frozenset(a.arg for a in every if a is not None),)
+        node.body = self.visit(node.body)
+        self.bound = self.bound[:-1]
+        return node
+
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> ast.AST:
+        node.generators[0].iter = self.visit(node.generators[0].iter)  # the first iterable belongs to the outer scope
+        targets = (n for g in node.generators for n in ast.walk(g.target))
+        self.bound += (frozenset(n.id for n in targets if isinstance(n, ast.Name)),)
+        for index, generator in enumerate(node.generators):
+            if index:
+                generator.iter = self.visit(generator.iter)
+            generator.ifs = [self.visit(test) for test in generator.ifs]
+        for part in ("key", "value", "elt"):
+            if hasattr(node, part):
+                setattr(node, part, self.visit(getattr(node, part)))
+        self.bound = self.bound[:-1]
+        return node
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
+
+
+class _Names(_Scoped):
+    def __init__(self) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.stored: list[str] = []
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.visit(node.value)  # values before targets: the order in which Python evaluates them
+        for target in node.targets:
+            self.visit(target)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if not self.hidden(node.id):
+            (self.loaded if isinstance(node.ctx, ast.Load) else self.stored).append(node.id)
+        return node
+
+
+class _Renamer(_Scoped):
+    def __init__(self, mapping: dict[str, str]):
+        super().__init__()
+        self.mapping = mapping
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if not self.hidden(node.id) and node.id in self.mapping:
+            return ast.copy_location(ast.Name(self.mapping[node.id], node.ctx), node)
+        return node

@@ -1,0 +1,283 @@
+"""The IR: one set of data types, two dialects (Radul et al., MLSys 2020, Figures 2 and 4).
+
+    program    ::= function+                                    the entry function is the first
+    function   ::= name, parameters, results, block+            the entry block is the first
+    block      ::= label, op*, terminator
+    op         ::= Primitive  y.. = f(x..)                      a straight-line piece of the user's source
+                 | Store      a[i..] = v                        rebinds `a` with one element replaced
+                 | Call       y.. = g(x..)                      "cfg" only
+                 | Push y.. = f(x..) | Pop x.. | Update y.. = f(x..)         "stack" only
+    terminator ::= Jump b | Branch x b b | Return | Fault message            both dialects
+                 | PushJump b, back to b                                     "stack" only
+
+Everything is frozen; a pass builds new values. Labels are unique in a program (`b0`, `b1`, ... in layout order, which is the
+order of the source). In "cfg" a variable belongs to its function; in "stack" names are unique in the whole program.
+
+What the stack dialect means for one lane: every variable that is pushed has a stack whose newest entry is its *top*; reading
+a variable reads its top. `Push v = f(x)` puts a new top above the old one, `Pop v` removes the top, `Update v = f(x)`
+replaces it. A `Primitive` in the stack dialect writes temporaries, which do not outlive their block. A block has its pops
+first and its pushes last. `PushJump b, back to c` pushes `c` on the lane's stack of program counters and goes to `b`;
+`Return` goes to the label that it pops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pcbatch.diagnostics import Span
+from pcbatch.ir.types import Type
+
+Dialect = Literal["cfg", "stack"]
+FaultKind = Literal["assert", "raise"]
+
+
+def _span() -> Span | None:
+    """A source span: every op carries one; it takes no part in comparisons."""
+    return field(default=None, compare=False, repr=False)  # type: ignore[return-value]
+
+
+# -- ops -----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """A straight-line statement without batched calls, e.g. code `a, b = b, a % b`: reads `inputs`, assigns `outputs`.
+
+    `code` is Python text as `ast.unparse` prints it. `inputs` are the variables that it reads, in order of first
+    appearance; other names in it are free (globals, closures, builtins).
+    """
+
+    outputs: tuple[str, ...]
+    inputs: tuple[str, ...]
+    code: str
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Store:
+    """`array[indices..] = value`, operands being variables: rebinds `array` to a copy with one element replaced."""
+
+    array: str
+    indices: tuple[str, ...]
+    value: str
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Call:
+    """`outputs = call function(arguments)`; one output for each of the callee's results. Only in "cfg"."""
+
+    outputs: tuple[str, ...]
+    function: str
+    arguments: tuple[str, ...]
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Push:
+    """Evaluate `code`, then put its values above the old tops of `outputs`. Only in "stack", after all other ops."""
+
+    outputs: tuple[str, ...]
+    inputs: tuple[str, ...]
+    code: str
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Pop:
+    """Remove the tops of `variables`. Only in "stack", before all other ops of the block."""
+
+    variables: tuple[str, ...]
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Update:
+    """Evaluate `code`, then replace the tops of `outputs` (a pop and a push in one). Only in "stack"."""
+
+    outputs: tuple[str, ...]
+    inputs: tuple[str, ...]
+    code: str
+    span: Span | None = _span()
+
+
+Op = Primitive | Store | Call | Push | Pop | Update
+
+
+# -- terminators -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Jump:
+    """Go to `target`. `turn` marks the back edge of a loop of the source (a turn, as `max_steps` counts)."""
+
+    target: str
+    turn: bool = False
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Go to `true` or `false` by the scalar bool variable `condition`."""
+
+    condition: str
+    true: str
+    false: str
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Return:
+    """Leave the function; its result variables hold the results."""
+
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The lane fails. `message` is a `str.format` template with one field for each variable of `arguments`.
+
+    The template starts with the exception's name: `"ValueError: x must be positive, not {}"`.
+    """
+
+    message: str
+    arguments: tuple[str, ...] = ()
+    kind: FaultKind = "raise"
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class PushJump:
+    """Push `back` on the stack of program counters and go to `target`, the entry of a function. Only in "stack"."""
+
+    target: str
+    back: str
+    span: Span | None = _span()
+
+
+Terminator = Jump | Branch | Return | Fault | PushJump
+
+
+# -- blocks, functions, programs --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Block:
+    """Straight-line code; only the terminator may transfer control."""
+
+    label: str
+    ops: tuple[Op, ...]
+    terminator: Terminator
+
+
+StorageKind = Literal["temporary", "register", "stack", "cached stack", "shared"]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """What is known of a variable: its type (typed programs) and where it is kept and why (stack dialect).
+
+    Storage kinds: "temporary" never leaves its block and is not stored; "register" has a top only; "stack" lives in a
+    stack alone, every read and write touching it; "cached stack" keeps its top apart and touches the stack on push and
+    pop only; "shared" is one value for all lanes.
+    """
+
+    name: str
+    type: Type | None = None
+    storage: StorageKind | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A batched function. `externs` are the free names that its code reads (not builtins, not batched functions), sorted.
+
+    `variables` is empty until types or storage are known; then it lists every variable, in order of first appearance.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    results: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    externs: tuple[str, ...] = ()
+    variables: tuple[Variable, ...] = ()
+    span: Span | None = _span()
+
+    @property
+    def entry(self) -> str:
+        """The label of the entry block."""
+        return self.blocks[0].label
+
+
+@dataclass(frozen=True)
+class Program:
+    """Functions in one dialect; the first is the entry."""
+
+    dialect: Dialect
+    functions: tuple[Function, ...]
+
+    @property
+    def entry(self) -> Function:
+        """The function that a batch starts in."""
+        return self.functions[0]
+
+    def function(self, name: str) -> Function:
+        """The function called `name`; KeyError if there is none."""
+        for function in self.functions:
+            if function.name == name:
+                return function
+        raise KeyError(name)
+
+    def blocks(self) -> Iterator[Block]:
+        """All blocks in layout order."""
+        for function in self.functions:
+            yield from function.blocks
+
+
+# -- what ops and terminators say about themselves -----------------------------------------------------------------------------
+
+
+def reads(node: Op | Terminator) -> tuple[str, ...]:
+    """The variables whose values `node` reads."""
+    match node:
+        case Primitive(inputs=inputs) | Push(inputs=inputs) | Update(inputs=inputs):
+            return inputs
+        case Store(array, indices, value):
+            return (array, *indices, value)
+        case Call(arguments=arguments) | Fault(arguments=arguments):
+            return arguments
+        case Branch(condition=condition):
+            return (condition,)
+        case Pop() | Jump() | Return() | PushJump():
+            return ()
+    raise TypeError(f"not an IR node: {node!r}")
+
+
+def writes(node: Op | Terminator) -> tuple[str, ...]:
+    """The variables that `node` gives new values (for Pop: the tops that it restores)."""
+    match node:
+        case Primitive(outputs=outputs) | Push(outputs=outputs) | Update(outputs=outputs) | Call(outputs=outputs):
+            return outputs
+        case Store(array=array):
+            return (array,)
+        case Pop(variables=variables):
+            return variables
+        case Jump() | Branch() | Return() | Fault() | PushJump():
+            return ()
+    raise TypeError(f"not an IR node: {node!r}")
+
+
+def successors(terminator: Terminator) -> tuple[str, ...]:
+    """The labels that control may reach next inside the function; for PushJump the place where it comes back."""
+    match terminator:
+        case Jump(target=target):
+            return (target,)
+        case Branch(true=true, false=false):
+            return (true, false)
+        case PushJump(back=back):
+            return (back,)
+        case Return() | Fault():
+            return ()
+    raise TypeError(f"not a terminator: {terminator!r}")

@@ -1,0 +1,63 @@
+"""Types of lane values: tensors of one dtype and static shape, and fixed structures of them.
+
+A type describes ONE example; the batch axis is the machine's business. `weak` marks Python numbers that have not met a
+tensor yet (as in JAX's weak types); weak numbers are scalars of int32 or float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """A tensor of one example: dtype name (`"int32"`), static shape, and whether it is a weak Python number."""
+
+    dtype: str
+    shape: tuple[int, ...] = ()
+    weak: bool = False
+
+    def __str__(self) -> str:
+        """`int32[]`, `float32[3, 4]`, `weak int32[]`."""
+        return f"{'weak ' if self.weak else ''}{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True)
+class StructType:
+    """A fixed structure: `kind` is "tuple", "list", "dict" or the name of a named tuple or dataclass.
+
+    `keys` are the dict's keys or the fields' names (empty for tuples and lists); `constructor` rebuilds a value from its
+    items and takes no part in comparisons, so that a type read back from text equals the one that was printed.
+    """
+
+    kind: str
+    items: tuple[Type, ...]
+    keys: tuple[str, ...] = ()
+    constructor: type | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        """`(int32[], float32[3])`, `[int32[]]`, `{a: int32[]}`, `State(x=float32[3])`."""
+        items = [str(item) for item in self.items]
+        match self.kind:
+            case "tuple":
+                return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+            case "list":
+                return f"[{', '.join(items)}]"
+            case "dict":
+                return "{" + ", ".join(f"{k}: {v}" for k, v in zip(self.keys, items, strict=True)) + "}"
+            case name:
+                return f"{name}({', '.join(f'{k}={v}' for k, v in zip(self.keys, items, strict=True))})"
+
+
+Type = TensorType | StructType
+
+
+def leaves(type_: Type) -> Iterator[TensorType]:
+    """The tensor types inside `type_`, left to right."""
+    match type_:
+        case TensorType():
+            yield type_
+        case StructType(items=items):
+            for item in items:
+                yield from leaves(item)

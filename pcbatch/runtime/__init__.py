@@ -1,0 +1,1 @@
+"""The runtime: tables of compiled blocks, the machine that steps them, schedules, and array-library backends."""

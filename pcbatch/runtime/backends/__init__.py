@@ -1,0 +1,1 @@
+"""Array-library backends behind one small protocol."""

@@ -1,0 +1,72 @@
+"""What pcbatch needs of an array library: the whole of it.
+
+Arrays of the machine are laid out `[lanes, ...]`. Arrays support Python's arithmetic, comparison and bit operators.
+Everything here works on whole batches; only `vectorize` ever turns single-example code into batched code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from pcbatch.ir.types import TensorType, Type
+from pcbatch.runtime.table import Piece
+
+Array = Any
+
+
+class Backend(Protocol):
+    """An array library as the machine and the type inference see it."""
+
+    name: str
+
+    def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
+        """The types of the piece's outputs, found by tracing it on abstract values; nothing is computed."""
+
+    def vectorize(
+        self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any], types: Sequence[Type], read_types: Sequence[Type]
+    ) -> tuple[list[Any], Array | None]:
+        """Run `piece` for every lane: `(outputs, site)`.
+
+        `reads` are structures of `[lanes, ...]` arrays of `read_types`, `shared` structures of unbatched arrays; outputs come
+        as structures of `[lanes, ...]` arrays of exactly `types`. `site` is an int32 `[lanes]` array, the fault site plus one
+        of each lane's first failed check or 0, or None where the piece has no checks.
+        """
+
+    def zeros(self, lanes: Array | int, type_: TensorType) -> Array:
+        """Zeros of shape `[lanes, *type_.shape]`."""
+
+    def lane_numbers(self, lanes: Array | int) -> Array:
+        """int32 `[0, 1, .., lanes - 1]`."""
+
+    def where(self, mask: Array, new: Array, old: Array) -> Array:
+        """`new` where the `[lanes]` bool `mask` holds, else `old`; the mask is broadcast over trailing axes."""
+
+    def load(self, array: Array, indices: Sequence[Array]) -> Array:
+        """`array[lane, i, j, ..]` for every lane: `[lanes, rest..]`. Indices are int32 `[lanes]`, in range for live lanes."""
+
+    def masked_store(self, array: Array, indices: Sequence[Array], mask: Array, value: Array) -> Array:
+        """`array` with `array[lane, i, j, ..] = value[lane]` where `mask`; costs the elements written, not the array."""
+
+    def any(self, mask: Array) -> Array:
+        """Whether any element of a bool array holds: a scalar."""
+
+    def sum(self, array: Array) -> Array:
+        """int32 scalar sum of a bool or integer array."""
+
+    def min(self, array: Array) -> Array:
+        """Scalar minimum of an integer array."""
+
+    def stack(self, scalars: Sequence[Array]) -> Array:
+        """A vector of scalars."""
+
+    def cond(self, predicate: Array, function: Callable[[], list[Array]], otherwise: list[Array]) -> list[Array]:
+        """`function()` where the scalar `predicate` holds, else `otherwise`; only one is computed."""
+
+    def while_loop(
+        self, condition: Callable[[Any], Array], body: Callable[[Any], Any], state: Any
+    ) -> Any:
+        """A loop over a nested structure of arrays of constant shapes."""
+
+    def compile(self, function: Callable[..., Any], jit: bool) -> Callable[..., Any]:
+        """`function` compiled for repeated calls with arguments of equal shapes; by XLA if `jit`."""
