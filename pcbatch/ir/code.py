@@ -11,7 +11,8 @@ from functools import lru_cache
 def names(code: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """`(loaded, stored)`: names that `code` reads from and assigns in its own scope, each in order of first appearance.
 
-    Parameters of lambdas and targets of comprehensions belong to inner scopes and are left out.
+    Parameters of lambdas and targets of comprehensions belong to inner scopes and are left out; so are loads of what
+    the code itself has bound before (`tape` in the body of `with GradientTape() as tape:`).
     """
     visitor = _Names()
     visitor.visit(ast.parse(code))
@@ -65,20 +66,75 @@ class _Scoped(ast.NodeTransformer):
 
 
 class _Names(_Scoped):
+    """Collects names in the order in which Python evaluates: values before targets.
+
+    `settled` holds what the statement itself has surely bound so far (`tape` inside `with .. as tape:`): loading such a
+    name is no read of an outer value.
+    """
+
     def __init__(self) -> None:
         super().__init__()
         self.loaded: list[str] = []
         self.stored: list[str] = []
+        self.settled: frozenset[str] = frozenset()
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        self.visit(node.value)  # values before targets: the order in which Python evaluates them
-        for target in node.targets:
+    def _value_first(self, node: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> ast.AST:
+        if node.value is not None:
+            self.visit(node.value)
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             self.visit(target)
         return node
 
+    visit_Assign = visit_AnnAssign = visit_NamedExpr = _value_first
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        if isinstance(node.target, ast.Name):
+            self.visit(ast.Name(node.target.id, ast.Load()))
+        self.visit(node.value)
+        self.visit(node.target)
+        return node
+
+    def _maybe(self, *chains: list[ast.expr]) -> None:
+        """Visit operands that may not be evaluated: what one binds is settled only for those after it in its chain."""
+        before = self.settled
+        for chain in chains:
+            self.settled = before
+            for operand in chain:
+                self.visit(operand)
+        self.settled = before
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.visit(node.values[0])
+        self._maybe(node.values[1:])
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.visit(node.left)
+        self.visit(node.comparators[0])
+        self._maybe(node.comparators[1:])
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.visit(node.test)
+        self._maybe([node.body], [node.orelse])
+        return node
+
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> ast.AST:
+        before = self.settled
+        super()._comprehension(node)
+        self.settled = before  # there may be no element
+        return node
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
+
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        if not self.hidden(node.id):
-            (self.loaded if isinstance(node.ctx, ast.Load) else self.stored).append(node.id)
+        if self.hidden(node.id):
+            return node
+        if not isinstance(node.ctx, ast.Load):
+            self.stored.append(node.id)
+            self.settled |= {node.id}
+        elif node.id not in self.settled:
+            self.loaded.append(node.id)
         return node
 
 

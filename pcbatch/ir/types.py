@@ -45,7 +45,8 @@ class StructType:
             case "list":
                 return f"[{', '.join(items)}]"
             case "dict":
-                return "{" + ", ".join(f"{k}: {v}" for k, v in zip(self.keys, items, strict=True)) + "}"
+                keys = [key if key.isidentifier() else repr(key) for key in self.keys]
+                return "{" + ", ".join(f"{k}: {v}" for k, v in zip(keys, items, strict=True)) + "}"
             case name:
                 return f"{name}({', '.join(f'{k}={v}' for k, v in zip(self.keys, items, strict=True))})"
 

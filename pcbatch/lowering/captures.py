@@ -87,6 +87,13 @@ def free_paths(function: ir.Function) -> tuple[str, ...]:
     return tuple(found)
 
 
+def free_roots(program: ir.Program) -> frozenset[str]:
+    """The names that the code of some function reads as free."""
+    return frozenset(
+        path.split(".")[0].split("[")[0] for function in program.functions for path in free_paths(function)
+    )
+
+
 def _paths(node: ast.AST, free: frozenset[str]) -> Iterator[str]:
     if isinstance(node, (ast.Attribute, ast.Subscript, ast.Name)) and isinstance(node.ctx, ast.Load):
         root: ast.AST = node
@@ -103,7 +110,7 @@ def _paths(node: ast.AST, free: frozenset[str]) -> Iterator[str]:
 def collect(program: ir.Program, namespaces: Mapping[str, Namespace], is_array: Callable[[Any], bool]) -> Captured:
     """Read every free value of `program` now and sort it into operands and statics."""
     taken = {name for function in program.functions for name in function_variables(function)}
-    taken |= {path.split(".")[0].split("[")[0] for function in program.functions for path in free_paths(function)}
+    taken |= free_roots(program)
     operands: dict[str, dict[str, str]] = {}
     values: dict[str, Any] = {}
     statics: list[tuple[str, str, Any]] = []

@@ -1,64 +1,111 @@
-"""Python text of pieces: straight-line statements as one pure function of one example."""
+"""Pieces: straight-line statements of the IR as the text of one pure Python function of one example."""
 
 from __future__ import annotations
 
+import ast
 import itertools
 import linecache
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pcbatch.diagnostics import Span
+from pcbatch.ir import program as ir
+from pcbatch.ir.code import names
+from pcbatch.lowering.environment import Environment
+from pcbatch.lowering.translate import translate
+from pcbatch.runtime.status import LaneStatus
 from pcbatch.runtime.table import Piece
 
-Statement = tuple[str, Span | None]
+SpannedSite = Callable[[Span | None, LaneStatus, str], int]
 _numbers = itertools.count()
 
 
 @dataclass(frozen=True)
+class Statement:
+    """One statement of a piece: Python text and the user's source that it comes from."""
+
+    code: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
 class PieceText:
-    """A piece before it is compiled: translated statements and what goes in and out."""
+    """A piece before it is compiled: translated statements, what goes in and out, and the names that stay free."""
 
     name: str
     reads: tuple[str, ...]
     shared: tuple[str, ...]
     writes: tuple[str, ...]
     statements: tuple[Statement, ...]
-    sites: tuple[int, ...] = ()
+    free: tuple[str, ...]
 
     def source(self) -> str:
-        """The function definition, one statement a line, so that line k of its body belongs to statement k."""
-        body = [line for code, _ in self.statements for line in code.splitlines()]
+        """The function definition; its body has one line for each line of the statements."""
+        body = [line for statement in self.statements for line in statement.code.splitlines()]
         values = ", ".join(self.writes) + ("," if len(self.writes) == 1 else "")
-        lines = [f"def {self.name}({', '.join((*self.reads, *self.shared))}):", *body, f"return ({values})"]
-        return "\n    ".join(lines) + "\n"
+        parameters = ", ".join((*self.reads, *self.shared))
+        return "\n    ".join([f"def {self.name}({parameters}):", *body, f"return ({values})"]) + "\n"
 
     def spans(self) -> tuple[Span | None, ...]:
         """The user's source of each line of the body."""
-        return tuple(span for code, span in self.statements for _ in code.splitlines())
+        return tuple(statement.span for statement in self.statements for _ in statement.code.splitlines())
 
 
-def execute(source: str, namespace: dict[str, Any]) -> str:
-    """Run generated `source` in `namespace`, registered with linecache so that tracebacks show it; its file name."""
+def write_piece(
+    name: str,
+    statements: Sequence[ir.Primitive],
+    writes: tuple[str, ...],
+    variables: frozenset[str],
+    environment: Environment,
+    function: str,
+    site: SpannedSite,
+) -> PieceText:
+    """The piece that runs `statements` of user function `function` and gives `writes`; other names in `variables` are locals."""
+    operands = environment.operands(function)
+    own = variables | environment.hidden_builtins(function)
+    translated = tuple(
+        Statement(translate(op.code, partial(site, op.span), operands, own), op.span) for op in statements
+    )
+    read: dict[str, None] = {}
+    shared: dict[str, None] = {}
+    free: dict[str, None] = {}
+    assigned: set[str] = set()
+    for statement in translated:
+        loaded, stored = names(statement.code)
+        for each in loaded:
+            if each in operands.values() and each not in variables:
+                shared[each] = None
+            elif each in variables and each not in assigned:
+                read[each] = None
+            elif each not in variables and each not in assigned:
+                free[each] = None
+        assigned |= set(stored)
+    read.update(dict.fromkeys(each for each in writes if each not in assigned))
+    return PieceText(name, tuple(read), tuple(shared), writes, translated, tuple(free))
+
+
+def execute(source: str, namespace: dict[str, Any]) -> None:
+    """Run generated `source` in `namespace`, registered with linecache so that tracebacks show it."""
     file = f"<pcbatch generated {next(_numbers)}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    exec(compile(source, file, "exec"), namespace)
-    return file
+    exec(compile(ast.parse(source, file), file, "exec"), namespace)
 
 
-def compile_piece(text: PieceText, lookup: Callable[[str], Any], names: Sequence[str]) -> Piece:
-    """An executable piece whose free `names` are bound to what `lookup` gives now; names bound to nothing are left out."""
-    namespace: dict[str, Any] = {}
-    for name in names:
+def bind(free: Sequence[str], environment: Environment, function: str) -> dict[str, Any]:
+    """The present values of `free` names in `function`; names bound to nothing are left out (running the piece names them)."""
+    bound: dict[str, Any] = {}
+    for name in free:
         try:
-            namespace[name] = lookup(name)
+            bound[name] = environment.lookup(function, name)
         except KeyError:
             continue
+    return bound
+
+
+def compile_piece(text: PieceText, environment: Environment, function: str, sites: tuple[int, ...] = ()) -> Piece:
+    """An executable piece, its free names bound to their present values in `function`."""
+    namespace = bind(text.free, environment, function)
     execute(text.source(), namespace)
-    return Piece(namespace[text.name], text.reads, text.writes, text.shared, text.sites, text.spans())
-
-
-def operands_read(code: str, operands: Mapping[str, str], loaded: Sequence[str]) -> tuple[str, ...]:
-    """The operand names among the `loaded` names of translated `code`."""
-    every = set(operands.values())
-    return tuple(name for name in loaded if name in every)
+    return Piece(namespace[text.name], text.reads, text.writes, text.shared, sites, text.spans())

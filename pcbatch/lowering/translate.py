@@ -1,4 +1,4 @@
-"""From the user's operators to checked, batchable ones: `a // b` becomes `ops.floordiv(a, b, site)`.
+"""From the user's operators to checked, batchable ones: `a // b` becomes `_ops.floordiv(a, b, site)`.
 
 Python's operators mean too little (`and` calls `bool` on a tensor) or too much (`a[i]` must fault, not abort the batch) for
 traced values. The rewriting is purely syntactic; `ops` decides by the operands' types at trace time.
@@ -25,6 +25,9 @@ BUILTINS = {
 }
 """Built-in functions of the language and the function of `ops` that stands for each."""
 
+OPS = "_ops"
+"""The name by which generated code knows the backend's operations; no user's variable may have it."""
+
 ZERO_DIVISION = (LaneStatus.ARITHMETIC, "ZeroDivisionError: integer division or modulo by zero")
 OUT_OF_RANGE = (LaneStatus.INDEX, "IndexError: index out of range")
 
@@ -42,7 +45,7 @@ def translate(code: str, site: SiteOf, operands: Mapping[str, str], own: frozens
 
 
 def _call(name: str, *arguments: ast.expr) -> ast.Call:
-    return ast.Call(ast.Attribute(ast.Name("ops", ast.Load()), name, ast.Load()), list(arguments), [])
+    return ast.Call(ast.Attribute(ast.Name(OPS, ast.Load()), name, ast.Load()), list(arguments), [])
 
 
 def _thunk(body: ast.expr) -> ast.Lambda:
@@ -125,7 +128,7 @@ class _Translator(ast.NodeTransformer):
             case ast.Name(id=name) if name in BUILTINS and name not in self.own:
                 if name == "divmod":
                     return self._checked(BUILTINS[name], ZERO_DIVISION, *node.args)
-                node.func = ast.Attribute(ast.Name("ops", ast.Load()), BUILTINS[name], ast.Load())
+                node.func = ast.Attribute(ast.Name(OPS, ast.Load()), BUILTINS[name], ast.Load())
         return node
 
 

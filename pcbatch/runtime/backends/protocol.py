@@ -7,6 +7,7 @@ Everything here works on whole batches; only `vectorize` ever turns single-examp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from pcbatch.ir.types import TensorType, Type
@@ -19,6 +20,14 @@ class Backend(Protocol):
     """An array library as the machine and the type inference see it."""
 
     name: str
+    ops_module: str
+    """Full name of the module that generated code knows as `ops`."""
+
+    def is_array(self, value: Any) -> bool:
+        """Whether a captured value is an array (a tensor, a NumPy array, a variable) and so a shared operand."""
+
+    def type_of(self, value: Any) -> Type:
+        """The type of a value of one example (a structure of arrays and Python numbers); TypeError for anything else."""
 
     def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
         """The types of the piece's outputs, found by tracing it on abstract values; nothing is computed."""
@@ -36,11 +45,32 @@ class Backend(Protocol):
     def zeros(self, lanes: Array | int, type_: TensorType) -> Array:
         """Zeros of shape `[lanes, *type_.shape]`."""
 
+    def constant(self, value: int) -> Array:
+        """An int32 scalar."""
+
+    def array(self, value: Any, dtype: str) -> Array:
+        """`value` (an array, a NumPy array, a number) as an array of `dtype`; a variable is read."""
+
+    def cast(self, array: Array, dtype: str) -> Array:
+        """`array` with its elements converted to `dtype`."""
+
+    def lanes_of(self, array: Array) -> Array | int:
+        """The length of the first axis, an int where it is known."""
+
     def lane_numbers(self, lanes: Array | int) -> Array:
         """int32 `[0, 1, .., lanes - 1]`."""
 
     def where(self, mask: Array, new: Array, old: Array) -> Array:
-        """`new` where the `[lanes]` bool `mask` holds, else `old`; the mask is broadcast over trailing axes."""
+        """`new` where the `[lanes]` bool `mask` holds, else `old`; the mask is broadcast over trailing axes.
+
+        `new` and `old` are `[lanes, ...]` arrays or scalars.
+        """
+
+    def take(self, array: Array, rows: Array) -> Array:
+        """`array[rows]` along the first axis; rows are in range."""
+
+    def scatter(self, array: Array, rows: Array) -> Array:
+        """The inverse of `take`: row `rows[i]` of the result is `array[i]`; `rows` is a permutation."""
 
     def load(self, array: Array, indices: Sequence[Array]) -> Array:
         """`array[lane, i, j, ..]` for every lane: `[lanes, rest..]`. Indices are int32 `[lanes]`, in range for live lanes."""
@@ -54,19 +84,32 @@ class Backend(Protocol):
     def sum(self, array: Array) -> Array:
         """int32 scalar sum of a bool or integer array."""
 
+    def tally(self, numbers: Array, labels: Sequence[int]) -> Array:
+        """How many of `[lanes]` int32 `numbers` equal each label: int32 `[len(labels)]`."""
+
     def min(self, array: Array) -> Array:
         """Scalar minimum of an integer array."""
 
     def stack(self, scalars: Sequence[Array]) -> Array:
         """A vector of scalars."""
 
+    def unstack(self, vector: Array, count: int) -> list[Array]:
+        """The `count` scalars of a vector."""
+
     def cond(self, predicate: Array, function: Callable[[], list[Array]], otherwise: list[Array]) -> list[Array]:
         """`function()` where the scalar `predicate` holds, else `otherwise`; only one is computed."""
 
-    def while_loop(
-        self, condition: Callable[[Any], Array], body: Callable[[Any], Any], state: Any
-    ) -> Any:
+    def while_loop(self, condition: Callable[[Any], Array], body: Callable[[Any], Any], state: Any) -> Any:
         """A loop over a nested structure of arrays of constant shapes."""
+
+    def scope(self, name: str) -> AbstractContextManager[Any]:
+        """Operations made inside carry `name`, so that `explain` can say where a refused one comes from."""
 
     def compile(self, function: Callable[..., Any], jit: bool) -> Callable[..., Any]:
         """`function` compiled for repeated calls with arguments of equal shapes; by XLA if `jit`."""
+
+    def seal(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        """`function(*arrays)`, for which asking a gradient raises GradientError; forward it runs under any tape."""
+
+    def explain(self, error: Exception) -> tuple[str, tuple[str, ...]] | None:
+        """Of an error that compiling or running raised: its gist and the scopes it names; None for other errors."""

@@ -1,0 +1,46 @@
+# make demo | test | test-all | lint | bench | clean
+# Needs make and Python 3.10 to 3.13 only; everything else goes into .venv. Another Python: make PYTHON=python3.12 test
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# TensorFlow's notices about CPU features and missing GPUs are of no use here.
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+
+.PHONY: demo test test-all lint bench clean
+
+demo: $(VENV)/.nuts
+	$(BIN)/python examples/nuts/breast_cancer.py
+
+# Two workers: TensorFlow starts once in each, and more of them fight over the cores of a small machine.
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+
+test-all: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev
+	mkdir -p out
+	$(BIN)/python -m benchmarks.step_cost --json out/step_cost.json
+
+clean:
+	rm -rf build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' || \
+	  { echo "pcbatch needs Python 3.10 to 3.13; name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.nuts: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[nuts]'
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[nuts,dev]'
+	touch $(VENV)/.nuts $@

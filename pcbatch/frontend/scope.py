@@ -1,0 +1,121 @@
+"""What a free name of a function stands for, as far as the frontend must know: asked of live objects or of a parsed file."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the value of a name comes from: a dotted path ("numpy.random", "builtins.abs") and whether it is a module.
+
+    The path is "" where it is not known; for plain values it is the path of their type.
+    """
+
+    path: str
+    module: bool = False
+
+
+class Scope(Protocol):
+    """The names around a function."""
+
+    def origin(self, name: str) -> Origin | None:
+        """What `name` stands for; None if nothing of that name is to be seen."""
+
+
+def is_builtin(scope: Scope, name: str) -> bool:
+    """Whether the free name `name` means Python's builtin."""
+    return scope.origin(name) == Origin(f"builtins.{name}")
+
+
+@dataclass(frozen=True)
+class LiveScope:
+    """The closure, globals and builtins of a live function, looked up when asked: names resolve at first use."""
+
+    function: FunctionType
+
+    def origin(self, name: str) -> Origin | None:
+        """See `Scope`."""
+        cells = dict(zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True))
+        if name in cells:
+            try:
+                return _origin_of(cells[name].cell_contents)
+            except ValueError:  # the enclosing function has not assigned it yet
+                return None
+        for namespace in (self.function.__globals__, vars(builtins)):
+            if name in namespace:
+                return _origin_of(namespace[name])
+        return None
+
+
+def _origin_of(value: Any) -> Origin:
+    if isinstance(value, ModuleType):
+        return Origin(value.__name__, module=True)
+    kind = type(value)
+    if isinstance(value, type):
+        return Origin(f"{value.__module__}.{value.__qualname__}")
+    if callable(value) and isinstance(getattr(value, "__name__", None), str):
+        owner = getattr(value, "__self__", None)
+        module = getattr(value, "__module__", None)
+        if module is None and owner is not None:  # a method of a hidden object, such as random.random
+            module = type(owner).__module__
+        return Origin(f"{module}.{value.__name__}" if module else "")
+    return Origin(f"{kind.__module__}.{kind.__qualname__}")
+
+
+@dataclass(frozen=True)
+class StaticScope:
+    """The names of a module that was parsed and not imported. After `from m import *` (`open`) every name is known."""
+
+    names: Mapping[str, Origin]
+    open: bool = False
+
+    def origin(self, name: str) -> Origin | None:
+        """See `Scope`."""
+        if name in self.names:
+            return self.names[name]
+        if hasattr(builtins, name):
+            return Origin(f"builtins.{name}")
+        if name in ("__name__", "__file__", "__doc__", "__spec__", "__package__", "__loader__"):
+            return Origin("builtins.str")
+        return Origin("", module=True) if self.open else None
+
+
+def static_scope(module: ast.Module, name: str) -> StaticScope:
+    """The names that the statements of a module assign, import or define, wherever control may go."""
+    found: dict[str, Origin] = {}
+    is_open = False
+    for node in module_level(module):
+        match node:
+            case ast.Import(names=aliases):
+                for alias in aliases:
+                    bound = alias.asname or alias.name.partition(".")[0]
+                    found[bound] = Origin(alias.name if alias.asname else bound, module=True)
+            case ast.ImportFrom(module=source, names=aliases):
+                is_open |= any(alias.name == "*" for alias in aliases)
+                prefix = f"{source}." if source else ""
+                found |= {a.asname or a.name: Origin(prefix + a.name, module=True) for a in aliases if a.name != "*"}
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                found[node.name] = Origin(f"{name}.{node.name}")
+            case ast.Name(id=target, ctx=ast.Store()):
+                found.setdefault(target, Origin(""))
+            case ast.ExceptHandler(name=str(target)) | ast.MatchAs(name=str(target)) | ast.MatchStar(name=str(target)):
+                found.setdefault(target, Origin(""))
+    hidden = (each for each in ast.walk(module) if isinstance(each, ast.Global))
+    found |= {target: Origin("") for each in hidden for target in each.names if target not in found}
+    return StaticScope(found, is_open)
+
+
+def module_level(node: ast.AST) -> list[ast.AST]:
+    """Every node that runs when the module is imported, in source order; bodies of functions and classes are left out."""
+    found: list[ast.AST] = []
+    for child in ast.iter_child_nodes(node):
+        found.append(child)
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            found += module_level(child)
+    return found

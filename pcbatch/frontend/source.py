@@ -1,0 +1,201 @@
+"""Capturing the source of a function: its tree, with the real lines and character columns of the file it stands in.
+
+The whole file is parsed and the function is found in it by its first line, so nothing is dedented and no position moves.
+What `linecache` knows counts as a file: notebook cells, the REPL of Python 3.13, code run by `exec` under a made-up name.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from types import FunctionType, MethodType
+from typing import Any, Literal
+
+import gast
+
+from pcbatch.diagnostics import CompileError, Diagnostic, Span, UnsupportedSyntaxError, raise_all
+from pcbatch.frontend.nodes import assigned_in, names_in, span_of
+from pcbatch.frontend.scope import LiveScope, Scope
+from pcbatch.frontend.syntax import check_syntax
+
+ParameterKind = Literal["positional", "either", "keyword"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter: "positional" only, "keyword" only or "either"; `default` is the expression of its default, if any."""
+
+    name: str
+    kind: ParameterKind
+    default: Any = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionSource:
+    """A function as its author wrote it. Compared by identity: one value for each batched function.
+
+    `tree` is a gast.FunctionDef without decorators, positions being those in `file`, in characters. `locals` are the
+    names that are local by Python's rule (assigned anywhere in it, parameters included), `names` all names in it. The
+    `receiver` is the first parameter of a bound method (`self`), which is static and no parameter of the program.
+    """
+
+    name: str
+    qualname: str
+    file: str
+    tree: Any = field(repr=False)
+    parameters: tuple[Parameter, ...]
+    span: Span
+    locals: frozenset[str] = field(repr=False)
+    names: frozenset[str] = field(repr=False)
+    scope: Scope = field(repr=False)
+    receiver: str | None = None
+
+    def bound(self) -> FunctionSource:
+        """The same function as a method bound to its first parameter."""
+        if not self.parameters or self.receiver is not None:
+            return self
+        receiver = self.parameters[0].name
+        return replace(self, parameters=self.parameters[1:], locals=self.locals - {receiver}, receiver=receiver)
+
+
+def read_function(function: Any) -> FunctionSource:
+    """Capture the source of a live Python function or bound method and check its syntax.
+
+    Raises UnsupportedSyntaxError with everything in it that pcbatch does not translate, or with PCB100 if there is no
+    source to be had.
+    """
+    if isinstance(function, MethodType):
+        return read_function(function.__func__).bound()
+    if isinstance(function, staticmethod):
+        return read_function(function.__func__)
+    if not isinstance(function, FunctionType):
+        raise _no_source(
+            f"{_describe(function)} is not a plain Python function",
+            "write `def f(..): ..` and make that a batched function",
+        )
+    if hasattr(function, "__wrapped__"):
+        raise UnsupportedSyntaxError([_wrapped(function.__name__, _first_line(function))])
+    code = function.__code__
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not lines:
+        raise _no_source(
+            f"the source of `{function.__qualname__}` cannot be read: {code.co_filename} has no text",
+            "define the function in a file, a notebook cell or, from Python 3.13, the interactive prompt",
+        )
+    if function.__name__ == "<lambda>" or code.co_name == "<lambda>":
+        raise UnsupportedSyntaxError(
+            [
+                Diagnostic(
+                    "PCB124",
+                    "a lambda cannot be made into a batched function",
+                    _first_line(function),
+                    "this lambda",
+                    "write `def name(..): return ..`",
+                )
+            ]
+        )
+    found = [node for node in _functions(parse_lines(tuple(lines), code.co_filename)) if _starts(node, code)]
+    if not found:
+        raise _no_source(
+            f"the source of `{function.__qualname__}` cannot be found in {code.co_filename}",
+            "the file has changed since it was imported: import it again",
+        )
+    return from_tree(found[0], tuple(lines), code.co_filename, function.__qualname__, LiveScope(function))
+
+
+def from_tree(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, lines: Sequence[str], file: str, qualname: str, scope: Scope
+) -> FunctionSource:
+    """The FunctionSource of a parsed definition; raises UnsupportedSyntaxError with every refusal in it."""
+    tree = gast.ast_to_gast(node)
+    _use_character_columns(tree, lines)
+    arguments = tree.args
+    stars = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
+    parameters = _parameters(arguments)
+    source = FunctionSource(
+        name=node.name,
+        qualname=qualname,
+        file=file,
+        tree=tree,
+        parameters=parameters,
+        span=span_of(tree, file),
+        locals=assigned_in(tree.body) | {p.name for p in parameters} | {each.id for each in stars},
+        names=names_in(tree),
+        scope=scope,
+    )
+    raise_all(check_syntax(tree, file, source.locals, scope))
+    tree.decorator_list = []
+    return source
+
+
+@lru_cache(maxsize=64)
+def parse_lines(lines: tuple[str, ...], file: str) -> ast.Module:
+    """The tree of a file's text; UnsupportedSyntaxError if it is not Python."""
+    try:
+        return ast.parse("".join(lines), filename=file)
+    except SyntaxError as error:
+        line, column = error.lineno or 1, max(0, (error.offset or 1) - 1)
+        span = Span(file, line, column, line, column + 1)
+        raise UnsupportedSyntaxError([Diagnostic("PCB100", f"not valid Python: {error.msg}", span)]) from None
+
+
+def _functions(module: ast.Module) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def _starts(node: ast.FunctionDef | ast.AsyncFunctionDef, code: Any) -> bool:
+    """Whether `code` was compiled from `node`: the same name, first line and parameters."""
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    arguments = node.args
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    count = code.co_argcount + code.co_kwonlyargcount
+    return (node.name, first, tuple(names)) == (code.co_name, code.co_firstlineno, code.co_varnames[:count])
+
+
+def _parameters(arguments: Any) -> tuple[Parameter, ...]:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults = [None] * (len(positional) - len(arguments.defaults)) + arguments.defaults
+    kinds: list[ParameterKind] = ["positional"] * len(arguments.posonlyargs) + ["either"] * len(arguments.args)
+    return (
+        *(Parameter(a.id, kind, d) for a, kind, d in zip(positional, kinds, defaults, strict=True)),
+        *(Parameter(a.id, "keyword", d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)),
+    )
+
+
+def _use_character_columns(tree: Any, lines: Sequence[str]) -> None:
+    """Turn the columns of Python's parser, which count UTF-8 bytes, into characters."""
+    for node in gast.walk(tree):
+        for line, column in (("lineno", "col_offset"), ("end_lineno", "end_col_offset")):
+            number = getattr(node, line, None)
+            if number is not None and not lines[number - 1].isascii():
+                prefix = lines[number - 1].encode()[: getattr(node, column)]
+                setattr(node, column, len(prefix.decode()))
+
+
+def _first_line(function: FunctionType) -> Span:
+    """The first line of a function, decorators included."""
+    file, line = function.__code__.co_filename, function.__code__.co_firstlineno
+    text = linecache.getline(file, line).rstrip("\r\n")
+    return Span(file, line, len(text) - len(text.lstrip()), line, max(1, len(text)))
+
+
+def _wrapped(name: str, span: Span) -> Diagnostic:
+    return Diagnostic(
+        "PCB122",
+        f"`{name}` is already wrapped by another decorator",
+        span,
+        "what the wrapper does would be lost",
+        "put `autobatch` below the other decorators, next to `def`",
+    )
+
+
+def _describe(value: Any) -> str:
+    return f"`{getattr(value, '__qualname__', None) or type(value).__qualname__}`"
+
+
+def _no_source(message: str, help_: str) -> CompileError:
+    return UnsupportedSyntaxError([Diagnostic("PCB100", message, None, help=help_)])

@@ -1,0 +1,337 @@
+"""The allow-list of syntax: a table with a rule for every gast node type, and the walk that collects all refusals.
+
+A rule is `SUPPORTED` (look inside), a `Refusal` (report, do not look inside) or a function that decides. A node type
+without a rule cannot happen: the tests walk gast's list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from typing import Any
+
+import gast
+
+from pcbatch.diagnostics import Diagnostic
+from pcbatch.frontend import refusals
+from pcbatch.frontend.banned import ban_on
+from pcbatch.frontend.nodes import span_of, unparse
+from pcbatch.frontend.refusals import Refusal
+from pcbatch.frontend.scope import Scope, is_builtin
+
+INT32_MAX = 2**31 - 1
+
+
+def check_syntax(tree: Any, file: str, local_names: Set[str], scope: Scope) -> list[Diagnostic]:
+    """Every refusal of syntax in the function `tree`."""
+    checker = Checker(file, local_names, scope)
+    checker.function(tree)
+    return checker.found
+
+
+class Checker:
+    """One walk over one function."""
+
+    def __init__(self, file: str, local_names: Set[str], scope: Scope):
+        self.file = file
+        self.local_names = local_names
+        self.scope = scope
+        self.inner = 0  # how many lambdas and comprehensions are around
+        self.found: list[Diagnostic] = []
+
+    def refuse(self, node: Any, refusal: Refusal) -> None:
+        """Report `refusal` at `node`."""
+        span = span_of(node, self.file)
+        self.found.append(Diagnostic(refusal.code, refusal.message, span, refusal.label, refusal.help))
+
+    def function(self, tree: Any) -> None:
+        """Check a whole definition: kind, parameters, body."""
+        if isinstance(tree, gast.AsyncFunctionDef):
+            self.refuse(tree, refusals.ASYNC)
+        for star in (tree.args.vararg, tree.args.kwarg):
+            if star is not None:
+                self.refuse(star, refusals.STAR_PARAMETER)
+        for parameter in getattr(tree, "type_params", None) or []:
+            self.visit(parameter)
+        self.all(tree.body)
+
+    def all(self, nodes: list[Any]) -> None:
+        """Check several nodes in order."""
+        for node in nodes:
+            self.visit(node)
+
+    def visit(self, node: Any) -> None:
+        """Apply the rule for `node`."""
+        rule = RULES[type(node)]
+        if isinstance(rule, Refusal):
+            self.refuse(node, rule)
+        elif rule is SUPPORTED:
+            self.all(list(gast.iter_child_nodes(node)))
+        else:
+            rule(self, node)
+
+    # -- rules that look closer ------------------------------------------------------------------------------------------
+
+    def expression_statement(self, node: Any) -> None:
+        """A docstring or another constant is nothing; all else would be lost."""
+        value = node.value
+        if isinstance(value, gast.Constant):
+            return
+        if isinstance(value, gast.Yield | gast.YieldFrom | gast.Await):
+            self.visit(value)
+        elif isinstance(value, gast.Call) and ban_on(value, self.local_names, self.scope) is not None:
+            self.visit(value)
+        else:
+            self.refuse(node, refusals.DISCARDED)
+
+    def assign(self, node: Any) -> None:
+        """Check value, then targets."""
+        self.visit(node.value)
+        for target in node.targets:
+            self.target(target)
+
+    def augmented(self, node: Any) -> None:
+        """As `assign`, for `a += 1`."""
+        self.visit(node.value)
+        self.target(node.target)
+
+    def annotated(self, node: Any) -> None:
+        """As `assign`; the annotation itself means nothing here."""
+        if node.value is not None:
+            self.visit(node.value)
+        self.target(node.target)
+
+    def target(self, node: Any) -> None:
+        """Names, tuples of targets and elements of local arrays can be assigned."""
+        match node:
+            case gast.Name():
+                pass
+            case gast.Tuple(elts=parts) | gast.List(elts=parts):
+                for part in parts:
+                    self.target(part)
+            case gast.Subscript(value=gast.Name(), slice=index):
+                indices = index.elts if isinstance(index, gast.Tuple) else [index]
+                wrong = next((each for each in indices if not self._is_index(each)), None)
+                if wrong is not None:
+                    self.refuse(node, refusals.STORE_SLICE)
+                self.all([each for each in indices if each is not wrong])
+            case gast.Subscript():
+                self.refuse(node, refusals.STORE_NESTED)
+            case gast.Attribute():
+                self.refuse(node, refusals.STORE_ATTRIBUTE)
+            case _:
+                self.visit(node)
+
+    @staticmethod
+    def _is_index(node: Any) -> bool:
+        if isinstance(node, gast.Constant):
+            return isinstance(node.value, int) and not isinstance(node.value, bool)
+        return not isinstance(node, gast.Slice | gast.Starred)
+
+    def for_loop(self, node: Any) -> None:
+        """Only `for name in range(..)`."""
+        iterable = node.iter
+        function = iterable.func if isinstance(iterable, gast.Call) else None
+        is_range = isinstance(function, gast.Name) and function.id == "range" and self._builtin("range")
+        if not is_range:
+            self.refuse(node, refusals.FOR)
+        else:
+            self._range(iterable)
+            if not isinstance(node.target, gast.Name):
+                self.refuse(node.target, refusals.FOR_TARGET)
+        self.all([*node.body, *node.orelse])
+
+    def _range(self, node: Any) -> None:
+        self.all(node.args)
+        starred = any(isinstance(argument, gast.Starred) for argument in node.args)
+        if node.keywords or not 1 <= len(node.args) <= 3:
+            self.refuse(node, refusals.RANGE_ARGUMENTS)
+        elif (
+            len(node.args) == 3 and isinstance(node.args[2], gast.Constant) and node.args[2].value == 0 and not starred
+        ):
+            self.refuse(node.args[2], refusals.RANGE_ZERO)
+
+    def returns(self, node: Any) -> None:
+        """A value must come back."""
+        if node.value is None or (isinstance(node.value, gast.Constant) and node.value.value is None):
+            self.refuse(node, refusals.RETURN_NOTHING)
+        else:
+            self.visit(node.value)
+
+    def asserts(self, node: Any) -> None:
+        """Condition and message."""
+        self.visit(node.test)
+        if node.msg is not None:
+            self._message(node.msg)
+
+    def raises(self, node: Any) -> None:
+        """`raise Error`, `raise Error(message)`."""
+        error, arguments = node.exc, []
+        if isinstance(error, gast.Call):
+            arguments = error.args
+            if error.keywords or len(arguments) > 1 or any(isinstance(a, gast.Starred) for a in arguments):
+                self.refuse(node, refusals.RAISE_ARGUMENTS)
+                return
+            error = error.func
+        root = error
+        while isinstance(root, gast.Attribute):
+            root = root.value
+        if not isinstance(root, gast.Name) or root.id in self.local_names or node.cause is not None:
+            self.refuse(node, refusals.RAISE_FORM)
+            return
+        for argument in arguments:
+            self._message(argument)
+
+    def _message(self, node: Any) -> None:
+        """The text of a fault: a string, an f-string with plain fields, or a value."""
+        if not isinstance(node, gast.JoinedStr):
+            self.visit(node)
+            return
+        for part in node.values:
+            if isinstance(part, gast.FormattedValue):
+                self.visit(part.value)
+                spec = part.format_spec.values if part.format_spec is not None else []
+                if not all(isinstance(each, gast.Constant) for each in spec):
+                    self.refuse(node, refusals.FORMAT_SPEC)
+
+    def constant(self, node: Any) -> None:
+        """Numbers must fit."""
+        value = node.value
+        if isinstance(value, complex):
+            self.refuse(node, refusals.COMPLEX)
+        elif isinstance(value, int) and value > INT32_MAX:
+            self.refuse(node, refusals.INT32)
+
+    def unary(self, node: Any) -> None:
+        """-2147483648 is a literal that fits, though 2147483648 does not."""
+        operand = node.operand
+        smallest = isinstance(operand, gast.Constant) and operand.value == INT32_MAX + 1
+        if not (isinstance(node.op, gast.USub) and smallest and isinstance(operand.value, int)):
+            self.visit(operand)
+
+    def binary(self, node: Any) -> None:
+        """`"%d" % n` is string formatting; everything else is arithmetic."""
+        left = node.left
+        if isinstance(node.op, gast.Mod) and (
+            isinstance(left, gast.JoinedStr)
+            or (isinstance(left, gast.Constant) and isinstance(left.value, str | bytes))
+        ):
+            self.refuse(node, refusals.STRING)
+        else:
+            self.all([left, node.right])
+
+    def compare(self, node: Any) -> None:
+        """Numbers are compared by value only."""
+        if any(isinstance(op, gast.Is | gast.IsNot) for op in node.ops):
+            self.refuse(node, refusals.IDENTITY)
+        elif any(isinstance(op, gast.In | gast.NotIn) for op in node.ops):
+            self.refuse(node, refusals.MEMBERSHIP)
+        self.all([node.left, *node.comparators])
+
+    def call(self, node: Any) -> None:
+        """Look the called name up in the bans."""
+        ban = ban_on(node, self.local_names, self.scope)
+        if ban is not None:
+            name = unparse(node.func)
+            self.refuse(node, Refusal(ban.code, f"`{name}(..)` {ban.why}", f"`{name}` is called here", ban.help))
+            return
+        self.visit(node.func)
+        self.all(node.args)
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                self.refuse(keyword.value, refusals.STARRED)
+            else:
+                self.visit(keyword.value)
+
+    def walrus(self, node: Any) -> None:
+        """An assignment inside a lambda or comprehension has a scope of its own or leaks from it."""
+        if self.inner:
+            self.refuse(node, refusals.INNER_WALRUS)
+        else:
+            self.visit(node.value)
+
+    def inner_scope(self, node: Any) -> None:
+        """A lambda or a comprehension."""
+        self.inner += 1
+        if isinstance(node, gast.Lambda):
+            self.all([*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None), node.body])
+        else:
+            self.all(list(gast.iter_child_nodes(node)))
+        self.inner -= 1
+
+    def comprehension(self, node: Any) -> None:
+        """One `for` of a comprehension."""
+        if node.is_async:
+            self.refuse(node.target, refusals.ASYNC)
+        self.all([node.iter, *node.ifs])
+
+    def _builtin(self, name: str) -> bool:
+        return name not in self.local_names and is_builtin(self.scope, name)
+
+
+SUPPORTED = None
+Rule = Refusal | Callable[[Checker, Any], None] | None
+
+
+def _same(rule: Rule, *names: str) -> dict[str, Rule]:
+    return dict.fromkeys(names, rule)
+
+
+_RULES: dict[str, Rule] = {
+    # Statements.
+    **_same(SUPPORTED, "If", "While", "Pass", "Break", "Continue"),
+    "Expr": Checker.expression_statement,
+    "Assign": Checker.assign,
+    "AugAssign": Checker.augmented,
+    "AnnAssign": Checker.annotated,
+    "For": Checker.for_loop,
+    "Return": Checker.returns,
+    "Assert": Checker.asserts,
+    "Raise": Checker.raises,
+    **_same(refusals.TRY, "Try", "TryStar", "ExceptHandler"),
+    **_same(refusals.DEFINITION, "FunctionDef", "ClassDef"),
+    **_same(refusals.ASYNC, "AsyncFunctionDef", "AsyncFor", "AsyncWith", "Await"),
+    **_same(refusals.SCOPE, "Global", "Nonlocal"),
+    "Delete": refusals.DELETE,
+    **_same(refusals.IMPORT, "Import", "ImportFrom", "alias"),
+    **_same(refusals.WITH, "With", "withitem"),
+    **_same(refusals.MATCH, "Match", "match_case"),
+    **_same(
+        refusals.MATCH,
+        "MatchAs",
+        "MatchClass",
+        "MatchMapping",
+        "MatchOr",
+        "MatchSequence",
+        "MatchSingleton",
+        "MatchStar",
+    ),
+    **_same(refusals.MATCH, "MatchValue"),
+    **_same(refusals.TYPES, "TypeAlias", "TypeVar", "TypeVarTuple", "ParamSpec"),
+    # Expressions.
+    **_same(
+        SUPPORTED, "BoolOp", "IfExp", "Dict", "List", "Tuple", "Subscript", "Slice", "Attribute", "Name", "keyword"
+    ),
+    "Constant": Checker.constant,
+    "UnaryOp": Checker.unary,
+    "BinOp": Checker.binary,
+    "Compare": Checker.compare,
+    "Call": Checker.call,
+    "NamedExpr": Checker.walrus,
+    **_same(Checker.inner_scope, "Lambda", "ListComp", "DictComp", "GeneratorExp"),
+    "comprehension": Checker.comprehension,
+    **_same(refusals.SET, "Set", "SetComp"),
+    "Starred": refusals.STARRED,
+    **_same(refusals.STRING, "JoinedStr", "FormattedValue", "TemplateStr", "Interpolation"),
+    **_same(refusals.GENERATOR, "Yield", "YieldFrom"),
+    # Operators and contexts.
+    **_same(SUPPORTED, "Add", "Sub", "Mult", "Div", "FloorDiv", "Mod", "Pow", "MatMult"),
+    **_same(SUPPORTED, "BitAnd", "BitOr", "BitXor", "LShift", "RShift", "Invert", "Not", "UAdd", "USub", "And", "Or"),
+    **_same(SUPPORTED, "Eq", "NotEq", "Lt", "LtE", "Gt", "GtE"),
+    **_same(refusals.IDENTITY, "Is", "IsNot"),
+    **_same(refusals.MEMBERSHIP, "In", "NotIn"),
+    **_same(SUPPORTED, "Load", "Store", "Del", "Param", "AugLoad", "AugStore", "arguments"),
+    # What can stand around a function, never in it.
+    **_same(refusals.DEFINITION, "Module", "Interactive", "Expression", "FunctionType", "TypeIgnore"),
+    **_same(refusals.PYTHON_2, "Print", "Exec", "Repr", "Suite"),
+}
+RULES: dict[type, Rule] = {getattr(gast, name): rule for name, rule in _RULES.items() if hasattr(gast, name)}

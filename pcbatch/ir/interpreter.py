@@ -1,0 +1,254 @@
+"""The semantics of the IR: one lane, one op after the other, either dialect. Every pass must leave its answers alone.
+
+Calls of "cfg" live on an explicit list of frames and "stack" has its own stacks, so depth is bounded by memory only.
+What a statement of the user's source does is not the IR's business: `evaluate` runs it and `store` replaces elements
+of arrays (`pcbatch.ir.evaluation` has both for plain Python values).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pcbatch.diagnostics import Span
+from pcbatch.ir.program import (
+    Block,
+    Branch,
+    Call,
+    Fault,
+    Function,
+    Jump,
+    Op,
+    Pop,
+    Primitive,
+    Program,
+    Push,
+    PushJump,
+    Return,
+    Store,
+    Terminator,
+    Update,
+)
+
+Status = Literal["OK", "ASSERTION", "RAISED", "ARITHMETIC", "INDEX", "MAX_DEPTH", "MAX_STEPS"]
+"""The names of what can become of a lane; the runtime gives them numbers."""
+
+Evaluate = Callable[[str, str, dict[str, Any]], Mapping[str, Any]]
+"""`evaluate(function_name, code, inputs)` runs a statement: the values of its outputs by name; may raise LaneFaultError."""
+
+StoreElement = Callable[[Any, tuple[Any, ...], Any], Any]
+"""`store(array, indices, value)`: a copy of `array` with one element replaced; may raise LaneFaultError."""
+
+
+class LaneFaultError(Exception):
+    """The lane fails here, with `status` and `message`."""
+
+    def __init__(self, status: Status, message: str):
+        self.status: Status = status
+        self.message = message
+        super().__init__(message)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a lane ended. `value` is its result (a tuple where the function has several; None unless status is "OK").
+
+    `steps` counts loop turns and calls, `executions` how often each block was run, by label.
+    """
+
+    value: Any
+    status: Status = "OK"
+    message: str = ""
+    span: Span | None = None
+    steps: int = 0
+    executions: Counter[str] = field(default_factory=Counter)
+
+
+def interpret(
+    program: Program,
+    arguments: Sequence[Any],
+    evaluate: Evaluate,
+    store: StoreElement,
+    *,
+    max_depth: int | None = None,
+    max_steps: int | None = None,
+) -> Outcome:
+    """Run `program`, which must be well-formed (`pcbatch.ir.verifier`), on one example.
+
+    `max_depth` limits the live calls that are not tail calls, `max_steps` loop turns and calls together; where one call
+    exceeds both, the depth decides. TypeError if the number of arguments is wrong.
+    """
+    if len(arguments) != len(program.entry.parameters):
+        raise TypeError(f"{program.entry.name} takes {len(program.entry.parameters)} arguments, not {len(arguments)}")
+    lane = _Lane(program, evaluate, store, max_depth, max_steps)
+    try:
+        values = (_run_cfg if program.dialect == "cfg" else _run_stack)(lane, program, arguments)
+    except LaneFaultError as fault:
+        return Outcome(None, fault.status, fault.message, lane.span, lane.steps, lane.executions)
+    value = values[0] if len(values) == 1 else values
+    return Outcome(value, steps=lane.steps, executions=lane.executions)
+
+
+# -- what both dialects share ------------------------------------------------------------------------------------------
+
+Read = Callable[[str], Any]
+
+
+class _Lane:
+    """The callbacks, the limits and the counts of one run; `span` is where it is."""
+
+    def __init__(
+        self,
+        program: Program,
+        evaluate: Evaluate,
+        store: StoreElement,
+        max_depth: int | None,
+        max_steps: int | None,
+    ):
+        self.owned = {block.label: (function, block) for function in program.functions for block in function.blocks}
+        self.evaluate, self.store = evaluate, store
+        self.max_depth, self.max_steps = max_depth, max_steps
+        self.span: Span | None = None
+        self.steps = 0
+        self.executions: Counter[str] = Counter()
+
+    def enter(self, label: str) -> Block:
+        """The block with this label, which is now run once more."""
+        self.executions[label] += 1
+        return self.owned[label][1]
+
+    def compute(self, function: Function, op: Op, read: Read) -> dict[str, Any]:
+        """The values that `op` gives to variables, by name."""
+        self.span = op.span
+        match op:
+            case Primitive(outputs, inputs, code) | Push(outputs, inputs, code) | Update(outputs, inputs, code):
+                values = self.evaluate(function.name, code, {name: read(name) for name in inputs})
+                return {name: values[name] for name in outputs}
+            case Store(array, indices, value):
+                return {array: self.store(read(array), tuple(map(read, indices)), read(value))}
+        raise TypeError(f"not an op with a value: {op!r}")
+
+    def follow(self, terminator: Terminator, read: Read) -> str:
+        """The label that `terminator`, which stays in its function, goes to."""
+        self.span = terminator.span
+        match terminator:
+            case Jump(target, turn):
+                if turn:
+                    self.step()
+                return target
+            case Branch(condition, true, false):
+                return true if read(condition) else false
+            case Fault(message, arguments, kind):
+                status: Status = "ASSERTION" if kind == "assert" else "RAISED"
+                raise LaneFaultError(status, message.format(*map(read, arguments)))
+        raise TypeError(f"not a terminator of this dialect: {terminator!r}")
+
+    def call(self, span: Span | None, depth: int) -> None:
+        """Count a call after which `depth` calls are live."""
+        self.span = span
+        if self.max_depth is not None and depth > self.max_depth:
+            raise LaneFaultError("MAX_DEPTH", f"more than {self.max_depth} live calls")
+        self.step()
+
+    def step(self) -> None:
+        """Count a loop turn or a call."""
+        if self.max_steps is not None and self.steps >= self.max_steps:
+            raise LaneFaultError("MAX_STEPS", f"more than {self.max_steps} loop turns and calls")
+        self.steps += 1
+
+
+# -- "cfg": frames -----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Frame:
+    """A live function: its variables and the op that comes next; while it waits for a call, the op behind the call."""
+
+    function: Function
+    variables: dict[str, Any]
+    block: Block
+    position: int = 0
+
+
+def _run_cfg(lane: _Lane, program: Program, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    functions = {function.name: function for function in program.functions}
+    frames: list[_Frame] = []
+
+    def start(function: Function, values: Sequence[Any]) -> None:
+        variables = dict(zip(function.parameters, values, strict=True))
+        frames.append(_Frame(function, variables, lane.enter(function.entry)))
+
+    start(program.entry, arguments)
+    while True:
+        frame = frames[-1]
+        read = frame.variables.__getitem__
+        if frame.position < len(frame.block.ops):
+            op = frame.block.ops[frame.position]
+            frame.position += 1
+            if isinstance(op, Call):
+                values = tuple(map(read, op.arguments))
+                if _is_tail_call(frame, op):
+                    frames.pop()
+                lane.call(op.span, len(frames))
+                start(functions[op.function], values)
+            else:
+                frame.variables.update(lane.compute(frame.function, op, read))
+        elif isinstance(frame.block.terminator, Return):
+            results = tuple(map(read, frame.function.results))
+            frames.pop()
+            if not frames:
+                return results
+            call = frames[-1].block.ops[frames[-1].position - 1]
+            assert isinstance(call, Call)
+            frames[-1].variables.update(zip(call.outputs, results, strict=True))
+        else:
+            frame.block, frame.position = lane.enter(lane.follow(frame.block.terminator, read)), 0
+
+
+def _is_tail_call(frame: _Frame, call: Call) -> bool:
+    """Whether the callee's results are at once the function's own, so that its frame is needed no more."""
+    last = frame.position == len(frame.block.ops)
+    return last and isinstance(frame.block.terminator, Return) and call.outputs == frame.function.results
+
+
+# -- "stack": one stack per variable -----------------------------------------------------------------------------------
+
+
+def _run_stack(lane: _Lane, program: Program, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    stacks: dict[str, list[Any]] = defaultdict(list)  # an empty one is a top without value
+    for name, value in zip(program.entry.parameters, arguments, strict=True):
+        stacks[name].append(value)
+    temporaries: dict[str, Any] = {}
+    waiting: list[str] = []
+
+    def read(name: str) -> Any:
+        return temporaries[name] if name in temporaries else stacks[name][-1]
+
+    block = lane.enter(program.entry.entry)
+    while True:
+        temporaries.clear()
+        for op in block.ops:
+            if isinstance(op, Pop):
+                for name in op.variables:
+                    stacks[name].pop()
+                continue
+            for name, value in lane.compute(lane.owned[block.label][0], op, read).items():
+                if isinstance(op, Push):
+                    stacks[name].append(value)
+                elif isinstance(op, Primitive) or name in temporaries:
+                    temporaries[name] = value
+                else:
+                    stacks[name][-1:] = [value]
+        match block.terminator:
+            case PushJump(target, back, span):
+                waiting.append(back)
+                lane.call(span, len(waiting))
+                block = lane.enter(target)
+            case Return() if not waiting:
+                return tuple(map(read, program.entry.results))
+            case Return():
+                block = lane.enter(waiting.pop())
+            case terminator:
+                block = lane.enter(lane.follow(terminator, read))

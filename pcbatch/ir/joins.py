@@ -1,0 +1,49 @@
+"""Joins of types where branches, loops, calls and returns meet (design: "Numbers").
+
+An unknown type is None. Unknown with t is t; weak int with weak float is weak float; a weak int takes any numeric
+tensor's dtype, a weak float a floating tensor's. Everything else that differs is a conflict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pcbatch.ir.types import StructType, TensorType, Type
+
+
+class Conflict(TypeError):
+    """Two types have no join; the message says why and what cast to write."""
+
+
+def is_float(dtype: str) -> bool:
+    """Whether `dtype` names a floating or complex type."""
+    return dtype.startswith(("float", "bfloat", "complex"))
+
+
+def join(old: Type | None, new: Type | None) -> Type | None:
+    """The least type that holds both; raises Conflict where there is none."""
+    if old is None or new is None or old == new:
+        return new if old is None else old
+    match old, new:
+        case TensorType(), TensorType():
+            return _join_tensors(old, new)
+        case StructType(), StructType() if (old.kind, old.keys, len(old.items)) == (new.kind, new.keys, len(new.items)):
+            items = tuple(join(a, b) for a, b in zip(old.items, new.items, strict=True))
+            return replace(old, items=items)
+    raise Conflict("a structure and something of another form do not meet; give both paths the same structure")
+
+
+def _join_tensors(old: TensorType, new: TensorType) -> TensorType:
+    if old.shape != new.shape:
+        scalar = "; write tf.zeros_like(..) or tf.fill(..) where the scalar is set" if () in (old.shape, new.shape) else ""
+        raise Conflict(f"shapes {list(old.shape)} and {list(new.shape)} differ, and nothing broadcasts here{scalar}")
+    if old.weak and new.weak:
+        return old if is_float(old.dtype) else new  # two different weak types: int and float
+    if old.weak or new.weak:
+        weak, committed = (old, new) if old.weak else (new, old)
+        if committed.dtype == "bool":
+            raise Conflict("a bool and a number do not meet; write True/False, or tf.cast one of them")
+        if is_float(weak.dtype) and not is_float(committed.dtype):
+            raise Conflict(f"a Python float does not fit {committed.dtype}; write an int, or tf.cast(.., tf.float32)")
+        return committed
+    raise Conflict(f"dtypes {old.dtype} and {new.dtype} differ; write tf.cast(.., tf.{old.dtype}) at one of them")

@@ -1,0 +1,34 @@
+"""Which names are variables: what tells the inputs of a statement from its free names (globals, closures, builtins)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from pcbatch.ir.code import names
+from pcbatch.ir.program import Function, Primitive, Program, Push, Update, reads, writes
+
+
+def variables_of(function: Function) -> tuple[str, ...]:
+    """Parameters, everything that an op writes or that a Store, Call, Branch or Fault reads, and results.
+
+    In order of first appearance. What a piece of code merely reads does not become a variable by that.
+    """
+    found: list[str] = list(function.parameters)
+    for block in function.blocks:
+        for node in (*block.ops, block.terminator):
+            if not isinstance(node, Primitive | Push | Update):
+                found += reads(node)
+            found += writes(node)
+    return tuple(dict.fromkeys([*found, *function.results]))
+
+
+def scope(program: Program, function: Function) -> frozenset[str]:
+    """The names that are variables in the code of `function`: its own in "cfg", the whole program's in "stack"."""
+    functions = (function,) if program.dialect == "cfg" else program.functions
+    return frozenset(name for each in functions for name in variables_of(each))
+
+
+def inputs_and_outputs(code: str, variables: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """`(inputs, outputs)` of an op with this code where `variables` are in scope; SyntaxError if it is not Python."""
+    loaded, stored = names(code)
+    return tuple(name for name in loaded if name in variables), stored

@@ -1,0 +1,221 @@
+"""Emission: the optimised stack program as Python source that builds the table the machine runs.
+
+One function for each piece, headed by the user's source lines that it comes from, then the table of what each block does.
+What this module returns is what `f.source()` shows and what is executed; there is no second form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pcbatch.diagnostics import Span
+from pcbatch.ir import program as ir
+from pcbatch.ir.code import rename
+from pcbatch.ir.types import Type
+from pcbatch.lowering.environment import Environment
+from pcbatch.lowering.pieces import PieceText, Statement, bind, execute, write_piece
+from pcbatch.lowering.tabletext import TableText
+from pcbatch.lowering.translate import OPS, OUT_OF_RANGE
+from pcbatch.runtime import table
+from pcbatch.runtime.status import LaneStatus
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """Generated source, and the values of the names that it reads from the user's modules."""
+
+    source: str
+    bindings: Mapping[str, Any]
+
+    def load(self) -> table.Program:
+        """Execute the source: the table of the program."""
+        namespace = dict(self.bindings)
+        execute(self.source, namespace)
+        program = namespace["PROGRAM"]
+        assert isinstance(program, table.Program)
+        return program
+
+
+@dataclass
+class BlockParts:
+    """What emission makes of one block: texts of pieces, and the table's entries as text."""
+
+    label: str
+    function: str
+    span: Span | None
+    pops: tuple[str, ...]
+    body: list[PieceText | tuple[ir.Store, int]] = field(default_factory=list)
+    sites: list[tuple[int, ...]] = field(default_factory=list)
+    pushes: list[tuple[str, str | None]] = field(default_factory=list)
+
+
+def emit(program: ir.Program, origin: Mapping[str, str], environment: Environment, shared: tuple[str, ...]) -> Emitted:
+    """Source for `program`. `origin` gives the user's function of each function, `shared` the entry's parameters that all
+    lanes share."""
+    return _Emission(program, origin, environment, shared).emitted()
+
+
+class _Emission:
+    def __init__(
+        self, program: ir.Program, origin: Mapping[str, str], environment: Environment, shared: tuple[str, ...]
+    ):
+        self.program = program
+        self.origin = origin
+        self.environment = environment
+        self.shared_parameters = shared
+        self.variables = {v.name: v for function in program.functions for v in function.variables}
+        self.types: dict[str, Type] = {}
+        self.faults: list[table.FaultSite] = []
+        self.bindings: dict[str, Any] = {}
+        self.taken = frozenset(self.variables) | frozenset(environment.operand_types)
+
+    def emitted(self) -> Emitted:
+        steps = self._site(None, LaneStatus.MAX_STEPS, "more than max_steps loop turns and calls")
+        numbers = {block.label: number for number, block in enumerate(self.program.blocks())}
+        text = TableText(self.program, self.origin, numbers)
+        for function in self.program.functions:
+            for block in function.blocks:
+                text.add(self._block(function, block), block.terminator, self._terminator_site(block.terminator))
+        entry = self.program.entry
+        source = text.source(
+            ops_module=self.environment.backend.ops_module,
+            parameters=tuple(name for name in entry.parameters if name not in self.shared_parameters),
+            results=entry.results,
+            types=self.types,
+            storage={
+                name: v.storage
+                for name, v in self.variables.items()
+                if v.storage != "temporary" and name not in self.shared_parameters and v.type is not None
+            },
+            faults=self.faults,
+            shared={
+                **{name: self.variables[name].type for name in self.shared_parameters},
+                **self.environment.operand_types,
+            },
+            steps_site=steps,
+        )
+        return Emitted(source, self.bindings)
+
+    def _site(
+        self, span: Span | None, status: LaneStatus, message: str, arguments: tuple[str, ...] = ()
+    ) -> int:
+        self.faults.append(table.FaultSite(status, message, arguments, span))
+        return len(self.faults) - 1
+
+    def _terminator_site(self, terminator: ir.Terminator) -> int:
+        match terminator:
+            case ir.Fault(message, arguments, kind, span):
+                status = LaneStatus.ASSERTION if kind == "assert" else LaneStatus.RAISED
+                return self._site(span, status, message, arguments)
+            case ir.PushJump(span=span):
+                return self._site(span, LaneStatus.MAX_DEPTH, "RecursionError: more than max_depth calls deep")
+        return -1
+
+    # -- one block -------------------------------------------------------------------------------------------------------
+
+    def _block(self, function: ir.Function, block: ir.Block) -> BlockParts:
+        spans = [node.span for node in (*block.ops, block.terminator) if node.span is not None]
+        pops = tuple(name for op in block.ops if isinstance(op, ir.Pop) for name in op.variables)
+        parts = BlockParts(block.label, function.name, min(spans, default=None), pops)
+        statements: list[ir.Primitive] = []
+        written: set[str] = set()
+        for index, op in enumerate(block.ops):
+            match op:
+                case ir.Primitive() | ir.Update():
+                    statements.append(ir.Primitive(op.outputs, op.inputs, op.code, op.span))
+                    written |= set(op.outputs)
+                case ir.Push(outputs, inputs, code, span):
+                    for name in outputs:
+                        statements += self._push(parts, name, written, op)
+                    if op.code != f"{outputs[0]} = {outputs[0]}":
+                        statements.append(ir.Primitive(outputs, inputs, code, span))
+                    written |= set(outputs)
+                case ir.Store(array=array, span=span):
+                    self._piece(parts, function, statements, self._needed_after(block, index))
+                    statements = []
+                    parts.body.append((op, self._site(span, *OUT_OF_RANGE)))
+                    parts.sites.append(())
+                    written.add(array)
+        self._piece(parts, function, statements, self._needed_after(block, len(block.ops)))
+        return parts
+
+    def _push(self, parts: BlockParts, name: str, written: set[str], op: ir.Push) -> Iterator[ir.Primitive]:
+        """Note the push of `name`; where its saved value is not the old top, the statement that keeps it."""
+        if name not in written:
+            parts.pushes.append((name, None))
+        elif op.code == f"{name} = {name}":
+            parts.pushes.append((name, name))
+        else:
+            saved = f"{name}_saved"
+            while saved in self.taken:
+                saved += "_"
+            self.types[saved] = self._type(name)
+            parts.pushes.append((name, saved))
+            yield ir.Primitive((saved,), (name,), f"{saved} = {name}", op.span)
+
+    def _needed_after(self, block: ir.Block, index: int) -> frozenset[str]:
+        """The temporaries that the block needs from a piece that ends before op `index`."""
+        later = [name for op in block.ops[index:] for name in ir.reads(op)]
+        return frozenset((*later, *ir.reads(block.terminator)))
+
+    def _piece(self, parts: BlockParts, function: ir.Function, ops: list[ir.Primitive], needed: frozenset[str]) -> None:
+        if not ops:
+            return
+        saved = {name for _, name in parts.pushes if name is not None}
+        outputs = dict.fromkeys(name for op in ops for name in op.outputs)
+        writes = tuple(name for name in outputs if name in needed or name in saved or self._stored(name))
+        for name in writes:
+            self.types.setdefault(name, self._type(name))
+        sites: list[int] = []
+
+        def site(span: Span | None, status: LaneStatus, message: str) -> int:
+            sites.append(self._site(span, status, message))
+            return sites[-1]
+
+        origin = self.origin[function.name]
+        number = sum(isinstance(each, PieceText) for each in parts.body)
+        name = f"{function.name}_{parts.label}" + (f"_{number + 1}" if number else "")
+        text = write_piece(name, ops, writes, self.taken_variables(outputs), self.environment, origin, site)
+        for read in text.reads:
+            self.types.setdefault(read, self._type(read))
+        parts.body.append(self._bound(self._shared(text), origin))
+        parts.sites.append(tuple(sites))
+
+    def taken_variables(self, outputs: Mapping[str, None]) -> frozenset[str]:
+        """Every name that is a variable inside a piece."""
+        return frozenset(self.variables) | frozenset(outputs)
+
+    def _shared(self, text: PieceText) -> PieceText:
+        """The piece with shared parameters among its shared operands."""
+        shared = tuple(name for name in text.reads if name in self.shared_parameters)
+        reads = tuple(name for name in text.reads if name not in shared)
+        return PieceText(text.name, reads, (*shared, *text.shared), text.writes, text.statements, text.free)
+
+    def _bound(self, text: PieceText, origin: str) -> PieceText:
+        """The piece with its free names bound; a name that another function binds to something else gets another name."""
+        values = bind(text.free, self.environment, origin)
+        values.pop(OPS, None)
+        renamed: dict[str, str] = {}
+        for name, value in values.items():
+            fresh, number = name, 0
+            while fresh in self.bindings and self.bindings[fresh] is not value:
+                number += 1
+                fresh = f"{name}_{number}"
+            self.bindings[fresh] = value
+            if fresh != name:
+                renamed[name] = fresh
+        if not renamed:
+            return text
+        statements = tuple(Statement(rename(s.code, renamed), s.span) for s in text.statements)
+        return PieceText(text.name, text.reads, text.shared, text.writes, statements, text.free)
+
+    def _stored(self, name: str) -> bool:
+        variable = self.variables.get(name)
+        return variable is not None and variable.storage != "temporary"
+
+    def _type(self, name: str) -> Type:
+        type_ = self.variables[name].type
+        assert type_ is not None, f"{name} has no type"
+        return type_

@@ -1,0 +1,6 @@
+"""A recursive No-U-Turn sampler for many chains, written for one: chains meet at gradients, never at trajectories."""
+
+from pcbatch.nuts.api import sample
+from pcbatch.nuts.samples import Cost, Samples
+
+__all__ = ["Cost", "Samples", "sample"]

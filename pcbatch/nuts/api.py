@@ -1,0 +1,167 @@
+"""`pcbatch.nuts.sample`: the sampler as its users call it."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+import tensorflow as tf
+
+from pcbatch import random
+from pcbatch.diagnostics import UsageError
+from pcbatch.nuts import algorithm
+from pcbatch.nuts.parameters import Layout, by_name, dtype_of, layout_of, ravel, unravel
+from pcbatch.nuts.samples import Cost, Samples
+
+
+def sample(
+    log_density: Callable[..., Any],
+    initial: Any,
+    *,
+    step_size: float,
+    data: Any = None,
+    chains: int = 4,
+    draws: int = 1000,
+    seed: int = 0,
+    init: Literal["jitter", "exact"] = "jitter",
+    initial_per_chain: Any = None,
+    max_tree_depth: int = 10,
+    leapfrogs_per_leaf: int = 1,
+    dtype: Any = None,
+    chunk: int = 1000,
+    schedule: str = "auto",
+) -> Samples:
+    """Draw from a density with the No-U-Turn sampler, all chains in one batched program.
+
+    The step size is fixed and the metric is the unit matrix: scale the parameters to comparable size.
+
+    Args:
+        log_density: `log_density(params)` or, with `data`, `log_density(params, data)`: TensorFlow code for one
+            example that returns a scalar, up to a constant. The same function object compiles once for each structure
+            of arguments.
+        initial: parameters of one example in any structure of dicts, tuples and arrays.
+        step_size: of the leapfrog integrator.
+        data: what `log_density` is given beside the parameters, unbatched; new data of equal shapes compile nothing.
+        chains: how many; a chain's random numbers depend on `seed` and its own number alone.
+        draws: trajectories per chain; one draw is kept of each. There is no warm-up: discard what you do not trust.
+        seed: of the random numbers.
+        init: chains start at `initial` plus uniform noise from (-1, 1) in each coordinate ("jitter") or there
+            ("exact").
+        initial_per_chain: instead of `initial`'s values, `[chains, ...]` starting points in the same structure, used
+            exactly.
+        max_tree_depth: a trajectory has at most `2**max_tree_depth - 1` points.
+        leapfrogs_per_leaf: integration steps from one point of a trajectory to the next.
+        dtype: of the computation; by default float64 if `initial` has a float64 array, else float32.
+        chunk: draws that leave the machine at a time; another chunk compiles anew, another number of draws does not.
+        schedule: how the machine chooses blocks, as in `pcbatch.autobatch`.
+
+    Returns:
+        The draws; chains that failed (a log density that is not finite at the start) are NaN, and a warning names them.
+
+    Raises:
+        UsageError: PCB501 for options that make no sense.
+        ValueError: if every chain failed.
+    """
+    if min(chains, draws, chunk, leapfrogs_per_leaf) < 1 or max_tree_depth < 1 or not step_size > 0:
+        raise UsageError(
+            "PCB501", "chains, draws, chunk, step_size, max_tree_depth and leapfrogs_per_leaf must be positive"
+        )
+    if init not in ("jitter", "exact"):
+        raise UsageError("PCB501", f'init must be "jitter" or "exact", not {init!r}')
+    layout = layout_of(initial)
+    dtype = tf.as_dtype(dtype) if dtype is not None else dtype_of(initial)
+    sampler = _sampler(log_density, data is not None, layout, dtype, chunk, max_tree_depth, leapfrogs_per_leaf)
+    chain = sampler.chain if schedule == "auto" else sampler.chain.options(schedule=schedule)
+    starts, keys = _starts(initial, initial_per_chain, chains, init, seed, dtype)
+
+    operand = data if data is not None else tf.zeros((0,), dtype)  # the program always takes one
+    positions, statistics, runs = [], [], []
+    for first in range(0, draws, chunk):
+        count = min(chunk, draws - first)
+        run = chain.run(keys, starts, tf.constant(step_size, dtype), tf.constant(first), tf.constant(count), operand)
+        moved, rows = (np.asarray(array)[:, :count] for array in run.value)
+        starts = tf.constant(moved[:, -1])
+        positions.append(moved)
+        statistics.append(rows)
+        runs.append(run)
+    _report_failures(runs, chains)
+
+    columns = dict(zip(algorithm.STATISTICS, np.moveaxis(np.concatenate(statistics, axis=1), -1, 0), strict=True))
+    leaves = columns.pop("n_leaves")
+    cost = _cost(runs, int(np.nansum(leaves)) * leapfrogs_per_leaf + chains * len(runs) * leapfrogs_per_leaf)
+    sample_stats = {
+        **columns,
+        "diverging": columns["diverging"] > 0,
+        "tree_depth": np.nan_to_num(columns["tree_depth"]).astype(int),
+        "n_steps": np.nan_to_num(leaves).astype(int) * leapfrogs_per_leaf,
+        "step_size": np.full(leaves.shape, step_size),
+    }
+    return Samples(by_name(layout, np.concatenate(positions, axis=1)), sample_stats, cost, tuple(runs))
+
+
+@lru_cache(maxsize=32)
+def _sampler(
+    log_density: Callable[..., Any],
+    with_data: bool,
+    layout: Layout,
+    dtype: tf.DType,
+    capacity: int,
+    max_tree_depth: int,
+    leapfrogs_per_leaf: int,
+) -> algorithm.Sampler:
+    """The sampler of a density of structured parameters; kept, so that a second call compiles nothing."""
+
+    def density_of_vector(q: tf.Tensor, data: Any) -> tf.Tensor:
+        parameters = unravel(layout, q)
+        return log_density(parameters, data) if with_data else log_density(parameters)
+
+    return algorithm.make_sampler(
+        density_of_vector,
+        dimensions=layout.size,
+        dtype=dtype,
+        capacity=capacity,
+        max_tree_depth=max_tree_depth,
+        leapfrogs_per_leaf=leapfrogs_per_leaf,
+    )
+
+
+def _starts(
+    initial: Any, initial_per_chain: Any, chains: int, init: str, seed: int, dtype: tf.DType
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Starting points `[chains, dimensions]` and the keys of the chains."""
+    seeds = tf.vectorized_map(lambda chain: random.fold_in(random.key(seed), chain), tf.range(chains))
+    start_keys, run_keys = (tf.vectorized_map(lambda key, n=n: random.fold_in(key, n), seeds) for n in (0, 1))
+    if initial_per_chain is not None:
+        points = ravel(initial_per_chain, batch=1)
+        size = layout_of(initial).size
+        if layout_of(initial_per_chain).size != chains * size or points.shape != (chains, size):
+            raise UsageError("PCB501", f"initial_per_chain must be `initial` with a leading axis of {chains} chains")
+        return tf.constant(points, dtype), run_keys
+    point = tf.constant(ravel(initial), dtype)
+    if init == "exact":
+        return tf.tile(point[tf.newaxis], (chains, 1)), run_keys
+    noise = tf.vectorized_map(lambda key: random.uniform(key, point.shape.as_list(), dtype), start_keys)
+    return point + (2 * noise - 1), run_keys
+
+
+def _report_failures(runs: list[Any], chains: int) -> None:
+    """Warn about chains that failed; raise if all did."""
+    errors = {error.lane: error for run in reversed(runs) for error in run.errors}
+    if not errors:
+        return
+    first = errors[min(errors)]
+    message = f"{len(errors)} of {chains} chains failed ({sorted(errors)}), the first with: {first.message}"
+    if len(errors) == chains:
+        raise ValueError(message)
+    warnings.warn(message, RuntimeWarning, stacklevel=3)
+
+
+def _cost(runs: list[Any], gradients: int) -> Cost:
+    """Rows of the gradient block as the machine counted them, over all runs."""
+    lines, first = inspect.getsourcelines(algorithm.make_sampler)
+    line = first + next(number for number, text in enumerate(lines) if " = leapfrog(" in text)
+    return Cost(gradients, sum(run.utilization.rows_by_line[line] for run in runs))

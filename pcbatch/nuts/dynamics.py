@@ -1,0 +1,76 @@
+"""The sampler's arithmetic on one example, free of control flow: leapfrog steps, energies, the U-turn criterion.
+
+Plain TensorFlow, opaque to pcbatch: it is traced into the basic blocks that call it. The metric is the unit matrix, so
+velocity and momentum are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+Tensor = Any  # TensorFlow carries no types; a tf.Tensor of one example
+LogDensity = Callable[[Tensor, Any], Tensor]
+
+DIVERGENCE_THRESHOLD = 1000.0
+"""A point whose energy exceeds that of the trajectory's start by more than this has diverged (Stan's value)."""
+
+
+def value_and_gradient(log_density: LogDensity, q: Tensor, data: Any) -> tuple[Tensor, Tensor]:
+    """The log density at `q` and its gradient, which is zero where the density does not depend on `q`."""
+    with tf.GradientTape() as tape:
+        tape.watch(q)
+        lp = log_density(q, data)
+    return lp, tape.gradient(lp, q, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+
+
+def leapfrog(
+    log_density: LogDensity, steps: int, q: Tensor, p: Tensor, g: Tensor, step: Tensor, data: Any
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """`steps` leapfrog steps of signed length `step`: `(q, p, g, lp)` at the end; `g` is the gradient at `q`."""
+    lp = tf.zeros((), q.dtype)
+    for _ in range(steps):
+        p = p + 0.5 * step * g
+        q = q + step * p
+        lp, g = value_and_gradient(log_density, q, data)
+        p = p + 0.5 * step * g
+    return q, p, g, lp
+
+
+def energy_of(p: Tensor, lp: Tensor) -> Tensor:
+    """Kinetic energy minus log density; infinite where that is not finite, so that such a point has no weight."""
+    energy = 0.5 * tf.reduce_sum(p * p) - lp
+    return tf.where(tf.math.is_finite(energy), energy, float("inf"))
+
+
+def log_add(a: Tensor, b: Tensor) -> Tensor:
+    """log(exp(a) + exp(b)) for finite `a`; `b` may be minus infinity."""
+    return tf.maximum(a, b) + tf.math.log1p(tf.exp(-tf.abs(a - b)))
+
+
+def turning(p_first: Tensor, p_last: Tensor, rho: Tensor) -> Tensor:
+    """Whether a trajectory's ends have begun to approach each other, by its sum of momenta `rho`; NaN counts as yes."""
+    return tf.logical_not((tf.reduce_sum(p_first * rho) > 0) & (tf.reduce_sum(p_last * rho) > 0))
+
+
+def turning_anywhere(
+    p_first: Tensor, p_seam: Tensor, p_next: Tensor, p_last: Tensor, rho: Tensor, rho_next: Tensor
+) -> Tensor:
+    """The U-turn criterion for two adjacent trees: over both, and over each with the nearest point of the other.
+
+    `p_first` and `p_seam` are the momenta at the ends of the one, `p_next` and `p_last` of the other; the middle two
+    are neighbours. Without the checks across the seam, trajectories of half a period go on for a whole one (Stan,
+    2019).
+    """
+    return (
+        turning(p_first, p_last, rho + rho_next)
+        | turning(p_first, p_next, rho + p_next)
+        | turning(p_seam, p_last, rho_next + p_seam)
+    )
+
+
+def choose(condition: Tensor, if_true: Any, if_false: Any) -> Any:
+    """One of two structures of tensors, by a scalar bool."""
+    return tf.nest.map_structure(lambda a, b: tf.where(condition, a, b), if_true, if_false)

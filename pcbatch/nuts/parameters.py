@@ -1,0 +1,123 @@
+"""Parameters in any fixed structure of arrays, laid out as one vector, which is what the sampler moves.
+
+```
+layout ::= Leaf(shape) | Node(kind, names, layouts)      kind: dict, tuple, list or a named tuple's class
+```
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One array parameter."""
+
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A structure of parameters; `names` are keys, field names or positions."""
+
+    kind: type
+    names: tuple[str, ...]
+    layouts: tuple[Layout, ...]
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return sum(layout.size for layout in self.layouts)
+
+
+Layout = Leaf | Node
+
+
+def layout_of(structure: Any) -> Layout:
+    """The layout of one example's parameters.
+
+    >>> layout_of({"scale": 1.0, "weights": np.zeros((2, 3))}).size
+    7
+    """
+    match structure:
+        case dict():
+            return Node(dict, tuple(structure), tuple(map(layout_of, structure.values())))
+        case tuple() | list():
+            names = getattr(structure, "_fields", None) or map(str, range(len(structure)))
+            return Node(type(structure), tuple(names), tuple(map(layout_of, structure)))
+        case _:
+            return Leaf(tuple(np.shape(structure)))
+
+
+def leaves(layout: Layout, name: str = "") -> Iterator[tuple[str, Leaf]]:
+    """The arrays and their names, in the order in which the vector has them; a bare array is called `x`.
+
+    >>> [name for name, _ in leaves(layout_of({"a": 0.0, "b": {"c": 0.0, "d": (0.0, 0.0)}}))]
+    ['a', 'b.c', 'b.d.0', 'b.d.1']
+    """
+    match layout:
+        case Leaf():
+            yield name or "x", layout
+        case Node(names=names, layouts=layouts):
+            for key, inner in zip(names, layouts, strict=True):
+                yield from leaves(inner, f"{name}.{key}" if name else key)
+
+
+def dtype_of(structure: Any) -> tf.DType:
+    """float64 if a leaf is a float64 array, else float32."""
+    flat = [getattr(leaf, "dtype", tf.float32) for leaf in tf.nest.flatten(structure)]
+    return tf.float64 if any(tf.as_dtype(dtype) == tf.float64 for dtype in flat) else tf.float32
+
+
+def ravel(structure: Any, batch: int = 0) -> Any:
+    """The structure's numbers as one array `[*leading axes, size]`; the first `batch` axes of every leaf are kept.
+
+    >>> ravel({"a": 1.0, "b": np.array([2.0, 3.0])}).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    match structure:
+        case dict():
+            parts = [ravel(part, batch) for part in structure.values()]
+        case tuple() | list():
+            parts = [ravel(part, batch) for part in structure]
+        case _:
+            array = np.asarray(structure)
+            return array.reshape(*array.shape[:batch], -1)
+    return np.concatenate(parts, axis=-1)
+
+
+def unravel(layout: Layout, vector: tf.Tensor) -> Any:
+    """The structure whose numbers, laid out, are the tensor `vector` of shape `[size]`."""
+    match layout:
+        case Leaf(shape=shape):
+            return tf.reshape(vector, shape)
+        case Node(kind=kind, names=names, layouts=layouts):
+            parts = [unravel(inner, part) for inner, part in zip(layouts, _split(vector, layouts), strict=True)]
+            if issubclass(kind, dict):
+                return dict(zip(names, parts, strict=True))
+            return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
+
+
+def by_name(layout: Layout, array: Any) -> dict[str, Any]:
+    """Name to array for a NumPy array `[.., size]` of laid out parameters; each result is `[.., *shape]`."""
+    named = list(leaves(layout))
+    parts = _split(array, [leaf for _, leaf in named])
+    return {name: part.reshape(*array.shape[:-1], *leaf.shape) for (name, leaf), part in zip(named, parts, strict=True)}
+
+
+def _split(array: Any, layouts: Any) -> list[Any]:
+    """`array` cut along its last axis into the parts of `layouts`."""
+    ends = np.cumsum([layout.size for layout in layouts])
+    return [array[..., end - layout.size : end] for layout, end in zip(layouts, ends, strict=True)]

@@ -1,0 +1,47 @@
+"""Random numbers for batched programs: a lane's draws depend on its key alone, never on the batch around it.
+
+A key is a uint32 tensor of shape `[2]`, an ordinary value of a lane: it can be an argument, be kept across loops and
+calls, and be saved on stacks. Use a key for one draw, and `split` it to get more:
+
+    @pcbatch.autobatch
+    def walk(key, steps):
+        x = 0.0
+        for _ in range(steps):
+            key, now = pcbatch.random.split(key)
+            x = x + pcbatch.random.normal(now)
+        return x
+
+    walk(pcbatch.random.keys(42, lanes=64), tf.range(64))
+
+Bits come from Threefry-2x32 with 20 rounds (Salmon et al., SC 2011; see `threefry.py`). Counters are laid out as in
+`jax.random` since JAX 0.5 (`jax_threefry_partitionable`): keys, splits, bits, uniform and Bernoulli draws are equal
+to JAX's, normal, exponential and categorical draws to rounding. `randint` differs, because JAX's is less even over
+wide ranges.
+
+What holds between eager, graph and XLA mode, for any batch size and any lane of the batch (checked on CPUs):
+
+- keys, bits, `randint`, `bernoulli` and `uniform`: the same bits;
+- `normal`, `exponential` and `categorical` in float32, float16 and bfloat16: the same bits;
+- `normal` and `exponential` in float64: the same bits for any batch size within one mode, between modes to 4 units in
+  the last place; `categorical` of float64 logits: the same unless two categories tie within 1e-15.
+
+Dtypes: float32 unless said otherwise; float64 draws have 52 random bits. Shapes are known when the program is compiled.
+Functions for one example; batching is the compiler's business (`tf.vectorized_map` will do as well).
+"""
+
+from pcbatch.random.draws import bernoulli, categorical, exponential, normal, randint, uniform
+from pcbatch.random.keys import bits, fold_in, key, keys, split
+
+__all__ = [
+    "bernoulli",
+    "bits",
+    "categorical",
+    "exponential",
+    "fold_in",
+    "key",
+    "keys",
+    "normal",
+    "randint",
+    "split",
+    "uniform",
+]

@@ -1,0 +1,248 @@
+"""Random draws from common distributions, each a pure function of its key."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pcbatch.random.keys import Shape, bits, static_shape, words
+
+_FRACTION = {tf.float16: 10, tf.bfloat16: 7, tf.float32: 23, tf.float64: 52}
+"""Bits behind the binary point of a uniform draw, which fill the significand of a number in [1, 2)."""
+
+
+def uniform(key: Any, shape: Shape = (), dtype: Any = tf.float32, minval: Any = 0.0, maxval: Any = 1.0) -> tf.Tensor:
+    """Uniform draws from `[minval, maxval)`, of `shape` and a float dtype.
+
+    The bounds are numbers or tensors that broadcast to `shape`. On `[0, 1)` a draw is a multiple of 2**-23 (float64:
+    2**-52, float16: 2**-10, bfloat16: 2**-7); for other bounds rounding may return `maxval` itself. Equal to
+    `jax.random.uniform` in float32 and float64.
+
+    >>> from pcbatch.random import key
+    >>> uniform(key(42), (3,)).numpy()
+    array([0.48870957, 0.6797972 , 0.6162715 ], dtype=float32)
+    """
+    dtype, shape = _float(dtype), static_shape(shape)
+    if isinstance(minval, (int, float)) and isinstance(maxval, (int, float)) and minval > maxval:
+        raise ValueError(f"minval {minval} is above maxval {maxval}")
+    unit = _unit(key, shape, dtype)
+    if _is_number(minval, 0) and _is_number(maxval, 1):
+        return unit
+    low, high = _bound(minval, "minval", shape, dtype), _bound(maxval, "maxval", shape, dtype)
+    width = high - low
+    # The minimum changes no value. It stands between product and sum because XLA would fuse them into one rounding, and
+    # results would then differ in the last bit between XLA and graph mode.
+    return tf.minimum(unit * width, width) + low
+
+
+def normal(key: Any, shape: Shape = (), dtype: Any = tf.float32) -> tf.Tensor:
+    """Standard normal draws of `shape` and a float dtype, by inversion: `sqrt(2) * erfinv(u)`, `u` uniform on (-1, 1).
+
+    The largest magnitude is 5.4 (float64: 8.2). Equal to `jax.random.normal` to rounding in float32 and float64.
+
+    >>> from pcbatch.random import key
+    >>> normal(key(42), (2,)).numpy()
+    array([-0.02830462,  0.46713185], dtype=float32)
+    """
+
+    def transform(unit: tf.Tensor) -> tf.Tensor:
+        return math.sqrt(2.0) * tf.math.erfinv(unit)
+
+    def symmetric(unit: tf.Tensor) -> tf.Tensor:
+        return unit * 2.0 + float(np.nextafter(unit.dtype.as_numpy_dtype(-1), 0))  # the product is exact: one rounding
+
+    return _inverted(key, shape, dtype, symmetric, transform)
+
+
+def exponential(key: Any, shape: Shape = (), dtype: Any = tf.float32) -> tf.Tensor:
+    """Draws from the exponential distribution of rate 1, of `shape` and a float dtype, by inversion: `-log(1 - u)`.
+
+    The largest draw is 15.9 (float64: 36.0). Equal to `jax.random.exponential` to rounding in float32 and float64.
+
+    >>> from pcbatch.random import key
+    >>> exponential(key(42), (2,)).numpy()
+    array([0.6708175, 1.1388006], dtype=float32)
+    """
+
+    def transform(unit: tf.Tensor) -> tf.Tensor:
+        # -log(v) = asinh((1/v - v) / 2), here with v = 1 - u. In graph mode TensorFlow's logarithm rounds an element
+        # differently by its place in the array (vector body or remainder), its asinh does not.
+        return tf.math.asinh(unit * (2.0 - unit) / (2.0 * (1.0 - unit)))
+
+    return _inverted(key, shape, dtype, lambda unit: unit, transform)
+
+
+def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None) -> tf.Tensor:
+    """Bool draws that are True with probability `p`, of `shape` (by default the shape of `p`).
+
+    `p` is a number or a float tensor that broadcasts to `shape`; its probability is met to 2**-23 (float64: 2**-52).
+    Equal to `jax.random.bernoulli`.
+
+    >>> from pcbatch.random import key
+    >>> bool(bernoulli(key(42), 0.9))
+    True
+    """
+    if isinstance(p, (int, float)) and not 0 <= p <= 1:
+        raise ValueError(f"p is a probability, between 0 and 1, not {p}")
+    given = _float(getattr(p, "dtype", tf.float32), "probabilities")
+    dtype = tf.float64 if given == tf.float64 else tf.float32
+    p = tf.cast(_tensor(p, "p", given), dtype)
+    wanted = static_shape(p.shape if shape is None else shape)
+    return _unit(key, wanted, dtype) < _broadcasting(p, "p", wanted)
+
+
+def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = tf.int32) -> tf.Tensor:
+    """Uniform integers `minval <= n < maxval`, of `shape` and dtype int32 or int64.
+
+    The bounds are integers or integer tensors that broadcast to `shape` and lie in the range of `dtype` (`maxval` may
+    be one beyond). By multiplication instead of a remainder (Lemire, "Fast Random Integer Generation in an Interval",
+    2019) on 64 random bits (int64: 128), so that the probability of a number is off by less than 2**-32 (2**-64) of
+    itself. An empty range is refused; where it is only known when the program runs (tensors), the result is `minval`.
+
+    >>> from pcbatch.random import key
+    >>> int(randint(key(42), (), 1, 7))
+    5
+    """
+    dtype, shape = tf.as_dtype(dtype), static_shape(shape)
+    if dtype not in (tf.int32, tf.int64):
+        raise TypeError(f"random integers are int32 or int64, not {dtype.name}; use bits for unsigned integers")
+    low, high = _integer_bound(minval, "minval", shape, dtype), _integer_bound(maxval, "maxval", shape, dtype)
+    if isinstance(minval, int) and isinstance(maxval, int) and minval >= maxval:
+        raise ValueError(f"there is no integer n with {minval} <= n < {maxval}")
+    start = tf.cast(low, tf.uint64)
+    span = tf.where(high > low, tf.cast(high, tf.uint64) - start, tf.constant(0, tf.uint64))
+    size = math.prod(shape)
+    drawn = [words(key, shape)] if dtype == tf.int32 else [words(key, shape), words(key, shape, first=size)]
+    return tf.cast(start + _scaled([word for pair in drawn for word in pair], span), dtype)
+
+
+def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = None) -> tf.Tensor:
+    """Draws of a category from unnormalised log probabilities: int32 indices along `axis` of `logits`.
+
+    `shape` (by default that of `logits` without `axis`) may put further axes of independent draws in front. By the
+    Gumbel-max trick: `argmax(logits + noise)`. A probability is met to 2**-23 (float64 logits: 2**-52). Equal to
+    `jax.random.categorical` in float32 and float64, but for ties within rounding.
+
+    >>> from pcbatch.random import key
+    >>> int(categorical(key(42), [0.0, 0.0, 5.0]))
+    2
+    """
+    dtype = _float(getattr(logits, "dtype", tf.float32), "logits")
+    logits = _tensor(logits, "logits", dtype)
+    if logits.shape.rank == 0 or not -logits.shape.rank <= axis < logits.shape.rank:
+        raise ValueError(f"logits of shape {logits.shape} have no axis {axis}")
+    sizes = static_shape(logits.shape)
+    axis = axis % len(sizes) - len(sizes)
+    batch = sizes[:axis] + sizes[len(sizes) + axis + 1 :]
+    wanted = batch if shape is None else static_shape(shape)
+    front = wanted[: len(wanted) - len(batch)]
+    if front + batch != wanted:
+        raise ValueError(
+            f"shape {list(wanted)} must end with {list(batch)}, the shape of the logits without axis {axis}"
+        )
+
+    def gumbel(unit: tf.Tensor) -> tf.Tensor:
+        return -tf.math.log(-tf.math.log(unit))
+
+    def positive(unit: tf.Tensor) -> tf.Tensor:
+        return tf.maximum(unit, tf.constant(np.finfo(unit.dtype.as_numpy_dtype).tiny))
+
+    noise = _inverted(key, front + sizes, dtype, positive, gumbel)
+    return tf.argmax(noise + logits, axis=axis, output_type=tf.int32)
+
+
+# -- shared parts ------------------------------------------------------------------------------------------------------
+
+
+def _unit(key: Any, shape: tuple[int, ...], dtype: tf.DType) -> tf.Tensor:
+    """Uniform draws on [0, 1): the top bits of a word as a fraction. Exact, hence the same bits in every mode."""
+    word = tf.uint64 if dtype == tf.float64 else tf.uint32
+    fraction = _FRACTION[dtype]
+    top = tf.bitwise.right_shift(bits(key, shape, word), tf.constant(word.size * 8 - fraction, word))
+    return tf.cast(top, dtype) * tf.constant(2.0**-fraction, dtype)
+
+
+def _inverted(
+    key: Any,
+    shape: Shape,
+    dtype: Any,
+    prepare: Callable[[tf.Tensor], tf.Tensor],
+    transform: Callable[[tf.Tensor], tf.Tensor],
+) -> tf.Tensor:
+    """`transform(prepare(u))` for uniform `u`, the transform computed in float64 and rounded once to `dtype`.
+
+    Transcendental functions in float32 differ in the last bit by mode, and in graph mode by an element's place in the
+    array (vector body or remainder). In float64 they differ too, but after rounding to float32 no trace of it is
+    left: checked for normal, exponential and Gumbel draws on every one of the 2**23 values that `u` can take.
+    """
+    dtype, sizes = _float(dtype), static_shape(shape)
+    drawn = prepare(_unit(key, sizes, tf.float64 if dtype == tf.float64 else tf.float32))
+    return tf.cast(transform(tf.cast(drawn, tf.float64)), dtype)
+
+
+def _scaled(random: list[tf.Tensor], span: tf.Tensor) -> tf.Tensor:
+    """`floor(r * span / 2**(32 * n))` for the n-word number r, its uint32 words given from low to high; all in uint64.
+
+    Word by word: `x = (x + word * span) >> 32`, the 96-bit product taken in two halves. x stays below span.
+    """
+    word32, mask = tf.constant(32, tf.uint64), tf.constant(0xFFFFFFFF, tf.uint64)
+    right, both = tf.bitwise.right_shift, tf.bitwise.bitwise_and
+    span_high, span_low = right(span, word32), both(span, mask)
+    x = tf.constant(0, tf.uint64)
+    for word in (tf.cast(each, tf.uint64) for each in random):
+        x = word * span_high + right(x, word32) + right(word * span_low + both(x, mask), word32)
+    return x
+
+
+def _float(dtype: Any, what: str = "random floats") -> tf.DType:
+    found = tf.as_dtype(dtype)
+    if found not in _FRACTION:
+        raise TypeError(f"{what} are {', '.join(each.name for each in _FRACTION)}, not {found.name}")
+    return found
+
+
+def _is_number(value: Any, number: int) -> bool:
+    return isinstance(value, (int, float)) and value == number
+
+
+def _tensor(value: Any, name: str, dtype: tf.DType) -> tf.Tensor:
+    """`value` as a tensor of exactly `dtype`; numbers convert, tensors of another dtype are refused."""
+    given = getattr(value, "dtype", dtype)
+    if isinstance(value, tf.Tensor) and given != dtype:
+        raise TypeError(f"{name} is {given.name} where {dtype.name} is needed; write tf.cast({name}, tf.{dtype.name})")
+    return tf.convert_to_tensor(value, dtype)
+
+
+def _broadcasting(tensor: tf.Tensor, name: str, shape: tuple[int, ...]) -> tf.Tensor:
+    """`tensor`, which must broadcast to `shape` without enlarging it."""
+    try:
+        fits = tf.broadcast_static_shape(tensor.shape, tf.TensorShape(shape)) == tf.TensorShape(shape)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"{name} has shape {tensor.shape}, which does not broadcast to the shape {list(shape)} of the draw"
+        )
+    return tensor
+
+
+def _bound(value: Any, name: str, shape: tuple[int, ...], dtype: tf.DType) -> tf.Tensor:
+    return _broadcasting(_tensor(value, name, dtype), name, shape)
+
+
+def _integer_bound(value: Any, name: str, shape: tuple[int, ...], dtype: tf.DType) -> tf.Tensor:
+    """A bound as int64, in which both bounds of every int32 range can be written."""
+    if isinstance(value, (int, np.integer)):
+        if not dtype.min <= value <= min(int(dtype.max) + 1, 2**63 - 1):
+            raise ValueError(f"{name} {value} is out of range for {dtype.name}")
+        return tf.constant(int(value), tf.int64)
+    tensor = tf.convert_to_tensor(value)
+    if not tensor.dtype.is_integer or tensor.dtype == tf.uint64:
+        raise TypeError(
+            f"{name} must be an integer that fits in int64, not {tensor.dtype.name}; write tf.cast({name}, tf.int64)"
+        )
+    return _broadcasting(tf.cast(tensor, tf.int64), name, shape)

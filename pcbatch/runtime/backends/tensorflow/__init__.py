@@ -1,0 +1,5 @@
+"""The TensorFlow backend."""
+
+from pcbatch.runtime.backends.tensorflow.backend import TensorFlowBackend
+
+__all__ = ["TensorFlowBackend"]

@@ -1,0 +1,141 @@
+"""The TensorFlow backend: the machine's array operations, compiled by XLA or run as a plain graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.ir.types import TensorType, Type
+from pcbatch.runtime.backends.tensorflow import gradients, refusals
+from pcbatch.runtime.table import Piece
+
+
+class TensorFlowBackend:
+    """See `protocol.Backend`."""
+
+    name = "tensorflow"
+
+    def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
+        from pcbatch.runtime.backends.tensorflow import pieces
+
+        return pieces.abstract_eval(piece, reads, shared)
+
+    def vectorize(
+        self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any], types: Sequence[Type], read_types: Sequence[Type]
+    ) -> tuple[list[Any], tf.Tensor | None]:
+        from pcbatch.runtime.backends.tensorflow import pieces
+
+        return pieces.vectorize(piece, reads, shared, types, read_types)
+
+    # -- making arrays --------------------------------------------------------------------------------------------------------
+
+    def zeros(self, lanes: Any, type_: TensorType) -> tf.Tensor:
+        return tf.zeros([lanes, *type_.shape], type_.dtype)
+
+    def constant(self, value: int) -> tf.Tensor:
+        return tf.constant(int(value), tf.int32)
+
+    def array(self, value: Any, dtype: str) -> tf.Tensor:
+        return tf.convert_to_tensor(value, dtype)
+
+    def lane_numbers(self, lanes: Any) -> tf.Tensor:
+        return tf.range(lanes, dtype=tf.int32)
+
+    def lanes_of(self, array: tf.Tensor) -> Any:
+        static = array.shape[0]
+        return tf.shape(array)[0] if static is None else static
+
+    # -- elementwise ----------------------------------------------------------------------------------------------------------
+
+    def cast(self, array: tf.Tensor, dtype: str) -> tf.Tensor:
+        return tf.cast(array, dtype)
+
+    def where(self, mask: tf.Tensor, new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
+        trailing = max(new.shape.rank, old.shape.rank) - mask.shape.rank
+        if trailing > 0:
+            mask = tf.reshape(mask, [self.lanes_of(mask)] + [1] * trailing)
+        return tf.where(mask, new, old)
+
+    # -- rows and elements ----------------------------------------------------------------------------------------------------
+
+    def take(self, array: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+        return tf.gather(array, rows)
+
+    def scatter(self, array: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+        return tf.tensor_scatter_nd_update(tf.zeros_like(array), rows[:, None], array)
+
+    def load(self, array: tf.Tensor, indices: Sequence[tf.Tensor]) -> tf.Tensor:
+        lanes = self.lane_numbers(self.lanes_of(array))
+        # Junk lanes may point anywhere, at which the CPU kernel of a gather would raise.
+        clipped = [tf.clip_by_value(index, 0, size - 1) for index, size in zip(indices, array.shape[1:], strict=False)]
+        return tf.gather_nd(array, tf.stack([lanes, *clipped], axis=-1))
+
+    def masked_store(
+        self, array: tf.Tensor, indices: Sequence[tf.Tensor], mask: tf.Tensor, value: tf.Tensor
+    ) -> tf.Tensor:
+        # One scatter that drops the lanes which take no part, here by a row that does not exist: XLA writes in place. With
+        # where(mask, new_array, array) a push would cost the whole stack.
+        count = self.lanes_of(array)
+        lanes = tf.where(mask, self.lane_numbers(count), count)
+        places = tf.stack([lanes, *indices], axis=-1)
+        return tf.raw_ops.TensorScatterUpdate(
+            tensor=array, indices=places, updates=value, bad_indices_policy="IGNORE"
+        )
+
+    # -- over all lanes ---------------------------------------------------------------------------------------------------------
+
+    def any(self, mask: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_any(mask)
+
+    def sum(self, array: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(tf.cast(array, tf.int32))
+
+    def min(self, array: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_min(array)
+
+    def tally(self, numbers: tf.Tensor, labels: Sequence[int]) -> tf.Tensor:
+        hits = numbers[:, None] == tf.constant(list(labels), tf.int32)
+        return tf.reduce_sum(tf.cast(hits, tf.int32), axis=0)
+
+    def stack(self, scalars: Sequence[tf.Tensor]) -> tf.Tensor:
+        return tf.stack(scalars)
+
+    def unstack(self, vector: tf.Tensor, count: int) -> list[tf.Tensor]:
+        return tf.unstack(vector, count)
+
+    # -- control ------------------------------------------------------------------------------------------------------------------
+
+    def cond(
+        self, predicate: tf.Tensor, function: Callable[[], list[tf.Tensor]], otherwise: list[tf.Tensor]
+    ) -> list[tf.Tensor]:
+        results = tf.cond(predicate, function, lambda: [tf.identity(array) for array in otherwise])
+        for result, old in zip(results, otherwise, strict=True):
+            result.set_shape(old.shape)
+        return list(results)
+
+    def while_loop(self, condition: Callable[[Any], tf.Tensor], body: Callable[[Any], Any], state: Any) -> Any:
+        # A caller may know the number of lanes of some arrays and not of others: all loop variables keep their first shape.
+        def shaped_body(carried: Any) -> Any:
+            after = body(carried)
+            tf.nest.map_structure(lambda new, old: new.set_shape(old.shape), after, state)
+            return (after,)
+
+        (end,) = tf.while_loop(condition, shaped_body, (state,), parallel_iterations=1)
+        return end
+
+    # -- compiling ----------------------------------------------------------------------------------------------------------------
+
+    def scope(self, name: str) -> AbstractContextManager[Any]:
+        return tf.name_scope(name)
+
+    def compile(self, function: Callable[..., Any], jit: bool) -> Callable[..., Any]:
+        return tf.function(function, jit_compile=True if jit else None, autograph=False)
+
+    def seal(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        return gradients.seal(function, name)
+
+    def explain(self, error: Exception) -> tuple[str, tuple[str, ...]] | None:
+        return refusals.explain(error)

@@ -1,0 +1,34 @@
+"""Until there is reverse mode: a run goes forward under any tape, and asking it for a gradient is a clear error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import tensorflow as tf
+from tensorflow.python.eager import record  # private, but what tf.recompute_grad is made of; there is no public twin
+
+from pcbatch.diagnostics import GradientError
+
+
+def seal(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """`function(*tensors) -> list of tensors`, for which asking a gradient raises GradientError PCB601.
+
+    `variables` that the function captures take part like its arguments.
+    """
+
+    def no_gradient(*upstream: tf.Tensor, variables: Any = None) -> NoReturn:
+        raise GradientError(
+            f"PCB601: a gradient through the batched call of {name!r} was asked for, and pcbatch has no reverse mode yet.\n"
+            f"  help: take the gradient inside the batched function (`with tf.GradientTape()` around plain operations), or "
+            f"keep it from flowing through the call with tf.stop_gradient(...)"
+        )
+
+    @tf.custom_gradient
+    def sealed(*arrays: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
+        # Without this pause a tape builds the gradient of the machine's loop at once, which fails even if nobody asks for it.
+        with record.stop_recording():
+            outputs = function(*arrays)
+        return list(outputs), no_gradient
+
+    return sealed

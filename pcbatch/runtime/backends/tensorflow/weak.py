@@ -1,0 +1,293 @@
+"""Weak numbers: Python numbers of a lane that have not met a tensor yet (weak types, as in JAX).
+
+A literal or a `range` counter keeps the freedom of a Python number while it is stored per lane: it takes the dtype of
+the tensor that it meets. `Weak` wraps the scalar tensor (int32 or float32) that holds such a number inside a piece.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+INT, FLOAT = tf.int32, tf.float32
+
+
+class WeakTypeError(TypeError):
+    """A number met a tensor whose dtype it cannot take; the message says which cast to write."""
+
+
+def is_committed(value: object) -> bool:
+    """Whether `value` is array-like with a dtype of its own: a tensor, a variable, a NumPy array or scalar."""
+    return isinstance(value, (tf.Tensor, tf.Variable, np.ndarray, np.generic))
+
+
+def is_number(value: object) -> bool:
+    """Whether `value` is a weak number: a `Weak`, or a Python int or float (not a bool, not a NumPy scalar)."""
+    return isinstance(value, Weak) or (isinstance(value, (int, float)) and not isinstance(value, (bool, np.generic)))
+
+
+def commit(number: Any, dtype: tf.DType) -> tf.Tensor:
+    """`number` (see `is_number`) as a scalar tensor of `dtype`; WeakTypeError where it cannot take that dtype."""
+    is_int = number.dtype == INT if isinstance(number, Weak) else isinstance(number, int)
+    if dtype == tf.bool:
+        raise WeakTypeError("a bool tensor and a number do not meet; write tf.cast(flag, tf.int32), or compare the number")
+    if not (dtype.is_floating or dtype.is_complex or (is_int and dtype.is_integer)):
+        raise WeakTypeError(f"a Python float does not fit {dtype.name}; write an int, or tf.cast(.., tf.float32) on the tensor")
+    if isinstance(number, Weak):
+        return number.value if number.dtype == dtype else tf.cast(number.value, dtype)
+    return tf.constant(number, dtype)
+
+
+def weak(number: Any) -> Weak:
+    """`number` (see `is_number`) as a `Weak`; WeakTypeError for an int that int32 cannot hold."""
+    if isinstance(number, Weak):
+        return number
+    if isinstance(number, float):
+        return Weak(tf.constant(number, FLOAT))
+    if not INT.min <= number <= INT.max:
+        raise WeakTypeError(f"the int {number} is beyond int32; write tf.constant({number}, tf.int64)")
+    return Weak(tf.constant(number, INT))
+
+
+def unify(a: Any, b: Any) -> tuple[tf.Tensor, tf.Tensor, bool]:
+    """Two operands as tensors of one dtype, and whether the pair is still weak.
+
+    Raises WeakTypeError where a number cannot take the tensor's dtype, TypeError where two tensors differ in dtype.
+    """
+    if is_number(a) and is_number(b):
+        left, right = weak(a), weak(b)
+        dtype = INT if left.dtype == right.dtype == INT else FLOAT
+        return commit(left, dtype), commit(right, dtype), True
+    if is_number(a):
+        right = tf.convert_to_tensor(b)
+        return commit(a, right.dtype), right, False
+    left = tf.convert_to_tensor(a)
+    if is_number(b):
+        return left, commit(b, left.dtype), False
+    right = tf.convert_to_tensor(b)
+    if left.dtype != right.dtype:
+        raise TypeError(f"dtypes {left.dtype.name} and {right.dtype.name} differ; write tf.cast(.., tf.{left.dtype.name})")
+    return left, right, False
+
+
+# -- what an operator does with two weak numbers ---------------------------------------------------------------------------
+
+Rule = Callable[["Weak", "Weak"], Any]
+
+
+def _arithmetic(function: Callable[..., tf.Tensor]) -> Rule:
+    """int with int is int (wrapping in int32), anything else float."""
+
+    def rule(a: Weak, b: Weak) -> Weak:
+        left, right, _ = unify(a, b)
+        return Weak(function(left, right))
+
+    return rule
+
+
+def _comparison(function: Callable[..., tf.Tensor]) -> Rule:
+    """A bool tensor; an int is compared with a float exactly, as Python does: float64 holds every int32 and float32."""
+
+    def rule(a: Weak, b: Weak) -> tf.Tensor:
+        dtype = a.dtype if a.dtype == b.dtype else tf.float64
+        return function(commit(a, dtype), commit(b, dtype))
+
+    return rule
+
+
+def _bits(function: Callable[..., tf.Tensor]) -> Rule:
+    """Bitwise operators are for ints."""
+
+    def rule(a: Weak, b: Weak) -> Weak:
+        if not a.dtype == b.dtype == INT:
+            raise WeakTypeError("bitwise operators take ints, not floats")
+        return Weak(function(a.value, b.value))
+
+    return rule
+
+
+def _true_divide(a: Weak, b: Weak) -> Weak:
+    """Always a float; two ints are divided in float64 and rounded once, as Python's quotient meeting a float32 tensor."""
+    if a.dtype == b.dtype == INT:
+        return Weak(tf.cast(commit(a, tf.float64) / commit(b, tf.float64), FLOAT))
+    return _arithmetic(tf.divide)(a, b)
+
+
+def _power(a: Weak, b: Weak) -> Weak:
+    """int to int is int, but for a literal negative exponent, which makes a float as in Python.
+
+    A negative exponent that is only known at run time gives the power truncated to an int: TensorFlow would stop the run.
+    """
+    exponent = tf.get_static_value(b.value)
+    if not a.dtype == b.dtype == INT or (exponent is not None and exponent < 0):
+        return Weak(tf.pow(commit(a, FLOAT), commit(b, FLOAT)))
+    return Weak(int_power(a.value, b.value))
+
+
+def int_power(base: tf.Tensor, exponent: tf.Tensor) -> tf.Tensor:
+    """`base ** exponent` of integer tensors; negative exponents give the result truncated to an int and never raise."""
+    if exponent.dtype.is_unsigned:
+        return tf.pow(base, exponent)
+    zero, one = tf.zeros_like(exponent), tf.ones_like(base)
+    sign = tf.where(tf.math.floormod(exponent, 2) == 0, one, base)
+    inverse = tf.where(tf.abs(base) == 1, sign, tf.zeros_like(base))
+    return tf.where(exponent < 0, inverse, tf.pow(base, tf.maximum(exponent, zero)))
+
+
+def _left_shift(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    return tf.where(y > 31, tf.zeros_like(x), tf.bitwise.left_shift(x, tf.clip_by_value(y, 0, 31)))
+
+
+def _right_shift(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    return tf.bitwise.right_shift(x, tf.clip_by_value(y, 0, 31))
+
+
+Method = Callable[["Weak", Any], Any]
+
+
+def _operators(symbol: Callable[[Any, Any], Any], rule: Rule) -> tuple[Method, Method]:
+    """The method of an operator and its reflected twin."""
+
+    def apply(a: Any, b: Any) -> Any:
+        if is_number(a) and is_number(b):
+            return rule(weak(a), weak(b))
+        left, right = (commit(a, b.dtype), b) if is_number(a) else (a, commit(b, a.dtype))
+        return symbol(left, right)
+
+    def operand(other: Any) -> Any:
+        if is_committed(other) or isinstance(other, bool):
+            return tf.convert_to_tensor(other)
+        return other if is_number(other) else NotImplemented
+
+    def method(self: Weak, other: Any) -> Any:
+        value = operand(other)
+        return NotImplemented if value is NotImplemented else apply(self, value)
+
+    def reflected(self: Weak, other: Any) -> Any:
+        value = operand(other)
+        return NotImplemented if value is NotImplemented else apply(value, self)
+
+    return method, reflected
+
+
+class Weak:
+    """A number that has not met a tensor: `value` is a scalar int32 or float32 tensor.
+
+    Operators follow Python: with numbers the result is weak again (comparisons give bool tensors), with a tensor it has
+    the tensor's dtype. An int takes any numeric dtype, a float floating and complex ones. Ints wrap in int32.
+    TensorFlow functions take a Weak where they take a Python number (through a registered tensor conversion).
+    """
+
+    __slots__ = ("value",)
+    __array_ufunc__ = None  # NumPy arrays and scalars leave the operator to us
+    __array_priority__ = 1000.0
+    shape = tf.TensorShape([])
+
+    def __init__(self, value: tf.Tensor):
+        if value.dtype not in (INT, FLOAT) or value.shape.rank != 0:
+            raise TypeError(f"a weak number is an int32 or float32 scalar, not {value.dtype.name}{value.shape}")
+        self.value = value
+
+    @property
+    def dtype(self) -> tf.DType:
+        """tf.int32 or tf.float32: what the number is where nothing else decides."""
+        return self.value.dtype
+
+    def __repr__(self) -> str:
+        return f"Weak({self.value!r})"
+
+    __add__, __radd__ = _operators(operator.add, _arithmetic(tf.add))
+    __sub__, __rsub__ = _operators(operator.sub, _arithmetic(tf.subtract))
+    __mul__, __rmul__ = _operators(operator.mul, _arithmetic(tf.multiply))
+    __truediv__, __rtruediv__ = _operators(operator.truediv, _true_divide)
+    __floordiv__, __rfloordiv__ = _operators(operator.floordiv, _arithmetic(tf.math.floordiv))
+    __mod__, __rmod__ = _operators(operator.mod, _arithmetic(tf.math.floormod))
+    __pow__, __rpow__ = _operators(operator.pow, _power)
+    __and__, __rand__ = _operators(operator.and_, _bits(tf.bitwise.bitwise_and))
+    __or__, __ror__ = _operators(operator.or_, _bits(tf.bitwise.bitwise_or))
+    __xor__, __rxor__ = _operators(operator.xor, _bits(tf.bitwise.bitwise_xor))
+    __lshift__, __rlshift__ = _operators(operator.lshift, _bits(_left_shift))
+    __rshift__, __rrshift__ = _operators(operator.rshift, _bits(_right_shift))
+    __lt__, _ = _operators(operator.lt, _comparison(tf.less))
+    __le__, _ = _operators(operator.le, _comparison(tf.less_equal))
+    __gt__, _ = _operators(operator.gt, _comparison(tf.greater))
+    __ge__, _ = _operators(operator.ge, _comparison(tf.greater_equal))
+    __eq__, _ = _operators(operator.eq, _comparison(tf.equal))  # type: ignore[assignment]
+    __ne__, _ = _operators(operator.ne, _comparison(tf.not_equal))  # type: ignore[assignment]
+
+    def __neg__(self) -> Weak:
+        return Weak(-self.value)
+
+    def __pos__(self) -> Weak:
+        return self
+
+    def __abs__(self) -> Weak:
+        return Weak(tf.abs(self.value))
+
+    def __invert__(self) -> Weak:
+        if self.dtype != INT:
+            raise WeakTypeError("~ takes an int, not a float")
+        return Weak(tf.bitwise.invert(self.value))
+
+    def _known(self, wanted: str) -> Any:
+        """The number, where it is known; the rest of the time a lane's number is not, and Python cannot have it."""
+        known = tf.get_static_value(self.value)
+        if known is None:
+            raise WeakTypeError(f"a lane's number differs from lane to lane, so Python cannot use it as {wanted} here")
+        return known.item()
+
+    def __bool__(self) -> bool:
+        return bool(self._known("a condition; write the condition in the batched function itself, or use tf.where"))
+
+    def __int__(self) -> int:
+        return int(self._known("an int; write int(..) in the batched function itself"))
+
+    def __float__(self) -> float:
+        return float(self._known("a float; write float(..) in the batched function itself"))
+
+    def __index__(self) -> int:
+        if self.dtype != INT:
+            raise WeakTypeError("a float is not an index; write int(..)")
+        return int(self._known("an index or a size; sizes and shapes must be constants"))
+
+    def __tf_tracing_type__(self, context: Any) -> Any:
+        """As an argument of a `tf.function` the number becomes a tensor."""
+        return tf.TensorSpec([], self.dtype)
+
+
+# -- how TensorFlow's functions see a Weak ------------------------------------------------------------------------------------
+
+
+def _convert(value: Weak, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> tf.Tensor:
+    """Registered, not `__tf_tensor__`: only registered conversions are told the dtype of an operator's other operand."""
+    return value.value if dtype is None else commit(value, tf.as_dtype(dtype))
+
+
+def _convert_sequence(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+    """Lists that contain a Weak, such as `tf.concat([v, [i]], 0)`; other lists are left to TensorFlow."""
+    leaves = _sequence_leaves(value)
+    if not any(isinstance(leaf, Weak) for leaf in leaves):
+        return NotImplemented
+    if dtype is None:
+        committed = [leaf.dtype for leaf in leaves if is_committed(leaf)]
+        is_int = all(leaf.dtype == INT if isinstance(leaf, Weak) else isinstance(leaf, int) for leaf in leaves)
+        dtype = committed[0] if committed else INT if is_int else FLOAT
+    return _pack(value, tf.as_dtype(dtype))
+
+
+def _sequence_leaves(value: Any) -> list[Any]:
+    return [leaf for item in value for leaf in _sequence_leaves(item)] if isinstance(value, (list, tuple)) else [value]
+
+
+def _pack(value: Any, dtype: tf.DType) -> tf.Tensor:
+    if isinstance(value, (list, tuple)):
+        return tf.stack([_pack(item, dtype) for item in value])
+    return commit(value, dtype) if is_number(value) else tf.convert_to_tensor(value, dtype)
+
+
+tf.register_tensor_conversion_function(Weak, _convert)
+tf.register_tensor_conversion_function((list, tuple), _convert_sequence, priority=98)  # before TensorFlow's own packing

@@ -1,0 +1,297 @@
+"""Running one basic block for the lanes that wait at it, the other lanes masked away.
+
+Lanes that take no part still flow through the arithmetic as junk: what is computed for them is dropped when tops are
+written (`where`) and when stacks are (one scatter that leaves them out, never a `where` over a whole stack, which would
+cost its depth).
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pcbatch.ir.types import TensorType
+from pcbatch.runtime import effects, values
+from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.state import Layout, State, load_entry, to_stored
+from pcbatch.runtime.table import Block, Branch, Fault, Jump, Piece, PushJump, Return, Store
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a lane may use: `max_depth` live calls, `max_steps` loop turns and calls (None: no limit)."""
+
+    max_depth: int
+    max_steps: int | None
+
+
+@dataclass(frozen=True)
+class BlockRunner:
+    """Runs block `number` of a program on the machine's state.
+
+    With `spread_live`, junk lanes are fed the values of a lane that takes part, so that no operation can raise for them:
+    needed where operations raise at all, which is everywhere but under XLA.
+    """
+
+    backend: Backend
+    layout: Layout
+    limits: Limits
+    spread_live: bool
+    number: int
+
+    @property
+    def block(self) -> Block:
+        """The block that this runs."""
+        return self.layout.program.blocks[self.number]
+
+    @property
+    def can_lack_room(self) -> bool:
+        """Whether a lane that waits at the block can be unable to run it, because a stack cannot take what it pushes."""
+        is_call = isinstance(self.block.terminator, PushJump)
+        return bool(effects.growth(self.block)) or (is_call and self.layout.capacity < self.limits.max_depth)
+
+    def room(self, state: State) -> Array:
+        """Which lanes have room for what the block pushes: a bool per lane, meaningful where they wait at it.
+
+        A call beyond `max_depth` pushes nothing (the lane fails there), so there is always room for it.
+        """
+        growth = effects.growth(self.block)
+        tests = [state[self.layout.pointer(name)] <= self.layout.capacity - growth[name] for name in sorted(growth)]
+        is_call = isinstance(self.block.terminator, PushJump)
+        if is_call and self.layout.capacity < self.limits.max_depth:
+            tests.append(state["depth"] <= self.layout.capacity)
+        room = functools.reduce(operator.and_, tests)
+        return room | (state["depth"] > self.limits.max_depth) if is_call else room
+
+    def run(self, state: State, shared: Mapping[str, Any]) -> tuple[State, Array]:
+        """The changed part of the state after all lanes that can have run the block, and which lanes went on from it."""
+        mask = state["pc"] == self.number
+        frame = _Frame(self, state, shared, mask & self.room(state) if self.can_lack_room else mask)
+        with self.backend.scope(self.block.label):
+            frame.pop()
+            for item in self.block.body:
+                match item:
+                    case Piece():
+                        frame.piece(item)
+                    case Store():
+                        frame.store(item)
+            frame.leave()
+            frame.write()
+        return frame.updates, frame.moving
+
+
+class _Frame:
+    """One run of one block: the values it has seen and made, and the lanes that still take part."""
+
+    def __init__(self, runner: BlockRunner, state: State, shared: Mapping[str, Any], mask: Array):
+        self.backend, self.layout, self.limits = runner.backend, runner.layout, runner.limits
+        self.spread_live = runner.spread_live
+        self.block = runner.block
+        self.state, self.shared = state, shared
+        self.updates: State = {}
+        self.entered = mask
+        self.moving = mask  # the lanes that have not failed in this block
+        self.failed_before = False
+        self.values: dict[str, list[Array]] = {}  # what the block has read, popped and written
+        self.changed: set[str] = set()  # names in `values` whose value differs from the state's top
+        self.merged: set[str] = set()  # changed names whose value equals the top for lanes that take no part
+
+    # -- reading ------------------------------------------------------------------------------------------------------------
+
+    def now(self, key: str) -> Array:
+        """The array `key` of the state as this block has left it so far."""
+        return self.updates[key] if key in self.updates else self.state[key]
+
+    def read(self, name: str) -> list[Array]:
+        if name not in self.values:
+            if self.layout.storage(name) is None:
+                raise KeyError(f"block {self.block.label} reads {name!r}, a temporary that it has not written")
+            self.values[name] = self.layout.read(self.backend, {**self.state, **self.updates}, name)
+        return self.values[name]
+
+    def pop(self) -> None:
+        """Give every variable of `pops` the newest entry of its stack."""
+        for name, count in Counter(self.block.pops).items():
+            key = self.layout.pointer(name)
+            pointer = self.backend.where(self.entered, self.state[key] - count, self.state[key])
+            self.updates[key] = pointer
+            if self.layout.storage(name) == "cached stack":
+                stacks = [self.state[k] for k in self.layout.stacks(name)]
+                self.values[name] = load_entry(self.backend, stacks, pointer, self.layout.leaves(name))
+                self.changed.add(name)
+        # What a push of an unnamed value saves: the tops as they are now, before the body writes them.
+        self.after_pops = {p.variable: self.read(p.variable) for p in self.block.pushes if self.needs_old_top(p.variable)}
+
+    def needs_old_top(self, name: str) -> bool:
+        """Whether the pushes of `name` save or keep the top that it has before the body runs."""
+        unnamed = any(push.variable == name and push.saved is None for push in self.block.pushes)
+        return unnamed or name not in effects.written(self.block)
+
+    # -- the body -----------------------------------------------------------------------------------------------------------
+
+    def fail(self, mask: Array, code: Array) -> None:
+        """Stop the moving lanes of `mask`; `code` is a fault site plus one."""
+        mask = self.moving & mask
+        self.updates["fault"] = self.backend.where(mask, code, self.now("fault"))
+        self.moving = self.moving & ~mask
+        self.failed_before = True
+
+    def piece(self, piece: Piece) -> None:
+        types = self.layout.program.types
+        leaves = [self.read(name) for name in piece.reads]
+        shared = [self.shared[name] for name in piece.shared]
+        write_types = [types[name] for name in piece.writes]
+        read_types = [types[name] for name in piece.reads]
+
+        def vectorized() -> tuple[list[list[Array]], Array | None]:
+            fed = self.fed(leaves)
+            reads = [values.pack(type_, value) for type_, value in zip(read_types, fed, strict=True)]
+            outputs, site = self.backend.vectorize(piece, reads, shared, write_types, read_types)
+            return [values.flatten(t, output) for t, output in zip(write_types, outputs, strict=True)], site
+
+        if self.spread_live and self.failed_before:
+            outputs, site = self.if_any_moves(vectorized, piece)
+        else:
+            outputs, site = vectorized()
+        for name, output in zip(piece.writes, outputs, strict=True):
+            self.values[name] = output
+            self.changed.add(name)
+            self.merged.discard(name)
+        if site is not None:
+            self.fail(site > 0, site)
+
+    def fed(self, leaves: Sequence[Sequence[Array]]) -> Sequence[Sequence[Array]]:
+        """`leaves` as a piece may see them: where operations can raise, junk lanes get the first moving lane's values."""
+        if not self.spread_live:
+            return leaves
+        lanes = self.backend.lanes_of(self.moving)
+        lane = self.backend.lane_numbers(lanes)
+        first = self.backend.min(self.backend.where(self.moving, lane, lane * 0 + (lanes - 1)))
+        source = self.backend.where(self.moving, lane, first)
+        return [[self.backend.take(leaf, source) for leaf in group] for group in leaves]
+
+    def if_any_moves(self, vectorized: Any, piece: Piece) -> tuple[list[list[Array]], Array | None]:
+        """Run a piece only where a lane is left whose values it can be fed, else give zeros."""
+        lanes = self.backend.lanes_of(self.moving)
+        types = [self.layout.leaves(name) for name in piece.writes]
+        blank = [self.backend.zeros(lanes, type_) for group in types for type_ in group]
+        no_site = self.backend.zeros(lanes, TensorType("int32"))
+
+        def live() -> list[Array]:
+            outputs, site = vectorized()
+            return [*(leaf for group in outputs for leaf in group), no_site if site is None else site]
+
+        *outputs, site = self.backend.cond(self.backend.any(self.moving), live, [*blank, no_site])
+        remaining = iter(outputs)
+        return [[next(remaining) for _ in group] for group in types], site
+
+    def store(self, store: Store) -> None:
+        """`array[indices..] = value` for the moving lanes, negative indices as in Python."""
+        (array_type,) = self.layout.leaves(store.array)
+        (value,) = self.read(store.value)
+        value = self.backend.cast(value, array_type.dtype)  # a weak number takes the array's dtype
+        inside, indices = self.moving, []
+        for name, size in zip(store.indices, array_type.shape, strict=False):
+            (index,) = self.read(name)
+            if self.layout.leaves(name)[0].dtype != "int32":
+                index = self.backend.cast(index, "int64")  # so that `size` and `-size` fit, whatever the index's dtype
+            inside = inside & (index >= -size) & (index < size)
+            indices.append(self.backend.cast(self.backend.where(index < 0, index + size, index), "int32"))
+        self.fail(~inside, self.backend.constant(store.site + 1))
+        pushed = any(push.variable == store.array for push in self.block.pushes)
+        if self.layout.storage(store.array) == "stack" and store.array not in self.changed and not pushed:
+            (key,) = self.layout.stacks(store.array)
+            place = [self.now(self.layout.pointer(store.array)), *indices]
+            value = to_stored(self.backend, value, array_type)
+            self.updates[key] = self.backend.masked_store(self.now(key), place, self.moving, value)
+            self.values.pop(store.array, None)
+            return
+        (array,) = self.read(store.array)
+        if store.array not in self.changed:
+            self.merged.add(store.array)
+        self.values[store.array] = [self.backend.masked_store(array, indices, self.moving, value)]
+        self.changed.add(store.array)
+
+    # -- the end of the block -------------------------------------------------------------------------------------------------
+
+    def leave(self) -> None:
+        """Move the program counters of the lanes that have not failed."""
+        self.writing = self.moving
+        match self.block.terminator:
+            case Fault(site=site):  # the lane's tops are still written: the fault's message may show them
+                self.fail(self.moving, self.backend.constant(site + 1))
+            case PushJump(site=site):
+                self.fail(self.state["depth"] > self.limits.max_depth, self.backend.constant(site + 1))
+        if effects.is_step(self.block):
+            if self.limits.max_steps is not None:
+                over = self.state["steps"] >= self.limits.max_steps
+                self.fail(over, self.backend.constant(self.layout.program.steps_site + 1))
+            self.updates["steps"] = self.backend.where(self.moving, self.state["steps"] + 1, self.state["steps"])
+        if not isinstance(self.block.terminator, Fault):
+            self.writing = self.moving
+        target = self.target()
+        if effects.can_fault(self.block, self.limits.max_steps):
+            target = self.backend.where(self.moving, target, self.backend.constant(self.layout.finished))
+        self.updates["pc"] = self.backend.where(self.entered, target, self.state["pc"])
+
+    def target(self) -> Array:
+        """Where the moving lanes go, pushing and popping their stacks of program counters."""
+        depth = self.state.get("depth")
+        match self.block.terminator:
+            case Jump(target=target):
+                return self.backend.constant(target)
+            case Branch(condition=condition, true=true, false=false):
+                (chosen,) = self.read(condition)
+                return self.backend.where(chosen, self.backend.constant(true), self.backend.constant(false))
+            case PushJump(target=target, back=back):
+                back_label = depth * 0 + back
+                self.updates["calls"] = self.backend.masked_store(self.state["calls"], [depth], self.moving, back_label)
+                self.updates["depth"] = self.backend.where(self.moving, depth + 1, depth)
+                return self.backend.constant(target)
+            case Return() if self.layout.has_calls:
+                shorter = self.backend.where(self.moving, depth - 1, depth)
+                self.updates["depth"] = shorter
+                return self.backend.load(self.state["calls"], [shorter])
+            case Return() | Fault():
+                return self.backend.constant(self.layout.finished)
+        raise TypeError(f"not a terminator: {self.block.terminator!r}")
+
+    def write(self) -> None:
+        """Push what is to be saved, then give the written variables their new tops."""
+        entries = self.entries()  # all are read before the first push moves a pointer
+        for name, pushed in entries.items():
+            key = self.layout.pointer(name)
+            pointer = self.now(key)
+            for place, entry in enumerate(pushed):
+                self.store_entry(name, pointer + place, entry)
+            count = sum(push.variable == name for push in self.block.pushes)
+            self.updates[key] = self.backend.where(self.moving, pointer + count, pointer)
+        for name in sorted(self.changed):
+            storage = self.layout.storage(name)
+            if storage == "stack" and name not in entries:
+                self.store_entry(name, self.now(self.layout.pointer(name)), self.values[name])
+            for key, value in zip(self.layout.tops(name) if storage else [], self.values[name]):
+                whole = name in self.merged
+                self.updates[key] = value if whole else self.backend.where(self.writing, value, self.state[key])
+
+    def entries(self) -> dict[str, list[list[Array]]]:
+        """What goes into each pushed variable's stack from its pointer upwards; for a "stack" the new top comes last."""
+        entries: dict[str, list[list[Array]]] = {}
+        for push in self.block.pushes:
+            name = push.variable
+            value = self.after_pops[name] if push.saved is None else self.read(push.saved)
+            entries.setdefault(name, []).append(value)
+        for name, pushed in entries.items():
+            if self.layout.storage(name) == "stack":
+                pushed.append(self.values[name] if name in self.changed else self.after_pops[name])
+        return entries
+
+    def store_entry(self, name: str, place: Array, entry: Sequence[Array]) -> None:
+        """Write `entry` at `place` of the moving lanes' stacks of `name`."""
+        for key, type_, value in zip(self.layout.stacks(name), self.layout.leaves(name), entry, strict=True):
+            stored = to_stored(self.backend, value, type_)
+            self.updates[key] = self.backend.masked_store(self.now(key), [place], self.writing, stored)

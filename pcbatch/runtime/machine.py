@@ -1,0 +1,202 @@
+"""The machine: program-counter autobatching of a table of blocks (Radul et al., MLSys 2020, Algorithm 2).
+
+One loop; in each trip the schedule picks blocks, and each picked block runs for all lanes that wait at it and have room for
+what it pushes, whatever their depth of recursion. The loop ends when no lane can run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pcbatch.diagnostics import Diagnostic, PrimitiveError, UsageError
+from pcbatch.ir.types import TensorType, leaves
+from pcbatch.runtime import values
+from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.blocks import Limits
+from pcbatch.runtime.loop import Loop
+from pcbatch.runtime.schedules import schedule_named
+from pcbatch.runtime.state import Layout, State
+from pcbatch.runtime.status import LaneStatus
+from pcbatch.runtime.table import Program
+from pcbatch.runtime.validate import validate
+
+DEFAULT_MAX_DEPTH = 64
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run leaves; all per-lane arrays are indexed by example.
+
+    `values` has one structure of `[lanes, ...]` arrays for each of the program's results; lanes that failed read NaN or 0.
+    `status` int32 `[lanes]` (LaneStatus), `site` int32 `[lanes]` (index into `Program.faults`, or -1), `fault_values` the tops of
+    the variables that fault messages show, `executions` int64 `[blocks]` how often each block ran, `active` int64 `[blocks]`
+    for how many lanes in all, `trips` int32 turns of the machine's loop, `steps` int32 `[lanes]` loop turns plus calls.
+    """
+
+    values: tuple[Any, ...]
+    status: Array
+    site: Array
+    fault_values: Mapping[str, Any]
+    executions: Array
+    active: Array
+    trips: Array
+    steps: Array
+
+
+@dataclass
+class Statistics:
+    """What compiling has cost: compilations, seconds of tracing, and seconds of first runs beyond that (XLA's compiler)."""
+
+    compilations: int = 0
+    trace_seconds: float = 0.0
+    compile_seconds: float = 0.0
+
+
+class Machine:
+    """Runs one program. Compiled once for each number of lanes and shape of shared operands, then reused."""
+
+    def __init__(
+        self,
+        program: Program,
+        backend: Backend,
+        *,
+        schedule: str = "auto",
+        jit: bool = True,
+        max_depth: int | None = None,
+        max_steps: int | None = None,
+    ):
+        validate(program)
+        self.program = program
+        self.backend = backend
+        self.jit = jit
+        limits = Limits(DEFAULT_MAX_DEPTH if max_depth is None else max_depth, max_steps)
+        self.layout = Layout(program, capacity=limits.max_depth)
+        self.loop = Loop(self.layout, limits, backend, schedule_named(schedule), spread_live=not jit)
+        self.statistics = Statistics()
+        self.fault_names = tuple(dict.fromkeys(name for site in program.faults for name in site.arguments))
+        self._compiled: dict[int | None, Callable[..., Any]] = {}
+
+    # -- from outside ---------------------------------------------------------------------------------------------------------
+
+    def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
+        """Run `lanes` lanes (an int, or an int32 scalar where it is not known before the run).
+
+        `arguments` has one structure of `[lanes, ...]` arrays for each parameter, `shared` one structure for each shared
+        operand. Raises UsageError PCB531 for shapes that do not fit, PrimitiveError PCB440/PCB441 where an operation cannot be
+        compiled or, in graph mode, fails.
+        """
+        flat = self._leaves("argument", self.program.parameters, self.program.types, arguments, lanes)
+        flat += self._leaves("shared operand", self.program.shared, self.program.shared_types, shared, None)
+        key = lanes if isinstance(lanes, int) else None
+        if key is None:
+            flat.append(lanes)
+        if key not in self._compiled:
+            compiled = self.backend.compile(lambda *arrays: self._program(arrays, key), self.jit)
+            self._compiled[key] = self.backend.seal(compiled, self.program.name)
+        known, started, traced = self.statistics.compilations, time.perf_counter(), self.statistics.trace_seconds
+        try:
+            outputs = self._compiled[key](*flat)
+        except Exception as error:
+            self._raise_explained(error)
+            raise
+        if self.statistics.compilations > known:
+            tracing = self.statistics.trace_seconds - traced
+            self.statistics.compile_seconds += time.perf_counter() - started - tracing
+        return self._outcome(list(outputs))
+
+    def _leaves(self, what: str, names: Sequence[str], types: Mapping[str, Any], given: Sequence[Any], lanes: Any) -> list[Array]:
+        """The leaves of the given structures as arrays of the right dtype, their shapes checked."""
+        if len(names) != len(given):
+            raise UsageError("PCB531", f"{self.program.name} takes {len(names)} {what}s, not {len(given)}")
+        found = []
+        for name, value in zip(names, given, strict=True):
+            for type_, leaf in zip(leaves(types[name]), values.flatten(types[name], value), strict=True):
+                array = self.backend.array(leaf, type_.dtype)
+                expected = type_.shape if lanes is None else (lanes if isinstance(lanes, int) else None, *type_.shape)
+                shape = tuple(array.shape)
+                if len(shape) != len(expected) or any(
+                    got is not None and wanted is not None and got != wanted
+                    for got, wanted in zip(shape, expected, strict=True)
+                ):
+                    raise UsageError("PCB531", f"{what} {name!r} of {self.program.name} has shape {shape}, not {expected}")
+                found.append(array)
+        return found
+
+    def _raise_explained(self, error: Exception) -> None:
+        """Raise a PrimitiveError at the user's source for an error that the backend can explain."""
+        explained = self.backend.explain(error)
+        if explained is None:
+            return
+        gist, scopes = explained
+        labels = {block.label: block for block in self.program.blocks}
+        block = next((labels[scope] for scope in reversed(scopes) if scope in labels), None)
+        span = block.span if block else None
+        if self.jit:
+            diagnostic = Diagnostic(
+                "PCB440", f"XLA cannot compile this: {gist}", span,
+                help="use another operation, or jit=False to run as a plain graph",
+            )  # fmt: skip
+        else:
+            diagnostic = Diagnostic(
+                "PCB441", f"an operation failed while it ran: {gist}", span,
+                help="`assert` before it what it needs; under XLA (jit=True) such operations give NaN instead",
+            )  # fmt: skip
+        raise PrimitiveError([diagnostic]) from error
+
+    # -- the compiled program ---------------------------------------------------------------------------------------------------
+
+    def _program(self, arrays: Sequence[Array], lanes: Any) -> list[Array]:
+        """The whole run on flat arrays: arguments, shared operands, and the number of lanes where it is not static."""
+        started = time.perf_counter()
+        remaining = iter(arrays)
+        inputs = {name: [next(remaining) for _ in self.layout.leaves(name)] for name in self.program.parameters}
+        shared = {}
+        for name in self.program.shared:
+            type_ = self.program.shared_types[name]
+            shared[name] = values.pack(type_, [next(remaining) for _ in leaves(type_)])
+        if lanes is None:
+            lanes = next(remaining)
+            if inputs and any(inputs.values()):  # a shape is a constant to the compiler, a value need not be
+                lanes = self.backend.lanes_of(next(leaf for group in inputs.values() for leaf in group))
+        state = self.layout.start(self.backend, lanes, inputs, self.backend.lane_numbers(lanes))
+        state, counters = self.loop.run(state, shared)
+        outputs = self._outputs(state, counters, lanes)
+        self.statistics.compilations += 1
+        self.statistics.trace_seconds += time.perf_counter() - started
+        return outputs
+
+    def _outputs(self, state: State, counters: dict[str, Array], lanes: Any) -> list[Array]:
+        """The leaves of the Outcome, in the order in which `_outcome` puts them together."""
+        backend, example = self.backend, state["example"]
+        statuses = backend.array([LaneStatus.OK, *(site.status for site in self.program.faults)], "int32")
+        status = backend.take(statuses, state["fault"])
+        unfinished = (state["fault"] == 0) & (state["pc"] != self.layout.finished)
+        status = backend.where(unfinished, backend.constant(LaneStatus.UNFINISHED), status)
+        failed = status != LaneStatus.OK
+        results = []
+        for name in self.program.results:
+            for type_, leaf in zip(self.layout.leaves(name), self.layout.read(backend, state, name), strict=True):
+                results.append(backend.where(failed, self._blank(lanes, type_), leaf))
+        shown = [leaf for name in self.fault_names for leaf in self.layout.read(backend, state, name)]
+        by_lane = [status, state["fault"] - 1, state["steps"], *results, *shown]
+        by_example = [backend.scatter(array, example) for array in by_lane]
+        return [counters["executions"], counters["active"], counters["trips"], *by_example]
+
+    def _blank(self, lanes: Any, type_: TensorType) -> Array:
+        """What the outputs of a failed lane read."""
+        zeros = self.backend.zeros(lanes, type_)
+        return zeros + float("nan") if type_.dtype.startswith(("float", "bfloat", "complex")) else zeros
+
+    def _outcome(self, outputs: Sequence[Array]) -> Outcome:
+        executions, active, trips, status, site, steps, *arrays = outputs
+        remaining = iter(arrays)
+
+        def structure(name: str) -> Any:
+            return values.pack(self.program.types[name], [next(remaining) for _ in self.layout.leaves(name)])
+
+        results = tuple(structure(name) for name in self.program.results)
+        shown = {name: structure(name) for name in self.fault_names}
+        return Outcome(results, status, site, shown, executions, active, trips, steps)

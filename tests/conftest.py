@@ -1,0 +1,27 @@
+"""Set-up of the test session: a quiet TensorFlow on few threads, and the folder of downloaded data where there is one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # figures and tolerances of the tests are those of a CPU
+os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "2")
+os.environ.setdefault("TF_NUM_INTEROP_THREADS", "1")
+
+import pytest
+from hypothesis import settings
+
+# Tests repeat exactly: the same generated programs on every machine, and none too slow because the machine is busy.
+settings.register_profile("pcbatch", derandomize=True, deadline=None, database=None)
+settings.load_profile("pcbatch")
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder that the environment variable PCBATCH_DATA names; tests that need real data are skipped without it."""
+    folder = os.environ.get("PCBATCH_DATA")
+    if not folder:
+        pytest.skip("PCBATCH_DATA is not set: it names the folder with the real data sets")
+    return Path(folder)

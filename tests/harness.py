@@ -1,0 +1,264 @@
+"""The corpus, the modes, and the comparison of a batch with `f.single` lane by lane.
+
+A corpus program is a file `tests/corpus/NAME.py` with a batched function NAME and
+
+    DTYPES                      dtypes of the leaves of its result, in order
+    batch(rng, lanes)           its arguments, arrays `[lanes, ...]` or tuples of them
+    OPTIONS                     options of the entry function (may be absent)
+    twin(*example)              the same function, written by another route in Python and NumPy (may be absent)
+    status(*example)            what becomes of the lane, the name of a LaneStatus (absent: always "OK")
+    message(*example)           part of the message of a lane that fails (may be absent)
+    TWIN_TOLERANCE              relative tolerance between the function and its twin (may be absent)
+
+Twins, `status` and `message` get Python numbers for scalars and copies of arrays.
+"""
+
+from __future__ import annotations
+
+import importlib
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from pcbatch import LaneStatus
+from pcbatch.diagnostics import PcbatchError
+
+CORPUS = Path(__file__).parent / "corpus"
+BATCH = 17
+"""The batch size at which every program runs in every mode; prime, so no bucket or tile fits it."""
+NAMES = tuple(sorted(path.stem for path in CORPUS.glob("*.py")))
+
+TOLERANCE = {"float32": (2e-5, 2e-6), "float64": (1e-11, 1e-12)}
+"""Relative and absolute tolerance by dtype; every other dtype must be equal."""
+
+Engine = Literal["interpret cfg", "interpret stack", "reference", "graph", "xla"]
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A way to run a program. The interpreters run one lane alone, so they know no schedule."""
+
+    engine: Engine
+    schedule: str | None = None
+
+    def __str__(self) -> str:
+        """As in the names of tests: `xla-sweep`, `interpret-cfg`."""
+        return "-".join([*self.engine.split(), *([self.schedule] if self.schedule else [])])
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What `f.options` is given for this mode."""
+        if self.engine == "reference":
+            return {"backend": "reference", "schedule": self.schedule}
+        return {"jit": self.engine == "xla", "schedule": self.schedule}
+
+
+INTERPRETERS = (Mode("interpret cfg"), Mode("interpret stack"))
+REFERENCE = (Mode("reference", "earliest"), Mode("reference", "sweep"))
+GRAPH = (Mode("graph", "earliest"), Mode("graph", "sweep"))
+XLA = (Mode("xla", "earliest"), Mode("xla", "sweep"))
+MACHINES = REFERENCE + GRAPH + XLA
+MODES = INTERPRETERS + MACHINES
+
+
+@dataclass(frozen=True)
+class Program:
+    """A corpus program, its options applied. `twin` and `message` are None where the file has none."""
+
+    name: str
+    function: Any
+    dtypes: tuple[str, ...]
+    batch: Callable[[np.random.Generator, int], tuple[Any, ...]]
+    status: Callable[..., str]
+    twin: Callable[..., Any] | None
+    message: Callable[..., str] | None
+    twin_tolerance: float
+
+    def arguments(self, lanes: int) -> tuple[Any, ...]:
+        """A batch of `lanes` examples; the same ones every time."""
+        return self.batch(np.random.default_rng([zlib.crc32(self.name.encode()), lanes]), lanes)
+
+
+@cache
+def load(name: str) -> Program:
+    """The corpus program in `tests/corpus/NAME.py`."""
+    module = importlib.import_module(f"tests.corpus.{name}")
+    function = getattr(module, name)
+    options = getattr(module, "OPTIONS", {})
+    return Program(
+        name,
+        function.options(**options) if options else function,
+        module.DTYPES,
+        module.batch,
+        getattr(module, "status", lambda *example: "OK"),
+        getattr(module, "twin", None),
+        getattr(module, "message", None),
+        getattr(module, "TWIN_TOLERANCE", 1e-4),
+    )
+
+
+# -- structures and examples -------------------------------------------------------------------------------------------
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """The leaves of nested tuples and lists, left to right."""
+    if isinstance(value, tuple | list):
+        for item in value:
+            yield from leaves(item)
+    else:
+        yield value
+
+
+def shape_of(value: Any) -> Any:
+    """The nesting of `value`, its leaves left out: what two structures must have in common."""
+    return tuple(shape_of(item) for item in value) if isinstance(value, tuple | list) else None
+
+
+def example(arguments: Any, lane: int) -> Any:
+    """Example number `lane` of a batch; arrays are copies, since a program may store into its arguments."""
+    if isinstance(arguments, tuple):
+        return tuple(example(argument, lane) for argument in arguments)
+    return np.array(arguments[lane]) if arguments.ndim > 1 else arguments[lane]
+
+
+def plain(value: Any) -> Any:
+    """`value` with Python numbers for NumPy scalars and copies of arrays, for twins."""
+    if isinstance(value, tuple):
+        return tuple(plain(item) for item in value)
+    return np.array(value) if np.ndim(value) else value.item()
+
+
+# -- what should come out --------------------------------------------------------------------------------------------------
+
+FAILURES: dict[type[BaseException], str] = {
+    AssertionError: "ASSERTION",
+    ZeroDivisionError: "ARITHMETIC",
+    IndexError: "INDEX",
+    RecursionError: "MAX_DEPTH",
+}
+"""What becomes of a lane whose `f.single` raises this; any other exception is a `raise` of the program."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One lane's end: the name of its status, its result where that is "OK", else (part of) its message."""
+
+    status: str
+    value: Any = None
+    message: str = ""
+
+
+def run_single(function: Any, arguments: tuple[Any, ...]) -> Lane:
+    """What `f.single` gives for one example. Programs fail by Python's own exceptions; pcbatch's would be an error."""
+    try:
+        value = function.single(*arguments)
+    except PcbatchError:
+        raise
+    except (AssertionError, ArithmeticError, LookupError, RuntimeError, ValueError) as error:
+        return Lane(FAILURES.get(type(error), "RAISED"), message=str(error))
+    return Lane("OK", value)
+
+
+@cache
+def expected(name: str, lanes: int) -> tuple[Lane, ...]:
+    """What each lane of `load(name).arguments(lanes)` should give: `f.single`'s answer, or the stated status."""
+    program = load(name)
+    arguments = program.arguments(lanes)
+    wanted = []
+    for lane in range(lanes):
+        numbers = plain(example(arguments, lane))
+        if (status := program.status(*numbers)) == "OK":
+            wanted.append(run_single(program.function, example(arguments, lane)))
+        else:
+            wanted.append(Lane(status, message=program.message(*numbers) if program.message else ""))
+    return tuple(wanted)
+
+
+# -- running -----------------------------------------------------------------------------------------------------------------
+
+
+def run_interpreted(function: Any, stage: Literal["cfg", "stack"], arguments: tuple[Any, ...]) -> Lane:
+    """One example through `pcbatch.ir.interpreter` in the dialect `stage`."""
+    raise NotImplementedError("the interpreter is not wired up yet")
+
+
+def run_lanes(function: Any, mode: Mode, arguments: tuple[Any, ...], lanes: int) -> tuple[list[Lane], list[Any]]:
+    """Run a batch: a Lane for each example, and the leaves of the result as arrays `[lanes, ...]`.
+
+    The interpreters take the examples one by one and give no arrays. Checks on the way what holds for every run: results
+    have a leading lane axis, failed lanes read NaN or 0, and `run.errors` names the failed lanes, each once and in order.
+    """
+    if mode in INTERPRETERS:
+        stage = "cfg" if mode.engine == "interpret cfg" else "stack"
+        return [run_interpreted(function, stage, example(arguments, lane)) for lane in range(lanes)], []
+    run = function.options(**mode.options).run(*arguments)
+    statuses = [LaneStatus(int(number)).name for number in np.asarray(run.status)]
+    messages = {error.lane: error.message for error in run.errors}
+    failed = [lane for lane, status in enumerate(statuses) if status != "OK"]
+    assert len(statuses) == lanes
+    assert [error.lane for error in run.errors] == failed
+    arrays = [np.asarray(leaf) for leaf in leaves(run.value)]
+    for array in arrays:
+        assert array.shape[:1] == (lanes,)
+        blank = np.isnan(array[failed]) if np.issubdtype(array.dtype, np.floating) else array[failed] == 0
+        assert np.all(blank), f"failed lanes {failed} read {array[failed]}"
+    results = [
+        Lane(status, _pick(run.value, lane)) if status == "OK" else Lane(status, message=messages[lane])
+        for lane, status in enumerate(statuses)
+    ]
+    return results, arrays
+
+
+def _pick(value: Any, lane: int) -> Any:
+    if isinstance(value, tuple | list):
+        return type(value)(_pick(item, lane) for item in value)
+    return np.asarray(value)[lane]
+
+
+# -- comparing ---------------------------------------------------------------------------------------------------------------
+
+
+def assert_close(actual: Any, wanted: Any, dtype: str, tolerance: float | None = None) -> None:
+    """One leaf against another: floats to tolerance (relative; of the dtype where None), everything else exactly."""
+    actual, wanted = np.asarray(actual), np.asarray(wanted)
+    assert actual.shape == wanted.shape
+    if dtype not in TOLERANCE:
+        np.testing.assert_array_equal(actual, wanted)
+        return
+    relative, absolute = TOLERANCE[dtype] if tolerance is None else (tolerance, tolerance)
+    np.testing.assert_allclose(actual, wanted, rtol=relative, atol=absolute)
+
+
+def assert_same(actual: Lane, wanted: Lane, dtypes: tuple[str, ...], tolerance: float | None = None) -> None:
+    """One lane against what it should be: status, part of the message, structure, and every leaf of the result."""
+    assert actual.status == wanted.status, f"{actual} instead of {wanted}"
+    assert wanted.message in actual.message
+    if wanted.status != "OK":
+        return
+    assert shape_of(actual.value) == shape_of(wanted.value)
+    for leaf, other, dtype in zip(leaves(actual.value), leaves(wanted.value), dtypes, strict=True):
+        assert_close(leaf, other, dtype, tolerance)
+
+
+def check(name: str, mode: Mode, lanes: int) -> None:
+    """Run corpus program `name` with a batch of `lanes` in `mode` and compare every lane with what it should be."""
+    program = load(name)
+    arguments = program.arguments(lanes)
+    before = [np.array(leaf) for leaf in leaves(arguments)]
+    actual, arrays = run_lanes(program.function, mode, arguments, lanes)
+    for leaf, given in zip(leaves(arguments), before, strict=True):
+        np.testing.assert_array_equal(leaf, given, err_msg="the caller's arrays must not change")
+    if mode in MACHINES:
+        finished = next(lane for lane in expected(name, BATCH) if lane.status == "OK")
+        assert [array.dtype.name for array in arrays] == list(program.dtypes)
+        assert [array.shape[1:] for array in arrays] == [np.shape(leaf) for leaf in leaves(finished.value)]
+    for lane, (got, wanted) in enumerate(zip(actual, expected(name, lanes), strict=True)):
+        try:
+            assert_same(got, wanted, program.dtypes)
+        except AssertionError as error:
+            raise AssertionError(f"lane {lane} of {name}{example(arguments, lane)} in {mode}: {error}") from error
