@@ -1,4 +1,4 @@
-"""Set-up of the test session: a quiet TensorFlow on few threads, and the folder of downloaded data where there is one."""
+"""Set-up of the test session: a quiet TensorFlow on few threads, repeatable properties, the folder of real data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ settings.load_profile("pcbatch")
 
 
 @pytest.fixture(scope="session")
-def data_folder() -> Path:
+def pcbatch_data() -> Path:
     """The folder that the environment variable PCBATCH_DATA names; tests that need real data are skipped without it."""
     folder = os.environ.get("PCBATCH_DATA")
     if not folder:

@@ -77,6 +77,7 @@ class Program:
     status: Callable[..., str]
     twin: Callable[..., Any] | None
     message: Callable[..., str] | None
+    states_failures: bool
     twin_tolerance: float
 
     def arguments(self, lanes: int) -> tuple[Any, ...]:
@@ -98,6 +99,7 @@ def load(name: str) -> Program:
         getattr(module, "status", lambda *example: "OK"),
         getattr(module, "twin", None),
         getattr(module, "message", None),
+        hasattr(module, "status"),
         getattr(module, "TWIN_TOLERANCE", 1e-4),
     )
 
@@ -133,7 +135,7 @@ def plain(value: Any) -> Any:
     return np.array(value) if np.ndim(value) else value.item()
 
 
-# -- what should come out --------------------------------------------------------------------------------------------------
+# -- what should come out ----------------------------------------------------------------------------------------------
 
 FAILURES: dict[type[BaseException], str] = {
     AssertionError: "ASSERTION",
@@ -179,7 +181,7 @@ def expected(name: str, lanes: int) -> tuple[Lane, ...]:
     return tuple(wanted)
 
 
-# -- running -----------------------------------------------------------------------------------------------------------------
+# -- running -----------------------------------------------------------------------------------------------------------
 
 
 def run_interpreted(function: Any, stage: Literal["cfg", "stack"], arguments: tuple[Any, ...]) -> Lane:
@@ -190,8 +192,9 @@ def run_interpreted(function: Any, stage: Literal["cfg", "stack"], arguments: tu
 def run_lanes(function: Any, mode: Mode, arguments: tuple[Any, ...], lanes: int) -> tuple[list[Lane], list[Any]]:
     """Run a batch: a Lane for each example, and the leaves of the result as arrays `[lanes, ...]`.
 
-    The interpreters take the examples one by one and give no arrays. Checks on the way what holds for every run: results
-    have a leading lane axis, failed lanes read NaN or 0, and `run.errors` names the failed lanes, each once and in order.
+    The interpreters take the examples one by one and give no arrays. Checks on the way what holds for every run:
+    results have a leading lane axis, failed lanes read NaN or 0, and `run.errors` names the failed lanes, each once and
+    in order.
     """
     if mode in INTERPRETERS:
         stage = "cfg" if mode.engine == "interpret cfg" else "stack"
@@ -220,7 +223,7 @@ def _pick(value: Any, lane: int) -> Any:
     return np.asarray(value)[lane]
 
 
-# -- comparing ---------------------------------------------------------------------------------------------------------------
+# -- comparing ---------------------------------------------------------------------------------------------------------
 
 
 def assert_close(actual: Any, wanted: Any, dtype: str, tolerance: float | None = None) -> None:

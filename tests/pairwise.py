@@ -11,22 +11,20 @@ Mode = TypeVar("Mode")
 
 
 def small_runs(
-    names: Sequence[Name], costs: Mapping[Mode, float], sizes: Sequence[int]
+    names: Sequence[Name], costs: Mapping[Mode, int], sizes: Sequence[int]
 ) -> tuple[tuple[Name, Mode, int], ...]:
     """Triples that cover every pair (name, size) once and every pair (mode, size); pairs (name, mode) run elsewhere.
 
-    Greedy: take a mode that has not met this size, else one that has not met this program, else the one on which
-    least has been spent by `costs`, so that dear modes come up less often.
+    Greedy: of the modes that have not met this program (there are more modes than sizes), take the one on which least
+    has been spent at this size. So all modes come up first, dear ones by `costs` less often later.
     """
-    spent: Counter[Mode] = Counter()
-    met_size: set[tuple[Mode, int]] = set()
-    met_name: set[tuple[Mode, Name]] = set()
+    spent: Counter[tuple[Mode, int]] = Counter()
     runs = []
     for name in names:
+        met: set[Mode] = set()
         for size in sizes:
-            mode = min(costs, key=lambda m: ((m, size) in met_size, (m, name) in met_name, spent[m], costs[m]))  # noqa: B023
-            spent[mode] += costs[mode]
-            met_size.add((mode, size))
-            met_name.add((mode, name))
+            mode = min(costs, key=lambda m: (m in met, spent[m, size], costs[m]))
+            spent[mode, size] += costs[mode]
+            met.add(mode)
             runs.append((name, mode, size))
     return tuple(runs)

@@ -1,6 +1,6 @@
-"""Calls that are refused by name: what would silently run once while the program is traced, or differ by representation.
+"""Calls refused by name: what would silently run once while the program is traced, or differ by representation.
 
-Names are judged by where they come from (`import numpy as np`, `from random import random`), not by how they are spelt.
+Names are judged by where they come from (`import numpy as np`, `from random import random`), not by their spelling.
 """
 
 from __future__ import annotations

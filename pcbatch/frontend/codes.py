@@ -1,4 +1,4 @@
-"""The codes of what the frontend refuses: PCB1xx for syntax (seen at decoration), PCB2xx for names (seen at the first use)."""
+"""The codes of what the frontend refuses: PCB1xx syntax (seen at decoration), PCB2xx names (seen at the first use)."""
 
 from __future__ import annotations
 

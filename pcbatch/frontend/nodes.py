@@ -93,7 +93,7 @@ def children(node: Any) -> list[Any]:
     found: list[Any] = []
     for _, value in gast.iter_fields(node):
         parts = value if isinstance(value, list) else [value]
-        found += [part for part in parts if isinstance(part, gast.expr | gast.keyword)]
+        found += [part for part in parts if isinstance(part, gast.expr | gast.keyword | gast.Slice)]
     return found
 
 

@@ -1,4 +1,4 @@
-"""What a free name of a function stands for, as far as the frontend must know: asked of live objects or of a parsed file."""
+"""What a free name of a function stands for, as far as the frontend must know: in a live module or a parsed file."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def static_scope(module: ast.Module, name: str) -> StaticScope:
 
 
 def module_level(node: ast.AST) -> list[ast.AST]:
-    """Every node that runs when the module is imported, in source order; bodies of functions and classes are left out."""
+    """Every node that runs when the module is imported, in source order, without bodies of functions and classes."""
     found: list[ast.AST] = []
     for child in ast.iter_child_nodes(node):
         found.append(child)

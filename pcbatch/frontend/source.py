@@ -1,7 +1,7 @@
 """Capturing the source of a function: its tree, with the real lines and character columns of the file it stands in.
 
-The whole file is parsed and the function is found in it by its first line, so nothing is dedented and no position moves.
-What `linecache` knows counts as a file: notebook cells, the REPL of Python 3.13, code run by `exec` under a made-up name.
+The whole file is parsed and the function is found in it by its first line: nothing is dedented, no position moves.
+What `linecache` knows counts as a file: notebook cells, the REPL of Python 3.13, code run under a made-up file name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ParameterKind = Literal["positional", "either", "keyword"]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter: "positional" only, "keyword" only or "either"; `default` is the expression of its default, if any."""
+    """A parameter: "positional" only, "keyword" only or "either"; `default` is the expression of its default."""
 
     name: str
     kind: ParameterKind
@@ -77,7 +77,7 @@ def read_function(function: Any) -> FunctionSource:
             "write `def f(..): ..` and make that a batched function",
         )
     if hasattr(function, "__wrapped__"):
-        raise UnsupportedSyntaxError([_wrapped(function.__name__, _first_line(function))])
+        raise UnsupportedSyntaxError([wrapped(function.__name__, _first_line(function))])
     code = function.__code__
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, function.__globals__)
@@ -183,7 +183,8 @@ def _first_line(function: FunctionType) -> Span:
     return Span(file, line, len(text) - len(text.lstrip()), line, max(1, len(text)))
 
 
-def _wrapped(name: str, span: Span) -> Diagnostic:
+def wrapped(name: str, span: Span) -> Diagnostic:
+    """The refusal of a function that another decorator has replaced."""
     return Diagnostic(
         "PCB122",
         f"`{name}` is already wrapped by another decorator",

@@ -69,17 +69,16 @@ class Checker:
         else:
             rule(self, node)
 
-    # -- rules that look closer ------------------------------------------------------------------------------------------
+    # -- rules that look closer ---------------------------------------------------------------------------------
 
     def expression_statement(self, node: Any) -> None:
         """A docstring or another constant is nothing; all else would be lost."""
         value = node.value
         if isinstance(value, gast.Constant):
             return
-        if isinstance(value, gast.Yield | gast.YieldFrom | gast.Await):
-            self.visit(value)
-        elif isinstance(value, gast.Call) and ban_on(value, self.local_names, self.scope) is not None:
-            self.visit(value)
+        banned = isinstance(value, gast.Call) and ban_on(value, self.local_names, self.scope) is not None
+        if banned or isinstance(value, gast.Yield | gast.YieldFrom | gast.Await):
+            self.visit(value)  # has a message of its own
         else:
             self.refuse(node, refusals.DISCARDED)
 
@@ -242,6 +241,14 @@ class Checker:
             else:
                 self.visit(keyword.value)
 
+    def dictionary(self, node: Any) -> None:
+        """Keys are written out: `{**other}` is a starred expression."""
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                self.refuse(value, refusals.STARRED)
+            else:
+                self.all([key, value])
+
     def walrus(self, node: Any) -> None:
         """An assignment inside a lambda or comprehension has a scope of its own or leaks from it."""
         if self.inner:
@@ -308,14 +315,13 @@ _RULES: dict[str, Rule] = {
     **_same(refusals.MATCH, "MatchValue"),
     **_same(refusals.TYPES, "TypeAlias", "TypeVar", "TypeVarTuple", "ParamSpec"),
     # Expressions.
-    **_same(
-        SUPPORTED, "BoolOp", "IfExp", "Dict", "List", "Tuple", "Subscript", "Slice", "Attribute", "Name", "keyword"
-    ),
+    **_same(SUPPORTED, "BoolOp", "IfExp", "List", "Tuple", "Subscript", "Slice", "Attribute", "Name", "keyword"),
     "Constant": Checker.constant,
     "UnaryOp": Checker.unary,
     "BinOp": Checker.binary,
     "Compare": Checker.compare,
     "Call": Checker.call,
+    "Dict": Checker.dictionary,
     "NamedExpr": Checker.walrus,
     **_same(Checker.inner_scope, "Lambda", "ListComp", "DictComp", "GeneratorExp"),
     "comprehension": Checker.comprehension,

@@ -40,7 +40,7 @@ def python_evaluate(namespaces: Mapping[str, Mapping[str, Any]]) -> Evaluate:
 
 
 def copy_store(array: Any, indices: tuple[Any, ...], value: Any) -> Any:
-    """A copy of a NumPy array, or of a list of lists, with one element replaced; out of range is a fault of the lane."""
+    """A copy of a NumPy array or of a list of lists, one element replaced; out of range is a fault of the lane."""
     try:
         if isinstance(array, list):
             first, *rest = indices

@@ -36,7 +36,7 @@ Status = Literal["OK", "ASSERTION", "RAISED", "ARITHMETIC", "INDEX", "MAX_DEPTH"
 """The names of what can become of a lane; the runtime gives them numbers."""
 
 Evaluate = Callable[[str, str, dict[str, Any]], Mapping[str, Any]]
-"""`evaluate(function_name, code, inputs)` runs a statement: the values of its outputs by name; may raise LaneFaultError."""
+"""`evaluate(function_name, code, inputs)` runs a statement: its outputs by name; may raise LaneFaultError."""
 
 StoreElement = Callable[[Any, tuple[Any, ...], Any], Any]
 """`store(array, indices, value)`: a copy of `array` with one element replaced; may raise LaneFaultError."""

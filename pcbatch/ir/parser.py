@@ -89,7 +89,7 @@ _LABEL = re.compile(r"(\w+):")
 
 
 def _logical_lines(text: str) -> list[Line]:
-    """Lines that say something: blank and comment lines left out, trailing `# line 7` taken off, continuations joined.
+    """Lines that say something: blank and comment lines left out, continuations joined.
 
     Ops keep one level of indentation, so that they differ from headers.
     """
@@ -100,7 +100,7 @@ def _logical_lines(text: str) -> list[Line]:
                 raise IRSyntaxError(number, "unexpected indentation")
             lines[-1] = (lines[-1][0], f"{lines[-1][1]}\n{line[len(INDENT) :]}")
         elif line.strip() and not line.lstrip().startswith("#"):
-            lines.append((number, LINE_COMMENT.sub("", line)))
+            lines.append((number, line))
     return lines
 
 
@@ -112,6 +112,12 @@ def _take(lines: list[Line]) -> Line:
     """The next line without its indentation."""
     number, text = lines.pop(0)
     return number, text.removeprefix(INDENT)
+
+
+def _without_comment(text: str) -> str:
+    """`text` without the `# line 7` behind its first line."""
+    first, separator, rest = text.partition("\n")
+    return LINE_COMMENT.sub("", first) + separator + rest
 
 
 # -- functions and blocks ----------------------------------------------------------------------------------------------
@@ -129,7 +135,7 @@ def _split(text: str | None) -> tuple[str, ...]:
 
 def _function(lines: list[Line]) -> Function:
     number, header = lines.pop(0)
-    if (match := _FUNCTION.fullmatch(header)) is None:
+    if (match := _FUNCTION.fullmatch(_without_comment(header))) is None:
         raise IRSyntaxError(number, f"expected 'function name(parameters) -> results', not {header!r}")
     externs: tuple[str, ...] = ()
     variables: list[Variable] = []
@@ -173,6 +179,7 @@ def _block(number: int, label: str, lines: list[Line]) -> Block:
     ops: list[Op] = []
     while _indented(lines):
         at, text = _take(lines)
+        text = _without_comment(text)
         terminator = _terminator(at, text)
         if terminator is None:
             ops.append(_op(at, text))

@@ -8,7 +8,7 @@ from pcbatch.diagnostics import Diagnostic, Note, Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.types import StructType, TensorType, Type
 from pcbatch.lowering.instances import Binding
-from pcbatch.lowering.joins import Conflict, is_float, join
+from pcbatch.ir.joins import Conflict, is_float, join
 
 
 def conflict(name: str, first: Binding, second: Binding, why: str) -> Diagnostic:

@@ -29,6 +29,7 @@ OPS = "_ops"
 """The name by which generated code knows the backend's operations; no user's variable may have it."""
 
 ZERO_DIVISION = (LaneStatus.ARITHMETIC, "ZeroDivisionError: integer division or modulo by zero")
+NEGATIVE_POWER = (LaneStatus.ARITHMETIC, "ValueError: a negative power of an integer is not an integer")
 OUT_OF_RANGE = (LaneStatus.INDEX, "IndexError: index out of range")
 
 SiteOf = Callable[[LaneStatus, str], int]
@@ -76,6 +77,8 @@ class _Translator(ast.NodeTransformer):
                 return self._checked("floordiv", ZERO_DIVISION, node.left, node.right)
             case ast.Mod():
                 return self._checked("mod", ZERO_DIVISION, node.left, node.right)
+            case ast.Pow() if not isinstance(node.right, ast.Constant):
+                return self._checked("power", NEGATIVE_POWER, node.left, node.right)
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:

@@ -20,7 +20,7 @@ from pcbatch.lowering import complaints
 from pcbatch.lowering.captures import function_variables
 from pcbatch.lowering.environment import Environment
 from pcbatch.lowering.instances import Binding, Instance, Signature, Typed, assemble, reachable
-from pcbatch.lowering.joins import Conflict, join
+from pcbatch.ir.joins import Conflict, join
 from pcbatch.lowering.pieces import compile_piece, write_piece
 from pcbatch.runtime.status import LaneStatus
 from pcbatch.runtime.table import Piece

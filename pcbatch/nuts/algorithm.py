@@ -115,11 +115,19 @@ def make_sampler(
     def transition(
         q: Tensor, g: Tensor, lp: Tensor, step_size: Tensor, key: Tensor, data: Any
     ) -> tuple[Proposal, Tensor]:
-        """One trajectory from `q`, doubled until it turns back, diverges or is `max_tree_depth` deep; a draw from
-        it.""" p = random.normal(random.fold_in(key, 0), (dimensions,), dtype) energy_0 = energy_of(p, lp) proposal =
-        (q, g, lp, energy_0) log_weight = tf.zeros_like(lp) rho = p here = (q, p, g)  # the end of the trajectory that
-        grows next there = (q, p, g)  # its other end step = step_size tally = tf.zeros((3,), dtype) depth = 0 stop =
-        False while depth < max_tree_depth and not stop:
+        """One trajectory from `q`, doubled until it turns, diverges or is `max_tree_depth` deep; a draw from it."""
+        p = random.normal(random.fold_in(key, 0), (dimensions,), dtype)
+        energy_0 = energy_of(p, lp)
+        proposal = (q, g, lp, energy_0)
+        log_weight = tf.zeros_like(lp)
+        rho = p
+        here = (q, p, g)  # the end of the trajectory that grows next
+        there = (q, p, g)  # its other end
+        step = step_size
+        tally = tf.zeros((3,), dtype)
+        depth = 0
+        stop = False
+        while depth < max_tree_depth and not stop:
             tree_key = random.fold_in(key, depth + 1)
             uniform = random.uniform(random.fold_in(tree_key, 0), (2,), dtype)
             turn_round = uniform[0] < 0.5
@@ -144,7 +152,8 @@ def make_sampler(
         diverging = tf.cast(divergences > 0, dtype)
         return proposal, tf.stack([lp, energy, acceptance / leaves, tf.cast(depth, dtype), leaves, diverging])
 
-    @pcbatch.autobatch(in_axes=(0, 0, None, None, None, None))
+    # A chain calls a transition, that the root of a tree, and the root has max_tree_depth - 1 levels below it.
+    @pcbatch.autobatch(in_axes=(0, 0, None, None, None, None), max_depth=max_tree_depth + 1)
     def chain(
         key: Tensor, q: Tensor, step_size: Tensor, first: Tensor, draws: Tensor, data: Any
     ) -> tuple[Tensor, Tensor]:

@@ -11,10 +11,9 @@ from typing import Any, Literal
 import numpy as np
 import tensorflow as tf
 
-from pcbatch import random
-from pcbatch.diagnostics import UsageError
+from pcbatch import UsageError, random
 from pcbatch.nuts import algorithm
-from pcbatch.nuts.parameters import Layout, by_name, dtype_of, layout_of, ravel, unravel
+from pcbatch.nuts.parameters import Layout, by_name, dtype_of, layout_of, leaves, ravel, unravel
 from pcbatch.nuts.samples import Cost, Samples
 
 
@@ -63,19 +62,18 @@ def sample(
         The draws; chains that failed (a log density that is not finite at the start) are NaN, and a warning names them.
 
     Raises:
-        UsageError: PCB501 for options that make no sense.
+        UsageError: PCB551 for options that make no sense.
         ValueError: if every chain failed.
     """
     if min(chains, draws, chunk, leapfrogs_per_leaf) < 1 or max_tree_depth < 1 or not step_size > 0:
         raise UsageError(
-            "PCB501", "chains, draws, chunk, step_size, max_tree_depth and leapfrogs_per_leaf must be positive"
+            "PCB551", "chains, draws, chunk, step_size, max_tree_depth and leapfrogs_per_leaf must be positive"
         )
     if init not in ("jitter", "exact"):
-        raise UsageError("PCB501", f'init must be "jitter" or "exact", not {init!r}')
+        raise UsageError("PCB551", f'init must be "jitter" or "exact", not {init!r}')
     layout = layout_of(initial)
     dtype = tf.as_dtype(dtype) if dtype is not None else dtype_of(initial)
-    sampler = _sampler(log_density, data is not None, layout, dtype, chunk, max_tree_depth, leapfrogs_per_leaf)
-    chain = sampler.chain if schedule == "auto" else sampler.chain.options(schedule=schedule)
+    chain = _chain(log_density, data is not None, layout, dtype, chunk, max_tree_depth, leapfrogs_per_leaf, schedule)
     starts, keys = _starts(initial, initial_per_chain, chains, init, seed, dtype)
 
     operand = data if data is not None else tf.zeros((0,), dtype)  # the program always takes one
@@ -91,20 +89,21 @@ def sample(
     _report_failures(runs, chains)
 
     columns = dict(zip(algorithm.STATISTICS, np.moveaxis(np.concatenate(statistics, axis=1), -1, 0), strict=True))
-    leaves = columns.pop("n_leaves")
-    cost = _cost(runs, int(np.nansum(leaves)) * leapfrogs_per_leaf + chains * len(runs) * leapfrogs_per_leaf)
+    points = columns.pop("n_leaves")
+    needed = int(np.nansum(points)) + chains * len(runs)  # one more for each chain at the start of each chunk
     sample_stats = {
         **columns,
         "diverging": columns["diverging"] > 0,
         "tree_depth": np.nan_to_num(columns["tree_depth"]).astype(int),
-        "n_steps": np.nan_to_num(leaves).astype(int) * leapfrogs_per_leaf,
-        "step_size": np.full(leaves.shape, step_size),
+        "n_steps": np.nan_to_num(points).astype(int) * leapfrogs_per_leaf,
+        "step_size": np.full(points.shape, step_size),
     }
-    return Samples(by_name(layout, np.concatenate(positions, axis=1)), sample_stats, cost, tuple(runs))
+    cost = Cost(needed * leapfrogs_per_leaf, _leaf_rows(runs) * leapfrogs_per_leaf)
+    return Samples(by_name(layout, np.concatenate(positions, axis=1)), sample_stats, cost, chain.stats(), tuple(runs))
 
 
 @lru_cache(maxsize=32)
-def _sampler(
+def _chain(
     log_density: Callable[..., Any],
     with_data: bool,
     layout: Layout,
@@ -112,14 +111,15 @@ def _sampler(
     capacity: int,
     max_tree_depth: int,
     leapfrogs_per_leaf: int,
-) -> algorithm.Sampler:
-    """The sampler of a density of structured parameters; kept, so that a second call compiles nothing."""
+    schedule: str,
+) -> Any:
+    """The batched function `Sampler.chain` of a density of structured parameters; kept, so that it compiles once."""
 
     def density_of_vector(q: tf.Tensor, data: Any) -> tf.Tensor:
         parameters = unravel(layout, q)
         return log_density(parameters, data) if with_data else log_density(parameters)
 
-    return algorithm.make_sampler(
+    sampler = algorithm.make_sampler(
         density_of_vector,
         dimensions=layout.size,
         dtype=dtype,
@@ -127,25 +127,26 @@ def _sampler(
         max_tree_depth=max_tree_depth,
         leapfrogs_per_leaf=leapfrogs_per_leaf,
     )
+    return sampler.chain.options(schedule=schedule)
 
 
 def _starts(
     initial: Any, initial_per_chain: Any, chains: int, init: str, seed: int, dtype: tf.DType
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Starting points `[chains, dimensions]` and the keys of the chains."""
-    seeds = tf.vectorized_map(lambda chain: random.fold_in(random.key(seed), chain), tf.range(chains))
-    start_keys, run_keys = (tf.vectorized_map(lambda key, n=n: random.fold_in(key, n), seeds) for n in (0, 1))
+    pairs = tf.vectorized_map(random.split, random.keys(seed, chains))
+    start_keys, run_keys = pairs[:, 0], pairs[:, 1]
     if initial_per_chain is not None:
-        points = ravel(initial_per_chain, batch=1)
-        size = layout_of(initial).size
-        if layout_of(initial_per_chain).size != chains * size or points.shape != (chains, size):
-            raise UsageError("PCB501", f"initial_per_chain must be `initial` with a leading axis of {chains} chains")
-        return tf.constant(points, dtype), run_keys
+        expected = [(name, (chains, *leaf.shape)) for name, leaf in leaves(layout_of(initial))]
+        given = [(name, leaf.shape) for name, leaf in leaves(layout_of(initial_per_chain))]
+        if given != expected:
+            raise UsageError("PCB551", f"initial_per_chain must have the arrays {expected}, not {given}")
+        return tf.constant(ravel(initial_per_chain, batch=1), dtype), run_keys
     point = tf.constant(ravel(initial), dtype)
     if init == "exact":
         return tf.tile(point[tf.newaxis], (chains, 1)), run_keys
-    noise = tf.vectorized_map(lambda key: random.uniform(key, point.shape.as_list(), dtype), start_keys)
-    return point + (2 * noise - 1), run_keys
+    noise = tf.vectorized_map(lambda key: random.uniform(key, point.shape.as_list(), dtype, -1.0, 1.0), start_keys)
+    return point + noise, run_keys
 
 
 def _report_failures(runs: list[Any], chains: int) -> None:
@@ -160,8 +161,8 @@ def _report_failures(runs: list[Any], chains: int) -> None:
     warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
-def _cost(runs: list[Any], gradients: int) -> Cost:
-    """Rows of the gradient block as the machine counted them, over all runs."""
+def _leaf_rows(runs: list[Any]) -> int:
+    """How many rows the machine computed in the block of the leaves, lanes that were masked away included."""
     lines, first = inspect.getsourcelines(algorithm.make_sampler)
     line = first + next(number for number, text in enumerate(lines) if " = leapfrog(" in text)
-    return Cost(gradients, sum(run.utilization.rows_by_line[line] for run in runs))
+    return sum(run.utilization.rows_by_line[line] for run in runs)

@@ -32,7 +32,7 @@ class Leaf:
 class Node:
     """A structure of parameters; `names` are keys, field names or positions."""
 
-    kind: type
+    kind: type[Any]
     names: tuple[str, ...]
     layouts: tuple[Layout, ...]
 

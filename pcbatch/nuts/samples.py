@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+import pcbatch
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -31,13 +33,15 @@ class Samples(Mapping[str, np.ndarray]):
     """Draws of several chains: a mapping from parameter name to array `[chains, draws, ...]`.
 
     `sample_stats` maps ArviZ's names (`acceptance_rate`, `diverging`, `energy`, `lp`, `n_steps`, `step_size`,
-    `tree_depth`) to arrays `[chains, draws]`; `runs` are the machine's runs, one for each chunk of draws.
+    `tree_depth`) to arrays `[chains, draws]`; `stats` is what compiling this sampler has cost so far (as
+    `Batched.stats()`); `runs` are the machine's runs, one for each chunk of draws.
     """
 
     posterior: Mapping[str, np.ndarray]
     sample_stats: Mapping[str, np.ndarray]
     cost: Cost
-    runs: tuple[Any, ...] = ()
+    stats: Any
+    runs: tuple[pcbatch.Run, ...]
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.posterior[name]

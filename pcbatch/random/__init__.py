@@ -22,8 +22,9 @@ What holds between eager, graph and XLA mode, for any batch size and any lane of
 
 - keys, bits, `randint`, `bernoulli` and `uniform`: the same bits;
 - `normal`, `exponential` and `categorical` in float32, float16 and bfloat16: the same bits;
-- `normal` and `exponential` in float64: the same bits for any batch size within one mode, between modes to 4 units in
-  the last place; `categorical` of float64 logits: the same unless two categories tie within 1e-15.
+- `normal` and `exponential` in float64: the same bits for any batch size within one mode; between modes to rounding,
+  for normal draws beyond 4 standard deviations to 2e-10 (the accuracy of XLA's inverse error function there);
+- `categorical` of float64 logits: the same unless two categories tie within rounding.
 
 Dtypes: float32 unless said otherwise; float64 draws have 52 random bits. Shapes are known when the program is compiled.
 Functions for one example; batching is the compiler's business (`tf.vectorized_map` will do as well).

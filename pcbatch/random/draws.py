@@ -46,16 +46,9 @@ def normal(key: Any, shape: Shape = (), dtype: Any = tf.float32) -> tf.Tensor:
 
     >>> from pcbatch.random import key
     >>> normal(key(42), (2,)).numpy()
-    array([-0.02830462,  0.46713185], dtype=float32)
+    array([-0.02830462,  0.4671318 ], dtype=float32)
     """
-
-    def transform(unit: tf.Tensor) -> tf.Tensor:
-        return math.sqrt(2.0) * tf.math.erfinv(unit)
-
-    def symmetric(unit: tf.Tensor) -> tf.Tensor:
-        return unit * 2.0 + float(np.nextafter(unit.dtype.as_numpy_dtype(-1), 0))  # the product is exact: one rounding
-
-    return _inverted(key, shape, dtype, symmetric, transform)
+    return _inverted(key, shape, dtype, _normal)
 
 
 def exponential(key: Any, shape: Shape = (), dtype: Any = tf.float32) -> tf.Tensor:
@@ -67,13 +60,7 @@ def exponential(key: Any, shape: Shape = (), dtype: Any = tf.float32) -> tf.Tens
     >>> exponential(key(42), (2,)).numpy()
     array([0.6708175, 1.1388006], dtype=float32)
     """
-
-    def transform(unit: tf.Tensor) -> tf.Tensor:
-        # -log(v) = asinh((1/v - v) / 2), here with v = 1 - u. In graph mode TensorFlow's logarithm rounds an element
-        # differently by its place in the array (vector body or remainder), its asinh does not.
-        return tf.math.asinh(unit * (2.0 - unit) / (2.0 * (1.0 - unit)))
-
-    return _inverted(key, shape, dtype, lambda unit: unit, transform)
+    return _inverted(key, shape, dtype, _exponential)
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None) -> tf.Tensor:
@@ -104,8 +91,8 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = tf.in
     itself. An empty range is refused; where it is only known when the program runs (tensors), the result is `minval`.
 
     >>> from pcbatch.random import key
-    >>> int(randint(key(42), (), 1, 7))
-    5
+    >>> randint(key(42), (5,), 1, 7).numpy()
+    array([1, 5, 1, 2, 5], dtype=int32)
     """
     dtype, shape = tf.as_dtype(dtype), static_shape(shape)
     if dtype not in (tf.int32, tf.int64):
@@ -115,9 +102,11 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = tf.in
         raise ValueError(f"there is no integer n with {minval} <= n < {maxval}")
     start = tf.cast(low, tf.uint64)
     span = tf.where(high > low, tf.cast(high, tf.uint64) - start, tf.constant(0, tf.uint64))
-    size = math.prod(shape)
-    drawn = [words(key, shape)] if dtype == tf.int32 else [words(key, shape), words(key, shape, first=size)]
-    return tf.cast(start + _scaled([word for pair in drawn for word in pair], span), dtype)
+    if dtype == tf.int32:
+        random = [*words(key, shape)]
+    else:
+        random = [word for pair in words(key, (2, *shape)) for word in tf.unstack(pair)]
+    return tf.cast(start + _scaled(random, span), dtype)
 
 
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = None) -> tf.Tensor:
@@ -144,14 +133,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = Non
         raise ValueError(
             f"shape {list(wanted)} must end with {list(batch)}, the shape of the logits without axis {axis}"
         )
-
-    def gumbel(unit: tf.Tensor) -> tf.Tensor:
-        return -tf.math.log(-tf.math.log(unit))
-
-    def positive(unit: tf.Tensor) -> tf.Tensor:
-        return tf.maximum(unit, tf.constant(np.finfo(unit.dtype.as_numpy_dtype).tiny))
-
-    noise = _inverted(key, front + sizes, dtype, positive, gumbel)
+    noise = _inverted(key, front + sizes, dtype, _gumbel)
     return tf.argmax(noise + logits, axis=axis, output_type=tf.int32)
 
 
@@ -166,22 +148,37 @@ def _unit(key: Any, shape: tuple[int, ...], dtype: tf.DType) -> tf.Tensor:
     return tf.cast(top, dtype) * tf.constant(2.0**-fraction, dtype)
 
 
-def _inverted(
-    key: Any,
-    shape: Shape,
-    dtype: Any,
-    prepare: Callable[[tf.Tensor], tf.Tensor],
-    transform: Callable[[tf.Tensor], tf.Tensor],
-) -> tf.Tensor:
-    """`transform(prepare(u))` for uniform `u`, the transform computed in float64 and rounded once to `dtype`.
+def _inverted(key: Any, shape: Shape, dtype: Any, transform: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
+    """`transform(u)` for uniform `u` on [0, 1), computed in float64 and rounded once to `dtype`.
 
     Transcendental functions in float32 differ in the last bit by mode, and in graph mode by an element's place in the
     array (vector body or remainder). In float64 they differ too, but after rounding to float32 no trace of it is
-    left: checked for normal, exponential and Gumbel draws on every one of the 2**23 values that `u` can take.
+    left: a test checks this for each transform on every one of the 2**23 values that `u` can take.
     """
     dtype, sizes = _float(dtype), static_shape(shape)
-    drawn = prepare(_unit(key, sizes, tf.float64 if dtype == tf.float64 else tf.float32))
-    return tf.cast(transform(tf.cast(drawn, tf.float64)), dtype)
+    unit = _unit(key, sizes, tf.float64 if dtype == tf.float64 else tf.float32)
+    return tf.cast(transform(unit), dtype)
+
+
+def _normal(unit: tf.Tensor) -> tf.Tensor:
+    lowest = float(np.nextafter(unit.dtype.as_numpy_dtype(-1), 0))
+    symmetric = unit * 2.0 + lowest  # on (-1, 1), rounded as jax.random does; the product is exact
+    return math.sqrt(2.0) * tf.math.erfinv(tf.cast(symmetric, tf.float64))
+
+
+def _exponential(unit: tf.Tensor) -> tf.Tensor:
+    """-log(v) = asinh((1/v - v) / 2) for v = 1 - u.
+
+    In graph mode TensorFlow's float64 logarithm rounds an element differently by its place in the array, its asinh does
+    not.
+    """
+    u = tf.cast(unit, tf.float64)
+    return tf.math.asinh(u * (2.0 - u) / (2.0 * (1.0 - u)))
+
+
+def _gumbel(unit: tf.Tensor) -> tf.Tensor:
+    tiny = np.finfo(unit.dtype.as_numpy_dtype).tiny  # as jax.random has it
+    return -tf.math.log(-tf.math.log(tf.cast(tf.maximum(unit, tiny), tf.float64)))
 
 
 def _scaled(random: list[tf.Tensor], span: tf.Tensor) -> tf.Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ def keys(seed: Any, lanes: int) -> tf.Tensor:
     return split(key(seed), lanes)
 
 
-def split(key: Any, num: int = 2) -> tf.Tensor:
+def split(key: Any, num: Shape = 2) -> tf.Tensor:
     """`num` new keys that are independent of each other and of `key`: uint32 `[num, 2]`; use `key` no more.
 
     Key `i` does not depend on `num`. Equal to `jax.random.split` (of JAX 0.5 and later).
@@ -50,8 +50,8 @@ def split(key: Any, num: int = 2) -> tf.Tensor:
 def fold_in(key: Any, data: Any) -> tf.Tensor:
     """A new key made of `key` and an integer (a step number, a lane number): uint32 `[2]`.
 
-    `data` is a Python integer or a scalar integer tensor, taken as a 64-bit integer. Equal to `jax.random.fold_in` for
-    `0 <= data < 2**32`.
+    `data` is a Python integer or a scalar integer tensor, taken as a 64-bit integer. `fold_in(key, i)` is key `i` of
+    `split(key, num)`, so use one of the two on the same key. Equal to `jax.random.fold_in` for `0 <= data < 2**32`.
     """
     key0, key1 = _halves(key)
     high, low = (tf.reshape(word, [1]) for word in _words(data, "data"))
@@ -77,38 +77,38 @@ def bits(key: Any, shape: Shape = (), dtype: Any = tf.uint32) -> tf.Tensor:
     return drawn if dtype == tf.uint32 else tf.cast(drawn, dtype)
 
 
-def words(key: Any, shape: tuple[int, ...], first: int = 0) -> tuple[tf.Tensor, tf.Tensor]:
-    """Two independent uint32 words for each element of `shape`, element `i` (row-major) at counter `first + i`."""
+def words(key: Any, shape: tuple[int, ...]) -> tuple[tf.Tensor, tf.Tensor]:
+    """Two independent uint32 words for each element of `shape`; element `i` (row-major) is drawn at counter `i`."""
     key0, key1 = _halves(key)
     size = math.prod(shape)
-    if first + size > 2**32:
+    if size > 2**32:
         raise ValueError(f"a draw has at most 2**32 elements, shape {list(shape)} has more; split the key")
-    low = np.arange(first, first + size, dtype=np.uint32)
-    drawn = threefry2x32(key0, key1, tf.zeros([size], tf.uint32), tf.constant(low))
-    return tf.reshape(drawn[0], shape), tf.reshape(drawn[1], shape)
+    counter = tf.constant(np.arange(size, dtype=np.uint32))
+    high, low = threefry2x32(key0, key1, tf.zeros([size], tf.uint32), counter)
+    return tf.reshape(high, shape), tf.reshape(low, shape)
 
 
 def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
-    """`shape` as a tuple of integers; an integer `n` stands for `(n,)`."""
-    if not isinstance(shape, tf.Tensor):
-        try:
-            sizes = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
-            checked = tuple(_size(size) for size in sizes)
-        except (TypeError, ValueError):
-            checked = (-1,)
-        if all(size >= 0 for size in checked):
-            return checked
+    """`shape` as a tuple of integers; an integer `n` stands for `(n,)`.
+
+    A tensor is refused even in eager mode, where it would convert: in a batch it does not.
+    """
+    sizes = tuple(shape) if isinstance(shape, Iterable) and not isinstance(shape, tf.Tensor) else (shape,)
+    checked = [-1 if isinstance(size, tf.Tensor) else _index(size) for size in sizes]
+    if min(checked, default=0) >= 0:
+        return tuple(checked)
     raise TypeError(
-        f"{name} must be known when the program is compiled: integers >= 0, not {shape!r}; "
-        "a random shape that differs by lane is not possible, draw the largest and mask it"
+        f"{name} must consist of integers >= 0 that are known when the program is compiled, not {shape!r}; "
+        "where lanes need different amounts, draw the largest and ignore the rest"
     )
 
 
-def _size(size: Any) -> int:
-    """A dimension as an int. A tensor is refused even in eager mode, where it would convert: in a batch it does not."""
-    if isinstance(size, tf.Tensor):
-        raise TypeError
-    return operator.index(size)
+def _index(size: Any) -> int:
+    """`size` as an int, -1 for what is none."""
+    try:
+        return operator.index(size)
+    except TypeError:
+        return -1
 
 
 def _halves(key: Any) -> tuple[tf.Tensor, tf.Tensor]:

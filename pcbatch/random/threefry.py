@@ -69,14 +69,15 @@ def _register_vectorisation() -> None:
     """
     registry = getattr(_pfor, "_pfor_converter_registry", {})
     default = registry.get("PartitionedCall")
-    if default is None:
+    wrap = getattr(_pfor, "wrap", None)
+    if default is None or wrap is None:
         return
 
     def convert(pfor_input: Any) -> Any:
         if pfor_input.get_attr("f").name != _compiled_rounds().function_def.signature.name:
             return default(pfor_input)
         # The operands have one rank, so a lane axis in front of some of them broadcasts against the others.
-        return [_pfor.wrap(y, True) for y in threefry2x32(*(operand.t for operand in pfor_input.inputs))]
+        return [wrap(y, True) for y in threefry2x32(*(operand.t for operand in pfor_input.inputs))]
 
     registry["PartitionedCall"] = convert
 

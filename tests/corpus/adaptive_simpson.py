@@ -1,7 +1,5 @@
 """Float recursion that goes deeper where the integrand is steep; float64; an undecorated function for the integrand."""
 
-import numpy as np
-
 import pcbatch
 
 DTYPES = ("float64",)

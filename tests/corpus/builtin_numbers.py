@@ -22,4 +22,5 @@ def batch(rng, lanes):
 
 
 def twin(x, n, values):
-    return abs(n) + int(np.clip(n, -3, 2)), int(np.trunc(x)), n / 2, n != 0, float(np.fabs(x)), int(min(values.min(), n))
+    least = int(min(values.min(), n))
+    return abs(n) + int(np.clip(n, -3, 2)), int(np.trunc(x)), n / 2, n != 0, float(np.fabs(x)), least

@@ -1,7 +1,5 @@
 """int64 arguments beyond the range of int32; the weak zero takes their dtype."""
 
-import numpy as np
-
 import pcbatch
 
 DTYPES = ("int64",)

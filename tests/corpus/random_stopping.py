@@ -12,9 +12,8 @@ def random_stopping(key):
     draws = 0
     draw = 0.0
     while draw < 0.75 and draws < 12:
-        keys = pcbatch.random.split(key)
-        draw = pcbatch.random.uniform(keys[0])
-        key = keys[1]
+        key, now = pcbatch.random.split(key)
+        draw = pcbatch.random.uniform(now)
         draws += 1
     return draws, draw, key
 

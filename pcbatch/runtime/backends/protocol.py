@@ -29,6 +29,21 @@ class Backend(Protocol):
     def type_of(self, value: Any) -> Type:
         """The type of a value of one example (a structure of arrays and Python numbers); TypeError for anything else."""
 
+    def example_type(self, value: Any) -> Type:
+        """The type of one example of a structure of `[lanes, ...]` arrays; TypeError where a leaf has no batch axis."""
+
+    def as_arrays(self, value: Any) -> Any:
+        """An argument (arrays, numbers, lists of numbers, structures of these) with arrays of the library as leaves."""
+
+    def spread(self, value: Any, type_: Type, lanes: Any) -> Any:
+        """A structure of `type_` repeated for every lane: `[lanes, ...]` arrays."""
+
+    def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
+        """Run `piece` at once on one example: its outputs, and the fault site plus one of its first failed check or 0."""
+
+    def store_element(self, array: Any, indices: Any, value: Any) -> Any:
+        """One example's `array` with `array[indices] = value`; IndexError where Python would raise it."""
+
     def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
         """The types of the piece's outputs, found by tracing it on abstract values; nothing is computed."""
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime.backends.tensorflow import gradients, refusals
+from pcbatch.runtime.backends.tensorflow import arguments, gradients, refusals, structures
 from pcbatch.runtime.table import Piece
 
 
@@ -17,6 +18,36 @@ class TensorFlowBackend:
     """See `protocol.Backend`."""
 
     name = "tensorflow"
+    ops_module = "pcbatch.runtime.backends.tensorflow.ops"
+
+    # -- a user's values ----------------------------------------------------------------------------------------------------
+
+    def is_array(self, value: Any) -> bool:
+        return isinstance(value, (tf.Tensor, tf.Variable, np.ndarray))
+
+    def type_of(self, value: Any) -> Type:
+        return structures.type_of(value)
+
+    def example_type(self, value: Any) -> Type:
+        return arguments.example_type(value)
+
+    def as_arrays(self, value: Any) -> Any:
+        return arguments.as_arrays(value)
+
+    def spread(self, value: Any, type_: Type, lanes: Any) -> Any:
+        return arguments.spread(value, type_, lanes)
+
+    # -- pieces -------------------------------------------------------------------------------------------------------------
+
+    def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
+        from pcbatch.runtime.backends.tensorflow.recorder import recording
+
+        with recording() as recorder:
+            outputs = piece.function(*reads, *shared)
+        return outputs, int(recorder.site())
+
+    def store_element(self, array: Any, indices: Any, value: Any) -> tf.Tensor:
+        return arguments.store_element(array, indices, value)
 
     def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
         from pcbatch.runtime.backends.tensorflow import pieces
@@ -111,7 +142,7 @@ class TensorFlowBackend:
     def cond(
         self, predicate: tf.Tensor, function: Callable[[], list[tf.Tensor]], otherwise: list[tf.Tensor]
     ) -> list[tf.Tensor]:
-        results = tf.cond(predicate, function, lambda: [tf.identity(array) for array in otherwise])
+        results = tf.cond(predicate, function, lambda: otherwise)
         for result, old in zip(results, otherwise, strict=True):
             result.set_shape(old.shape)
         return list(results)

@@ -1,4 +1,4 @@
-"""Structures of values as pieces see them: their types, and conversion to a type that they are joined to."""
+"""Structures of values as pieces see them: their types, and their leaves as tensors."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pcbatch.runtime import values
 from pcbatch.runtime.backends.tensorflow.weak import Weak, commit, is_committed, is_number, weak
 
 
-class NotATensor(TypeError):
+class NotATensorError(TypeError):
     """A value that no variable of a batched program can hold: it may live inside a piece only."""
 
 
 def type_of(value: Any) -> Type:
     """The type of a value of one example.
 
-    Tensors, variables and NumPy arrays keep their dtypes; Python ints and floats and `Weak` are weak. Raises NotATensor for
-    what is none of these, TypeError for tensors of unknown shape and ints beyond int32.
+    Tensors, variables and NumPy arrays keep their dtypes; Python ints and floats and `Weak` are weak. Raises
+    NotATensorError for what is none of these, TypeError for tensors of unknown shape and ints beyond int32.
     """
     if isinstance(value, bool):
         return TensorType("bool")
@@ -38,25 +38,27 @@ def type_of(value: Any) -> Type:
             return StructType("list", tuple(type_of(item) for item in value))
         case dict():
             if not all(isinstance(key, str) for key in value):
-                raise NotATensor("a dict whose keys are not all strings")
+                raise NotATensorError("a dict whose keys are not all strings")
             return StructType("dict", tuple(type_of(item) for item in value.values()), tuple(value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _record(type(value), {f.name: getattr(value, f.name) for f in dataclasses.fields(value)})
-    raise NotATensor(_describe(value))
+    raise NotATensorError(_describe(value))
 
 
 def _record(constructor: type, fields: dict[str, Any]) -> StructType:
     """The type of a named tuple or dataclass."""
-    return StructType(constructor.__name__, tuple(type_of(item) for item in fields.values()), tuple(fields), constructor)
+    return StructType(
+        constructor.__name__, tuple(type_of(item) for item in fields.values()), tuple(fields), constructor
+    )
 
 
 def _tensor_type(value: Any) -> TensorType:
     try:
         dtype = tf.as_dtype(value.dtype)
     except TypeError:
-        raise NotATensor(f"a NumPy array of {value.dtype}") from None
+        raise NotATensorError(f"a NumPy array of {value.dtype}") from None
     if not (dtype.is_integer or dtype.is_floating or dtype.is_complex or dtype.is_bool):
-        raise NotATensor(f"a tensor of {dtype.name}")
+        raise NotATensorError(f"a tensor of {dtype.name}")
     shape = tf.TensorShape(value.shape)
     if not shape.is_fully_defined():
         raise TypeError(f"the shape of a lane's value must be static, not {shape}; write tf.ensure_shape(.., [..])")
@@ -79,23 +81,21 @@ def _describe(value: Any) -> str:
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
-def convert(value: Any, type_: Type) -> Any:
-    """`value`, whose type joins to `type_`, as a value of exactly `type_`; leaves become tensors, or `Weak` where weak.
-
-    Raises TypeError where `value` does not fit.
-    """
-    return from_leaves(leaf_tensors(value, type_), type_)
-
-
 def leaf_tensors(value: Any, type_: Type) -> list[tf.Tensor]:
-    """The leaves of `value` as tensors of exactly the leaf types of `type_`."""
+    """The leaves of `value` as tensors of exactly the leaf types of `type_`, to which its own type joins.
+
+    Raises TypeError where a leaf does not fit.
+    """
     leaves = values.flatten(type_, value)
     return [_leaf(leaf, t) for leaf, t in zip(leaves, leaf_types(type_), strict=True)]
 
 
-def from_leaves(leaves: list[Any], type_: Type) -> Any:
-    """The structure of `type_` over tensors `leaves`, weak ones wrapped."""
-    return values.pack(type_, [Weak(leaf) if t.weak else leaf for t, leaf in zip(leaf_types(type_), leaves, strict=True)])
+def wrap(value: Any, type_: Type) -> Any:
+    """`value`, a structure of tensors of `type_`, with its weak numbers as `Weak`."""
+    leaves = values.flatten(type_, value)
+    return values.pack(
+        type_, [Weak(leaf) if t.weak else leaf for t, leaf in zip(leaf_types(type_), leaves, strict=True)]
+    )
 
 
 def _leaf(value: Any, type_: TensorType) -> tf.Tensor:

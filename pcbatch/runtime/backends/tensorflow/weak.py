@@ -34,9 +34,9 @@ def commit(number: Any, dtype: tf.DType) -> tf.Tensor:
     """`number` (see `is_number`) as a scalar tensor of `dtype`; WeakTypeError where it cannot take that dtype."""
     is_int = number.dtype == INT if isinstance(number, Weak) else isinstance(number, int)
     if dtype == tf.bool:
-        raise WeakTypeError("a bool tensor and a number do not meet; write tf.cast(flag, tf.int32), or compare the number")
+        raise WeakTypeError("a bool tensor and a number do not meet; write tf.cast(flag, tf.int32)")
     if not (dtype.is_floating or dtype.is_complex or (is_int and dtype.is_integer)):
-        raise WeakTypeError(f"a Python float does not fit {dtype.name}; write an int, or tf.cast(.., tf.float32) on the tensor")
+        raise WeakTypeError(f"a Python float does not fit {dtype.name}; write tf.cast(.., tf.float32) on the tensor")
     if isinstance(number, Weak):
         return number.value if number.dtype == dtype else tf.cast(number.value, dtype)
     return tf.constant(number, dtype)
@@ -70,17 +70,19 @@ def unify(a: Any, b: Any) -> tuple[tf.Tensor, tf.Tensor, bool]:
         return left, commit(b, left.dtype), False
     right = tf.convert_to_tensor(b)
     if left.dtype != right.dtype:
-        raise TypeError(f"dtypes {left.dtype.name} and {right.dtype.name} differ; write tf.cast(.., tf.{left.dtype.name})")
+        raise TypeError(
+            f"dtypes {left.dtype.name} and {right.dtype.name} differ; write tf.cast(.., tf.{left.dtype.name})"
+        )
     return left, right, False
 
 
-# -- what an operator does with two weak numbers ---------------------------------------------------------------------------
+# -- what an operator does with two weak numbers -----------------------------------------------------------------------
 
 Rule = Callable[["Weak", "Weak"], Any]
 
 
 def _arithmetic(function: Callable[..., tf.Tensor]) -> Rule:
-    """int with int is int (wrapping in int32), anything else float."""
+    """The result is an int (wrapping in int32) for two ints, else a float."""
 
     def rule(a: Weak, b: Weak) -> Weak:
         left, right, _ = unify(a, b)
@@ -111,21 +113,17 @@ def _bits(function: Callable[..., tf.Tensor]) -> Rule:
 
 
 def _true_divide(a: Weak, b: Weak) -> Weak:
-    """Always a float; two ints are divided in float64 and rounded once, as Python's quotient meeting a float32 tensor."""
+    """Always a float; two ints are divided in float64 and rounded once, as a Python quotient that meets a float32."""
     if a.dtype == b.dtype == INT:
         return Weak(tf.cast(commit(a, tf.float64) / commit(b, tf.float64), FLOAT))
     return _arithmetic(tf.divide)(a, b)
 
 
 def _power(a: Weak, b: Weak) -> Weak:
-    """int to int is int, but for a literal negative exponent, which makes a float as in Python.
-
-    A negative exponent that is only known at run time gives the power truncated to an int: TensorFlow would stop the run.
-    """
-    exponent = tf.get_static_value(b.value)
-    if not a.dtype == b.dtype == INT or (exponent is not None and exponent < 0):
-        return Weak(tf.pow(commit(a, FLOAT), commit(b, FLOAT)))
-    return Weak(int_power(a.value, b.value))
+    """An int to an int is an int; a negative exponent truncates the power, where TensorFlow would stop the run."""
+    if a.dtype == b.dtype == INT:
+        return Weak(int_power(a.value, b.value))
+    return _arithmetic(tf.pow)(a, b)
 
 
 def int_power(base: tf.Tensor, exponent: tf.Tensor) -> tf.Tensor:
@@ -206,7 +204,7 @@ class Weak:
     __truediv__, __rtruediv__ = _operators(operator.truediv, _true_divide)
     __floordiv__, __rfloordiv__ = _operators(operator.floordiv, _arithmetic(tf.math.floordiv))
     __mod__, __rmod__ = _operators(operator.mod, _arithmetic(tf.math.floormod))
-    __pow__, __rpow__ = _operators(operator.pow, _power)
+    _pow, __rpow__ = _operators(operator.pow, _power)
     __and__, __rand__ = _operators(operator.and_, _bits(tf.bitwise.bitwise_and))
     __or__, __ror__ = _operators(operator.or_, _bits(tf.bitwise.bitwise_or))
     __xor__, __rxor__ = _operators(operator.xor, _bits(tf.bitwise.bitwise_xor))
@@ -216,8 +214,13 @@ class Weak:
     __le__, _ = _operators(operator.le, _comparison(tf.less_equal))
     __gt__, _ = _operators(operator.gt, _comparison(tf.greater))
     __ge__, _ = _operators(operator.ge, _comparison(tf.greater_equal))
-    __eq__, _ = _operators(operator.eq, _comparison(tf.equal))  # type: ignore[assignment]
-    __ne__, _ = _operators(operator.ne, _comparison(tf.not_equal))  # type: ignore[assignment]
+    __eq__, _ = _operators(operator.eq, _comparison(tf.equal))
+    __ne__, _ = _operators(operator.ne, _comparison(tf.not_equal))
+
+    def __pow__(self, other: Any) -> Any:
+        if isinstance(other, int) and other < 0:  # a float, as in Python
+            return self._pow(float(other))
+        return self._pow(other)
 
     def __neg__(self) -> Weak:
         return Weak(-self.value)
@@ -259,11 +262,11 @@ class Weak:
         return tf.TensorSpec([], self.dtype)
 
 
-# -- how TensorFlow's functions see a Weak ------------------------------------------------------------------------------------
+# -- how TensorFlow's functions see a Weak -----------------------------------------------------------------------------
 
 
 def _convert(value: Weak, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> tf.Tensor:
-    """Registered, not `__tf_tensor__`: only registered conversions are told the dtype of an operator's other operand."""
+    """Registered, not `__tf_tensor__`: only a registered conversion is told the dtype of the other operand."""
     return value.value if dtype is None else commit(value, tf.as_dtype(dtype))
 
 

@@ -1,0 +1,1 @@
+"""Figures: one file per question, all on `benchmarks.harness`. Run as `python -m benchmarks.NAME`."""

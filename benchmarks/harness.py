@@ -1,0 +1,129 @@
+"""The one tool behind all figures: contestants timed in turn, their results compared, the figures kept as JSON.
+
+On a shared machine absolute times drift, so contestants take turns within each repeat and what counts is the ratio of
+medians. The first call of each (tracing, compiling, running) is timed apart; its result must agree with the others'.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Contestant = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds of one contestant: its first call, every later one, their median, and that divided by the baseline's."""
+
+    first: float
+    seconds: tuple[float, ...]
+    median: float
+    ratio: float
+
+
+def measure(
+    contestants: Mapping[str, Contestant], *, repeats: int = 7, rtol: float | None = 0.0, atol: float = 0.0
+) -> dict[str, Timing]:
+    """Time the contestants, interleaved; the first named is the baseline of the ratios.
+
+    Args:
+        contestants: name to a call that computes its result to the end (a nested structure of arrays).
+        repeats: timed calls of each, after the first; every repeat starts with another contestant.
+        rtol: relative tolerance within which all results must agree with the baseline's; None compares nothing, for
+            contestants that compute different things.
+        atol: absolute tolerance of that comparison.
+
+    Raises:
+        AssertionError: if two contestants disagree.
+    """
+    names = list(contestants)
+    first, results = {}, {}
+    for name in names:
+        first[name], results[name] = _timed(contestants[name])
+    if rtol is not None:
+        for name in names[1:]:
+            _assert_same(results[names[0]], results[name], rtol, atol, f"{names[0]} and {name} disagree")
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    for repeat in range(repeats):
+        start = repeat % len(names)
+        for name in names[start:] + names[:start]:
+            seconds[name].append(_timed(contestants[name])[0])
+    medians = {name: statistics.median(seconds[name]) for name in names}
+    return {
+        name: Timing(first[name], tuple(seconds[name]), medians[name], medians[name] / medians[names[0]])
+        for name in names
+    }
+
+
+def _timed(contestant: Contestant) -> tuple[float, Any]:
+    started = time.perf_counter()
+    result = contestant()
+    return time.perf_counter() - started, result
+
+
+def _assert_same(expected: Any, actual: Any, rtol: float, atol: float, message: str) -> None:
+    if isinstance(expected, dict):
+        assert expected.keys() == actual.keys(), message
+        for key, value in expected.items():
+            _assert_same(value, actual[key], rtol, atol, message)
+    elif isinstance(expected, tuple | list):
+        assert len(expected) == len(actual), message
+        for one, other in zip(expected, actual, strict=True):
+            _assert_same(one, other, rtol, atol, message)
+    else:
+        np.testing.assert_allclose(np.asarray(actual), np.asarray(expected), rtol=rtol, atol=atol, err_msg=message)
+
+
+def arguments(description: str | None) -> argparse.ArgumentParser:
+    """A parser with the options that every benchmark has."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=7, help="timed calls of each contestant")
+    parser.add_argument("--json", type=Path, help="where to write the figures")
+    return parser
+
+
+def write_json(path: Path, figures: Any, packages: tuple[str, ...] = ("pcbatch", "tensorflow", "numpy")) -> None:
+    """Write `figures` (Timings in any structure) with the command, the versions and the machine that gave them."""
+    record = {
+        "command": " ".join([Path(sys.executable).name, *_command()]),
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in packages}},
+        "machine": {"system": platform.system(), "architecture": platform.machine(), "cpus": os.cpu_count()},
+        "figures": figures,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=1, default=_plain) + "\n")
+    print(f"wrote {path}")
+
+
+def _command() -> list[str]:
+    """The arguments after the interpreter's name, `-m module` where the program was started so."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return (["-m", spec.name] if spec else sys.argv[:1]) + sys.argv[1:]
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Timing):
+        return asdict(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")

@@ -1,0 +1,51 @@
+"""pcbatch: program-counter autobatching. Write a function for one example, run it for a whole batch as one XLA program."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pcbatch import nuts, random
+    from pcbatch.api import Batched, autobatch
+    from pcbatch.diagnostics import CompileError, GradientError, PcbatchError, UsageError
+    from pcbatch.runtime.run import LaneError, Run
+    from pcbatch.runtime.status import LaneStatus
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Batched",
+    "CompileError",
+    "GradientError",
+    "LaneError",
+    "LaneStatus",
+    "PcbatchError",
+    "Run",
+    "UsageError",
+    "__version__",
+    "autobatch",
+    "nuts",
+    "random",
+]
+
+_HOMES = {
+    "Batched": "pcbatch.api",
+    "autobatch": "pcbatch.api",
+    "CompileError": "pcbatch.diagnostics",
+    "GradientError": "pcbatch.diagnostics",
+    "PcbatchError": "pcbatch.diagnostics",
+    "UsageError": "pcbatch.diagnostics",
+    "LaneError": "pcbatch.runtime.run",
+    "Run": "pcbatch.runtime.run",
+    "LaneStatus": "pcbatch.runtime.status",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used: the command line's static answers must not wait for TensorFlow."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in ("nuts", "random"):
+        return import_module(f"pcbatch.{name}")
+    raise AttributeError(f"module 'pcbatch' has no attribute {name!r}")

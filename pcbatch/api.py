@@ -1,0 +1,342 @@
+"""The decorator `autobatch`, the `Batched` function that it returns, and the whole pipeline on one page.
+
+source -> frontend -> cfg IR -> lowering.types -> typed cfg -> lowering.calls -> stack IR -> optimize -> lowering.emit
+-> Python source -> table -> machine. `Compilation` has a line for each arrow.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property
+from types import FunctionType
+from typing import Any, Generic, ParamSpec, TypeVar, overload
+
+from pcbatch.arguments import Arguments, bind_arguments
+from pcbatch.compiled import make_machine, run_machine
+from pcbatch.diagnostics import PcbatchError, UsageError
+from pcbatch.frontend import FunctionSource, read_function
+from pcbatch.frontend.plain import plain_function
+from pcbatch.ir import program as ir
+from pcbatch.ir.printer import print_program
+from pcbatch.linking import Linked, link
+from pcbatch.lowering.calls import lower_calls
+from pcbatch.lowering.captures import Captured, Namespace, collect, fingerprint
+from pcbatch.lowering.emit import Emitted, emit
+from pcbatch.lowering.environment import Environment
+from pcbatch.lowering.instances import Typed
+from pcbatch.lowering.shareable import shareable
+from pcbatch.lowering.types import infer
+from pcbatch.optimize import optimize
+from pcbatch.options import Options
+from pcbatch.runtime import table
+from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.machine import Machine, Outcome
+from pcbatch.runtime.run import Run
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+_running_singly: ContextVar[bool] = ContextVar("running_singly", default=False)
+
+
+def _without_internals(method: Callable[..., T]) -> Callable[..., T]:
+    """`method`, its pcbatch errors raised anew from here: a user's traceback shows none of our insides."""
+
+    @functools.wraps(method)
+    def wrapper(*args: Any, **kwargs: Any) -> T:
+        try:
+            return method(*args, **kwargs)
+        except PcbatchError as error:
+            raise error.with_traceback(None) from None
+
+    return wrapper
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What compiling has cost so far: machine programs compiled, entries of the cache, seconds of tracing and of compiling."""
+
+    compilations: int
+    cache_entries: int
+    trace_seconds: float
+    compile_seconds: float
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """One program for one signature of arguments: every stage of the pipeline, made when it is asked for."""
+
+    linked: Linked
+    environment: Environment
+    arguments: Arguments
+    options: Options
+
+    @cached_property
+    def typed(self) -> Typed:
+        """The typed cfg program."""
+        return infer(self.linked.built.program, self.environment, tuple(self.arguments.types.values()))
+
+    @cached_property
+    def stack(self) -> ir.Program:
+        """The stack program, not optimised."""
+        return lower_calls(self.typed.program, frozenset(self.environment.operand_types))
+
+    @cached_property
+    def optimized(self) -> ir.Program:
+        """The stack program after all passes."""
+        return optimize(self.stack)
+
+    @cached_property
+    def shared_parameters(self) -> tuple[str, ...]:
+        """The parameters that stay one value for all lanes: shared by the caller, and passed on unchanged everywhere."""
+        wanted = [n for n in self._parameters() if self._parameters()[n] in self.arguments.shared]
+        return tuple(name for name in wanted if name in shareable(self.optimized))
+
+    def _parameters(self) -> dict[str, str]:
+        """Parameter of the stack program to parameter of the user's function."""
+        return dict(zip(self.optimized.entry.parameters, self.arguments.types, strict=True))
+
+    @cached_property
+    def emitted(self) -> Emitted:
+        """The generated Python source."""
+        return emit(self.optimized, self.typed.origin, self.environment, self.shared_parameters)
+
+    @cached_property
+    def table(self) -> table.Program:
+        """The executable table, from executing the generated source."""
+        return self.emitted.load()
+
+    @cached_property
+    def machine(self) -> Machine:
+        """The machine that runs the table."""
+        return make_machine(self.table, self.options)
+
+    def run(self, arguments: Arguments, captured: Captured) -> Outcome:
+        """Run the machine on `arguments`, which fit this compilation's, and on the captured values of now."""
+        return run_machine(self.machine, self.environment.backend, self._parameters(), arguments, captured.values)
+
+
+class Batched(Generic[P, R]):
+    """A function of one example, batched: call it with a leading batch axis on its arguments. Made by `autobatch`."""
+
+    def __init__(self, function: Callable[P, R], options: Options, source: FunctionSource | None = None):
+        functools.update_wrapper(self, function)
+        self._source = source if source is not None else read_function(function)
+        self.function: FunctionType = inspect.unwrap(function)  # type: ignore[assignment]
+        self._options = options
+        self._signature = inspect.signature(function)
+        options.axes(tuple(self._signature.parameters))  # refuses what does not fit
+        self._lock = threading.RLock()
+        self._linked: Linked | None = None
+        self._compiled: dict[Any, Compilation] = {}
+        self._infer_seconds = 0.0
+
+    # -- running ----------------------------------------------------------------------------------------------------------
+
+    @_without_internals
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a batch: arguments with a leading lane axis in, results with a leading lane axis out.
+
+        Raises LaneError if a lane failed; it carries the whole `Run`, so no finished lane is lost. Raises CompileError
+        where the function is refused, UsageError where the arguments do not fit.
+        """
+        if _running_singly.get():
+            return self._plain(*args, **kwargs)
+        compilation, outcome = self._execute(args, kwargs)
+        return Run.checked_value(compilation.table, outcome)
+
+    @_without_internals
+    def run(self, *args: P.args, **kwargs: P.kwargs) -> Run:
+        """Run a batch and report: a `Run`, which tells of each lane what became of it. Never raises for a lane."""
+        compilation, outcome = self._execute(args, kwargs)
+        return Run.of(compilation.table, outcome)
+
+    @_without_internals
+    def single(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """The user's function as plain Python on one example; batched functions that it calls run singly too."""
+        backend = backend_named(self._options.backend)
+        bound = self._signature.bind(*args, **kwargs)
+        axes = self._options.axes(tuple(self._signature.parameters))
+        for name, value in bound.arguments.items():
+            shared_number = axes[name] is None and isinstance(value, (bool, int, float))
+            bound.arguments[name] = value if shared_number else backend.as_arrays(value)
+        token = _running_singly.set(True)
+        try:
+            return self._plain(*bound.args, **bound.kwargs)
+        finally:
+            _running_singly.reset(token)
+
+    # -- looking inside ------------------------------------------------------------------------------------------------------
+
+    @_without_internals
+    def check(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Compile without running; raises every diagnostic. Without arguments only names and syntax are checked."""
+        if not args and not kwargs and self._signature.parameters:
+            self._link()
+        else:
+            arguments, compilation, captured = self._compilation(args, kwargs)
+            compilation.machine.check(arguments.lanes)
+
+    def options(self, **changes: Any) -> Batched[P, R]:
+        """The same function under other options; UsageError PCB50x for what makes no sense."""
+        return Batched(self.__wrapped__, self._options.changed(changes), self._source)  # type: ignore[attr-defined]
+
+    def ir(self, stage: str = "cfg", *args: Any, **kwargs: Any) -> str:
+        """The program's text at stage "cfg", "stack" or "optimized"; typed where example arguments are given."""
+        return print_program(self.program(stage, *args, **kwargs))
+
+    @_without_internals
+    def program(self, stage: str = "cfg", *args: Any, **kwargs: Any) -> ir.Program:
+        """The program at stage "cfg", "stack" or "optimized", as `ir` prints it."""
+        if stage not in ("cfg", "stack", "optimized"):
+            raise UsageError("PCB505", f"there is no stage {stage!r}; the stages are 'cfg', 'stack' and 'optimized'")
+        if args or kwargs or not self._signature.parameters:
+            _, compilation, _ = self._compilation(args, kwargs)
+            by_stage = {"cfg": lambda: compilation.typed.program, "stack": lambda: compilation.stack}
+            return by_stage.get(stage, lambda: compilation.optimized)()
+        cfg = self._link().built.program
+        if stage == "cfg":
+            return cfg
+        stack = lower_calls(cfg)
+        return stack if stage == "stack" else optimize(stack)
+
+    @_without_internals
+    def source(self, *args: P.args, **kwargs: P.kwargs) -> str:
+        """The generated Python that is executed for these arguments; without any, for the signature compiled last."""
+        if args or kwargs or not self._signature.parameters:
+            return self._compilation(args, kwargs)[1].emitted.source
+        if not self._compiled:
+            raise UsageError("PCB506", f"{self.__name__} has not run yet; give source() example arguments")  # type: ignore[attr-defined]
+        return next(reversed(self._compiled.values())).emitted.source
+
+    def stats(self) -> Stats:
+        """Compilations, cache entries, trace and compile seconds so far."""
+        machines = [c.machine.statistics for c in self._compiled.values() if "machine" in c.__dict__]
+        return Stats(
+            sum(s.compilations for s in machines),
+            len(self._compiled),
+            self._infer_seconds + sum(s.trace_seconds for s in machines),
+            sum(s.compile_seconds for s in machines),
+        )
+
+    def changed_options(self) -> dict[str, Any]:
+        """The options that are not at their defaults."""
+        return {k: v for k, v in vars(self._options).items() if v != vars(Options())[k]}
+
+    def compilation(self, *args: Any, **kwargs: Any) -> Compilation:
+        """Every stage of the program for these arguments."""
+        return self._compilation(args, kwargs)[1]
+
+    def __repr__(self) -> str:
+        changed = [f"{k}={v!r}" for k, v in self.changed_options().items()]
+        return f"<pcbatch.Batched {self.__qualname__}{self._signature}{' ' if changed else ''}{', '.join(changed)}>"  # type: ignore[attr-defined]
+
+    # -- what linking asks ------------------------------------------------------------------------------------------------------
+
+    @property
+    def function_source(self) -> FunctionSource:
+        """The captured source."""
+        return self._source
+
+    @cached_property
+    def namespace(self) -> Namespace:
+        """Lookup of the function's free names."""
+        return Namespace(self.function)
+
+    @cached_property
+    def _plain(self) -> Callable[..., Any]:
+        """The user's function with stores to arrays made on copies."""
+        return plain_function(self.function, self._source, backend_named(self._options.backend).store_element)
+
+    # -- compiling ------------------------------------------------------------------------------------------------------------------
+
+    def _link(self) -> Linked:
+        with self._lock:
+            if self._linked is None or not self._linked.is_current():
+                self._linked = link(self)
+                self._compiled.clear()
+            return self._linked
+
+    def _compilation(self, args: Any, kwargs: Any) -> tuple[Arguments, Compilation, Captured]:
+        backend = backend_named(self._options.backend)
+        arguments = bind_arguments(self._signature, self._options, backend, args, kwargs)
+        linked = self._link()
+        captured = collect(linked.built.program, linked.namespaces, backend.is_array)
+        types = {name: backend.type_of(value) for name, value in captured.values.items()}
+        statics = tuple((function, path, fingerprint(value)) for function, path, value in captured.statics)
+        key = (arguments.signature, tuple(types.items()), tuple(captured.operands.items()) and repr(captured.operands), statics)
+        with self._lock:
+            compilation = self._compiled.get(key)
+            if compilation is None:
+                environment = Environment(backend, linked.namespaces, captured, types)
+                compilation = Compilation(linked, environment, arguments.without_values(), self._options)
+                started = time.perf_counter()
+                compilation.machine  # noqa: B018  # the whole pipeline; raises before anything is cached
+                self._infer_seconds += time.perf_counter() - started
+                self._compiled[key] = compilation
+        return arguments, compilation, captured
+
+    def _execute(self, args: Any, kwargs: Any) -> tuple[Compilation, Outcome]:
+        arguments, compilation, captured = self._compilation(args, kwargs)
+        return compilation, compilation.run(arguments, captured)
+
+
+@overload
+def autobatch(fn: Callable[P, R]) -> Batched[P, R]: ...
+@overload
+def autobatch(fn: None = None, **options: Any) -> Callable[[Callable[P, R]], Batched[P, R]]: ...
+@overload
+def autobatch(fn: Callable[P, R], **options: Any) -> Batched[P, R]: ...
+
+
+def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Batch a function of one example: a decorator, bare or with options, or a call.
+
+    Arguments:
+        fn: a plain Python function of one example; see the language page of the documentation for what it may contain.
+        in_axes: 0 (the default) if every argument has a leading lane axis, None for arguments that all lanes share; one for
+            all, a tuple by position or a dict by name.
+        schedule: which waiting block runs next: "auto" (the best we have), "earliest" (the paper's), "sweep".
+        backend: "tensorflow", or "reference" (lane by lane with Python lists for stacks: slow, for debugging).
+        jit: compile with XLA (the default) or run as a plain graph, for debugging.
+        max_depth: the most live calls of a lane, tail calls apart (default 64); a lane beyond fails with MAX_DEPTH.
+        max_steps: the most loop turns plus calls of a lane (default: no limit); a lane beyond fails with MAX_STEPS.
+        name: a name for messages.
+        strategy, static_argnames, vectorize: as the design has them; for now only their defaults are built.
+
+    Returns:
+        A `Batched`; calling it with arguments of shape `[lanes, ...]` gives results of shape `[lanes, ...]`.
+
+    Raises:
+        UnsupportedSyntaxError: the source has constructs that pcbatch does not translate; every one is named.
+        UsageError: an option makes no sense.
+
+    Source: Radul, Patton, Maclaurin, Hoffman, Saurous, "Automatically Batching Control-Intensive Programs for Modern
+    Accelerators", MLSys 2020.
+
+    >>> import pcbatch
+    >>> @pcbatch.autobatch
+    ... def gcd(a, b):
+    ...     while b:
+    ...         a, b = b, a % b
+    ...     return a
+    >>> print(gcd([12, 18, 7], [8, 12, 21]).numpy())
+    [4 6 7]
+    """
+
+    def decorate(function: Callable[..., Any]) -> Batched[..., Any]:
+        return _made(function, options)
+
+    return decorate if fn is None else decorate(fn)
+
+
+@_without_internals
+def _made(function: Callable[..., Any], options: dict[str, Any]) -> Batched[..., Any]:
+    return Batched(function, Options().changed(options))

@@ -1,0 +1,95 @@
+"""A program that was compiled ahead of time: what modules written by `pcbatch compile -o` hold in place of a function.
+
+It runs without the frontend: no source is read, nothing is parsed, types are what they were when it was written.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from pcbatch.arguments import Arguments, bind_arguments
+from pcbatch.diagnostics import UsageError
+from pcbatch.options import Options
+from pcbatch.runtime import table
+from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.machine import Machine, Outcome
+from pcbatch.runtime.run import Run
+
+
+def make_machine(program: table.Program, options: Options) -> Machine:
+    """The machine for a program under the given options."""
+    return Machine(
+        program,
+        backend_named(options.backend),
+        schedule=options.schedule,
+        jit=options.jit,
+        max_depth=options.max_depth,
+        max_steps=options.max_steps,
+    )
+
+
+def run_machine(
+    machine: Machine,
+    backend: Backend,
+    given: Mapping[str, str],
+    arguments: Arguments,
+    operands: Mapping[str, Any],
+) -> Outcome:
+    """Run `machine`; `given` maps its parameters and shared parameters to those of the user's function.
+
+    What all lanes share but the program writes is repeated for every lane.
+    """
+
+    def lane_value(name: str) -> Any:
+        user = given[name]
+        value = arguments.values[user]
+        return backend.spread(value, arguments.types[user], arguments.lanes) if user in arguments.shared else value
+
+    program = machine.program
+    shared = [arguments.values[given[name]] if name in given else operands[name] for name in program.shared]
+    return machine.run([lane_value(name) for name in program.parameters], shared, arguments.lanes)
+
+
+class Compiled:
+    """A batched function of fixed types; call it, or `run` it, as one calls a `Batched`."""
+
+    def __init__(
+        self,
+        program: table.Program,
+        given: Mapping[str, str],
+        operands: Mapping[str, Callable[[], Any]] | None = None,
+        **options: Any,
+    ):
+        self.program = program
+        self.given = given
+        self.operands = operands or {}
+        self.options = Options().changed(options)
+        kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        self.signature = inspect.Signature([inspect.Parameter(name, kinds) for name in given.values()])
+
+    @cached_property
+    def machine(self) -> Machine:
+        """The machine; made at the first call."""
+        return make_machine(self.program, self.options)
+
+    def _execute(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Outcome:
+        backend = backend_named(self.options.backend)
+        arguments = bind_arguments(self.signature, self.options, backend, args, kwargs)
+        for name, user in self.given.items():
+            expected = self.program.types.get(name, self.program.shared_types.get(name))
+            if expected is not None and arguments.types[user] != expected:
+                raise UsageError("PCB515", f"{self.program.name} was compiled for {user}: {expected}, not {arguments.types[user]}")
+        operands = {name: read() for name, read in self.operands.items()}
+        return run_machine(self.machine, backend, self.given, arguments, operands)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a batch; raises LaneError if a lane failed."""
+        return Run.checked_value(self.program, self._execute(args, kwargs))
+
+    def run(self, *args: Any, **kwargs: Any) -> Run:
+        """Run a batch and report what became of each lane."""
+        return Run.of(self.program, self._execute(args, kwargs))

@@ -1,0 +1,85 @@
+"""What is known of the variables of a finished function: each is assigned before it is read, each free name exists."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+
+import gast
+
+from pcbatch.diagnostics import Diagnostic, Note, Span
+from pcbatch.frontend.draft import DraftBlock, Places
+from pcbatch.frontend.nodes import span_of
+from pcbatch.frontend.source import FunctionSource
+from pcbatch.ir.code import names
+from pcbatch.ir.dataflow import definitely_assigned
+from pcbatch.ir.program import Function, Op, Primitive, Terminator, reads, writes
+
+
+def nodes_with_places(block: DraftBlock) -> Iterator[tuple[Op | Terminator, Places]]:
+    """The ops and the terminator of a finished block, each with the places of what it reads."""
+    yield from block.ops
+    if block.terminator is not None:
+        yield block.terminator, block.places
+
+
+def free_names(function: Function, variables: frozenset[str]) -> list[str]:
+    """The names that the code of `function` reads and that are none of its variables, in order of first appearance."""
+    ops = (op for block in function.blocks for op in block.ops)
+    loaded = (name for op in ops if isinstance(op, Primitive) for name in names(op.code)[0])
+    return [name for name in dict.fromkeys(loaded) if name not in variables]
+
+
+def unassigned(function: Function, drafts: Sequence[DraftBlock], source: FunctionSource) -> list[Diagnostic]:
+    """One diagnostic for each variable that some path leaves unassigned, at the first place that reads it."""
+    facts = definitely_assigned(function)
+    found: dict[str, Diagnostic] = {}
+    for block, draft in zip(function.blocks, drafts, strict=True):
+        assigned = facts[block.label].start
+        for node, places in nodes_with_places(draft):
+            for name in reads(node):
+                if name not in assigned and name in source.locals and name not in found:
+                    found[name] = _unassigned(name, places.get(name, node.span), source)
+            assigned |= frozenset(writes(node)) | frozenset(found)
+    return list(found.values())
+
+
+def _unassigned(name: str, span: Span | None, source: FunctionSource) -> Diagnostic:
+    assignments = [
+        span_of(node, source.file)
+        for statement in source.tree.body
+        for node in gast.walk(statement)
+        if isinstance(node, gast.Name) and node.id == name and isinstance(node.ctx, gast.Store)
+    ]
+    before = [each for each in assignments if span is None or each < span]
+    if not before:
+        message = f"`{name}` is read before anything is assigned to it"
+        help_ = f"assign `{name}` first; a name that is assigned anywhere in a function is local to it"
+        return Diagnostic("PCB201", message, span, "read here", help_)
+    return Diagnostic(
+        "PCB201",
+        f"`{name}` is not assigned on every path to this place",
+        span,
+        "read here",
+        f"assign `{name}` on the other paths too, or once before they part",
+        (Note(before[-1], "assigned here, on some paths only"),),
+    )
+
+
+def unknown_names(
+    free: Sequence[str], drafts: Sequence[DraftBlock], source: FunctionSource, known: Mapping[str, object]
+) -> list[Diagnostic]:
+    """One diagnostic for each of the `free` names that is nowhere to be found; `known` names are taken for granted."""
+    missing = [name for name in free if name not in known and source.scope.origin(name) is None]
+    found: list[Diagnostic] = []
+    for name in missing:
+        spans = (
+            places.get(name, node.span)
+            for draft in drafts
+            for node, places in nodes_with_places(draft)
+            if isinstance(node, Primitive) and name in names(node.code)[0]
+        )
+        close = difflib.get_close_matches(name, sorted(source.locals), n=1)
+        help_ = f"did you mean `{close[0]}`?" if close else f"define or import `{name}` in the module"
+        found.append(Diagnostic("PCB208", f"the name `{name}` is not defined", next(spans), "unknown", help_))
+    return found

@@ -1,0 +1,87 @@
+"""From functions to a "cfg" program: the entry and every batched function that it reaches through calls."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pcbatch.diagnostics import Diagnostic, raise_all
+from pcbatch.frontend.aliasing import shared_stores
+from pcbatch.frontend.binding import free_names, unassigned, unknown_names
+from pcbatch.frontend.calls import Callees, Report, Resolve, check_uses
+from pcbatch.frontend.draft import DraftBlock, relabelled
+from pcbatch.frontend.ranges import INDEX
+from pcbatch.frontend.scope import is_builtin
+from pcbatch.frontend.source import FunctionSource
+from pcbatch.frontend.statements import Statements
+from pcbatch.frontend.syntax import check_syntax
+from pcbatch.ir.program import Function, Program
+
+
+@dataclass(frozen=True)
+class Built:
+    """A program and, by the names of its functions, where they come from."""
+
+    program: Program
+    sources: Mapping[str, FunctionSource]
+
+
+def build(entry: FunctionSource, resolve: Resolve) -> Built:
+    """The "cfg" program of `entry` and of all batched functions that it calls, directly or not.
+
+    `resolve(source, name)` gives the batched function that a dotted name denotes in the function `source`, else None.
+    Functions stand in the order in which calls reach them, breadth first; blocks are numbered through the whole program.
+    Raises NameResolutionError (or UnsupportedSyntaxError) with every fault found in any of the functions.
+    """
+    found: list[Diagnostic] = []
+    names: dict[FunctionSource, str] = {}
+    queue: list[FunctionSource] = []
+    numbers = itertools.count()
+    functions: list[Function] = []
+
+    def name_of(source: FunctionSource) -> str:
+        if source not in names:
+            candidates = itertools.chain([source.name], map(f"{source.name}_{{}}".format, itertools.count(1)))
+            names[source] = next(name for name in candidates if name not in names.values())
+            queue.append(source)
+        return names[source]
+
+    name_of(entry)
+    for source in queue:  # grows while callees are found
+        statements = Statements(source, Callees(source, resolve), name_of, found.append)
+        functions.append(_build_function(names[source], statements, numbers, found.append))
+    raise_all(found)
+    return Built(Program("cfg", tuple(functions)), {name: source for source, name in names.items()})
+
+
+def _build_function(name: str, code: Statements, numbers: itertools.count[int], report: Report) -> Function:
+    source = code.source
+    # Names may have got their meaning since the function was read: `np.random` is known by its import.
+    for diagnostic in check_syntax(source.tree, source.file, source.locals, source.scope):
+        report(diagnostic)
+    check_uses(code.callees, report)
+    code.function()
+    drafts = code.draft.finish()
+    labels = {draft.label: f"b{next(numbers)}" for draft in drafts}
+    function = Function(
+        name=name,
+        parameters=tuple(parameter.name for parameter in source.parameters),
+        results=(code.result,),
+        blocks=relabelled(drafts, labels),
+        span=source.span,
+    )
+    free = free_names(function, frozenset(code.variables))
+    for diagnostic in _check(function, drafts, source, free):
+        report(diagnostic)
+    externs = [each for each in free if each != INDEX and not is_builtin(source.scope, each)]
+    return Function(**{**vars(function), "externs": tuple(sorted(externs))})
+
+
+def _check(function: Function, drafts: list[DraftBlock], source: FunctionSource, free: list[str]) -> list[Diagnostic]:
+    known = {INDEX: None, source.receiver: None}
+    return [
+        *unassigned(function, drafts, source),
+        *unknown_names(free, drafts, source, known),
+        *shared_stores(function),
+    ]

@@ -1,0 +1,156 @@
+"""Calls of batched functions: which names denote one, and which argument goes to which parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gast
+
+from pcbatch.diagnostics import Diagnostic
+from pcbatch.frontend.nodes import INNER_SCOPES, dotted, span_of
+from pcbatch.frontend.source import FunctionSource, Parameter
+
+Resolve = Callable[[FunctionSource, str], FunctionSource | None]
+Report = Callable[[Diagnostic], None]
+
+
+class Callees:
+    """The batched functions that the names in one function denote, asked for once each."""
+
+    def __init__(self, source: FunctionSource, resolve: Resolve):
+        self.source = source
+        self._resolve = resolve
+        self._known: dict[str, FunctionSource | None] = {}
+
+    def named(self, node: Any) -> FunctionSource | None:
+        """The batched function that the expression `node` denotes, or None."""
+        name = dotted(node)
+        if name is None or name.partition(".")[0] in self.source.locals:
+            return None
+        if name not in self._known:
+            self._known[name] = self._resolve(self.source, name)
+        return self._known[name]
+
+    def called(self, node: Any) -> FunctionSource | None:
+        """The batched function that the Call `node` calls, or None."""
+        return self.named(node.func)
+
+
+def check_uses(callees: Callees, report: Report) -> None:
+    """Report batched functions that are used as values or called from lambdas and comprehensions."""
+    source = callees.source
+
+    def visit(node: Any, hidden: frozenset[str], inner: bool) -> None:
+        if isinstance(node, gast.Name | gast.Attribute):
+            root = (dotted(node) or "").partition(".")[0]
+            if root not in hidden and callees.named(node) is not None:
+                report(_as_value(node, source))
+                return
+        if isinstance(node, gast.Call) and (dotted(node.func) or "").partition(".")[0] not in hidden:
+            if callees.called(node) is not None:
+                if inner:
+                    report(_inside_inner_scope(node, source))
+                for part in (*node.args, *node.keywords):
+                    visit(part, hidden, inner)
+                return
+        if isinstance(node, INNER_SCOPES):
+            targets = [node.args] if isinstance(node, gast.Lambda) else [each.target for each in node.generators]
+            hidden |= {each.id for target in targets for each in gast.walk(target) if isinstance(each, gast.Name)}
+            inner = True
+        for child in gast.iter_child_nodes(node):
+            visit(child, hidden, inner)
+
+    for statement in source.tree.body:
+        visit(statement, frozenset(), False)
+
+
+def _as_value(node: Any, source: FunctionSource) -> Diagnostic:
+    name = dotted(node)
+    return Diagnostic(
+        "PCB206",
+        f"the batched function `{name}` is used as a value",
+        span_of(node, source.file),
+        "not called here",
+        f"call it: `{name}(..)`; to choose between functions write `if .. else`",
+    )
+
+
+def _inside_inner_scope(node: Any, source: FunctionSource) -> Diagnostic:
+    return Diagnostic(
+        "PCB115",
+        f"the batched function `{dotted(node.func)}` is called inside a lambda or comprehension",
+        span_of(node, source.file),
+        "called here",
+        "write a `for` loop over `range(..)` that calls it",
+    )
+
+
+# -- binding arguments -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a call: the parameter that it is for, its expression, and whether that is the parameter's default."""
+
+    parameter: str
+    value: Any
+    default: bool = False
+
+
+def bind(node: Any, callee: FunctionSource, source: FunctionSource, report: Report) -> list[Argument] | None:
+    """The arguments of the Call `node` in the order in which they are evaluated, defaults last.
+
+    Arguments that do not fit `callee` are reported, all of them, and None is returned.
+    """
+    name = dotted(node.func)
+    faults: list[Diagnostic] = []
+
+    def fault(where: Any, message: str, label: str, code: str = "PCB202") -> None:
+        signature = f"`{callee.name}({', '.join(_show(p) for p in callee.parameters)})`"
+        faults.append(Diagnostic(code, message, span_of(where, source.file), label, f"it is defined as {signature}"))
+
+    positional = [p.name for p in callee.parameters if p.kind != "keyword"]
+    by_keyword = {p.name for p in callee.parameters if p.kind != "positional"}
+    found = [Argument(parameter, value) for parameter, value in zip(positional, node.args, strict=False)]
+    if len(node.args) > len(positional):
+        message = f"`{name}` takes {len(positional)} positional arguments, {len(node.args)} are given"
+        fault(node.args[len(positional)], message, "one too many")
+    for keyword in node.keywords:
+        if keyword.arg not in by_keyword:
+            fault(keyword.value, f"`{name}` has no keyword parameter `{keyword.arg}`", "not expected")
+        elif any(argument.parameter == keyword.arg for argument in found):
+            fault(keyword.value, f"`{name}` is given `{keyword.arg}` twice", "given a second time")
+        else:
+            found.append(Argument(keyword.arg, keyword.value))
+    given = {argument.parameter for argument in found}
+    for parameter in callee.parameters:
+        if parameter.name in given:
+            continue
+        if parameter.default is None:
+            fault(node, f"`{name}` is called without `{parameter.name}`", f"`{parameter.name}` is missing")
+        elif not is_literal(parameter.default):
+            message = f"the default of `{parameter.name}` is not a literal, so a batched call cannot use it"
+            fault(node, message, f"`{parameter.name}` is not given here", "PCB207")
+        else:
+            found.append(Argument(parameter.name, parameter.default, default=True))
+    for diagnostic in faults:
+        report(diagnostic)
+    return None if faults else found
+
+
+def _show(parameter: Parameter) -> str:
+    return parameter.name if parameter.default is None else f"{parameter.name}=.."
+
+
+def is_literal(node: Any) -> bool:
+    """Whether an expression is a number, a bool or a tuple of such."""
+    match node:
+        case gast.Constant(value=value):
+            return isinstance(value, int | float)
+        case gast.UnaryOp(op=gast.USub() | gast.UAdd(), operand=gast.Constant(value=value)):
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case gast.Tuple(elts=parts):
+            return all(map(is_literal, parts))
+    return False

@@ -1,0 +1,96 @@
+"""What an expression does besides computing: which expressions must be taken apart, and which operands need control flow.
+
+An expression stays whole unless it contains a batched call, an assignment, or a conditional operand (right of `and`/`or`, an
+arm of a conditional expression, a later link of a chained comparison) that is dear, that is, contains a call other than of a
+cheap builtin. Cheap conditional operands are computed for all lanes and selected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gast
+
+from pcbatch.frontend.nodes import INNER_SCOPES, children, walk_scope
+
+CHEAP_BUILTINS = frozenset({"abs", "min", "max", "int", "float", "bool", "round", "len"})
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Questions about expressions of one function.
+
+    `is_batched` says whether a Call node calls a batched function, `is_builtin` whether a name there means the builtin.
+    """
+
+    is_batched: Callable[[Any], bool]
+    is_builtin: Callable[[str], bool]
+
+    def splits(self, node: Any) -> bool:
+        """Whether the expression must be taken apart."""
+        if isinstance(node, INNER_SCOPES):
+            return False
+        if isinstance(node, gast.NamedExpr) or self.branches(node):
+            return True
+        if isinstance(node, gast.Call) and self.is_batched(node):
+            return True
+        return any(self.splits(child) for child in children(node))
+
+    def branches(self, node: Any) -> bool:
+        """Whether one of the expression's own conditional operands needs control flow."""
+        return any(self.dear(operand) for operand in conditional_operands(node))
+
+    def dear(self, node: Any) -> bool:
+        """Whether an expression is worth a branch around it, or must have one."""
+        if isinstance(node, gast.Lambda):
+            return False
+        if isinstance(node, gast.NamedExpr | gast.ListComp | gast.DictComp | gast.GeneratorExp):
+            return True
+        if isinstance(node, gast.Call) and not self._cheap(node):
+            return True
+        return any(self.dear(child) for child in children(node))
+
+    def _cheap(self, node: Any) -> bool:
+        name = node.func.id if isinstance(node.func, gast.Name) else ""
+        return name in CHEAP_BUILTINS and self.is_builtin(name)
+
+    def may_fault(self, node: Any) -> bool:
+        """Whether evaluating the expression can fail a lane: `//`, `%`, divmod, an element read."""
+        for each in walk_scope(node):
+            match each:
+                case gast.BinOp(op=gast.FloorDiv() | gast.Mod()) | gast.Subscript(ctx=gast.Load()):
+                    return True
+                case gast.Call(func=gast.Name(id="divmod")):
+                    return True
+        return False
+
+    def is_boolean(self, node: Any, known: Callable[[str], bool]) -> bool:
+        """Whether the value is a bool whatever its operands are; `known` says so of variables."""
+        match node:
+            case gast.Compare() | gast.UnaryOp(op=gast.Not()):
+                return True
+            case gast.Constant(value=value):
+                return isinstance(value, bool)
+            case gast.BoolOp(values=values):
+                return all(self.is_boolean(value, known) for value in values)
+            case gast.IfExp(body=body, orelse=orelse):
+                return self.is_boolean(body, known) and self.is_boolean(orelse, known)
+            case gast.Call(func=gast.Name(id="bool")):
+                return self.is_builtin("bool")
+            case gast.Name(id=name):
+                return known(name)
+        return False
+
+
+def conditional_operands(node: Any) -> list[Any]:
+    """The operands of an expression that Python may leave unevaluated."""
+    match node:
+        case gast.BoolOp(values=values):
+            return list(values[1:])
+        case gast.IfExp(body=body, orelse=orelse):
+            return [body, orelse]
+        case gast.Compare(comparators=comparators):
+            return list(comparators[1:])
+    return []

@@ -1,0 +1,76 @@
+"""Linking: which batched function a called name denotes now, from live closures and globals.
+
+Names resolve at first use, never at decoration, so that functions may refer to each other and to themselves before they
+exist. A name that denotes a plain function with the code and closure of a batched one is that batched one: after
+`fast = autobatch(slow)`, `slow` calls itself batched.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pcbatch.frontend import Built, FunctionSource, build
+from pcbatch.lowering.captures import Namespace
+
+if TYPE_CHECKING:
+    from pcbatch.api import Batched
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A built program, the namespaces of its functions, and how every called name was resolved."""
+
+    built: Built
+    namespaces: Mapping[str, Namespace]
+    links: tuple[tuple[Namespace, str, Batched | None], ...]
+    entry: Batched
+
+    def is_current(self) -> bool:
+        """Whether every called name still denotes what it was linked to."""
+        known = _known(self.entry, self.links)
+        return all(_denoted(namespace, name, known) is batched for namespace, name, batched in self.links)
+
+
+def link(entry: Batched) -> Linked:
+    """Build the program of `entry`, its callees found through the present values of names; raises every fault of names."""
+    owner: dict[FunctionSource, Batched] = {entry.function_source: entry}
+    links: list[tuple[Namespace, str, Batched | None]] = []
+
+    def resolve(source: FunctionSource, name: str) -> FunctionSource | None:
+        namespace = owner[source].namespace
+        batched = _denoted(namespace, name, _known(entry, links))
+        links.append((namespace, name, batched))
+        if batched is None:
+            return None
+        owner[batched.function_source] = batched
+        return batched.function_source
+
+    built = build(entry.function_source, resolve)
+    namespaces = {name: owner[source].namespace for name, source in built.sources.items()}
+    return Linked(built, namespaces, tuple(links), entry)
+
+
+def _known(entry: Batched, links: Any) -> dict[Any, Batched]:
+    """The batched functions seen so far, by code and closure."""
+    every = [entry, *(batched for _, _, batched in links if batched is not None)]
+    return {_identity(batched.function): batched for batched in every}
+
+
+def _identity(function: types.FunctionType) -> tuple[Any, ...]:
+    return (function.__code__, *map(id, function.__closure__ or ()))
+
+
+def _denoted(namespace: Namespace, name: str, known: Mapping[Any, Batched]) -> Batched | None:
+    """The batched function that `name` denotes now, if it does."""
+    from pcbatch.api import Batched
+
+    try:
+        value = namespace.path(name)
+    except (KeyError, AttributeError):
+        return None
+    if isinstance(value, Batched):
+        return value
+    return known.get(_identity(value)) if isinstance(value, types.FunctionType) else None

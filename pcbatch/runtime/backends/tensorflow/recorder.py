@@ -1,0 +1,93 @@
+"""Faults of checked operations while a piece is traced: which check fails first, and when it counts."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import Any
+
+import tensorflow as tf
+
+
+class Recorder:
+    """The checks of one example, in the order in which Python evaluates them.
+
+    `sites` are the fault sites that were checked.
+    """
+
+    def __init__(self) -> None:
+        self.sites: set[int] = set()
+        self._first: tf.Tensor | None = None
+        self._path: list[tf.Tensor] = []
+        self._place = _place()
+
+    def fault(self, bad: Any, site: int) -> None:
+        """Note that the lane fails at `site` where the scalar `bad` holds, if evaluation gets here at all.
+
+        Raises TypeError inside a function that TensorFlow runs by itself, such as the body of a `tf.while_loop`.
+        """
+        graph, scope = _place()
+        if graph is not self._place[0] or "loop_body" in scope[len(self._place[1]) :]:
+            raise TypeError(
+                "a //, % or a[i] that can fail cannot be checked inside a function that TensorFlow calls (tf.cond, "
+                "tf.while_loop, tf.map_fn, tf.vectorized_map, tf.function); write Python's if, while or for instead"
+            )
+        self.sites.add(site)
+        bad = tf.convert_to_tensor(bad)
+        for condition in self._path:
+            bad = bad & condition
+        if self._first is None:
+            self._first = tf.where(bad, site + 1, 0)
+        else:
+            self._first = tf.where(bad & (self._first == 0), site + 1, self._first)
+
+    @contextlib.contextmanager
+    def when(self, condition: tf.Tensor) -> Iterator[None]:
+        """Faults noted inside count only where the scalar `condition` holds."""
+        self._path.append(condition)
+        try:
+            yield
+        finally:
+            self._path.pop()
+
+    def site(self) -> tf.Tensor:
+        """int32 scalar: the first failed fault site plus one, or 0."""
+        return tf.constant(0) if self._first is None else self._first
+
+
+_current: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+
+
+def _place() -> tuple[Any, str]:
+    """Where operations made now go: the graph (None if they run at once) and the name scope.
+
+    TensorFlow traces `tf.vectorized_map` in the graph that it finds, but under a scope called "loop_body".
+    """
+    graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+    return graph, tf.get_current_name_scope()
+
+
+@contextlib.contextmanager
+def recording() -> Iterator[Recorder]:
+    """Collect the faults of the checked operations that are traced inside."""
+    recorder = Recorder()
+    token = _current.set(recorder)
+    try:
+        yield recorder
+    finally:
+        _current.reset(token)
+
+
+def fault(bad: Any, site: int) -> None:
+    """`Recorder.fault` of the piece that is being traced; RuntimeError outside of one."""
+    recorder = _current.get()
+    if recorder is None:
+        raise RuntimeError("a checked operation outside of recording()")
+    recorder.fault(bad, site)
+
+
+def when(condition: tf.Tensor) -> contextlib.AbstractContextManager[None]:
+    """`Recorder.when` of the piece that is being traced, if there is one."""
+    recorder = _current.get()
+    return contextlib.nullcontext() if recorder is None else recorder.when(condition)

@@ -1,0 +1,159 @@
+"""The printed form parses back to the same program; what is no program is refused with its line."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pcbatch.diagnostics import Span
+from pcbatch.ir import program as ir
+from pcbatch.ir.parser import IRSyntaxError, parse_program
+from pcbatch.ir.printer import print_program
+from pcbatch.ir.type_parser import parse_type
+from pcbatch.ir.types import StructType, TensorType
+from tests.ir import programs
+from tests.ir.strategies import programs as any_program
+from tests.ir.strategies import types
+
+
+@pytest.mark.parametrize("text", programs.ALL.values(), ids=programs.ALL)
+def test_text_of_parsed_text_is_the_same(text):
+    assert print_program(parse_program(text)) == text
+
+
+@given(program=any_program(), lines=st.booleans())
+@settings(max_examples=150)
+def test_parsing_undoes_printing(program, lines):
+    assert parse_program(print_program(program, lines=lines)) == program
+
+
+@given(type_=types())
+def test_types_parse_back(type_):
+    assert parse_type(str(type_)) == type_
+
+
+def test_every_part_of_a_program_is_read():
+    text = """\
+program stack
+
+function f(a, b) -> x, y
+  extern np, tf
+  var a: int32[]
+  var b: (weak int32[], {k: float32[3, 4], 'a key': bool[]})  cached stack  -- why: read -- twice
+  var x  register
+  var y
+b0:
+  pop a, b
+  t0, t1 = (a, np.sin(b))
+  with tf.GradientTape() as tape:
+      tape.watch(a)
+      t2 = a * a
+  store x[t0, t1] = t2
+  update x = x + 1
+  push a, b = (b, a)
+  pushjump b0, back to b1
+b1:
+  jump b2, turn
+b2:
+  branch t0 b3 b4
+b3:
+  fault assert "AssertionError: \\"{}\\" is {}" a, b
+b4:
+  return
+"""
+    program = parse_program(text)
+    b0 = ir.Block(
+        "b0",
+        (
+            ir.Pop(("a", "b")),
+            ir.Primitive(("t0", "t1"), ("a", "b"), "t0, t1 = (a, np.sin(b))"),
+            ir.Primitive(("tape", "t2"), ("a",), "with tf.GradientTape() as tape:\n    tape.watch(a)\n    t2 = a * a"),
+            ir.Store("x", ("t0", "t1"), "t2"),
+            ir.Update(("x",), ("x",), "x = x + 1"),
+            ir.Push(("a", "b"), ("b", "a"), "a, b = (b, a)"),
+        ),
+        ir.PushJump("b0", "b1"),
+    )
+    others = (
+        ir.Block("b1", (), ir.Jump("b2", turn=True)),
+        ir.Block("b2", (), ir.Branch("t0", "b3", "b4")),
+        ir.Block("b3", (), ir.Fault('AssertionError: "{}" is {}', ("a", "b"), "assert")),
+        ir.Block("b4", (), ir.Return()),
+    )
+    struct = StructType(
+        "tuple",
+        (
+            TensorType("int32", (), weak=True),
+            StructType("dict", (TensorType("float32", (3, 4)), TensorType("bool")), ("k", "a key")),
+        ),
+    )
+    variables = (
+        ir.Variable("a", TensorType("int32")),
+        ir.Variable("b", struct, "cached stack", "why: read -- twice"),
+        ir.Variable("x", None, "register"),
+        ir.Variable("y"),
+    )
+    function = ir.Function("f", ("a", "b"), ("x", "y"), (b0, *others), ("np", "tf"), variables)
+    assert program == ir.Program("stack", (function,))
+    assert print_program(program) == text
+
+
+def test_variables_are_the_functions_own_in_cfg_and_the_programs_in_stack():
+    text = "program {}\n\nfunction f() -> x\nb0:\n  x = 1\n  return\n\nfunction g() -> y\nb1:\n  y = x\n  return\n"
+    inputs = {d: parse_program(text.format(d)).function("g").blocks[0].ops[0].inputs for d in ("cfg", "stack")}
+    assert inputs == {"cfg": (), "stack": ("x",)}
+
+
+def test_lines_of_the_source_as_comments():
+    def at(line):
+        return Span("file.py", line, 0, line, 5)
+
+    block = ir.Block(
+        "b0",
+        (
+            ir.Primitive(("x", "y"), ("n",), "with n as x:\n    y = x", at(12)),
+            ir.Primitive(("x",), (), "x = '# line 3'", at(14)),
+        ),
+        ir.Return(at(15)),
+    )
+    program = ir.Program("cfg", (ir.Function("f", ("n",), ("x",), (block,), span=at(11)),))
+    text = print_program(program, lines=True)
+    assert text == (
+        "program cfg\n\nfunction f(n) -> x  # line 11\nb0:\n  with n as x:  # line 12\n      y = x\n"
+        "  x = '# line 3'  # line 14\n  return  # line 15\n"
+    )
+    assert parse_program(text) == program
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("", 1, "expected 'program cfg'"),
+        ("program other\n", 1, "expected 'program cfg'"),
+        ("program cfg\n", 1, "at least one function"),
+        ("program cfg\nfunktion f()\n", 2, "expected 'function name"),
+        ("program cfg\n\nfunction f()\n", 3, "no blocks"),
+        ("program cfg\nfunction f()\n  vat x\nb0:\n  return\n", 3, "expected 'var', 'extern' or a label"),
+        ("program cfg\nfunction f()\n  var x: int32\nb0:\n  return\n", 3, "in the type of x: expected a shape"),
+        ("program cfg\nfunction f()\n  var x: (int32[]\nb0:\n  return\n", 3, r"expected ', ' or '\)'"),
+        ("program cfg\nfunction f()\n  var x: int32[] heap\nb0:\n  return\n", 3, "expected a storage class"),
+        ("program cfg\nfunction f()\nb0:\n  x = 1\n", 3, "no terminator"),
+        ("program cfg\nfunction f()\nb0:\n  return\n  x = 1\n", 5, "goes on after its terminator"),
+        ("program cfg\nfunction f()\nb0:\n  jump to b1\n", 4, "neither an op nor Python: 'jump to b1'"),
+        ("program cfg\nfunction f()\nb0:\n  store a[0] = x\n  return\n", 4, "neither an op nor Python"),
+        ("program cfg\nfunction f()\nb0:\n      x = 1\n  return\n", 4, "unexpected indentation"),
+        ('program cfg\nfunction f()\nb0:\n  fault raise "\\q"\n', 4, "in the message"),
+    ],
+)
+def test_what_is_no_program_is_refused_with_its_line(text, line, message):
+    with pytest.raises(IRSyntaxError, match=message) as caught:
+        parse_program(text)
+    assert caught.value.line == line
+    assert str(caught.value).startswith(f"line {line}: ")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "int32", "int32[] ", "int32[1,2]", "{a int32[]}", "(int32[],, bool[])", "S(int32[])"]
+)
+def test_what_is_no_type_is_refused(text):
+    with pytest.raises(ValueError, match=r"expected"):
+        parse_type(text)

@@ -1,0 +1,141 @@
+"""The recursion itself: its leaves are counted, its results compared with its definition, alone and in a batch."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pcbatch import random
+from pcbatch.nuts.algorithm import STATISTICS, make_sampler
+from pcbatch.nuts.dynamics import energy_of, value_and_gradient
+
+DATA = tf.zeros((0,), tf.float64)
+
+
+def flat(q, data):
+    return 0.0 * tf.reduce_sum(q)
+
+
+def gaussian(q, data):
+    precision = tf.constant([[1.5, -0.6], [-0.6, 0.75]], tf.float64)
+    return -0.5 * tf.reduce_sum(q * tf.linalg.matvec(precision, q))
+
+
+def sampler(log_density, **options):
+    return make_sampler(log_density, dimensions=2, dtype=tf.float64, capacity=4, **options)
+
+
+def start_at(log_density, q):
+    q = tf.constant(q, tf.float64)
+    lp, g = value_and_gradient(log_density, q, DATA)
+    return q, g, lp
+
+
+def named(statistics):
+    return dict(zip(STATISTICS, np.asarray(statistics).T, strict=True))
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_a_density_that_never_turns_doubles_to_the_end(depth):
+    transition = sampler(flat, max_tree_depth=depth).transition
+    _, statistics = transition.single(*start_at(flat, [0.0, 0.0]), tf.constant(0.1, tf.float64), random.key(3), DATA)
+    found = named(statistics)
+    assert (found["tree_depth"], found["n_leaves"], found["diverging"]) == (depth, 2**depth - 1, 0)
+    np.testing.assert_allclose(found["acceptance_rate"], 1.0, rtol=1e-15)
+
+
+def test_leaves_may_be_several_leapfrogs_apart():
+    calls = []
+
+    def counting(q, data):
+        calls.append(1)
+        return flat(q, data)
+
+    transition = sampler(counting, max_tree_depth=3, leapfrogs_per_leaf=4).transition
+    start = start_at(flat, [0.0, 0.0])
+    _, statistics = transition.single(*start, tf.constant(0.1, tf.float64), random.key(3), DATA)
+    assert named(statistics)["n_leaves"] == 7
+    assert len(calls) == 28
+
+
+def test_a_diverging_leaf_ends_the_trajectory():
+    def steep(q, data):
+        return -1e6 * tf.reduce_sum(q**4)
+
+    q, g, lp = start_at(steep, [1.0, -1.0])
+    (end, *_), statistics = sampler(steep).transition.single(
+        q, g, lp, tf.constant(1.0, tf.float64), random.key(1), DATA
+    )
+    found = named(statistics)
+    assert (found["diverging"], found["n_leaves"], found["tree_depth"]) == (1, 1, 0)
+    np.testing.assert_array_equal(end, q)
+
+
+def test_a_subtree_that_turns_is_left_at_once():
+    # With a step of more than half a period the first doubling inside a tree turns: no later leaf is visited.
+    build_tree = sampler(gaussian).build_tree
+    q, g, lp = start_at(gaussian, [1.0, 2.0])
+    p = tf.constant([0.4, -0.3], tf.float64)
+    walk = (q, p, g, tf.zeros((3,), tf.float64))
+    tree = build_tree.single(5, 1, walk, tf.constant(1.2, tf.float64), energy_of(p, lp), random.key(0), DATA)
+    *_, (_, _, _, tally), stop = tree
+    assert bool(stop)
+    assert float(tally[1]) < 32
+
+
+def tree_of(build_tree, depth, key):
+    q, g, lp = start_at(gaussian, [0.5, -0.2])
+    p = tf.constant([0.3, 1.0], tf.float64)
+    walk = (q, p, g, tf.zeros((3,), tf.float64))
+    return build_tree.single(depth, 1, walk, tf.constant(0.05, tf.float64), energy_of(p, lp), key, DATA)
+
+
+def test_a_tree_is_the_sum_of_its_leaves():
+    build_tree = sampler(gaussian).build_tree
+    _, log_weight, rho, p_first, (q, p, _, tally), stop = tree_of(build_tree, 3, random.key(0))
+    here, start = start_at(gaussian, [0.5, -0.2]), tf.constant([0.3, 1.0], tf.float64)
+    energy_0 = energy_of(start, here[2])
+    position, momentum, gradient = here[0], start, here[1]
+    momenta, weights = [], []
+    for _ in range(8):
+        momentum = momentum + 0.025 * gradient
+        position = position + 0.05 * momentum
+        lp, gradient = value_and_gradient(gaussian, position, DATA)
+        momentum = momentum + 0.025 * gradient
+        momenta.append(momentum.numpy())
+        weights.append(float(energy_0 - energy_of(momentum, lp)))
+    assert not bool(stop)
+    np.testing.assert_allclose(q, position, rtol=1e-12)
+    np.testing.assert_allclose(p, momenta[-1], rtol=1e-12)
+    np.testing.assert_allclose(p_first, momenta[0], rtol=1e-12)
+    np.testing.assert_allclose(rho, np.sum(momenta, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(log_weight, np.logaddexp.reduce(weights), rtol=1e-12)
+    np.testing.assert_allclose(tally, [np.minimum(1, np.exp(weights)).sum(), 8, 0], rtol=1e-12)
+
+
+def test_a_batch_of_transitions_equals_them_one_by_one():
+    transition = sampler(gaussian, max_tree_depth=5).transition
+    rng = np.random.default_rng(5)
+    lanes = [start_at(gaussian, point) for point in rng.normal(size=(5, 2))]
+    q, g, lp = (tf.stack(column) for column in zip(*lanes, strict=True))
+    keys = random.keys(11, 5)
+    steps = tf.constant([0.1, 0.2, 0.4, 0.8, 1.1], tf.float64)
+    proposals, statistics = transition.options(in_axes=(0, 0, 0, 0, 0, None))(q, g, lp, steps, keys, DATA)
+    for lane in range(5):
+        expected = transition.single(*lanes[lane], steps[lane], keys[lane], DATA)
+        actual = tf.nest.map_structure(lambda array, lane=lane: array[lane], (proposals, statistics))
+        tf.nest.map_structure(
+            lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12), actual, expected
+        )
+
+
+def test_a_chain_is_its_transitions_one_after_another():
+    made = sampler(gaussian, max_tree_depth=5)
+    step, q0 = tf.constant(0.7, tf.float64), tf.constant([0.5, 0.5], tf.float64)
+    positions, statistics = made.chain.single(random.key(9), q0, step, 10, 3, DATA)
+    q, g, lp = start_at(gaussian, [0.5, 0.5])
+    for row in range(3):
+        (q, g, lp, _), expected = made.transition.single(q, g, lp, step, random.fold_in(random.key(9), 10 + row), DATA)
+        np.testing.assert_array_equal(positions[row], q)
+        np.testing.assert_array_equal(statistics[row], expected)
+    assert positions.shape == (4, 2)
+    assert np.asarray(positions)[3].tolist() == [0.0, 0.0]

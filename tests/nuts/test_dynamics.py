@@ -1,0 +1,100 @@
+"""The sampler's arithmetic: leapfrog steps, weights and the U-turn criterion."""
+
+import numpy as np
+import tensorflow as tf
+
+from pcbatch.nuts import dynamics
+
+
+def banana(q, data):
+    return -0.5 * (q[0] ** 2 + (q[1] - q[0] ** 2) ** 2 + data * q[2] ** 4)
+
+
+Q = tf.constant([0.3, -1.2, 0.7], tf.float64)
+P = tf.constant([0.8, 0.1, -0.5], tf.float64)
+DATA = tf.constant(2.0, tf.float64)
+
+
+def test_gradient_is_that_of_finite_differences():
+    _, gradient = dynamics.value_and_gradient(banana, Q, DATA)
+    shifts = 1e-6 * np.eye(3)
+    differences = [(banana(Q + shift, DATA) - banana(Q - shift, DATA)) / 2e-6 for shift in shifts]
+    np.testing.assert_allclose(gradient, differences, rtol=1e-7)
+
+
+def test_gradient_of_a_density_that_ignores_its_argument_is_zero():
+    lp, gradient = dynamics.value_and_gradient(lambda q, data: data, Q, DATA)
+    assert float(lp) == 2.0
+    assert gradient.numpy().tolist() == [0.0, 0.0, 0.0]
+
+
+def test_leapfrog_is_reversible():
+    step = tf.constant(0.1, tf.float64)
+    _, g = dynamics.value_and_gradient(banana, Q, DATA)
+    q, p, g, _ = dynamics.leapfrog(banana, 25, Q, P, g, step, DATA)
+    assert np.abs(q - Q).max() > 0.1
+    q, p, _, lp = dynamics.leapfrog(banana, 25, q, p, g, -step, DATA)
+    np.testing.assert_allclose(q, Q, atol=1e-13)
+    np.testing.assert_allclose(p, P, atol=1e-13)
+    np.testing.assert_allclose(lp, banana(Q, DATA), atol=1e-13)
+
+
+def test_leapfrog_of_length_zero_finds_log_density_and_gradient():
+    nothing = tf.zeros((), tf.float64)
+    q, p, g, lp = dynamics.leapfrog(banana, 1, Q, tf.zeros_like(Q), tf.zeros_like(Q), nothing, DATA)
+    expected_lp, expected_g = dynamics.value_and_gradient(banana, Q, DATA)
+    np.testing.assert_array_equal(q, Q)
+    np.testing.assert_array_equal(p, np.zeros(3))
+    np.testing.assert_array_equal(g, expected_g)
+    np.testing.assert_array_equal(lp, expected_lp)
+
+
+def test_energy_error_falls_with_the_square_of_the_step():
+    def error(step, steps):
+        lp, g = dynamics.value_and_gradient(banana, Q, DATA)
+        _, p, _, lp_end = dynamics.leapfrog(banana, steps, Q, P, g, tf.constant(step, tf.float64), DATA)
+        return float(dynamics.energy_of(p, lp_end) - dynamics.energy_of(P, lp))
+
+    assert 3.8 < error(0.02, 50) / error(0.01, 100) < 4.2
+
+
+def test_energy_that_is_not_finite_is_infinite():
+    for lp in (np.nan, np.inf, -np.inf):
+        assert float(dynamics.energy_of(P, tf.constant(lp, tf.float64))) == np.inf
+
+
+def test_log_add():
+    def log_add(a, b):
+        return float(dynamics.log_add(tf.constant(a, tf.float64), tf.constant(b, tf.float64)))
+
+    np.testing.assert_allclose(log_add(-700.0, -701.0), np.logaddexp(-700.0, -701.0), rtol=1e-15)
+    np.testing.assert_allclose(log_add(-1.0, 900.0), 900.0)
+    assert log_add(-1.5, -np.inf) == -1.5
+
+
+def turning(*vectors):
+    return bool(dynamics.turning(*(tf.constant(vector, tf.float64) for vector in vectors)))
+
+
+def test_turning_looks_at_both_ends():
+    assert not turning([1.0, 0.0], [1.0, 0.5], [2.0, 0.5])
+    assert turning([1.0, 0.0], [-3.0, 0.5], [2.0, 0.5])
+    assert turning([-3.0, 0.5], [1.0, 0.0], [2.0, 0.5])
+    assert turning([1.0, 0.0], [1.0, 0.0], [np.nan, 0.0])
+
+
+def test_turning_is_seen_across_the_seam():
+    # Half a period each: the whole and the sums of the halves look straight, the neighbours across the seam do not.
+    def anywhere(*vectors):
+        return bool(dynamics.turning_anywhere(*(tf.constant(vector, tf.float64) for vector in vectors)))
+
+    straight, back = [1.0], [-4.0]
+    assert not anywhere(straight, straight, straight, straight, [3.0], [3.0])
+    assert anywhere(straight, straight, back, straight, [3.0], [3.0])
+    assert anywhere(straight, back, straight, straight, [3.0], [3.0])
+
+
+def test_choose_keeps_the_structure():
+    first, second = (tf.constant([1.0]), (tf.constant(2),)), (tf.constant([3.0]), (tf.constant(4),))
+    (vector,), (number,) = dynamics.choose(tf.constant(False), first, second)
+    assert (float(vector), int(number)) == (3.0, 4)

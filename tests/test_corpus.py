@@ -1,0 +1,86 @@
+"""Every corpus program in every mode, each lane against `f.single` on that lane's example."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+
+import pytest
+
+from tests.harness import (
+    BATCH,
+    CORPUS,
+    GRAPH,
+    MACHINES,
+    MODES,
+    NAMES,
+    REFERENCE,
+    XLA,
+    Lane,
+    Mode,
+    assert_same,
+    check,
+    example,
+    expected,
+    load,
+    plain,
+    run_single,
+)
+from tests.pairwise import small_runs
+
+SIZES = (0, 1, 3)
+COSTS = {**dict.fromkeys(REFERENCE, 1), **dict.fromkeys(GRAPH, 2), **dict.fromkeys(XLA, 4)}
+"""Seconds per run, roughly and relatively: what decides how often a mode comes up in the runs of small batches."""
+SMALL_RUNS = small_runs(NAMES, COSTS, SIZES)
+OTHER_RUNS = tuple(run for run in itertools.product(NAMES, MACHINES, SIZES) if run not in set(SMALL_RUNS))
+
+
+def test_the_corpus_has_its_size_and_form() -> None:
+    programs = [load(name) for name in NAMES]
+    assert len(programs) >= 45
+    assert sum(program.twin is not None for program in programs) >= 15
+    for name in NAMES:
+        module = ast.parse((CORPUS / f"{name}.py").read_text())
+        batched = [node.name for node in module.body if isinstance(node, ast.FunctionDef) and node.decorator_list]
+        assert name in batched, "the static command line finds the entry by the file's name"
+        assert ast.get_docstring(module), "a program says what it exercises"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_single_agrees_with_the_twin_and_the_stated_status(name: str) -> None:
+    program = load(name)
+    arguments = program.arguments(BATCH)
+    statuses = set()
+    for lane, wanted in enumerate(expected(name, BATCH)):
+        numbers = plain(example(arguments, lane))
+        statuses.add(wanted.status)
+        if wanted.status == "OK" and program.twin is not None:
+            twin = Lane("OK", program.twin(*numbers))
+            assert_same(wanted, twin, program.dtypes, program.twin_tolerance)
+        elif wanted.status not in ("OK", "MAX_DEPTH", "MAX_STEPS"):  # limits are options, unknown to plain Python
+            assert_same(run_single(program.function, example(arguments, lane)), wanted, program.dtypes)
+    assert "OK" in statuses
+    if program.states_failures:
+        assert len(statuses) > 1, "a program that can fail does, in some lanes"
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_every_program_in_every_mode(name: str, mode: Mode) -> None:
+    check(name, mode, BATCH)
+
+
+@pytest.mark.parametrize(("name", "mode", "lanes"), SMALL_RUNS, ids=lambda value: str(value))
+def test_small_batches(name: str, mode: Mode, lanes: int) -> None:
+    check(name, mode, lanes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "mode", "lanes"), OTHER_RUNS, ids=lambda value: str(value))
+def test_small_batches_in_the_other_modes(name: str, mode: Mode, lanes: int) -> None:
+    check(name, mode, lanes)
+
+
+def test_small_batches_cover_all_pairs() -> None:
+    assert {(name, size) for name, _, size in SMALL_RUNS} == set(itertools.product(NAMES, SIZES))
+    assert {(mode, size) for _, mode, size in SMALL_RUNS} == set(itertools.product(MACHINES, SIZES))

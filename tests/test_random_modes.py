@@ -1,0 +1,147 @@
+"""A lane's draws are the same alone and in any batch, in eager, graph and XLA mode, inside branches and loops."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pcbatch import random
+from pcbatch.random import draws
+
+LANES = 64
+KEYS = random.keys(2026, LANES)
+LOW = tf.constant(np.linspace(-3, 5, LANES))
+HIGH = LOW + np.geomspace(1e-3, 1e5, LANES)
+LANE_ARGUMENTS = (KEYS, LOW, HIGH)
+BETWEEN_MODES = {"normal64": 2e-10, "exponential64": 2e-15}  # equal within one mode, to this tolerance between modes
+
+
+def draw_everything(key, low, high):
+    """Each kind of draw, of a scalar or a few elements, for one example with float64 bounds of its own.
+
+    Bounds are only cast here: a sum of products would itself be rounded differently by mode.
+    """
+    new, old = tf.unstack(random.split(key))
+    low32, high32 = tf.cast(low, tf.float32), tf.cast(high, tf.float32)
+    integer = tf.cast(high, tf.int32)
+    return {
+        "split": new,
+        "fold_in": random.fold_in(old, integer),
+        "key": random.key(integer),
+        "bits": random.bits(key, (3,)),
+        "bits64": random.bits(key, (), tf.uint64),
+        "uniform": random.uniform(key, (5,), minval=low32, maxval=high32),
+        "uniform64": random.uniform(key, (5,), tf.float64, minval=low, maxval=high),
+        "bernoulli": random.bernoulli(key, low32 * 0.2, (4,)),
+        "randint": random.randint(key, (3,), -integer, 7 * integer),
+        "randint64": random.randint(key, (2, 3), tf.cast(integer, tf.int64) * -(10**10), 3, tf.int64),
+        "categorical": random.categorical(key, low32 * tf.range(7.0), shape=(6,)),
+        "normal": random.normal(key, (7,)),
+        "exponential": random.exponential(key, (7,)),
+        "normal16": random.normal(key, (2,), tf.bfloat16),
+        "normal64": random.normal(key, (7,), tf.float64),
+        "exponential64": random.exponential(key, (7,), tf.float64),
+    }
+
+
+def batched(*arguments):
+    return tf.vectorized_map(lambda lane: draw_everything(*lane), arguments, fallback_to_while_loop=False)
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """The draws of each example by itself, eagerly."""
+    lanes = [draw_everything(*lane) for lane in zip(*LANE_ARGUMENTS, strict=True)]
+    return {name: np.stack([lane[name].numpy() for lane in lanes]) for name in lanes[0]}
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["graph", "xla"])
+def test_draws_are_the_same_alone_and_in_any_batch(jit, alone):
+    compiled = tf.function(batched, jit_compile=jit)
+    reference = {name: values.numpy() for name, values in compiled(*LANE_ARGUMENTS).items()}
+    for name, values in reference.items():
+        np.testing.assert_allclose(values, alone[name], rtol=BETWEEN_MODES.get(name, 0), err_msg=name)
+    for lanes in (1, 3, 17):
+        start = LANES - lanes - 1  # so that a lane's place in the arrays differs from its place in the largest batch
+        place = slice(start, start + lanes)
+        part = compiled(*(argument[place] for argument in LANE_ARGUMENTS))
+        for name, values in part.items():
+            np.testing.assert_array_equal(values.numpy(), reference[name][place], err_msg=f"{name}, {lanes} lanes")
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["graph", "xla"])
+def test_draws_inside_a_branch_inside_a_loop(jit):
+    """The machine's shape: blocks vectorised inside `cond` inside `while_loop`; a random walk of three steps."""
+
+    def step(key):
+        key, now = tf.unstack(random.split(key))
+        return key, random.normal(now)
+
+    def walk(keys, steps):
+        def body(i, keys, total):
+            def block():
+                new, moves = tf.vectorized_map(step, keys, fallback_to_while_loop=False)
+                return new, total + moves
+
+            return i + 1, *tf.cond(i % 2 == 0, block, lambda: (keys, total))
+
+        start = (0, keys, tf.zeros(tf.shape(keys)[0]))
+        return tf.while_loop(lambda i, *_: i < steps, body, start)[2]
+
+    result = tf.function(walk, jit_compile=jit)(KEYS[:5], tf.constant(6)).numpy()
+    for lane in range(5):
+        key, total = KEYS[lane], np.float32(0)
+        for _ in range(3):
+            key, move = step(key)
+            total += move.numpy()
+        assert result[lane] == total
+
+
+def test_a_draw_stays_one_call_in_a_vectorised_graph():
+    graph = tf.function(
+        lambda keys: tf.vectorized_map(random.bits, keys, fallback_to_while_loop=False), autograph=False
+    ).get_concrete_function(KEYS)
+    kinds = [operation.type for operation in graph.graph.get_operations()]
+    assert kinds.count("PartitionedCall") == 2  # the example's, which is traced first, and the batch's
+    assert len(kinds) < 40
+
+
+def test_other_function_calls_are_vectorised_as_before():
+    inner = tf.function(lambda x: tf.reduce_sum(x) * 2)
+    result = tf.vectorized_map(lambda x: inner(x), tf.constant([[1.0, 2.0], [3.0, 4.0]]), fallback_to_while_loop=False)
+    np.testing.assert_array_equal(result, [6, 14])
+
+
+@pytest.mark.parametrize("shared", ["key", "data"])
+def test_one_operand_may_be_common_to_all_lanes(shared):
+    numbers = tf.range(5)
+    if shared == "key":
+        result = tf.vectorized_map(lambda n: random.fold_in(KEYS[0], n), numbers, fallback_to_while_loop=False)
+        expected = [random.fold_in(KEYS[0], n) for n in range(5)]
+    else:
+        result = tf.vectorized_map(lambda key: random.fold_in(key, 3), KEYS[:5], fallback_to_while_loop=False)
+        expected = [random.fold_in(key, 3) for key in KEYS[:5]]
+    np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("transform", [draws._normal, draws._exponential, draws._gumbel])
+def test_float32_transforms_round_alike_in_every_mode_for_every_input(transform):
+    """All 2**23 values of a float32 uniform draw: eager against XLA, and against arrays too short for vector code."""
+    units = (np.arange(2**23) * 2.0**-23).astype(np.float32)
+
+    def rounded(unit):
+        return tf.cast(transform(unit), tf.float32)
+
+    eager = rounded(tf.constant(units)).numpy()
+    np.testing.assert_array_equal(tf.function(rounded, jit_compile=True, autograph=False)(units), eager)
+    short = tf.function(rounded, input_signature=[tf.TensorSpec([3], tf.float32)], autograph=False)
+    for place in np.random.default_rng(0).integers(0, 2**23, size=(300, 3)):
+        np.testing.assert_array_equal(short(units[place]), eager[place])
+
+
+def test_argmax_takes_the_first_of_equal_scores_in_every_mode():
+    """`categorical` relies on it, as float32 scores can tie."""
+    scores = tf.constant(np.random.default_rng(0).integers(0, 3, size=(200, 37)), tf.float32)
+    expected = np.argmax(scores, axis=-1)
+    for jit in (False, True):
+        argmax = tf.function(lambda s: tf.argmax(s, axis=-1, output_type=tf.int32), jit_compile=jit, autograph=False)
+        np.testing.assert_array_equal(argmax(scores), expected)

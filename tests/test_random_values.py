@@ -1,0 +1,202 @@
+"""pcbatch.random against published vectors and against numbers that jax.random prints, and its argument errors."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pcbatch import random
+from pcbatch.random.threefry import threefry2x32
+
+# From `kat_vectors` of Random123 (Salmon et al., SC 2011), threefry2x32, 20 rounds: counter, key, result.
+KNOWN_ANSWERS = [
+    ((0x00000000, 0x00000000), (0x00000000, 0x00000000), (0x6B200159, 0x99BA4EFE)),
+    ((0xFFFFFFFF, 0xFFFFFFFF), (0xFFFFFFFF, 0xFFFFFFFF), (0x1CB996FC, 0xBB002BE7)),
+    ((0x243F6A88, 0x85A308D3), (0x13198A2E, 0x03707344), (0xC4923A9C, 0x483DF7A0)),
+]
+
+
+@pytest.mark.parametrize(("counter", "key", "answer"), KNOWN_ANSWERS)
+def test_threefry_meets_the_published_known_answers(counter, key, answer):
+    result = threefry2x32(*(tf.constant([word], tf.uint32) for word in (*key, *counter)))
+    assert tuple(int(word[0]) for word in result) == answer
+
+
+# Printed by jax.random of JAX 0.10.2 with PRNGKey(42) (64-bit lines with jax_enable_x64).
+KEY = random.key(42)
+JAX_EXACT = {
+    "key": (random.key(42), [0, 42]),
+    "key of -1": (random.key(-1), [2**32 - 1, 2**32 - 1]),
+    "key of 2**40 + 3": (random.key(2**40 + 3), [256, 3]),
+    "split": (
+        random.split(KEY, 3),
+        [[1832780943, 270669613], [64467757, 2916123636], [2465931498, 255383827]],
+    ),
+    "fold_in": (random.fold_in(KEY, 5), [2765691542, 824333390]),
+    "bits": (random.bits(KEY, (4,)), [2098992034, 2919706841, 2646866425, 2409546199]),
+    "scalar bits": (random.bits(KEY), 2098992034),
+    "64 bits": (random.bits(KEY, 2, tf.uint64), [7871734211187709741, 276886910877598708]),
+    "uniform": (
+        random.uniform(KEY, (4,)),
+        [0.48870956897735596, 0.6797971725463867, 0.6162714958190918, 0.5610160827636719],
+    ),
+    "uniform between bounds": (
+        random.uniform(KEY, (2, 2), minval=-1.0, maxval=3.0),
+        [[0.9548382759094238, 1.7191886901855469], [1.4650859832763672, 1.2440643310546875]],
+    ),
+    "float64 uniform": (
+        random.uniform(KEY, 3, tf.float64),
+        [0.4267275666499091, 0.015010069515314584, 0.5741444178995352],
+    ),
+    "bernoulli": (random.bernoulli(KEY, 0.3, (12,)), [i == 6 for i in range(12)]),
+    "categorical": (
+        random.categorical(KEY, np.log(np.float32([0.1, 0.2, 0.3, 0.4])), shape=(12,)),
+        [3, 3, 3, 3, 3, 3, 1, 1, 1, 1, 3, 3],
+    ),
+}
+JAX_ROUNDED = {
+    "normal": (
+        random.normal(KEY, (4,)),
+        [-0.02830461598932743, 0.4671318531036377, 0.2957029640674591, 0.15354591608047485],
+    ),
+    "exponential": (
+        random.exponential(KEY, (4,)),
+        [0.670817494392395, 1.1388006210327148, 0.9578199982643127, 0.8232924938201904],
+    ),
+    "float64 normal": (
+        random.normal(KEY, 3, tf.float64),
+        [-0.18471174528191162, -2.169824560397754, 0.18693555179382582],
+    ),
+    "float64 exponential": (
+        random.exponential(KEY, 3, tf.float64),
+        [0.5563942243855916, 0.015123860720489336, 0.8536549993431988],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", JAX_EXACT)
+def test_equal_to_jax(name):
+    drawn, expected = JAX_EXACT[name]
+    np.testing.assert_array_equal(drawn.numpy(), np.asarray(expected, drawn.dtype.as_numpy_dtype))
+
+
+@pytest.mark.parametrize("name", JAX_ROUNDED)
+def test_equal_to_jax_to_rounding(name):
+    drawn, expected = JAX_ROUNDED[name]
+    np.testing.assert_allclose(drawn.numpy(), expected, rtol=1e-14 if drawn.dtype == tf.float64 else 3e-7)
+
+
+def test_seeds_and_folded_numbers_may_be_tensors():
+    for seed in (42, -1, 2**31 - 1, -(2**31)):
+        np.testing.assert_array_equal(random.key(tf.constant(seed)), random.key(seed))
+        np.testing.assert_array_equal(random.key(tf.constant(seed, tf.int64)), random.key(seed))
+        np.testing.assert_array_equal(random.fold_in(KEY, tf.constant(seed)), random.fold_in(KEY, seed))
+
+
+def test_folding_in_a_number_gives_the_key_split_off_at_that_place():
+    np.testing.assert_array_equal([random.fold_in(KEY, n) for n in range(4)], random.split(KEY, 4))
+
+
+def test_the_key_of_a_lane_does_not_depend_on_the_number_of_lanes():
+    np.testing.assert_array_equal(random.keys(7, 3), random.keys(7, 100)[:3])
+    np.testing.assert_array_equal(random.split(KEY, (2, 3)), tf.reshape(random.split(KEY, 6), (2, 3, 2)))
+
+
+class Weak:
+    """A number that becomes a tensor of whatever dtype is asked for, much as pcbatch's weak numbers do."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __tf_tensor__(self, dtype=None, name=None):
+        return tf.constant(self.value, dtype)
+
+
+def test_bounds_may_be_numbers_tensors_or_weak_numbers():
+    plain = random.uniform(KEY, (3,), minval=-1, maxval=2)
+    for low, high in ((tf.constant(-1.0), tf.constant(2.0)), (Weak(-1), Weak(2)), (np.float64(-1), tf.fill([3], 2.0))):
+        np.testing.assert_array_equal(random.uniform(KEY, (3,), minval=low, maxval=high), plain)
+    plain = random.randint(KEY, (3,), -5, 90)
+    for low, high in ((tf.constant(-5), tf.constant(90, tf.int64)), (Weak(-5), Weak(90)), (np.int64(-5), [90] * 3)):
+        np.testing.assert_array_equal(random.randint(KEY, (3,), low, high), plain)
+    np.testing.assert_array_equal(random.bernoulli(KEY, Weak(0.3), (3,)), random.bernoulli(KEY, 0.3, (3,)))
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (1, 7), (-3, 2**20 + 5), (-(2**31), 2**31), (2**31 - 1, 2**31)])
+def test_int32_randint_is_a_64_bit_number_scaled_exactly(low, high):
+    r = [(int(w) & 0xFFFFFFFF) << 32 | int(w) >> 32 for w in random.bits(KEY, 200, tf.uint64).numpy()]
+    expected = [low + (word * (high - low) >> 64) for word in r]
+    assert random.randint(KEY, 200, low, high).numpy().tolist() == expected
+
+
+@pytest.mark.parametrize(("low", "high"), [(-3, 2**40 + 5), (-(2**63), 2**63 - 1), (0, 2**63 - 1), (5, 6)])
+def test_int64_randint_is_a_128_bit_number_scaled_exactly(low, high):
+    words = [(int(w) >> 32, int(w) & 0xFFFFFFFF) for w in random.bits(KEY, 400, tf.uint64).numpy()]
+    pairs = zip(words[:200], words[200:], strict=True)
+    r = [h0 | h1 << 32 | l0 << 64 | l1 << 96 for (h0, l0), (h1, l1) in pairs]
+    expected = [low + (word * (high - low) >> 128) for word in r]
+    assert random.randint(KEY, 200, low, high, tf.int64).numpy().tolist() == expected
+
+
+def test_randint_of_an_empty_range_of_tensors_is_minval():
+    low = tf.constant([5, 5, -7])
+    np.testing.assert_array_equal(random.randint(KEY, 3, low, tf.constant([5, 2, -(2**31)])), low)
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32, tf.float64])
+def test_float_dtypes(dtype):
+    uniform = random.uniform(KEY, 2000, dtype)
+    assert uniform.dtype == random.normal(KEY, 3, dtype).dtype == random.exponential(KEY, 3, dtype).dtype == dtype
+    assert 0 <= float(tf.reduce_min(uniform)) < 0.01
+    assert 0.99 < float(tf.reduce_max(uniform)) < 1
+    assert random.categorical(KEY, tf.zeros([4], dtype)).dtype == tf.int32
+    assert random.bernoulli(KEY, tf.fill([3], tf.constant(0.5, dtype))).shape == (3,)
+
+
+def test_categorical_axes_and_shapes():
+    logits = tf.constant(np.log(np.eye(4, 3) + 1e-30), tf.float32)  # one sure category for each of the first three rows
+    assert random.categorical(KEY, logits).numpy()[:3].tolist() == [0, 1, 2]
+    assert random.categorical(KEY, tf.transpose(logits), axis=0).numpy()[:3].tolist() == [0, 1, 2]
+    assert random.categorical(KEY, logits, axis=0).numpy().tolist() == [0, 1, 2]
+    assert random.categorical(KEY, logits, shape=(5, 2, 4)).numpy()[..., :3].tolist() == [[[0, 1, 2]] * 2] * 5
+    assert int(random.categorical(KEY, [-np.inf, 0.0, -np.inf])) == 1
+
+
+def test_shapes_without_elements_and_of_scalars():
+    assert random.normal(KEY, (0, 3)).shape == (0, 3)
+    assert random.randint(KEY, (), 0, 9).shape == ()
+    assert random.bits(KEY, tf.TensorShape([2, 3])).shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: random.normal(42), TypeError, r"not the number 42; make one with pcbatch.random.key\(seed\)"),
+        (lambda: random.normal(tf.constant([1, 2])), TypeError, r"uint32 tensor of shape \[2\], not int32\(2,\); make"),
+        (lambda: random.bits(random.keys(1, 5)), ValueError, r"shape \(5, 2\).*each lane has its own key"),
+        (lambda: random.uniform(KEY, tf.constant(3)), TypeError, "shape must consist of integers >= 0 that are known"),
+        (lambda: random.uniform(KEY, (3, None)), TypeError, "draw the largest and ignore the rest"),
+        (lambda: random.split(KEY, -1), TypeError, "num must consist of integers >= 0"),
+        (lambda: random.bits(KEY, (2**17, 2**17)), ValueError, r"at most 2\*\*32 elements"),
+        (lambda: random.bits(KEY, 3, tf.int32), TypeError, "uint8, uint16, uint32 or uint64, not int32"),
+        (lambda: random.normal(KEY, 3, tf.int32), TypeError, "float16, bfloat16, float32, float64, not int32"),
+        (lambda: random.randint(KEY, 3, 0, 9, tf.uint8), TypeError, "int32 or int64, not uint8"),
+        (lambda: random.randint(KEY, 3, 0, 2.5), TypeError, r"maxval must be an integer.*tf.cast\(maxval, tf.int64\)"),
+        (lambda: random.randint(KEY, 3, 0, 2**31 + 1), ValueError, "maxval 2147483649 is out of range for int32"),
+        (lambda: random.randint(KEY, 3, 4, 4), ValueError, "no integer n with 4 <= n < 4"),
+        (lambda: random.randint(KEY, 3, tf.zeros([2], tf.int32), 4), ValueError, r"minval has shape \(2,\)"),
+        (lambda: random.uniform(KEY, (), minval=tf.zeros([2])), ValueError, r"does not broadcast to the shape \[\]"),
+        (lambda: random.uniform(KEY, maxval=tf.constant(1, tf.float64)), TypeError, r"tf.cast\(maxval, tf.float32\)"),
+        (lambda: random.uniform(KEY, minval=2.0), ValueError, r"minval 2.0 is above maxval 1.0"),
+        (lambda: random.bernoulli(KEY, 1.5), ValueError, "between 0 and 1, not 1.5"),
+        (lambda: random.bernoulli(KEY, tf.constant(1)), TypeError, "probabilities are float16.*not int32"),
+        (lambda: random.categorical(KEY, tf.constant([1, 2])), TypeError, "logits are float16.*not int32"),
+        (lambda: random.categorical(KEY, tf.constant(1.0)), ValueError, r"logits of shape \(\) have no axis -1"),
+        (lambda: random.categorical(KEY, tf.zeros([2, 3]), shape=(5,)), ValueError, r"shape \[5\] must end with \[2\]"),
+        (lambda: random.key(1.5), TypeError, "seed must be a scalar integer, not float32"),
+        (lambda: random.key(2**64), ValueError, "seed must fit in 64 bits"),
+        (lambda: random.fold_in(KEY, tf.constant([1, 2])), TypeError, "data must be a scalar integer"),
+    ],
+)
+def test_errors_say_what_is_wrong(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
