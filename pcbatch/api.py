@@ -131,8 +131,8 @@ class Batched(Generic[P, R]):
         self._source = source if source is not None else read_function(function)
         self.function: FunctionType = inspect.unwrap(function)  # type: ignore[assignment]
         self._options = options
-        self._signature = inspect.signature(function)
-        options.axes(tuple(self._signature.parameters))  # refuses what does not fit
+        self.__signature__ = inspect.signature(function)
+        options.axes(tuple(self.__signature__.parameters))  # refuses what does not fit
         self._lock = threading.RLock()
         self._linked: Linked | None = None
         self._compiled: dict[Any, Compilation] = {}
@@ -161,12 +161,9 @@ class Batched(Generic[P, R]):
     @_without_internals
     def single(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The user's function as plain Python on one example; batched functions that it calls run singly too."""
-        backend = backend_named(self._options.backend)
-        bound = self._signature.bind(*args, **kwargs)
-        axes = self._options.axes(tuple(self._signature.parameters))
+        bound = self.__signature__.bind(*args, **kwargs)
         for name, value in bound.arguments.items():
-            shared_number = axes[name] is None and isinstance(value, (bool, int, float))
-            bound.arguments[name] = value if shared_number else backend.as_arrays(value)
+            bound.arguments[name] = self.as_example(name, value)
         token = _running_singly.set(True)
         try:
             return self._plain(*bound.args, **bound.kwargs)
@@ -178,7 +175,7 @@ class Batched(Generic[P, R]):
     @_without_internals
     def check(self, *args: P.args, **kwargs: P.kwargs) -> None:
         """Compile without running; raises every diagnostic. Without arguments only names and syntax are checked."""
-        if not args and not kwargs and self._signature.parameters:
+        if not args and not kwargs and self.__signature__.parameters:
             self._link()
         else:
             arguments, compilation, captured = self._compilation(args, kwargs)
@@ -197,7 +194,7 @@ class Batched(Generic[P, R]):
         """The program at stage "cfg", "stack" or "optimized", as `ir` prints it."""
         if stage not in ("cfg", "stack", "optimized"):
             raise UsageError("PCB505", f"there is no stage {stage!r}; the stages are 'cfg', 'stack' and 'optimized'")
-        if args or kwargs or not self._signature.parameters:
+        if args or kwargs or not self.__signature__.parameters:
             _, compilation, _ = self._compilation(args, kwargs)
             by_stage = {"cfg": lambda: compilation.typed.program, "stack": lambda: compilation.stack}
             return by_stage.get(stage, lambda: compilation.optimized)()
@@ -210,7 +207,7 @@ class Batched(Generic[P, R]):
     @_without_internals
     def source(self, *args: P.args, **kwargs: P.kwargs) -> str:
         """The generated Python that is executed for these arguments; without any, for the signature compiled last."""
-        if args or kwargs or not self._signature.parameters:
+        if args or kwargs or not self.__signature__.parameters:
             return self._compilation(args, kwargs)[1].emitted.source
         if not self._compiled:
             raise UsageError("PCB506", f"{self.__name__} has not run yet; give source() example arguments")  # type: ignore[attr-defined]
@@ -236,7 +233,23 @@ class Batched(Generic[P, R]):
 
     def __repr__(self) -> str:
         changed = [f"{k}={v!r}" for k, v in self.changed_options().items()]
-        return f"<pcbatch.Batched {self.__qualname__}{self._signature}{' ' if changed else ''}{', '.join(changed)}>"  # type: ignore[attr-defined]
+        return f"<pcbatch.Batched {self.__qualname__}{self.__signature__}{' ' if changed else ''}{', '.join(changed)}>"  # type: ignore[attr-defined]
+
+    # -- one example --------------------------------------------------------------------------------------------------------------
+
+    def as_example(self, parameter: str, value: Any) -> Any:
+        """One example's argument as `single` sees it: arrays of the library, but a number that all lanes share stays one."""
+        shared = self._options.axes(tuple(self.__signature__.parameters))[parameter] is None
+        number = isinstance(value, (bool, int, float))
+        return value if shared and number else backend_named(self._options.backend).as_arrays(value)
+
+    def as_batch_of_one(self, parameter: str, value: Any) -> Any:
+        """One example's argument with a batch axis of length one, unless all lanes share it."""
+        if self._options.axes(tuple(self.__signature__.parameters))[parameter] is None:
+            return value
+        backend = backend_named(self._options.backend)
+        array = backend.as_arrays(value)
+        return backend.spread(array, backend.type_of(array), 1)
 
     # -- what linking asks ------------------------------------------------------------------------------------------------------
 
@@ -253,7 +266,8 @@ class Batched(Generic[P, R]):
     @cached_property
     def _plain(self) -> Callable[..., Any]:
         """The user's function with stores to arrays made on copies."""
-        return plain_function(self.function, self._source, backend_named(self._options.backend).store_element)
+        backend = backend_named(self._options.backend)
+        return plain_function(self.function, self._source, backend.store_element, backend.plain_builtins)
 
     # -- compiling ------------------------------------------------------------------------------------------------------------------
 
@@ -266,7 +280,7 @@ class Batched(Generic[P, R]):
 
     def _compilation(self, args: Any, kwargs: Any) -> tuple[Arguments, Compilation, Captured]:
         backend = backend_named(self._options.backend)
-        arguments = bind_arguments(self._signature, self._options, backend, args, kwargs)
+        arguments = bind_arguments(self.__signature__, self._options, backend, args, kwargs)
         linked = self._link()
         captured = collect(linked.built.program, linked.namespaces, backend.is_array)
         types = {name: backend.type_of(value) for name, value in captured.values.items()}

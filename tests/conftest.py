@@ -25,3 +25,11 @@ def pcbatch_data() -> Path:
     if not folder:
         pytest.skip("PCBATCH_DATA is not set: it names the folder with the real data sets")
     return Path(folder)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests have recorded with `record_property`, from the workers of a parallel run too."""
+    for report in (*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")):
+        for title, text in report.user_properties:
+            terminalreporter.section(title)
+            terminalreporter.write_line(text)

@@ -2,8 +2,8 @@
 
 A program has one to three batched functions. The first parameter `n` of each is its fuel: a call passes less of it, and
 a function without fuel returns at once, so recursion ends; loops have fuel or a bounded range. Integers stay far below
-2**31, and floats are multiples of 1/4 of small size, on which `+ - %`, products with whole numbers, comparisons, `min` and
-`max` are exact: Python's own answer is the truth, bit for bit, in any dtype, and no branch is decided by rounding.
+2**31, and floats are multiples of 1/4 of small size, on which `+ - %`, products with whole numbers, comparisons, `min`
+and `max` are exact: Python's own answer is the truth, bit for bit, in any dtype, and no branch is decided by rounding.
 Divisions, indices, asserts and raises fail in some lanes, rarely.
 """
 
@@ -97,12 +97,14 @@ class Writer(Expressions):
         forms += [self.assign, self.assign_call, self.assign_call, self.assign_call]
         if self.arrays:
             forms += [self.store, self.store]
+        if self.loops:
+            forms += [self.leave, self.leave]
         if depth:
             forms += [lambda: self.branch(depth), lambda: self.branch(depth)]
-            forms += [lambda: self.repeat(depth), lambda: self.count(depth), lambda: self.count(depth)]
+            forms += [lambda: self.repeat(depth), lambda: self.count(depth)] * 2
         self.pick(forms)()
 
-    # -- statements without blocks ---------------------------------------------------------------------------------------
+    # -- statements without blocks -------------------------------------------------------------------------------------
 
     def kind(self) -> Kind:
         """The kind of a variable."""
@@ -153,7 +155,7 @@ class Writer(Expressions):
 
     def check(self) -> None:
         """An `assert` or a `raise` that seldom fails."""
-        number, never = self.number(), self.draw(st.integers(-9, 30))
+        number, never = self.number(), self.draw(st.integers(-1, 4))
         if self.chance(5):
             self.line(f"assert {number} != {never}, f'{{{number}}} is not allowed'")
         else:
@@ -171,7 +173,7 @@ class Writer(Expressions):
             return f"return {self.call_of(self.pick(callees))}"
         return f"return {', '.join(self.bounded(kind, 1) for kind in self.results)}"
 
-    # -- statements with blocks ------------------------------------------------------------------------------------------
+    # -- statements with blocks ----------------------------------------------------------------------------------------
 
     def branch(self, depth: int) -> None:
         """`if`, with or without `elif` and `else`."""

@@ -24,9 +24,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import tensorflow as tf
 
 from pcbatch import LaneStatus
 from pcbatch.diagnostics import PcbatchError
+from pcbatch.ir.interpreter import interpret
+from pcbatch.lowering.evaluate import interpreter_callbacks
 
 CORPUS = Path(__file__).parent / "corpus"
 BATCH = 17
@@ -155,15 +158,23 @@ class Lane:
     message: str = ""
 
 
-def run_single(function: Any, arguments: tuple[Any, ...]) -> Lane:
-    """What `f.single` gives for one example. Programs fail by Python's own exceptions; pcbatch's would be an error."""
+def run_python(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Lane:
+    """What a plain function, such as `f.single`, makes of one example.
+
+    Programs fail by Python's exceptions; pcbatch's own are errors. Eager TensorFlow has one exception of its own for
+    what Python calls ZeroDivisionError and IndexError.
+    """
     try:
-        value = function.single(*arguments)
+        return Lane("OK", function(*arguments))
     except PcbatchError:
+        raise
+    except tf.errors.InvalidArgumentError as error:
+        for text, status in {"division by zero": "ARITHMETIC", "out of bounds": "INDEX"}.items():
+            if text in error.message:
+                return Lane(status, message=error.message)
         raise
     except (AssertionError, ArithmeticError, LookupError, RuntimeError, ValueError) as error:
         return Lane(FAILURES.get(type(error), "RAISED"), message=str(error))
-    return Lane("OK", value)
 
 
 @cache
@@ -175,7 +186,7 @@ def expected(name: str, lanes: int) -> tuple[Lane, ...]:
     for lane in range(lanes):
         numbers = plain(example(arguments, lane))
         if (status := program.status(*numbers)) == "OK":
-            wanted.append(run_single(program.function, example(arguments, lane)))
+            wanted.append(run_python(program.function.single, example(arguments, lane)))
         else:
             wanted.append(Lane(status, message=program.message(*numbers) if program.message else ""))
     return tuple(wanted)
@@ -184,9 +195,23 @@ def expected(name: str, lanes: int) -> tuple[Lane, ...]:
 # -- running -----------------------------------------------------------------------------------------------------------
 
 
-def run_interpreted(function: Any, stage: Literal["cfg", "stack"], arguments: tuple[Any, ...]) -> Lane:
-    """One example through `pcbatch.ir.interpreter` in the dialect `stage`."""
-    raise NotImplementedError("the interpreter is not wired up yet")
+def run_interpreted(function: Any, stage: str, arguments: tuple[Any, ...], lanes: int) -> list[Lane]:
+    """Every example of a batch through `pcbatch.ir.interpreter`, statements as the backend evaluates them at once."""
+    bound, compilation, _ = function._compilation(arguments, {})
+    program = {"cfg": compilation.typed.program, "stack": compilation.stack}[stage]
+    evaluate, store = interpreter_callbacks(program, compilation.typed.origin, compilation.environment)
+    limits = {"max_depth": compilation.options.max_depth, "max_steps": compilation.options.max_steps}
+    results = []
+    for lane in range(lanes):
+        one = [v if name in bound.shared else tf.nest.map_structure(_row(lane), v) for name, v in bound.values.items()]
+        outcome = interpret(program, one, evaluate, store, **limits)
+        value = tf.nest.map_structure(tf.convert_to_tensor, outcome.value) if outcome.status == "OK" else None
+        results.append(Lane(outcome.status, value, outcome.message))
+    return results
+
+
+def _row(lane: int) -> Callable[[Any], Any]:
+    return lambda array: array[lane]
 
 
 def run_lanes(function: Any, mode: Mode, arguments: tuple[Any, ...], lanes: int) -> tuple[list[Lane], list[Any]]:
@@ -197,8 +222,7 @@ def run_lanes(function: Any, mode: Mode, arguments: tuple[Any, ...], lanes: int)
     in order.
     """
     if mode in INTERPRETERS:
-        stage = "cfg" if mode.engine == "interpret cfg" else "stack"
-        return [run_interpreted(function, stage, example(arguments, lane)) for lane in range(lanes)], []
+        return run_interpreted(function, mode.engine.removeprefix("interpret "), arguments, lanes), []
     run = function.options(**mode.options).run(*arguments)
     statuses = [LaneStatus(int(number)).name for number in np.asarray(run.status)]
     messages = {error.lane: error.message for error in run.errors}

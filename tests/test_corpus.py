@@ -24,7 +24,7 @@ from tests.harness import (
     expected,
     load,
     plain,
-    run_single,
+    run_python,
 )
 from tests.pairwise import small_runs
 
@@ -58,7 +58,7 @@ def test_single_agrees_with_the_twin_and_the_stated_status(name: str) -> None:
             twin = Lane("OK", program.twin(*numbers))
             assert_same(wanted, twin, program.dtypes, program.twin_tolerance)
         elif wanted.status not in ("OK", "MAX_DEPTH", "MAX_STEPS"):  # limits are options, unknown to plain Python
-            assert_same(run_single(program.function, example(arguments, lane)), wanted, program.dtypes)
+            assert_same(run_python(program.function.single, example(arguments, lane)), wanted, program.dtypes)
     assert "OK" in statuses
     if program.states_failures:
         assert len(statuses) > 1, "a program that can fail does, in some lanes"

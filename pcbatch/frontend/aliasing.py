@@ -1,194 +1,198 @@
 """Element stores and shared arrays: where plain Python would show `a[i] = v` under a second name, it is refused.
 
 Batched arrays are values: a store rebinds one name. Python's are objects: after `b = a` a store shows in both. The two
-agree unless another name of the same object is read later. What a name may denote is found by a forward analysis.
-
-An *object* is a place where values come into being (a parameter, an assignment of a computed value), whether it is the
-newest value made there or an older one (made in an earlier turn of a loop), and a path into it: `t[0]`, `a[i]`. A *value* is
-a set of `(path, object)`: its part at `path` may be the object. A call of any function gives a new object.
+agree unless another name of the same object is read later. Which names may be the same object is found by a forward
+analysis whose facts are pairs of *places*: a variable and a path into it, such as `t` and `(0,)` for `t[0]`. Pairs,
+rather than sets of objects for each variable, keep `a, b = b, a` in a loop apart. A call of any function, batched or
+not, gives a new object.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+import itertools
+from collections.abc import Iterator
+from functools import lru_cache
 
 from pcbatch.diagnostics import Diagnostic, Note
 from pcbatch.ir.dataflow import Analysis, live_after_each_op, liveness, solve
-from pcbatch.ir.program import Block, Call, Function, Op, Primitive, Store
+from pcbatch.ir.program import Block, Function, Op, Primitive, Store, writes
 
 Path = tuple[int | str, ...]
 ANY = "*"
 """The path step of an index that is not known here."""
-LIMIT = 8
-"""Longer paths are cut: an object stands for everything below it."""
+NEW = "new "
+"""Begins the names of objects that a statement makes: they hold inside the statement only."""
+LIMIT = 6
+"""Longer paths are cut: what is true of a part is then taken for true of what it is in."""
 
-
-class Object(NamedTuple):
-    """Something that may be changed in place."""
-
-    site: str
-    newest: bool
-    path: Path = ()
-
-
-Value = frozenset[tuple[Path, Object]]
-NOTHING: Value = frozenset()
-
-
-@dataclass(frozen=True)
-class State:
-    """What each variable may denote; None where control cannot come from."""
-
-    values: Mapping[str, Value] | None
-
-    def merge(self, other: State) -> State:
-        """What holds if either does."""
-        if self.values is None or other.values is None:
-            return other if self.values is None else self
-        names = {**self.values, **other.values}
-        return State({name: self.values.get(name, NOTHING) | other.values.get(name, NOTHING) for name in names})
+Place = tuple[str, Path]
+Fact = tuple[Place, Place]
+"""Two places, in order, that may hold the same object (and then also the same parts)."""
+Facts = frozenset[Fact]
+Reference = tuple[Path, Place]
+"""A part of a value, by its path, and the place that it is taken from."""
 
 
 def shared_stores(function: Function) -> list[Diagnostic]:
     """A diagnostic for each store to an array that may have another name whose value is read later."""
-    entry = State({name: frozenset({((), Object(name, True))}) for name in function.parameters})
-    analysis = Analysis("forward", {function.entry: entry}, State(None), State.merge, _through_block)
-    states, live = solve(function.blocks, analysis), liveness(function)
+    if not any(isinstance(op, Store) for block in function.blocks for op in block.ops):
+        return []
+    nothing: Facts = frozenset()
+    facts = solve(function.blocks, Analysis("forward", {}, nothing, frozenset.union, _through_block))
+    live = liveness(function)
     found: list[Diagnostic] = []
     for block in function.blocks:
-        state = states[block.label].start
-        after = live_after_each_op(block, live[block.label].end)
-        for index, op in enumerate(block.ops):
-            if isinstance(op, Store) and state.values is not None:
-                found += _conflicts(op, state.values, after[index], function)
-            state = _through(op, f"{block.label}.{index}", state)
+        shared = facts[block.label].start
+        for op, needed in zip(block.ops, live_after_each_op(block, live[block.label].end), strict=True):
+            if isinstance(op, Store):
+                others = {name for name, _ in _related((op.array, ()), shared)} & (needed - {op.array})
+                found += [_refusal(op, other, function) for other in sorted(others)]
+            shared = _through(op, shared)
     return found
 
 
-def _conflicts(op: Store, values: Mapping[str, Value], live: frozenset[str], function: Function) -> list[Diagnostic]:
-    stored = [object_ for path, object_ in values.get(op.array, NOTHING) if path == ()]
-    others = sorted(
-        name
-        for name in live - {op.array}
-        if any(_contains(object_, target) for _, object_ in values.get(name, NOTHING) for target in stored)
+def _related(place: Place, facts: Facts) -> Iterator[Place]:
+    for first, second in facts:
+        if first == place:
+            yield second
+        if second == place:
+            yield first
+
+
+def _refusal(store: Store, other: str, function: Function) -> Diagnostic:
+    ops = [op for block in function.blocks for op in block.ops]
+    spans = [op.span for op in ops if isinstance(op, Primitive) and {other, store.array} & set(op.outputs)]
+    earlier = [span for span in spans if span is not None and store.span is not None and span < store.span]
+    return Diagnostic(
+        "PCB205",
+        f"`{store.array}` is changed here while `{other}` may be the same array and is read later",
+        store.span,
+        f"Python would show the change in `{other}` too",
+        "copy the array where it gets its second name, `b = tf.identity(a)`, or use one name only",
+        tuple(Note(span, "a second name may come from here") for span in earlier[-1:]),
     )
-    origins = {
-        name: each.span
-        for block in function.blocks
-        for each in block.ops
-        if isinstance(each, Primitive) and each.span is not None
-        for name in each.outputs
-    }
-    return [
-        Diagnostic(
-            "PCB205",
-            f"`{op.array}` is changed here while `{other}` may be the same array and is read later",
-            op.span,
-            f"Python would show the change in `{other}` too",
-            f"make a copy where the second name is given: `{other} = tf.identity(..)`",
-            tuple(Note(origins[name], f"`{name}` is assigned here") for name in (other,) if name in origins),
-        )
-        for other in others
-    ]
 
 
-def _contains(outer: Object, inner: Object) -> bool:
-    """Whether a change of `inner` is a change of `outer` or of a part of it."""
-    if (outer.site, outer.newest) != (inner.site, inner.newest) or len(outer.path) > len(inner.path):
-        return False
-    return all(a == b or ANY in (a, b) for a, b in zip(outer.path, inner.path, strict=False))
+# -- the effect of ops -------------------------------------------------------------------------------------------------
 
 
-# -- the effect of ops -----------------------------------------------------------------------------------------------------
+def _through_block(block: Block, facts: Facts) -> Facts:
+    for op in block.ops:
+        facts = _through(op, facts)
+    return facts
 
 
-def _through_block(block: Block, state: State) -> State:
-    for index, op in enumerate(block.ops):
-        state = _through(op, f"{block.label}.{index}", state)
-    return state
-
-
-def _through(op: Op, site: str, state: State) -> State:
-    if state.values is None:
-        return state
-    values = {name: frozenset((path, _aged(object_, site)) for path, object_ in v) for name, v in state.values.items()}
+def _through(op: Op, facts: Facts) -> Facts:
+    """What holds after `op`: a Store changes an object, and names none."""
     match op:
+        case Store():
+            return facts
         case Primitive(code=code):
-            (statement,) = ast.parse(code).body
-            if isinstance(statement, ast.Assign):
-                value = _value(statement.value, values, site)
-                for target in statement.targets:
-                    _bind(target, value, values)
-        case Call(outputs=outputs):
-            for output in outputs:
-                values[output] = frozenset({((), Object(f"{site}:{output}", True))})
-    return State(values)
+            taken = _taken(code)
+        case _:
+            taken = ()
+    rebound = set(writes(op))
+    kept = {fact for fact in facts if fact[0][0] not in rebound and fact[1][0] not in rebound}
+    # Every name that is not rebound keeps what it was: it is taken from itself.
+    others = {name for fact in facts for name, _ in fact} | {source for _, (_, (source, _)) in taken}
+    staying = sorted(name for name in others - rebound if not name.startswith(NEW))
+    everything = [*taken, *((name, ((), (name, ()))) for name in staying)]
+    for new, other in itertools.product(taken, everything):
+        if new is not other:
+            kept.update(_meeting(new, other, facts))
+    return frozenset(kept)
 
 
-def _aged(object_: Object, site: str) -> Object:
-    """The object as it is called once `site` makes new ones."""
-    return object_._replace(newest=False) if object_.site.startswith(f"{site}:") else object_
+Taking = tuple[str, Reference]
+"""A variable that is assigned, and where a part of its new value comes from."""
 
 
-def _value(node: ast.expr, values: Mapping[str, Value], site: str) -> Value:
-    """What an expression's value may share memory with."""
+def _meeting(first: Taking, second: Taking, facts: Facts) -> Iterator[Fact]:
+    """The facts about two new values, from the old `facts` about the places that they are taken from."""
+    (name, (path, (source, inside))), (name2, (path2, (source2, inside2))) = first, second
+    pairs: list[tuple[Path, Path]] = [((), ())] if source == source2 else []
+    pairs += [(p, q) for (x, p), (y, q) in facts if (x, y) == (source, source2)]
+    pairs += [(q, p) for (x, p), (y, q) in facts if (y, x) == (source, source2)]
+    for old, old2 in pairs:
+        if (met := _meet(inside, old)) is None:
+            continue
+        below, onward = met
+        if (met := _meet(inside2, (*old2, *onward))) is None:
+            continue
+        below2, further = met
+        places = ((name, (*path, *below, *further)[:LIMIT]), (name2, (*path2, *below2)[:LIMIT]))
+        if places[0] != places[1]:
+            yield min(places, places[::-1], key=repr)
 
-    def inside(part: ast.expr) -> Value:
-        return _value(part, values, site)
 
+def _meet(first: Path, second: Path) -> tuple[Path, Path] | None:
+    """What must be appended to each path so that both lead to the same part; None if they part before."""
+    if any(a != b and ANY not in (a, b) for a, b in zip(first, second, strict=False)):
+        return None
+    return second[len(first) :], first[len(second) :]
+
+
+@lru_cache(maxsize=1024)
+def _taken(code: str) -> tuple[Taking, ...]:
+    """What the targets of an assignment get, and from where."""
+    (statement,) = ast.parse(code).body
+    if not isinstance(statement, ast.Assign):
+        return ()
+    references = tuple(_references(statement.value))
+    return tuple(taking for target in statement.targets for taking in _bound(target, references))
+
+
+def _bound(target: ast.expr, references: tuple[Reference, ...]) -> Iterator[Taking]:
+    match target:
+        case ast.Name(id=name):
+            yield from ((name, reference) for reference in references)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for index, part in enumerate(parts):
+                yield from _bound(part, tuple(_element(references, index)))
+
+
+def _references(node: ast.expr) -> Iterator[Reference]:
+    """Where the value of an expression, and its parts, come from. A new object comes from a place of its own."""
     match node:
         case ast.Name(id=name):
-            return values.get(name, NOTHING)
+            yield (), (name, ())
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            return frozenset(
-                ((index, *path)[:LIMIT], object_) for index, part in enumerate(parts) for path, object_ in inside(part)
-            )
+            for index, part in enumerate(parts):
+                yield from (((index, *path)[:LIMIT], place) for path, place in _references(part))
         case ast.Dict(values=parts):
-            return frozenset(((ANY, *path)[:LIMIT], object_) for part in parts for path, object_ in inside(part))
+            for part in parts:
+                yield from (((ANY, *path)[:LIMIT], place) for path, place in _references(part))
         case ast.IfExp(body=body, orelse=orelse):
-            return inside(body) | inside(orelse)
+            yield from _references(body)
+            yield from _references(orelse)
         case ast.BoolOp(values=parts):
-            return NOTHING.union(*map(inside, parts))
+            for part in parts:
+                yield from _references(part)
         case ast.Subscript(value=value, slice=index):
-            return _element(inside(value), _step(index))
+            if any(isinstance(each, ast.Slice) for each in (index, *ast.iter_child_nodes(index))):
+                yield from _references(value)  # a view
+            else:
+                yield from _element(tuple(_references(value)), _step(index))
+        case ast.Attribute(value=value, attr=name):
+            yield from _element(tuple(_references(value)), f".{name}")
         case ast.Constant():
-            return NOTHING
-    place = f"{site}:{node.lineno}.{node.col_offset}"
-    return frozenset({((), Object(place, True))})
+            pass
+        case _:
+            yield (), (f"{NEW}{node.lineno}:{node.col_offset}", ())
 
 
-def _step(index: ast.expr) -> int | str | None:
-    """The path step of an index; None for a slice, which gives a view of the whole."""
+def _step(index: ast.expr) -> int | str:
     match index:
         case ast.Constant(value=int(value)) if value >= 0:
             return value
-        case ast.Slice():
-            return None
-        case ast.Tuple(elts=parts) if any(isinstance(part, ast.Slice) for part in parts):
-            return None
     return ANY
 
 
-def _element(value: Value, step: int | str | None) -> Value:
-    """What the element of `value` at `step` may be."""
-    if step is None:
-        return value
-    found: set[tuple[Path, Object]] = set()
-    for path, object_ in value:
+def _element(references: tuple[Reference, ...], step: int | str) -> Iterator[Reference]:
+    """Where the element at `step` of a value comes from."""
+    for path, (name, inside) in references:
         if not path:
-            found.add(((), object_._replace(path=(*object_.path, step)[:LIMIT])))
+            yield (), (name, (*inside, step)[:LIMIT])
         elif path[0] == step or ANY in (path[0], step):
-            found.add((path[1:], object_))
-    return frozenset(found)
-
-
-def _bind(target: ast.expr, value: Value, values: dict[str, Value]) -> None:
-    match target:
-        case ast.Name(id=name):
-            values[name] = value
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            for index, part in enumerate(parts):
-                _bind(part, _element(value, index), values)
+            yield path[1:], (name, inside)

@@ -130,28 +130,14 @@ METHODS: dict[str, Ban] = {
     "item": _NUMPY,
     "tolist": _NUMPY,
     "format": _TEXT,
-    **dict.fromkeys(
-        (
-            "append",
-            "extend",
-            "insert",
-            "remove",
-            "pop",
-            "popitem",
-            "clear",
-            "sort",
-            "reverse",
-            "update",
-            "setdefault",
-            "discard",
-        ),
-        _MUTATE,
-    ),
+    **dict.fromkeys(("pop", "popitem", "setdefault"), _MUTATE),
 }
+# The same, where the value is not used: what they are called for is a change in place.
+MUTATORS = frozenset({"add", "append", "clear", "discard", "extend", "insert", "remove", "reverse", "sort", "update"})
 
 
-def ban_on(node: Any, local_names: Set[str], scope: Scope) -> Ban | None:
-    """The ban on the call `node`, if there is one."""
+def ban_on(node: Any, local_names: Set[str], scope: Scope, *, discarded: bool = False) -> Ban | None:
+    """The ban on the call `node`, if there is one; `discarded` if nothing is done with its value."""
     path = dotted(node.func)
     root, _, rest = (path or "").partition(".")
     origin = None if path is None or root in local_names else scope.origin(root)
@@ -165,5 +151,5 @@ def ban_on(node: Any, local_names: Set[str], scope: Scope) -> Ban | None:
     in_module = origin is not None and origin.module
     unknown = path is not None and root not in local_names and origin is None
     if isinstance(node.func, gast.Attribute) and not in_module and not unknown:
-        return METHODS.get(node.func.attr)
+        return _MUTATE if discarded and node.func.attr in MUTATORS else METHODS.get(node.func.attr)
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 import gast
 
@@ -67,7 +67,7 @@ def _unassigned(name: str, span: Span | None, source: FunctionSource) -> Diagnos
 
 
 def unknown_names(
-    free: Sequence[str], drafts: Sequence[DraftBlock], source: FunctionSource, known: Mapping[str, object]
+    free: Sequence[str], drafts: Sequence[DraftBlock], source: FunctionSource, known: Set[str | None]
 ) -> list[Diagnostic]:
     """One diagnostic for each of the `free` names that is nowhere to be found; `known` names are taken for granted."""
     missing = [name for name in free if name not in known and source.scope.origin(name) is None]

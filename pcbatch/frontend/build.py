@@ -31,7 +31,7 @@ def build(entry: FunctionSource, resolve: Resolve) -> Built:
     """The "cfg" program of `entry` and of all batched functions that it calls, directly or not.
 
     `resolve(source, name)` gives the batched function that a dotted name denotes in the function `source`, else None.
-    Functions stand in the order in which calls reach them, breadth first; blocks are numbered through the whole program.
+    Functions stand in the order in which calls reach them, breadth first; blocks are numbered through the program.
     Raises NameResolutionError (or UnsupportedSyntaxError) with every fault found in any of the functions.
     """
     found: list[Diagnostic] = []
@@ -79,7 +79,7 @@ def _build_function(name: str, code: Statements, numbers: itertools.count[int], 
 
 
 def _check(function: Function, drafts: list[DraftBlock], source: FunctionSource, free: list[str]) -> list[Diagnostic]:
-    known = {INDEX: None, source.receiver: None}
+    known = {INDEX, source.receiver}
     return [
         *unassigned(function, drafts, source),
         *unknown_names(free, drafts, source, known),

@@ -42,19 +42,23 @@ def check_uses(callees: Callees, report: Report) -> None:
     """Report batched functions that are used as values or called from lambdas and comprehensions."""
     source = callees.source
 
+    def root(node: Any) -> str:
+        return (dotted(node) or "").partition(".")[0]
+
     def visit(node: Any, hidden: frozenset[str], inner: bool) -> None:
-        if isinstance(node, gast.Name | gast.Attribute):
-            root = (dotted(node) or "").partition(".")[0]
-            if root not in hidden and callees.named(node) is not None:
-                report(_as_value(node, source))
-                return
-        if isinstance(node, gast.Call) and (dotted(node.func) or "").partition(".")[0] not in hidden:
-            if callees.called(node) is not None:
-                if inner:
-                    report(_inside_inner_scope(node, source))
-                for part in (*node.args, *node.keywords):
-                    visit(part, hidden, inner)
-                return
+        if (
+            isinstance(node, gast.Name | gast.Attribute)
+            and root(node) not in hidden
+            and callees.named(node) is not None
+        ):
+            report(_as_value(node, source))
+            return
+        if isinstance(node, gast.Call) and root(node.func) not in hidden and callees.called(node) is not None:
+            if inner:
+                report(_inside_inner_scope(node, source))
+            for part in (*node.args, *node.keywords):
+                visit(part, hidden, inner)
+            return
         if isinstance(node, INNER_SCOPES):
             targets = [node.args] if isinstance(node, gast.Lambda) else [each.target for each in node.generators]
             hidden |= {each.id for target in targets for each in gast.walk(target) if isinstance(each, gast.Name)}
@@ -92,7 +96,7 @@ def _inside_inner_scope(node: Any, source: FunctionSource) -> Diagnostic:
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a call: the parameter that it is for, its expression, and whether that is the parameter's default."""
+    """An argument of a call: its parameter, its expression, and whether that is the parameter's default."""
 
     parameter: str
     value: Any

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pcbatch.diagnostics import Span
-from pcbatch.ir.program import Block, Branch, Jump, Op, Terminator, successors
+from pcbatch.ir.program import Block, Branch, Jump, Op, Return, Terminator, successors
 
 Places = Mapping[str, Span]
 """Where, in the user's source, an op reads its variables."""
@@ -81,7 +81,12 @@ def _terminator(block: DraftBlock) -> Terminator:
 
 
 def _threaded(blocks: list[DraftBlock]) -> list[DraftBlock]:
-    """`blocks` without those that are empty and jump on (turns of loops apart) and without what cannot be reached."""
+    """`blocks` without those that are empty and jump on (turns of loops apart) and without what cannot be reached.
+
+    A jump to an empty block that returns becomes a return (what is called right before it is a tail call), a jump to an
+    empty block that begins a turn begins it itself.
+    """
+    ends = {block.label: _terminator(block) for block in blocks if not block.ops and _ends_path(_terminator(block))}
     onward = {
         block.label: block.terminator.target
         for block in blocks
@@ -95,8 +100,14 @@ def _threaded(blocks: list[DraftBlock]) -> list[DraftBlock]:
             label = onward[label]
         return label
 
+    def following(block: DraftBlock) -> Terminator:
+        terminator = _redirect(_terminator(block), final)
+        if isinstance(terminator, Jump) and not terminator.turn:
+            return _redirect(ends.get(terminator.target, terminator), final)
+        return terminator
+
     entry = final(blocks[0].label)
-    redirected = {block.label: replace(block, terminator=_redirect(_terminator(block), final)) for block in blocks}
+    redirected = {block.label: replace(block, terminator=following(block)) for block in blocks}
     reached: set[str] = set()
     work = [entry]
     while work:
@@ -106,6 +117,10 @@ def _threaded(blocks: list[DraftBlock]) -> list[DraftBlock]:
             work += successors(_terminator(redirected[label]))
     kept = [block for block in redirected.values() if block.label in reached]
     return sorted(kept, key=lambda block: block.label != entry)
+
+
+def _ends_path(terminator: Terminator) -> bool:
+    return isinstance(terminator, Return) or (isinstance(terminator, Jump) and terminator.turn)
 
 
 def _redirect(terminator: Terminator, final: Callable[[str], str]) -> Terminator:

@@ -1,8 +1,8 @@
-"""What an expression does besides computing: which expressions must be taken apart, and which operands need control flow.
+"""What an expression does besides computing: which must be taken apart, which operands need control flow.
 
-An expression stays whole unless it contains a batched call, an assignment, or a conditional operand (right of `and`/`or`, an
-arm of a conditional expression, a later link of a chained comparison) that is dear, that is, contains a call other than of a
-cheap builtin. Cheap conditional operands are computed for all lanes and selected.
+An expression stays whole unless it contains a batched call, an assignment, or a conditional operand (right of `and` or
+`or`, an arm of a conditional expression, a later link of a chained comparison) that is dear, that is, contains a call
+other than of a cheap builtin. Cheap conditional operands are computed for all lanes and selected.
 """
 
 from __future__ import annotations
@@ -41,6 +41,15 @@ class Effects:
     def branches(self, node: Any) -> bool:
         """Whether one of the expression's own conditional operands needs control flow."""
         return any(self.dear(operand) for operand in conditional_operands(node))
+
+    def controls(self, node: Any) -> bool:
+        """Whether deciding the truth of the expression takes more than one branch."""
+        match node:
+            case gast.UnaryOp(op=gast.Not(), operand=operand):
+                return self.controls(operand)
+            case gast.BoolOp(values=values):
+                return self.branches(node) or any(map(self.controls, values))
+        return self.branches(node)
 
     def dear(self, node: Any) -> bool:
         """Whether an expression is worth a branch around it, or must have one."""

@@ -1,7 +1,7 @@
 """Expressions into ops: batched calls hoisted left to right, conditional operands that are dear made control flow.
 
-What has neither stays one expression of the user's Python. The order of evaluation is Python's as far as it can be told:
-by assignments inside expressions and by which check fails first.
+What has neither stays one expression of the user's Python. The order of evaluation is Python's as far as it can be
+told: by assignments inside expressions and by which check fails first.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Expressions:
         """The place of `node` in the user's source."""
         return span_of(node, self.source.file)
 
-    # -- ops -------------------------------------------------------------------------------------------------------------
+    # -- ops -----------------------------------------------------------------------------------------------------------
 
     def temporary(self) -> str:
         """A fresh variable of this function."""
@@ -106,7 +106,7 @@ class Expressions:
         """End the current block with a branch."""
         self.draft.end(Branch(condition, true, false, span), {condition: span})
 
-    # -- values ------------------------------------------------------------------------------------------------------------
+    # -- values --------------------------------------------------------------------------------------------------------
 
     def rewrite(self, node: Any) -> Any:
         """An expression of equal value that stays whole, what had to come before it having been emitted."""
@@ -115,7 +115,9 @@ class Expressions:
         if isinstance(node, gast.NamedExpr):
             self.into(node.value, node.target.id, self.span(node))
             return load(node.target.id, node.target)
-        if self.effects.branches(node) or (isinstance(node, gast.Call) and self.callees.called(node) is not None):
+        if self._is_batched_call(node):
+            return load(self._call(node), node)
+        if self.effects.branches(node):
             name = self.temporary()
             self.into(node, name)
             return load(name, node)
@@ -150,7 +152,7 @@ class Expressions:
     def into(self, node: Any, target: str, span: Span | None = None) -> None:
         """Emit what assigns the value of `node` to the variable `target`, reads of `target` in `node` coming before."""
         span = span or self.span(node)
-        if isinstance(node, gast.Call) and self.callees.called(node) is not None:
+        if self._is_batched_call(node):
             self._call(node, target)
         elif not self.effects.branches(node):
             self.assign(target, self.rewrite(node), span)
@@ -167,7 +169,8 @@ class Expressions:
         known = [self.effects.is_boolean(value, self._booleans.__contains__) for _, value in arms]
         for label, value in arms:
             self.draft.open(label)
-            self.into(value, target)
+            if not (isinstance(value, gast.Name) and value.id == target):
+                self.into(value, target)
             self.jump(join, self.span(value))
         self._remember_boolean(target, all(known))
         self.draft.open(join)
@@ -182,10 +185,12 @@ class Expressions:
             if index:
                 following = self.draft.label()
                 ways = (done, following) if stops_if_true else (following, done)
-                self.condition(load(name, links[index - 1]), *ways)
+                if known[index - 1]:
+                    self.branch(name, *ways, self.span(links[index - 1]))
+                else:
+                    self.condition(load(name, links[index - 1]), *ways)
                 self.draft.open(following)
             self.into(link, name)
-            self._remember_boolean(name, known[index])
         self._remember_boolean(name, all(known))
         self.jump(done, span)
         self.draft.open(done)
@@ -198,14 +203,17 @@ class Expressions:
         elif name in self._booleans:
             self._booleans.remove(name)
 
-    def _call(self, node: Any, target: str) -> None:
-        if self.draft.current is None:
-            return
+    def _is_batched_call(self, node: Any) -> bool:
+        return isinstance(node, gast.Call) and self.callees.called(node) is not None
+
+    def _call(self, node: Any, target: str | None = None) -> str:
+        """Emit the batched call `node`; returns the variable with its result, a temporary unless `target` is given."""
         callee = self.callees.called(node)
         arguments = bind(node, callee, self.source, self.report) if callee is not None else None
-        if callee is None or arguments is None:
-            self.assign(target, gast.copy_location(constant(0), node), self.span(node))  # reported: never run
-            return
+        if callee is None or arguments is None or self.draft.current is None:  # reported, or never reached
+            name = target or self.temporary()
+            self.assign(name, gast.copy_location(constant(0), node), self.span(node))
+            return name
         operands: dict[str, str] = {}
         places: dict[str, Span] = {}
         for index, argument in enumerate(arguments):
@@ -214,16 +222,18 @@ class Expressions:
             operands[argument.parameter] = name = self.operand(value, later)
             places.setdefault(name, self.span(value))
         ordered = tuple(operands[parameter.name] for parameter in callee.parameters)
-        self.draft.emit(Call((target,), self.function_name(callee), ordered, self.span(node)), places)
+        result = target or self.temporary()
+        self.draft.emit(Call((result,), self.function_name(callee), ordered, self.span(node)), places)
+        return result
 
-    # -- conditions ----------------------------------------------------------------------------------------------------------
+    # -- conditions ----------------------------------------------------------------------------------------------------
 
     def condition(self, node: Any, true: str, false: str) -> None:
         """End the current block by going to `true` or `false` as the truth of `node` says."""
         match node:
             case gast.Constant(value=value):
                 self.jump(true if value else false, self.span(node))
-            case gast.UnaryOp(op=gast.Not(), operand=operand) if self.effects.splits(operand):
+            case gast.UnaryOp(op=gast.Not(), operand=operand) if self.effects.controls(operand):
                 self.condition(operand, false, true)
             case gast.IfExp() if self.effects.branches(node):
                 arms = [(self.draft.label(), node.body), (self.draft.label(), node.orelse)]
@@ -231,7 +241,7 @@ class Expressions:
                 for label, arm in arms:
                     self.draft.open(label)
                     self.condition(arm, true, false)
-            case gast.BoolOp() | gast.Compare() if self.effects.branches(node):
+            case gast.BoolOp() | gast.Compare() if self.effects.controls(node):
                 self._chain(_links(node, self), isinstance(getattr(node, "op", None), gast.Or), true, false)
             case _:
                 self.branch(self._truth(node), true, false, self.span(node))
@@ -267,7 +277,7 @@ def _links(node: Any, expressions: Expressions) -> list[Any]:
         return _comparisons(node, expressions)
     groups: list[list[Any]] = []
     for value in node.values:
-        if groups and not effects.dear(value):
+        if groups and not effects.dear(value) and not effects.controls(groups[-1][0]):
             groups[-1].append(value)
         else:
             groups.append([value])

@@ -15,15 +15,15 @@ from pcbatch.frontend.calls import Callees
 from pcbatch.frontend.scope import Scope, StaticScope, module_level, static_scope
 from pcbatch.frontend.source import FunctionSource, from_tree, parse_lines, wrapped
 
-DECORATOR = "pcbatch.autobatch"
+DECORATORS = ("pcbatch.autobatch", "pcbatch.api.autobatch")
 
 
 @dataclass(frozen=True)
 class ModuleSource:
     """The batched functions of a file, by the names that they have in it (`Class.method` for methods).
 
-    `known` also maps the undecorated names of functions that are batched under another: after `fast = autobatch(slow)` a
-    call of `slow` in a batched function is a call of `fast`.
+    `known` also maps the undecorated names of functions that are batched under another: after `fast = autobatch(slow)`
+    a call of `slow` in a batched function is a call of `fast`.
     """
 
     file: str
@@ -127,7 +127,7 @@ class _Reader:
     def _is_autobatch(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Call):
             node = node.func
-        return self._path(node) == DECORATOR
+        return self._path(node) in DECORATORS
 
     def _path(self, node: ast.expr) -> str:
         """The dotted path of what a name or attribute stands for, "" if that is not known."""

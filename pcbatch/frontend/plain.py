@@ -1,41 +1,57 @@
 """The user's function as plain Python, with stores to arrays made on copies: tensors cannot be changed in place.
 
-`a[i] = v` becomes `a = store(a, i, v)`; everything else runs as it was written, closures and globals shared with it.
+`a[i] = v` becomes `a = store(a, i, v)`; everything else runs as it was written, closures and globals
+shared with it.
 """
 
 from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType
 from typing import Any
 
 import gast
 
+from pcbatch.frontend.scope import is_builtin
 from pcbatch.frontend.source import FunctionSource
 
 STORE = "_pcb_store"
 
 
-def plain_function(function: FunctionType, source: FunctionSource, store: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` itself if it stores to no array, else a twin of it in which `store(array, index, value)` gives a new one."""
-    tree = gast.gast_to_ast(source.tree)
-    definition = _Stores().visit(tree)
-    if not any(isinstance(node, ast.Name) and node.id == STORE for node in ast.walk(definition)):
+def plain_function(
+    function: FunctionType, source: FunctionSource, store: Callable[..., Any], builtins: Mapping[str, Callable[..., Any]]
+) -> Callable[..., Any]:
+    """`function` itself if it needs no help, else a twin of it.
+
+    In the twin `store(array, index, value)` gives a new array for a store, and calls of the built-ins in `builtins`, which do
+    not know the array library's values, go to the functions given for them.
+    """
+    helped = {name: each for name, each in builtins.items() if is_builtin(source.scope, name) and name in source.names}
+    definition = _Twin(helped).visit(gast.gast_to_ast(source.tree))
+    used = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
+    given = {_alias(name): each for name, each in helped.items()} | ({STORE: store} if STORE in used else {})
+    if not given:
         return function
     definition.decorator_list = []
     definition.returns = None
+    definition.name = "_pcb_twin"  # not the function's own name, which must stay what it is for recursive calls
     # Nested in a function whose parameters are the closure's names, the twin sees them as free variables.
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    outer = ast.parse(f"def outer({', '.join((STORE, *cells))}): pass")
+    cells |= {name: _cell(value) for name, value in given.items()}
+    outer = ast.parse(f"def outer({', '.join(cells)}): pass")
     outer.body[0].body = [definition]  # type: ignore[attr-defined]
     code = compile(ast.fix_missing_locations(outer), source.file, "exec")
-    inner = _code_named(_code_named(code, "outer"), function.__code__.co_name)
-    closure = tuple(_cell(store) if name == STORE else cells[name] for name in inner.co_freevars)
+    inner = _code_named(_code_named(code, "outer"), "_pcb_twin")
+    closure = tuple(cells[name] for name in inner.co_freevars)
     twin = FunctionType(inner, function.__globals__, function.__name__, function.__defaults__, closure)
     twin.__kwdefaults__ = function.__kwdefaults__
     return twin
+
+
+def _alias(name: str) -> str:
+    return f"_pcb_{name}"
 
 
 def _cell(value: Any) -> Any:
@@ -46,18 +62,25 @@ def _code_named(code: CodeType, name: str) -> CodeType:
     return next(const for const in code.co_consts if isinstance(const, CodeType) and const.co_name == name)
 
 
-class _Stores(ast.NodeTransformer):
-    """Rewrites assignments with subscripts among their targets."""
+class _Twin(ast.NodeTransformer):
+    """Rewrites assignments with subscripts among their targets, and calls of helped built-ins."""
 
-    def __init__(self) -> None:
+    def __init__(self, helped: Mapping[str, Any]) -> None:
+        self.helped = helped
         self.numbers = itertools.count()
 
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        name = _alias(node.id) if node.id in self.helped else node.id
+        return ast.copy_location(ast.Name(name, node.ctx), node)
+
     def visit_Assign(self, node: ast.Assign) -> Any:
+        self.generic_visit(node)
         stores: list[ast.stmt] = []
         targets = [self._target(target, stores) for target in node.targets]
         return [ast.copy_location(ast.Assign(targets, node.value), node), *stores] if stores else node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        self.generic_visit(node)
         if not isinstance(node.target, ast.Subscript):
             return node
         array, index = node.target.value, node.target.slice

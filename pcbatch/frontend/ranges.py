@@ -1,8 +1,8 @@
 """`for i in range(..)`: a hidden counter, as the iterator is in Python.
 
-The target keeps its last value after the loop, assigning it in the body does not disturb the iteration, and the arguments
-are evaluated once. Where the body leaves the target alone the counter is derived from it (`t0 = i + 1`) at the end of a
-turn, so that only the target has to be kept while the body runs.
+The target keeps its last value after the loop, assigning it in the body does not disturb the iteration, and the
+arguments are evaluated once. Where the body leaves the target alone the counter is derived from it (`t0 = i + 1`) at
+the end of a turn, so that only the target has to be kept while the body runs.
 """
 
 from __future__ import annotations

@@ -159,9 +159,12 @@ def _starts(node: ast.FunctionDef | ast.AsyncFunctionDef, code: Any) -> bool:
 def _parameters(arguments: Any) -> tuple[Parameter, ...]:
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults = [None] * (len(positional) - len(arguments.defaults)) + arguments.defaults
-    kinds: list[ParameterKind] = ["positional"] * len(arguments.posonlyargs) + ["either"] * len(arguments.args)
+
+    def kind(index: int) -> ParameterKind:
+        return "positional" if index < len(arguments.posonlyargs) else "either"
+
     return (
-        *(Parameter(a.id, kind, d) for a, kind, d in zip(positional, kinds, defaults, strict=True)),
+        *(Parameter(a.id, kind(i), d) for i, (a, d) in enumerate(zip(positional, defaults, strict=True))),
         *(Parameter(a.id, "keyword", d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)),
     )
 

@@ -84,7 +84,7 @@ class Statements(Expressions):
             case _:
                 raise TypeError(f"the syntax check lets pass a statement that is not translated: {node!r}")
 
-    # -- assignments -------------------------------------------------------------------------------------------------------
+    # -- assignments ---------------------------------------------------------------------------------------------------
 
     def _assign(self, targets: Sequence[Any], value: Any, span: Span) -> None:
         if any(isinstance(each, gast.Subscript) for target in targets for each in _leaves(target)):
@@ -159,7 +159,7 @@ class Statements(Expressions):
         value = gast.copy_location(gast.BinOp(element, node.op, node.value), node)
         self._emit_store(target, names, self.operand(value), span)
 
-    # -- control flow --------------------------------------------------------------------------------------------------------
+    # -- control flow --------------------------------------------------------------------------------------------------
 
     def _return(self, value: Any, span: Span) -> None:
         if isinstance(value, gast.IfExp) and self.effects.branches(value):
@@ -221,7 +221,7 @@ class Statements(Expressions):
         self.jump(leave, self.span(node))
         self.draft.open(leave)
 
-    # -- faults --------------------------------------------------------------------------------------------------------------
+    # -- faults --------------------------------------------------------------------------------------------------------
 
     def _assert(self, test: Any, message: Any, span: Span) -> None:
         passed, failed = self.draft.label(), self.draft.label()

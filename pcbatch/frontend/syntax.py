@@ -76,9 +76,10 @@ class Checker:
         value = node.value
         if isinstance(value, gast.Constant):
             return
-        banned = isinstance(value, gast.Call) and ban_on(value, self.local_names, self.scope) is not None
-        if banned or isinstance(value, gast.Yield | gast.YieldFrom | gast.Await):
-            self.visit(value)  # has a message of its own
+        if isinstance(value, gast.Yield | gast.YieldFrom | gast.Await):
+            self.visit(value)
+        elif isinstance(value, gast.Call) and self._banned(value, discarded=True):
+            pass
         else:
             self.refuse(node, refusals.DISCARDED)
 
@@ -228,10 +229,7 @@ class Checker:
 
     def call(self, node: Any) -> None:
         """Look the called name up in the bans."""
-        ban = ban_on(node, self.local_names, self.scope)
-        if ban is not None:
-            name = unparse(node.func)
-            self.refuse(node, Refusal(ban.code, f"`{name}(..)` {ban.why}", f"`{name}` is called here", ban.help))
+        if self._banned(node):
             return
         self.visit(node.func)
         self.all(node.args)
@@ -240,6 +238,13 @@ class Checker:
                 self.refuse(keyword.value, refusals.STARRED)
             else:
                 self.visit(keyword.value)
+
+    def _banned(self, node: Any, *, discarded: bool = False) -> bool:
+        ban = ban_on(node, self.local_names, self.scope, discarded=discarded)
+        if ban is not None:
+            name = unparse(node.func)
+            self.refuse(node, Refusal(ban.code, f"`{name}(..)` {ban.why}", f"`{name}` is called here", ban.help))
+        return ban is not None
 
     def dictionary(self, node: Any) -> None:
         """Keys are written out: `{**other}` is a starred expression."""

@@ -9,7 +9,7 @@ from collections import Counter
 
 from pcbatch.ir.callgraph import owners
 from pcbatch.ir.dataflow import definitely_assigned
-from pcbatch.ir.program import Call, Pop, Primitive, Program, Push, Return, Update, reads, successors, writes
+from pcbatch.ir.program import Call, Pop, Primitive, Program, Push, Return, Store, Update, reads, successors, writes
 from pcbatch.ir.rules import Violations, at, nodes, repeated, table
 
 # -- along the paths of "cfg" ------------------------------------------------------------------------------------------
@@ -54,7 +54,8 @@ def temporaries(program: Program) -> Violations:
     local = set(listed)
     for function in program.functions:
         for _, node in nodes(function):
-            assigned |= set(writes(node))
+            if not isinstance(node, Store | Pop):  # these need a value to be there
+                assigned |= set(writes(node))
             if isinstance(node, Primitive):
                 local |= set(node.outputs)
             elif isinstance(node, Push | Pop | Update):

@@ -117,7 +117,7 @@ def dialect(program: Program) -> Violations:
     for function in program.functions:
         for block, node in nodes(function):
             if isinstance(node, _FORBIDDEN[program.dialect]):
-                yield f"{at(function, block, node)}: a {type(node).__name__} does not belong to {program.dialect!r}"
+                yield f"{at(function, block, node)}: {type(node).__name__} does not belong to {program.dialect!r}"
 
 
 def order(program: Program) -> Violations:

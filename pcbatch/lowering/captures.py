@@ -70,8 +70,13 @@ def code_of(op: ir.Op) -> str | None:
 
 def function_variables(function: ir.Function) -> frozenset[str]:
     """Every variable of a cfg function: parameters, results and what its ops write."""
+    return frozenset(ordered_variables(function))
+
+
+def ordered_variables(function: ir.Function) -> tuple[str, ...]:
+    """The function's variables: parameters first, then in order of first assignment."""
     written = (name for block in function.blocks for op in block.ops for name in ir.writes(op))
-    return frozenset((*function.parameters, *function.results, *written))
+    return tuple(dict.fromkeys((*function.parameters, *written, *function.results)))
 
 
 def free_paths(function: ir.Function) -> tuple[str, ...]:

@@ -79,16 +79,19 @@ class _Emission:
             for block in function.blocks:
                 text.add(self._block(function, block), block.terminator, self._terminator_site(block.terminator))
         entry = self.program.entry
+        storage = {
+            name: v.storage
+            for name, v in self.variables.items()
+            if v.storage != "temporary" and name not in self.shared_parameters and v.type is not None
+        }
+        for name in storage:
+            self.types.setdefault(name, self._type(name))
         source = text.source(
             ops_module=self.environment.backend.ops_module,
             parameters=tuple(name for name in entry.parameters if name not in self.shared_parameters),
             results=entry.results,
             types=self.types,
-            storage={
-                name: v.storage
-                for name, v in self.variables.items()
-                if v.storage != "temporary" and name not in self.shared_parameters and v.type is not None
-            },
+            storage=storage,
             faults=self.faults,
             shared={
                 **{name: self.variables[name].type for name in self.shared_parameters},

@@ -9,6 +9,7 @@ from pcbatch.diagnostics import Diagnostic, Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.relabel import relabel, retarget
 from pcbatch.ir.types import Type
+from pcbatch.lowering.captures import ordered_variables
 
 Signature = tuple[Type | None, ...]
 
@@ -96,5 +97,5 @@ def _function(instance: Instance, fresh: Mapping[int, str]) -> ir.Function:
         )
         for block in instance.function.blocks
     )
-    variables = tuple(ir.Variable(v, b.type) for v, b in instance.bindings.items() if b.type is not None)
+    variables = tuple(ir.Variable(v, instance.type(v)) for v in ordered_variables(instance.function))
     return replace(instance.function, name=name, blocks=blocks, variables=variables)

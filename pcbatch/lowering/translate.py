@@ -70,6 +70,13 @@ class _Translator(ast.NodeTransformer):
     def _checked(self, name: str, fault: tuple[LaneStatus, str], *arguments: ast.expr) -> ast.Call:
         return _call(name, *arguments, ast.Constant(self.site(*fault)))
 
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        patterns = [_pattern(t) for t in node.targets if isinstance(t, (ast.Tuple, ast.List))]
+        if patterns and not isinstance(node.value, ast.Tuple):  # a tensor does not unpack itself while it is traced
+            node.value = _call("unpacked", node.value, patterns[0])
+        return node
+
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         match node.op:
@@ -133,6 +140,13 @@ class _Translator(ast.NodeTransformer):
                     return self._checked(BUILTINS[name], ZERO_DIVISION, *node.args)
                 node.func = ast.Attribute(ast.Name(OPS, ast.Load()), BUILTINS[name], ast.Load())
         return node
+
+
+def _pattern(target: ast.expr) -> ast.expr:
+    """The form of an assignment's target: None for a name, a tuple of forms for a tuple."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return ast.Tuple([_pattern(element) for element in target.elts], ast.Load())
+    return ast.Constant(None)
 
 
 def _static(index: ast.expr) -> bool:

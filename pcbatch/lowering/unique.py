@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from pcbatch.ir import program as ir
-from pcbatch.lowering.captures import free_roots, function_variables
+from pcbatch.lowering.captures import free_roots, ordered_variables
 
 
 def unique_names(
@@ -17,7 +17,7 @@ def unique_names(
     A variable keeps its name unless two functions have it or some code reads that name as free (or it is `reserved`); then
     it is headed by its function's name. Functions of one `result_class` share the names of their results.
     """
-    ordered = {function.name: _in_order(function) for function in program.functions}
+    ordered = {function.name: ordered_variables(function) for function in program.functions}
     count = Counter(name for variables in ordered.values() for name in variables)
     clashing = free_roots(program) | reserved | {name for name, times in count.items() if times > 1}
     taken = set(clashing)
@@ -39,9 +39,3 @@ def unique_names(
             names[function.name, result] = names[leader.name, shared]
     return names
 
-
-def _in_order(function: ir.Function) -> list[str]:
-    """The function's variables, parameters first, then in order of first assignment."""
-    written = [name for block in function.blocks for op in block.ops for name in ir.writes(op)]
-    variables = function_variables(function)
-    return [name for name in dict.fromkeys((*function.parameters, *written, *function.results)) if name in variables]

@@ -146,11 +146,12 @@ class _Frame:
         shared = [self.shared[name] for name in piece.shared]
         write_types = [types[name] for name in piece.writes]
         read_types = [types[name] for name in piece.reads]
+        lanes = self.backend.lanes_of(self.moving)
 
         def vectorized() -> tuple[list[list[Array]], Array | None]:
             fed = self.fed(leaves)
             reads = [values.pack(type_, value) for type_, value in zip(read_types, fed, strict=True)]
-            outputs, site = self.backend.vectorize(piece, reads, shared, write_types, read_types)
+            outputs, site = self.backend.vectorize(piece, reads, shared, write_types, read_types, lanes)
             return [values.flatten(t, output) for t, output in zip(write_types, outputs, strict=True)], site
 
         if self.spread_live and self.failed_before:

@@ -11,8 +11,8 @@ DTYPES = ("int32", "int32", "int32", "int32", "int32")
 
 @pcbatch.autobatch
 def rounding(a, b, x):
-    quotient, remainder = divmod(a, b)
-    return quotient, remainder, a // 3, a % -4, round(x)
+    quotient, remainder = divmod(int(a), int(b))
+    return quotient, remainder, a // 3, a % -4, round(float(x))
 
 
 def batch(rng, lanes):

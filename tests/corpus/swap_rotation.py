@@ -4,14 +4,14 @@ import numpy as np
 
 import pcbatch
 
-DTYPES = ("int32", "int32", "float32")
+DTYPES = ("int32", "int32", "int32")
 
 
 @pcbatch.autobatch
 def swap_rotation(a, b, c, n):
     for _ in range(n):
         a, b, c = b, c, a
-    return a - b, b - c, a * 0.5
+    return a - b, b - c, a * 2
 
 
 def batch(rng, lanes):
@@ -20,4 +20,4 @@ def batch(rng, lanes):
 
 def twin(a, b, c, n):
     a, b, c = np.roll([a, b, c], -n).tolist()
-    return a - b, b - c, a * 0.5
+    return a - b, b - c, a * 2

@@ -14,7 +14,7 @@ from pcbatch.ir.scope import inputs_and_outputs, scope
 from pcbatch.ir.types import StructType, TensorType
 
 # Names that look like words of the IR are names all the same.
-NAMES = ["n", "t0", "é", *"push pop update call store branch jump fault code var turn".split()]
+NAMES = ["n", "t0", "é", "push", "pop", "update", "call", "store", "branch", "jump", "fault", "code", "var"]
 EXPRESSIONS = ["{a} + {b}", "{a}[{b}]", "free({a}, lambda n: n + {b})", "[n for n in {a} if n]", "'# line 7'"]
 STATEMENTS = [
     "{x} = {e}",

@@ -157,3 +157,14 @@ def test_what_is_no_program_is_refused_with_its_line(text, line, message):
 def test_what_is_no_type_is_refused(text):
     with pytest.raises(ValueError, match=r"expected"):
         parse_type(text)
+
+
+def test_a_string_over_several_lines_is_quoted():
+    # ast.unparse writes such f-strings on some Pythons; their lines cannot be told from the IR's own.
+    code = 'x = f"""{n}\n  return  # line 3\n\n"""'
+    block = ir.Block("b0", (ir.Primitive(("x",), ("n",), code), ir.Update(("x",), ("n",), code)), ir.Return())
+    program = ir.Program("stack", (ir.Function("f", ("n",), ("x",), (block,)),))
+    text = print_program(program)
+    quoted = r'code "x = f\"\"\"{n}\n  return  # line 3\n\n\"\"\""'
+    assert text.split("\n")[4:6] == [f"  {quoted}", f"  update {quoted}"]
+    assert parse_program(text) == program

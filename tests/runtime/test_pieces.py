@@ -1,6 +1,7 @@
 """Pieces: abstract evaluation, vectorisation in every context, and errors that point at the user's line."""
 
 import linecache
+import re
 
 import numpy as np
 import pytest
@@ -71,11 +72,15 @@ def mode(request):
     return modes()[request.param]
 
 
+def lanes_of(array):
+    return tf.shape(array)[0] if array.shape[0] is None else array.shape[0]
+
+
 def run(mode, p, reads, read_types, types, shared=()):
     """The piece's outputs as NumPy arrays, the site vector last where it has checks."""
 
     def function(*arrays):
-        values, site = vectorize(p, arrays, shared, types, read_types)
+        values, site = vectorize(p, arrays, shared, types, read_types, lanes_of(arrays[0]))
         return [*values, *([] if site is None else [site])]
 
     return [np.asarray(value) for value in mode(function)(*(tf.constant(read) for read in reads))]
@@ -144,15 +149,14 @@ def test_numbers_of_lanes(mode, lanes):
     np.testing.assert_array_equal(y[n > 0], 12 // n[n > 0])
 
 
-@pytest.mark.parametrize("lanes", [None, 0, 1, 4])
+@pytest.mark.parametrize("lanes", [0, 1, 4])
 def test_pieces_that_read_nothing(lanes):
     p = piece("y = 2.5\nz = W + 1", (), ("y", "z"), ("W",))
     matrix = TensorType("float32", (2, 2))
     (y, z), site = vectorize(p, (), (tf.ones([2, 2]),), (F64, matrix), (), lanes)
-    rows = 1 if lanes is None else lanes
     assert site is None
-    np.testing.assert_array_equal(y, np.full(rows, 2.5))
-    np.testing.assert_array_equal(z, np.full((rows, 2, 2), 2.0))
+    np.testing.assert_array_equal(y, np.full(lanes, 2.5))
+    np.testing.assert_array_equal(z, np.full((lanes, 2, 2), 2.0))
 
 
 def test_structures(mode):
@@ -161,7 +165,9 @@ def test_structures(mode):
     x = np.arange(LANES * 3, dtype=np.float32).reshape(LANES, 3)
 
     def function(n, x):
-        (value,), _ = vectorize(p, [(n, x)], (), (StructType("dict", (VECTOR, I32), ("sum", "n")),), (pair,))
+        (value,), _ = vectorize(
+            p, [(n, x)], (), (StructType("dict", (VECTOR, I32), ("sum", "n")),), (pair,), lanes_of(n)
+        )
         return [value["sum"], value["n"]]
 
     total, n = mode(function)(tf.constant(N), tf.constant(x))
@@ -176,7 +182,7 @@ def test_a_shared_matrix_stays_one_product():
 
     @tf.function(autograph=False)
     def function(x, matrix):
-        return vectorize(p, (x,), (matrix,), (four,), (VECTOR,))[0][0]
+        return vectorize(p, (x,), (matrix,), (four,), (VECTOR,), 2)[0][0]
 
     x = tf.constant(np.arange(6, dtype=np.float32).reshape(2, 3))
     np.testing.assert_allclose(function(x, matrix), tf.linalg.matmul(x, matrix, transpose_b=True))
@@ -194,7 +200,7 @@ def test_gradients_inside_a_piece(mode):
 def test_undeclared_sites_are_an_internal_error():
     p = piece("y = _ops.floordiv(1, n, 3)", ("n",), sites=(2,))
     with pytest.raises(ValueError, match="declares"):
-        vectorize(p, (tf.constant(N),), (), (I32,), (I32,))
+        vectorize(p, (tf.constant(N),), (), (I32,), (I32,), LANES)
 
 
 # -- rules of our own --------------------------------------------------------------------------------------------------
@@ -244,8 +250,12 @@ RULES = {
 }
 
 
-@pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize("name", RULES)
+NOT_UNDER_XLA = {"ResourceGatherNd", "MatrixDeterminant"}  # XLA has no kernel for these, batched or not
+
+
+@pytest.mark.parametrize(
+    ("name", "jit"), [(n, jit) for n in RULES for jit in (False, True) if not (jit and n in NOT_UNDER_XLA)]
+)
 def test_rules(name, jit):
     body, arrays, expected = RULES[name]
     names = tuple(("k" if "[k]" in body else "n") if array.dtype == np.int32 else "a" for array in arrays)
@@ -286,7 +296,7 @@ def test_an_error_in_a_helper_points_at_the_call():
 
 def test_a_weak_float_with_an_int_tensor_says_which_cast():
     p = piece("a = 1\ny = k + h", ("k", "h"))
-    with pytest.raises(PrimitiveError, match="tf.cast") as error:
+    with pytest.raises(PrimitiveError, match=r"tf\.cast") as error:
         abstract_eval(p, (I32, WEAK_FLOAT), ())
     assert diagnostic(error).span.line == 20
 
@@ -311,7 +321,7 @@ def test_impure_operations_are_refused(body, word):
     variable = tf.Variable(1.0)
     inner = tf.function(lambda x: tf.random.stateless_normal([], [1, 2]), autograph=False)
     p = piece("a = x\n" + body, ("x",), v=variable, inner=inner)
-    with pytest.raises(PrimitiveError, match=word) as error:
+    with pytest.raises(PrimitiveError, match=re.escape(word)) as error:
         abstract_eval(p, (VECTOR,), ())
     assert {(d.code, d.span.line) for d in error.value.diagnostics} == {("PCB403", 20)}
 
@@ -358,7 +368,7 @@ def test_a_missing_rule_inside_a_tf_function_points_at_its_call():
 
 
 def test_a_slice_with_lane_bounds_inside_a_helper():
-    p = piece("y = x[n : n + 2]", ("x", "n"))
+    p = piece("y = tf.ensure_shape(x[n : n + 2], [2])", ("x", "n"))
     reads = (np.ones((2, 3), np.float32), np.zeros(2, np.int32))
     with pytest.raises(PrimitiveError, match=r"tf\.gather"):
         run(modes()["eager"], p, reads, (VECTOR, I32), (TensorType("float32", (2,)),))

@@ -6,7 +6,7 @@ Everything here works on whole batches; only `vectorize` ever turns single-examp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -22,6 +22,8 @@ class Backend(Protocol):
     name: str
     ops_module: str
     """Full name of the module that generated code knows as `ops`."""
+    plain_builtins: Mapping[str, Callable[..., Any]]
+    """Built-in functions that do not know the library's values, as `single` needs them."""
 
     def is_array(self, value: Any) -> bool:
         """Whether a captured value is an array (a tensor, a NumPy array, a variable) and so a shared operand."""
@@ -38,6 +40,9 @@ class Backend(Protocol):
     def spread(self, value: Any, type_: Type, lanes: Any) -> Any:
         """A structure of `type_` repeated for every lane: `[lanes, ...]` arrays."""
 
+    def as_type(self, value: Any, type_: Type) -> Any:
+        """One example's `value` with arrays of exactly `type_` as leaves."""
+
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         """Run `piece` at once on one example: its outputs, and the fault site plus one of its first failed check or 0."""
 
@@ -48,9 +53,15 @@ class Backend(Protocol):
         """The types of the piece's outputs, found by tracing it on abstract values; nothing is computed."""
 
     def vectorize(
-        self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any], types: Sequence[Type], read_types: Sequence[Type]
+        self,
+        piece: Piece,
+        reads: Sequence[Any],
+        shared: Sequence[Any],
+        types: Sequence[Type],
+        read_types: Sequence[Type],
+        lanes: Array | int,
     ) -> tuple[list[Any], Array | None]:
-        """Run `piece` for every lane: `(outputs, site)`.
+        """Run `piece` for every lane, `lanes` of them: `(outputs, site)`.
 
         `reads` are structures of `[lanes, ...]` arrays of `read_types`, `shared` structures of unbatched arrays; outputs come
         as structures of `[lanes, ...]` arrays of exactly `types`. `site` is an int32 `[lanes]` array, the fault site plus one

@@ -38,6 +38,11 @@ def spread(value: Any, type_: Type, lanes: Any) -> Any:
     return values.pack(type_, repeated)
 
 
+def as_type(value: Any, type_: Type) -> Any:
+    """One example's `value` with tensors of exactly `type_` as leaves."""
+    return values.pack(type_, structures.leaf_tensors(value, type_))
+
+
 def store_element(array: Any, indices: Any, value: Any) -> tf.Tensor:
     """`array` with `array[indices] = value`, negative indices counting from the end; IndexError out of range."""
     array = tf.convert_to_tensor(array)
@@ -49,6 +54,19 @@ def store_element(array: Any, indices: Any, value: Any) -> tf.Tensor:
         place.append(number % size)
     element = tf.convert_to_tensor(value, array.dtype)
     return tf.tensor_scatter_nd_update(array, [place], element[None])
+
+
+def _rounded(value: Any, digits: int | None = None) -> Any:
+    """`round` of one example's value: an int without digits, as Python."""
+    number = value.numpy() if isinstance(value, tf.Tensor) else value
+    return round(float(number)) if digits is None else tf.convert_to_tensor(round(float(number), digits), value.dtype)
+
+
+PLAIN_BUILTINS: dict[str, Callable[..., Any]] = {
+    "divmod": lambda a, b: (a // b, a % b),
+    "round": lambda value, digits=None: _rounded(value, digits) if isinstance(value, tf.Tensor) else round(value, digits),
+}
+"""Built-ins that tensors do not support though numbers do, for plain Python on one example."""
 
 
 def _tensor(value: Any) -> tf.Tensor:

@@ -19,6 +19,7 @@ class TensorFlowBackend:
 
     name = "tensorflow"
     ops_module = "pcbatch.runtime.backends.tensorflow.ops"
+    plain_builtins = arguments.PLAIN_BUILTINS
 
     # -- a user's values ----------------------------------------------------------------------------------------------------
 
@@ -36,6 +37,9 @@ class TensorFlowBackend:
 
     def spread(self, value: Any, type_: Type, lanes: Any) -> Any:
         return arguments.spread(value, type_, lanes)
+
+    def as_type(self, value: Any, type_: Type) -> Any:
+        return arguments.as_type(value, type_)
 
     # -- pieces -------------------------------------------------------------------------------------------------------------
 
@@ -55,11 +59,17 @@ class TensorFlowBackend:
         return pieces.abstract_eval(piece, reads, shared)
 
     def vectorize(
-        self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any], types: Sequence[Type], read_types: Sequence[Type]
+        self,
+        piece: Piece,
+        reads: Sequence[Any],
+        shared: Sequence[Any],
+        types: Sequence[Type],
+        read_types: Sequence[Type],
+        lanes: Any,
     ) -> tuple[list[Any], tf.Tensor | None]:
         from pcbatch.runtime.backends.tensorflow import pieces
 
-        return pieces.vectorize(piece, reads, shared, types, read_types)
+        return pieces.vectorize(piece, reads, shared, types, read_types, lanes)
 
     # -- making arrays --------------------------------------------------------------------------------------------------------
 

@@ -27,8 +27,8 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
 
 def unbatched(piece: Piece, operations: Sequence[Any], error: BaseException) -> PrimitiveError:
     """PCB402: pfor failed with `error` on the last of `operations`, which runs inside the ones before it."""
-    kind = operations[-1].type
-    missing = str(error).startswith("No pfor vectorization defined")
+    missing = re.search(r"No pfor vectorization defined for (\w+)", str(error))
+    kind = missing[1] if missing else operations[-1].type
     reason = "it has no vectorisation rule" if missing else _clean(str(error))
     help = _MOVING_SLICE if kind in ("StridedSlice", "Slice") else _NO_RULE
     message = f"TensorFlow's {kind} cannot be batched: {reason}"

@@ -43,6 +43,7 @@ __all__ = [
     "to_bool",
     "to_float",
     "to_int",
+    "unpacked",
 ]
 
 
@@ -286,3 +287,16 @@ def _round_int(x: tf.Tensor, digits: int) -> tf.Tensor:
     is_odd = tf.math.floormod(quotient, 2) == 1
     up = (rest > unit // 2) | ((rest == unit // 2) & is_odd & (unit % 2 == 0))
     return (quotient + tf.cast(up, x.dtype)) * unit
+
+
+def unpacked(value: Any, pattern: tuple[Any, ...] | None) -> Any:
+    """`value` for an assignment to a tuple of targets: tensors along their first axis, other values as Python.
+
+    `pattern` is None for a name, a tuple of patterns for a tuple of targets. ValueError where the numbers differ.
+    """
+    if pattern is None:
+        return value
+    items = tf.unstack(value) if isinstance(value, (tf.Tensor, tf.Variable)) else list(value)
+    if len(items) != len(pattern):
+        raise ValueError(f"{len(items)} values for {len(pattern)} targets")
+    return tuple(unpacked(item, part) for item, part in zip(items, pattern, strict=True))

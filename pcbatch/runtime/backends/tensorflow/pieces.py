@@ -72,17 +72,13 @@ def vectorize(
     shared: Sequence[Any],
     types: Sequence[Type],
     read_types: Sequence[Type],
-    lanes: Any = None,
+    lanes: Any,
 ) -> tuple[list[Any], tf.Tensor | None]:
     """Run `piece` for every lane: `(outputs, site)`, see `protocol.Backend.vectorize`.
 
-    `lanes` is the number of lanes, an int or an int32 scalar, needed where the piece reads nothing per lane (without
-    it such outputs have one row). Raises PrimitiveError for operations that cannot be batched.
+    `lanes` is their number, an int or an int32 scalar. Raises PrimitiveError for operations that cannot be batched.
     """
     stacked = [leaf for type_, value in zip(read_types, reads, strict=True) for leaf in values.flatten(type_, value)]
-    if stacked:
-        lanes = stacked[0].shape[0] if stacked[0].shape[0] is not None else tf.shape(stacked[0])[0]
-    lanes = 1 if lanes is None else lanes
     out_types = [leaf for type_ in types for leaf in leaf_types(type_)] + ([_SITE] if piece.sites else [])
     if isinstance(lanes, int) and lanes == 0:
         rows = [tf.zeros([0, *type_.shape], type_.dtype) for type_ in out_types]

@@ -20,16 +20,20 @@ class _Refusal:
     pattern: re.Pattern[str]
     message: str
     help: str
+    stateful: bool = True
+    """Whether only operations that TensorFlow marks as stateful are meant."""
 
 
-def _refusal(pattern: str, message: str, help: str) -> _Refusal:
-    return _Refusal(re.compile(pattern), message, help)
+def _refusal(pattern: str, message: str, help: str, stateful: bool = True) -> _Refusal:
+    return _Refusal(re.compile(pattern), message, help, stateful)
 
 
 _RANDOM = "draw with pcbatch.random, whose keys are values of a lane: pcbatch.random.normal(key, shape)"
 
 _REFUSALS = (
-    _refusal(r"Stateless(Random|Truncated|Multinomial|Parameterized|Sample|Shuffle)", "has no per-lane rule", _RANDOM),
+    _refusal(
+        r"Stateless(Random|Truncated|Multinomial|Parameterized|Sample|Shuffle)", "has no per-lane rule", _RANDOM, False
+    ),
     _refusal(
         r".*(Random|Multinomial|TruncatedNormal|StatefulUniform|StatefulStandardNormal|Rng).*",
         "has hidden state",
@@ -45,9 +49,10 @@ _REFUSALS = (
     _refusal(r".*PyFunc", "calls back into Python", "write it with TensorFlow operations"),
     _refusal(r"Timestamp", "reads a clock", "read the clock outside and pass the time as an argument"),
     _refusal(
-        r".*File.*|.*Summary.*|.*Dataset.*|Iterator.*",
+        r".*File|Write.*Summary|.*Dataset|Iterator",
         "does input or output",
         "read and write outside the batched function",
+        False,
     ),
 )
 
@@ -80,7 +85,7 @@ def check(piece: Piece, graph: Any) -> None:
 def _refused(kind: str) -> _Refusal | None:
     """Why operations of type `kind` are refused, None for pure ones."""
     for refusal in _REFUSALS:
-        if refusal.pattern.match(kind) and (_is_stateful(kind) or kind.startswith("Stateless")):
+        if refusal.pattern.match(kind) and (_is_stateful(kind) or not refusal.stateful):
             return refusal
     if _is_stateful(kind) and not _READS_ONLY.match(kind):
         return _refusal("", "has a side effect or hidden state", "do it outside the batched function")

@@ -105,7 +105,10 @@ def _qr(inputs: Any) -> tuple[tf.Tensor, ...]:
 
 def _svd(inputs: Any) -> tuple[tf.Tensor, ...]:
     full, vectors = inputs.get_attr("full_matrices"), inputs.get_attr("compute_uv")
-    return tuple(tf.raw_ops.Svd(input=inputs.stacked_input(0), full_matrices=full, compute_uv=vectors))
+    s, u, v = tf.raw_ops.Svd(input=inputs.stacked_input(0), full_matrices=full, compute_uv=vectors)
+    if not vectors:  # both empty vectors, whatever the batch
+        u = v = tf.zeros([tf.shape(s)[0], 0], s.dtype)
+    return s, u, v
 
 
 def _determinant(inputs: Any) -> tf.Tensor:
@@ -117,7 +120,8 @@ def _betainc(inputs: Any) -> tf.Tensor:
     a, b, x = (inputs.stacked_input(i) for i in range(3))
     rank = max(tensor.shape.rank for tensor in (a, b, x))
     a, b, x = (_align(tensor, rank) for tensor in (a, b, x))
-    return tf.math.betainc(a, b, x)
+    zero = tf.zeros_like(a) + tf.zeros_like(b) + tf.zeros_like(x)  # the operation does not broadcast
+    return tf.math.betainc(a + zero, b + zero, x + zero)
 
 
 def _align(tensor: tf.Tensor, rank: int) -> tf.Tensor:

@@ -1,0 +1,118 @@
+"""The "cfg" program of small functions: its text, its meaning, and that file and live function give the same."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pcbatch.frontend import build as build_program
+from pcbatch.frontend import read_module
+from pcbatch.ir.evaluation import copy_store, python_evaluate
+from pcbatch.ir.interpreter import interpret
+from pcbatch.ir.parser import parse_program
+from pcbatch.ir.printer import print_program
+from pcbatch.ir.program import Function
+from pcbatch.ir.verifier import verify
+from tests.frontend.helpers import FOLDER, build_live, check_golden, fresh, load_live, programs
+
+PROGRAMS = programs("programs")
+
+
+def build(path: Path) -> Any:
+    module = read_module(path)
+    assert module.default_entry is not None
+    return build_program(module.functions[module.default_entry], module.resolve)
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+class TestProgram:
+    def test_text(self, path: Path) -> None:
+        check_golden(path.with_suffix(".txt"), print_program(build(path).program))
+
+    def test_well_formed(self, path: Path) -> None:
+        program = build(path).program
+        verify(program)
+        assert parse_program(print_program(program)) == program
+
+    def test_live_function_gives_the_same(self, path: Path) -> None:
+        static = build(path)
+        live = build_live(load_live(path), static.program.entry.name)
+        assert print_program(live.program, lines=True) == print_program(static.program, lines=True)
+        assert live.program == static.program
+
+    def test_meaning_is_pythons(self, path: Path) -> None:
+        namespace = load_live(path)
+        program = build(path).program
+        plain = namespace[program.entry.name]
+        evaluate = python_evaluate({function.name: namespace for function in program.functions})
+        for arguments in namespace["EXAMPLES"]:
+            outcome = interpret(program, fresh(arguments), evaluate, store)
+            try:
+                expected = plain(*fresh([nested(each) for each in arguments]))
+            except Exception as error:  # whatever the program raises must be the lane's fault
+                text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+                assert outcome.message == text
+                assert outcome.status != "OK"
+            else:
+                assert (outcome.status, outcome.message) == ("OK", "")
+                assert (outcome.value, type(outcome.value)) == (expected, type(expected))
+
+    def test_every_op_has_a_place(self, path: Path) -> None:
+        program = build(path).program
+        for block in program.blocks():
+            for node in (*block.ops, block.terminator):
+                assert node.span is not None, node
+                assert node.span.file == str(path)
+                assert node.span.text, node
+
+
+class Matrix(list):
+    """A list of lists that takes `m[i, j]`, as arrays do."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return self[index[0]][index[1]] if isinstance(index, tuple) else super().__getitem__(index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, tuple):
+            self[index[0]][index[1]] = value
+        else:
+            super().__setitem__(index, value)
+
+    def __deepcopy__(self, memo: Any) -> Matrix:
+        return Matrix([[*row] for row in self])
+
+
+def nested(value: Any) -> Any:
+    return Matrix(value) if isinstance(value, list) and value and isinstance(value[0], list) else value
+
+
+def store(array: Any, indices: tuple[Any, ...], value: Any) -> Any:
+    return nested(copy_store([*array], indices, value))
+
+
+def functions(path: Path) -> dict[str, Function]:
+    return {function.name: function for function in build(path).program.functions}
+
+
+def test_functions_that_are_not_reached_are_left_out() -> None:
+    assert set(functions(FOLDER / "programs" / "dead_code.py")) == {"dead_code"}
+
+
+def test_free_names_are_listed() -> None:
+    found = functions(FOLDER / "programs" / "names.py")
+    assert found["names"].externs == ("abs", "scale")  # this `abs` is the module's own; `min` and `len` are Python's
+    assert functions(FOLDER / "programs" / "conditions.py")["conditions"].externs == ("math",)
+
+
+def test_neither_tensorflow_nor_the_file_is_imported() -> None:
+    path = FOLDER / "programs" / "fibonacci.py"
+    script = (
+        "import sys; from pcbatch.frontend import read_module, build\n"
+        f"module = read_module({str(path)!r}); build(module.functions['fibonacci'], module.resolve)\n"
+        "assert not {'tensorflow', 'fibonacci', 'numpy'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=FOLDER.parents[1])
