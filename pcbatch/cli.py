@@ -111,7 +111,7 @@ def _entry_name(path: Path, entry: str | None) -> str:
     module = read_module(str(path))
     if not module.functions:
         raise UsageError("PCB522", f"{path} has no function decorated with pcbatch.autobatch at its top level")
-    name = entry if entry is not None else module.entry
+    name = entry if entry is not None else module.default_entry
     if name is None:
         raise UsageError("PCB523", f"{path} has several batched functions; choose one with --entry: {_names(module.functions)}")
     if name not in module.functions:

@@ -47,7 +47,7 @@ def shared_stores(function: Function) -> list[Diagnostic]:
         for op, needed in zip(block.ops, live_after_each_op(block, live[block.label].end), strict=True):
             if isinstance(op, Store):
                 others = {name for name, _ in _related((op.array, ()), shared)} & (needed - {op.array})
-                found += [_refusal(op, other, function) for other in sorted(others)]
+                found += [_refusal(op, sorted(others), function)] if others else []
             shared = _through(op, shared)
     return found
 
@@ -60,15 +60,16 @@ def _related(place: Place, facts: Facts) -> Iterator[Place]:
             yield first
 
 
-def _refusal(store: Store, other: str, function: Function) -> Diagnostic:
+def _refusal(store: Store, others: list[str], function: Function) -> Diagnostic:
     ops = [op for block in function.blocks for op in block.ops]
-    spans = [op.span for op in ops if isinstance(op, Primitive) and {other, store.array} & set(op.outputs)]
+    spans = [op.span for op in ops if isinstance(op, Primitive) and {*others, store.array} & set(op.outputs)]
     earlier = [span for span in spans if span is not None and store.span is not None and span < store.span]
+    names = ", ".join(f"`{other}`" for other in others)
     return Diagnostic(
         "PCB205",
-        f"`{store.array}` is changed here while `{other}` may be the same array and is read later",
+        f"`{store.array}` is changed here, and the same array may be read later as {names}",
         store.span,
-        f"Python would show the change in `{other}` too",
+        f"Python would show the change in {names} too",
         "copy the array where it gets its second name, `b = tf.identity(a)`, or use one name only",
         tuple(Note(span, "a second name may come from here") for span in earlier[-1:]),
     )
@@ -173,7 +174,10 @@ def _references(node: ast.expr) -> Iterator[Reference]:
             if any(isinstance(each, ast.Slice) for each in (index, *ast.iter_child_nodes(index))):
                 yield from _references(value)  # a view
             else:
-                yield from _element(tuple(_references(value)), _step(index))
+                references = tuple(_references(value))
+                for part in index.elts if isinstance(index, ast.Tuple) else [index]:
+                    references = tuple(_element(references, _step(part)))
+                yield from references
         case ast.Attribute(value=value, attr=name):
             yield from _element(tuple(_references(value)), f".{name}")
         case ast.Constant():

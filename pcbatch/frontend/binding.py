@@ -9,7 +9,7 @@ import gast
 
 from pcbatch.diagnostics import Diagnostic, Note, Span
 from pcbatch.frontend.draft import DraftBlock, Places
-from pcbatch.frontend.nodes import span_of
+from pcbatch.frontend.nodes import span_of, walk
 from pcbatch.frontend.source import FunctionSource
 from pcbatch.ir.code import names
 from pcbatch.ir.dataflow import definitely_assigned
@@ -48,7 +48,7 @@ def _unassigned(name: str, span: Span | None, source: FunctionSource) -> Diagnos
     assignments = [
         span_of(node, source.file)
         for statement in source.tree.body
-        for node in gast.walk(statement)
+        for node in walk(statement)
         if isinstance(node, gast.Name) and node.id == name and isinstance(node.ctx, gast.Store)
     ]
     before = [each for each in assignments if span is None or each < span]

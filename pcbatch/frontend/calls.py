@@ -129,12 +129,14 @@ def bind(node: Any, callee: FunctionSource, source: FunctionSource, report: Repo
         else:
             found.append(Argument(keyword.arg, keyword.value))
     given = {argument.parameter for argument in found}
+    missing = [p.name for p in callee.parameters if p.name not in given and p.default is None]
+    if missing:
+        names = ", ".join(f"`{each}`" for each in missing)
+        fault(node, f"`{name}` is called without {names}", f"no argument for {names}")
     for parameter in callee.parameters:
-        if parameter.name in given:
+        if parameter.name in given or parameter.default is None:
             continue
-        if parameter.default is None:
-            fault(node, f"`{name}` is called without `{parameter.name}`", f"`{parameter.name}` is missing")
-        elif not is_literal(parameter.default):
+        if not is_literal(parameter.default):
             message = f"the default of `{parameter.name}` is not a literal, so a batched call cannot use it"
             fault(node, message, f"`{parameter.name}` is not given here", "PCB207")
         else:

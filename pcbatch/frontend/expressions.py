@@ -27,6 +27,7 @@ from pcbatch.frontend.nodes import (
     span_of,
     store,
     unparse,
+    walk,
 )
 from pcbatch.frontend.scope import is_builtin
 from pcbatch.frontend.source import FunctionSource
@@ -80,7 +81,7 @@ class Expressions:
     def places(self, node: Any) -> dict[str, Span]:
         """Where `node` reads variables: the first place of each."""
         found: dict[str, Span] = {}
-        for each in gast.walk(node):
+        for each in walk(node):
             if isinstance(each, gast.Name) and isinstance(each.ctx, gast.Load) and hasattr(each, "lineno"):
                 found.setdefault(each.id, self.span(each))
         return found
@@ -191,6 +192,7 @@ class Expressions:
                     self.condition(load(name, links[index - 1]), *ways)
                 self.draft.open(following)
             self.into(link, name)
+            self._remember_boolean(name, known[index])
         self._remember_boolean(name, all(known))
         self.jump(done, span)
         self.draft.open(done)

@@ -109,6 +109,13 @@ def replace_children(node: Any, parts: Sequence[Any]) -> Any:
     return result
 
 
+def walk(node: Any) -> Iterator[Any]:
+    """`node` and everything inside it, outermost and leftmost first."""
+    yield node
+    for child in gast.iter_child_nodes(node):
+        yield from walk(child)
+
+
 def walk_scope(node: Any) -> Iterator[Any]:
     """`node` and everything inside it that belongs to the same scope, outermost and leftmost first."""
     yield node
@@ -124,7 +131,7 @@ def walk_scope(node: Any) -> Iterator[Any]:
 
 def names_in(node: Any) -> frozenset[str]:
     """Every name inside `node`, whatever its scope."""
-    return frozenset(each.id for each in gast.walk(node) if isinstance(each, gast.Name))
+    return frozenset(each.id for each in walk(node) if isinstance(each, gast.Name))
 
 
 def assigned_in(nodes: Sequence[Any]) -> frozenset[str]:

@@ -1,4 +1,7 @@
-"""A temporary that is made only to be copied once is folded into the copy: `t1 = n - 2; push n = t1` is `push n = n - 2`."""
+"""Needless temporaries are folded away: `t1 = n - 2; push n = t1` becomes `push n = n - 2`, and a copy gives way to its source.
+
+The generated code then reads as the user wrote it. What is computed does not change; the pieces were traced as one anyway.
+"""
 
 from __future__ import annotations
 
@@ -6,37 +9,61 @@ from collections import Counter
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
+from pcbatch.ir.code import rename
 from pcbatch.optimize.rewriting import is_copy, map_blocks, map_variables, nodes
 
 
 def fold_copies(program: ir.Program) -> ir.Program:
-    """Fold single-use temporaries into the updates and pushes that copy them, where nothing between them interferes."""
+    """Fold temporaries that only copy, and temporaries that are only copied, where nothing in between interferes."""
     used = Counter(name for block in program.blocks() for node in nodes(block) for name in ir.reads(node))
     made = Counter(name for block in program.blocks() for op in block.ops for name in ir.writes(op))
 
     def rewrite(function: ir.Function, block: ir.Block) -> ir.Block:
-        ops = list(block.ops)
         for op in block.ops:
-            if isinstance(op, ir.Primitive) and len(op.outputs) == 1:
-                name = op.outputs[0]
-                if used[name] == made[name] == 1 and op.code.startswith(f"{name} = "):
-                    ops = _fold(ops, op, name)
-        return replace(block, ops=tuple(ops))
+            if op in block.ops and isinstance(op, ir.Primitive) and len(op.outputs) == 1 and made[op.outputs[0]] == 1:
+                if is_copy(op):
+                    block = _without_copy(block, op)
+                elif used[op.outputs[0]] == 1 and op.code.startswith(f"{op.outputs[0]} = "):
+                    block = replace(block, ops=_moved(block.ops, op))
+        return block
 
     result = map_blocks(program, rewrite)
     left = {name for block in result.blocks() for node in nodes(block) for name in (*ir.reads(node), *ir.writes(node))}
     return map_variables(result, lambda v: v if v.storage != "temporary" or v.name in left else None)
 
 
-def _fold(ops: list[ir.Op], made: ir.Primitive, name: str) -> list[ir.Op]:
-    """`ops` with the definition `made` of `name` moved into the one copy of it, if that is safe."""
+def _moved(ops: tuple[ir.Op, ...], made: ir.Primitive) -> tuple[ir.Op, ...]:
+    """`ops` with the definition `made` moved into the one copy of its output, if that is safe."""
+    name = made.outputs[0]
     start = ops.index(made)
     for place in range(start + 1, len(ops)):
         op = ops[place]
         if isinstance(op, (ir.Push, ir.Update)) and is_copy(op) and op.inputs == (name,):
-            folded = replace(op, inputs=made.inputs, code=f"{op.outputs[0]} = {made.code.removeprefix(f'{name} = ')}")
-            return [*ops[:start], *ops[start + 1 : place], folded, *ops[place + 1 :]]
+            code = f"{op.outputs[0]} = {made.code.removeprefix(f'{name} = ')}"
+            folded = replace(op, inputs=made.inputs, code=code)
+            return (*ops[:start], *ops[start + 1 : place], folded, *ops[place + 1 :])
         if set(ir.writes(op)) & set(made.inputs):
-            return ops  # the definition may not be moved past a write of what it reads
+            break  # the definition may not be moved past a write of what it reads
     return ops
 
+
+def _without_copy(block: ir.Block, copy: ir.Primitive) -> ir.Block:
+    """The block without `t = v`, uses of `t` reading `v`, if `v` keeps its value until the last of them."""
+    ((name,), (source,)) = copy.outputs, copy.inputs
+    start = block.ops.index(copy)
+    later = block.ops[start + 1 :]
+    if name in ir.reads(block.terminator):
+        return block
+    last = max((place for place, op in enumerate(later) if name in ir.reads(op)), default=-1)
+    # an op reads before it writes, so the last use may itself be the one that changes the source
+    if any(source in ir.writes(op) for op in later[:last]) or any(isinstance(op, ir.Store) for op in later):
+        return block
+    renamed = tuple(_renamed(op, name, source) for op in later)
+    return replace(block, ops=(*block.ops[:start], *renamed))
+
+
+def _renamed(op: ir.Op, old: str, new: str) -> ir.Op:
+    if isinstance(op, (ir.Primitive, ir.Push, ir.Update)) and old in op.inputs:
+        inputs = tuple(dict.fromkeys(new if name == old else name for name in op.inputs))
+        return replace(op, inputs=inputs, code=rename(op.code, {old: new}))
+    return op

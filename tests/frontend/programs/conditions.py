@@ -32,5 +32,6 @@ def conditions(n, x):
     if truth:
         count += 64
     n = n and inner(n) and n  # reads its own target after the first operand
+    chain = 1 + (n > 0 and inner(n) and inner(n) > 3)
     link = 0 <= inner(value) < math.exp(x)
-    return count, value, other, truth, n, link
+    return count, value, other, truth, n, chain, link

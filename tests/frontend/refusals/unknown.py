@@ -1,0 +1,7 @@
+import pcbatch
+
+
+@pcbatch.autobatch
+def f(number):
+    value = numbr + 1
+    return value * factor + factor
