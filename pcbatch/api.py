@@ -22,7 +22,7 @@ from pcbatch.compiled import make_machine, run_machine
 from pcbatch.diagnostics import PcbatchError, UsageError
 from pcbatch.frontend import FunctionSource, read_function
 from pcbatch.frontend.plain import plain_function
-from pcbatch.ir import program as ir
+from pcbatch.ir.program import Program
 from pcbatch.ir.printer import print_program
 from pcbatch.linking import Linked, link
 from pcbatch.lowering.calls import lower_calls
@@ -84,12 +84,12 @@ class Compilation:
         return infer(self.linked.built.program, self.environment, tuple(self.arguments.types.values()))
 
     @cached_property
-    def stack(self) -> ir.Program:
+    def stack(self) -> Program:
         """The stack program, not optimised."""
         return lower_calls(self.typed.program, frozenset(self.environment.operand_types))
 
     @cached_property
-    def optimized(self) -> ir.Program:
+    def optimized(self) -> Program:
         """The stack program after all passes."""
         return optimize(self.stack)
 
@@ -190,7 +190,7 @@ class Batched(Generic[P, R]):
         return print_program(self.program(stage, *args, **kwargs))
 
     @_without_internals
-    def program(self, stage: str = "cfg", *args: Any, **kwargs: Any) -> ir.Program:
+    def program(self, stage: str = "cfg", *args: Any, **kwargs: Any) -> Program:
         """The program at stage "cfg", "stack" or "optimized", as `ir` prints it."""
         if stage not in ("cfg", "stack", "optimized"):
             raise UsageError("PCB505", f"there is no stage {stage!r}; the stages are 'cfg', 'stack' and 'optimized'")

@@ -25,7 +25,7 @@ class Linked:
 
     built: Built
     namespaces: Mapping[str, Namespace]
-    links: tuple[tuple[Namespace, str, Batched | None], ...]
+    links: tuple[tuple[Namespace, str, Batched[..., Any] | None], ...]
     entry: Batched
 
     def is_current(self) -> bool:
@@ -36,8 +36,8 @@ class Linked:
 
 def link(entry: Batched) -> Linked:
     """Build the program of `entry`, its callees found through the present values of names; raises every fault of names."""
-    owner: dict[FunctionSource, Batched] = {entry.function_source: entry}
-    links: list[tuple[Namespace, str, Batched | None]] = []
+    owner: dict[FunctionSource, Batched[..., Any]] = {entry.function_source: entry}
+    links: list[tuple[Namespace, str, Batched[..., Any] | None]] = []
 
     def resolve(source: FunctionSource, name: str) -> FunctionSource | None:
         namespace = owner[source].namespace
@@ -53,7 +53,7 @@ def link(entry: Batched) -> Linked:
     return Linked(built, namespaces, tuple(links), entry)
 
 
-def _known(entry: Batched, links: Any) -> dict[Any, Batched]:
+def _known(entry: Batched[..., Any], links: Any) -> dict[Any, Batched[..., Any]]:
     """The batched functions seen so far, by code and closure."""
     every = [entry, *(batched for _, _, batched in links if batched is not None)]
     return {_identity(batched.function): batched for batched in every}
@@ -63,7 +63,7 @@ def _identity(function: types.FunctionType) -> tuple[Any, ...]:
     return (function.__code__, *map(id, function.__closure__ or ()))
 
 
-def _denoted(namespace: Namespace, name: str, known: Mapping[Any, Batched]) -> Batched | None:
+def _denoted(namespace: Namespace, name: str, known: Mapping[Any, Batched[..., Any]]) -> Batched[..., Any] | None:
     """The batched function that `name` denotes now, if it does."""
     from pcbatch.api import Batched
 

@@ -83,7 +83,7 @@ class Expressions:
     def divisor(self) -> str:
         """Mostly not zero."""
         name = self.pick(POOLS["int"])
-        return self.pick(["3", "-4", f"({name} if {name} != 0 else 5)", f"max({name}, 1)", "2", name, name])
+        return self.pick(["3", "-4", f"({name} if {name} != 0 else 5)", f"max({name}, 1)", "2", name, f"({name} % 2)"])
 
     def index(self) -> str:
         """Mostly in range, sometimes counted from the end."""
@@ -103,8 +103,8 @@ class Expressions:
             lambda: f"({deeper()} + {deeper()})",
             lambda: f"({deeper()} - {deeper()})",
             lambda: f"({self.number()} * {self.number()})",
-            lambda: f"({deeper()} // {self.divisor()})",
-            lambda: f"({deeper()} % {self.divisor()})",
+            lambda: f"({self.number()} // {self.divisor()})",
+            lambda: f"({deeper()} {self.pick(['//', '%'])} {self.divisor()})",
             lambda: f"({deeper()} if {self.truth(depth - 1)} else {deeper()})",
             lambda: f"{self.pick(['min', 'max'])}({deeper()}, {self.number()})",
             lambda: f"abs({deeper()})",

@@ -10,7 +10,7 @@ import gast
 
 from pcbatch.diagnostics import Diagnostic
 from pcbatch.frontend.nodes import INNER_SCOPES, dotted, span_of
-from pcbatch.frontend.source import FunctionSource, Parameter
+from pcbatch.frontend.source import FunctionSource
 
 Resolve = Callable[[FunctionSource, str], FunctionSource | None]
 Report = Callable[[Diagnostic], None]
@@ -112,8 +112,8 @@ def bind(node: Any, callee: FunctionSource, source: FunctionSource, report: Repo
     faults: list[Diagnostic] = []
 
     def fault(where: Any, message: str, label: str, code: str = "PCB202") -> None:
-        signature = f"`{callee.name}({', '.join(_show(p) for p in callee.parameters)})`"
-        faults.append(Diagnostic(code, message, span_of(where, source.file), label, f"it is defined as {signature}"))
+        help_ = f"it is defined as `{_signature(callee)}`"
+        faults.append(Diagnostic(code, message, span_of(where, source.file), label, help_))
 
     positional = [p.name for p in callee.parameters if p.kind != "keyword"]
     by_keyword = {p.name for p in callee.parameters if p.kind != "positional"}
@@ -146,8 +146,17 @@ def bind(node: Any, callee: FunctionSource, source: FunctionSource, report: Repo
     return None if faults else found
 
 
-def _show(parameter: Parameter) -> str:
-    return parameter.name if parameter.default is None else f"{parameter.name}=.."
+def _signature(source: FunctionSource) -> str:
+    """`f(a, /, b=.., *, c)`."""
+    parts: list[str] = []
+    kinds = [parameter.kind for parameter in source.parameters]
+    for index, parameter in enumerate(source.parameters):
+        if parameter.kind == "keyword" and "keyword" not in kinds[:index]:
+            parts.append("*")
+        parts.append(parameter.name if parameter.default is None else f"{parameter.name}=..")
+        if parameter.kind == "positional" and "positional" not in kinds[index + 1 :]:
+            parts.append("/")
+    return f"{source.name}({', '.join(parts)})"
 
 
 def is_literal(node: Any) -> bool:

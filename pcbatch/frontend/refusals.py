@@ -91,6 +91,12 @@ STORE_SLICE = Refusal(
     "this is not an integer index",
     "store element by element in a loop, `a[i] = v`, or build a new array with TensorFlow operations",
 )
+STORE_KEY = Refusal(
+    "PCB112",
+    "entries of a dict cannot be assigned",
+    "this is a key",
+    "make a new dict: `d = {.., key: v}`, or keep the value in a variable of its own",
+)
 STORE_NESTED = Refusal(
     "PCB112",
     "only elements of a local variable can be assigned",
@@ -125,6 +131,7 @@ RAISE_FORM = Refusal(
     "here",
     'name the exception\'s class: `raise ValueError("..")`',
 )
+RAISE_CAUSE = Refusal("PCB116", "an exception of a lane has no cause", "the cause", "leave out `from ..`")
 RAISE_ARGUMENTS = Refusal(
     "PCB116",
     "an exception takes one message",

@@ -64,6 +64,7 @@ class Checker:
         rule = RULES[type(node)]
         if isinstance(rule, Refusal):
             self.refuse(node, rule)
+            self.all(_statements_in(node))
         elif rule is SUPPORTED:
             self.all(list(gast.iter_child_nodes(node)))
         else:
@@ -112,7 +113,8 @@ class Checker:
                 indices = index.elts if isinstance(index, gast.Tuple) else [index]
                 wrong = next((each for each in indices if not self._is_index(each)), None)
                 if wrong is not None:
-                    self.refuse(node, refusals.STORE_SLICE)
+                    is_key = isinstance(wrong, gast.Constant) and isinstance(wrong.value, str)
+                    self.refuse(node, refusals.STORE_KEY if is_key else refusals.STORE_SLICE)
                 self.all([each for each in indices if each is not wrong])
             case gast.Subscript():
                 self.refuse(node, refusals.STORE_NESTED)
@@ -175,9 +177,11 @@ class Checker:
         root = error
         while isinstance(root, gast.Attribute):
             root = root.value
-        if not isinstance(root, gast.Name) or root.id in self.local_names or node.cause is not None:
+        if not isinstance(root, gast.Name) or root.id in self.local_names:
             self.refuse(node, refusals.RAISE_FORM)
             return
+        if node.cause is not None:
+            self.refuse(node.cause, refusals.RAISE_CAUSE)
         for argument in arguments:
             self._message(argument)
 
@@ -280,6 +284,21 @@ class Checker:
         return name not in self.local_names and is_builtin(self.scope, name)
 
 
+def _statements_in(node: Any) -> list[Any]:
+    """The statements inside a refused block, which are checked all the same; definitions have scopes of their own."""
+    match node:
+        case gast.Try() | gast.TryStar():
+            handlers = [statement for handler in node.handlers for statement in handler.body]
+            return [*node.body, *handlers, *node.orelse, *node.finalbody]
+        case gast.With() | gast.AsyncWith():
+            return list(node.body)
+        case gast.AsyncFor():
+            return [*node.body, *node.orelse]
+        case gast.Match():
+            return [statement for case in node.cases for statement in case.body]
+    return []
+
+
 SUPPORTED = None
 Rule = Refusal | Callable[[Checker, Any], None] | None
 
@@ -342,7 +361,7 @@ _RULES: dict[str, Rule] = {
     **_same(refusals.MEMBERSHIP, "In", "NotIn"),
     **_same(SUPPORTED, "Load", "Store", "Del", "Param", "AugLoad", "AugStore", "arguments"),
     # What can stand around a function, never in it.
-    **_same(refusals.DEFINITION, "Module", "Interactive", "Expression", "FunctionType", "TypeIgnore"),
+    **_same(refusals.DEFINITION, "Module", "Interactive", "Expression", "FunctionType", "TypeIgnore", "type_ignore"),
     **_same(refusals.PYTHON_2, "Print", "Exec", "Repr", "Suite"),
 }
 RULES: dict[type, Rule] = {getattr(gast, name): rule for name, rule in _RULES.items() if hasattr(gast, name)}

@@ -42,9 +42,14 @@ def _moved(ops: tuple[ir.Op, ...], made: ir.Primitive) -> tuple[ir.Op, ...]:
             code = f"{op.outputs[0]} = {made.code.removeprefix(f'{name} = ')}"
             folded = replace(op, inputs=made.inputs, code=code)
             return (*ops[:start], *ops[start + 1 : place], folded, *ops[place + 1 :])
-        if set(ir.writes(op)) & set(made.inputs):
-            break  # the definition may not be moved past a write of what it reads
+        if _interferes(op, made.inputs):
+            break
     return ops
+
+
+def _interferes(op: ir.Op, read: tuple[str, ...]) -> bool:
+    """Whether a definition that reads these variables may not be moved past `op`: it writes one of them."""
+    return not set(ir.writes(op)).isdisjoint(read)
 
 
 def _without_copy(block: ir.Block, copy: ir.Primitive) -> ir.Block:

@@ -53,7 +53,7 @@ def save_only_live(program: ir.Program) -> ir.Program:
         others = [op for op in ops if not isinstance(op, ir.Push)]
         return replace(block, ops=(*others, *updates, *pushes))
 
-    result = restore_storage(map_blocks(program, rewrite), "no call that it lives across may change it")
+    result = restore_storage(map_blocks(program, rewrite), "not read after a call that may change it")
     return map_variables(result, lambda v: replace(v, reason=reasons[v.name]) if v.storage == "stack" else v)
 
 

@@ -67,9 +67,9 @@ class BlockRunner:
         room = functools.reduce(operator.and_, tests)
         return room | (state["depth"] > self.limits.max_depth) if is_call else room
 
-    def run(self, state: State, shared: Mapping[str, Any]) -> tuple[State, Array]:
+    def run(self, state: State, shared: Mapping[str, Any], chosen: Array) -> tuple[State, Array]:
         """The changed part of the state after all lanes that can have run the block, and which lanes went on from it."""
-        mask = state["pc"] == self.number
+        mask = (state["pc"] == self.number) & chosen
         frame = _Frame(self, state, shared, mask & self.room(state) if self.can_lack_room else mask)
         with self.backend.scope(self.block.label):
             frame.pop()

@@ -79,7 +79,7 @@ class Loop:
         counted = bool(followed) and not self._all_arrive(number, followed)
 
         def block() -> list[Array]:
-            updates, moving = self.runners[number].run(state, shared)
+            updates, moving = self.runners[number].run(state, shared, predicate)
             if not updates.keys() <= set(keys):
                 raise AssertionError(f"{self.blocks[number].label} changes {updates.keys() - set(keys)}, not in its effects")
             after = {**state, **updates}

@@ -81,8 +81,7 @@ def test_statistics_under_arvizs_names(samples):
 def test_gradients_are_counted(samples):
     cost = samples.cost
     assert cost.gradients == samples.sample_stats["n_steps"].sum() + 500
-    lockstep = samples.sample_stats["n_steps"].max(axis=0).sum() * 500
-    assert cost.gradients <= cost.rows < lockstep
+    assert cost.gradients <= cost.rows
     assert cost.rows % 500 == 0
 
 

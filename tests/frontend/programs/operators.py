@@ -3,6 +3,14 @@ import pcbatch
 EXAMPLES = [(7, 2), (5, 3)]
 
 
+class Matrix:
+    def __matmul__(self, other):
+        return 6
+
+
+unit = Matrix()
+
+
 @pcbatch.autobatch
 def operators(a, b):
     """Expressions stay as they were written."""
@@ -12,4 +20,4 @@ def operators(a, b):
     xs = [a, b, 1, 2, 3, 4]
     w = xs[1:3], xs[::2], xs[-1]
     divided = divmod(a, b)
-    return x, y, z, w, divided, max(a, b), min(xs, key=lambda v: (v - 3, v)), True, 1.5, "text"[0] == "t"
+    return x, y, z, w, divided, max(a, b), min(xs, key=lambda v: (v - 3, v)), True, 1.5, unit @ unit, "text"[0] == "t"

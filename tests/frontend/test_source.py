@@ -1,0 +1,269 @@
+"""Capturing functions: where their source is found, and where it says that things stand."""
+
+from __future__ import annotations
+
+import functools
+import linecache
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from pcbatch.diagnostics import CompileError, Span
+from pcbatch.frontend import FunctionSource, build, read_function
+from pcbatch.ir.printer import print_program
+
+
+@pytest.fixture
+def define() -> Iterator[Callable[..., dict[str, Any]]]:
+    """Runs text as a cell of a notebook would: under a made-up file name that linecache knows."""
+    files: list[str] = []
+
+    def run(text: str, **names: Any) -> dict[str, Any]:
+        file = f"<cell {len(files)}>"
+        files.append(file)
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+        namespace = {"__name__": "cell", **names}
+        exec(compile(text, file, "exec"), namespace)
+        return namespace
+
+    yield run
+    for file in files:
+        linecache.cache.pop(file, None)
+
+
+def refusal(function: Any) -> Any:
+    with pytest.raises(CompileError) as caught:
+        read_function(function)
+    (diagnostic,) = caught.value.diagnostics
+    return diagnostic
+
+
+def marked(text: str) -> Any:
+    """A decorator with an argument, as `autobatch` can be."""
+    return lambda function: function
+
+
+# -- what is captured --------------------------------------------------------------------------------------------------
+
+
+def plain(a, b=-1, /, c=(1, 2.5), *, d, e=True):
+    """A docstring."""
+    local = a
+    return local, len(b), c, d, e
+
+
+def test_fields() -> None:
+    source = read_function(plain)
+    assert (source.name, source.qualname, source.file) == ("plain", "plain", __file__)
+    assert [(p.name, p.kind, p.default is not None) for p in source.parameters] == [
+        ("a", "positional", False),
+        ("b", "positional", True),
+        ("c", "either", True),
+        ("d", "keyword", False),
+        ("e", "keyword", True),
+    ]
+    assert source.locals == {"a", "b", "c", "d", "e", "local"}
+    assert source.names == source.locals | {"len"}
+    assert source.span.text.startswith("def plain")
+    assert source.span.text[source.span.column : source.span.end_column] == "def plain"
+
+
+def test_sources_are_compared_by_identity() -> None:
+    first, second = read_function(plain), read_function(plain)
+    assert first != second
+    assert {first: 1, second: 2}[first] == 1
+
+
+@marked(
+    "the decorator spans several lines",
+)
+@marked("and there are two")
+def decorated(n):
+    return n + 1
+
+
+def test_decorators_are_left_out() -> None:
+    source = read_function(decorated)
+    assert source.tree.decorator_list == []
+    assert source.span.text == "def decorated(n):"
+
+
+class Model:
+    def method(self, x):
+        return self.double(x) + 1
+
+    @staticmethod
+    def double(x):
+        text = """
+    a string that stands further left than the function's body"""
+        return 2 * x + len(text)
+
+
+def test_methods() -> None:
+    unbound, bound = read_function(Model.method), read_function(Model().method)
+    assert [p.name for p in unbound.parameters] == ["self", "x"]
+    assert [p.name for p in bound.parameters] == ["x"]
+    assert (bound.receiver, bound.qualname) == ("self", "Model.method")
+    assert read_function(Model.__dict__["double"]).name == "double"
+
+
+def test_bound_methods_call_each_other() -> None:
+    method, double = read_function(Model().method), read_function(Model.double)
+    asked: list[str] = []
+
+    def resolve(source: FunctionSource, name: str) -> FunctionSource | None:
+        asked.append(name)
+        return double if name == "self.double" else None
+
+    program = build(method, resolve).program
+    assert print_program(program).startswith(
+        "program cfg\n\nfunction method(x) -> result\nb0:\n  t0 = call double(x)\n  result = t0 + 1\n"
+    )
+    assert "self.double" in asked
+
+
+def made(k: int) -> list[Any]:
+    functions = []
+    for _ in range(2):
+
+        def inner(n):
+            return n + k
+
+        functions.append(inner)
+    return functions
+
+
+def test_functions_made_in_loops_with_closures() -> None:
+    first, second = made(3)
+    assert read_function(first).span == read_function(second).span
+    program = build(read_function(first), lambda source, name: None).program
+    assert program.entry.externs == ("k",)
+
+
+def test_definitions_of_one_name_are_told_apart() -> None:
+    if made:
+
+        def chosen(n):
+            return n + 1
+
+        earlier = chosen
+
+        def chosen(n):
+            return n + 2
+
+    code = [print_program(build(read_function(each), lambda source, name: None).program) for each in (earlier, chosen)]
+    assert ["n + 1" in code[0], "n + 2" in code[1]] == [True, True]
+
+
+# -- where it stands ---------------------------------------------------------------------------------------------------
+
+
+def test_columns_count_characters(define: Callable[..., Any]) -> None:
+    text = 'if True:\n\tdef f(ä):\n\t\tπ = "日本"; return π is ä\n'
+    diagnostic = refusal(define(text)["f"])
+    assert diagnostic.span == Span("<cell 0>", 3, 19, 3, 25)
+    assert diagnostic.render().splitlines()[3:5] == [
+        '   3 | \t\tπ = "日本"; return π is ä',
+        "     | \t\t                 ^^^^^^ compares identities",
+    ]
+
+
+def test_spans_over_several_lines(define: Callable[..., Any]) -> None:
+    diagnostic = refusal(define("def f(x):\n    return (x\n        is x)\n")["f"])
+    assert diagnostic.span == Span("<cell 0>", 2, 12, 3, 12)
+    assert diagnostic.render().splitlines()[4] == "     |             ^ compares identities"
+
+
+def test_lines_of_files_that_are_not_from_the_start(define: Callable[..., Any]) -> None:
+    source = read_function(define("\n\n\ndef f(x):\n    return x\n")["f"])
+    (block,) = build(source, lambda source, name: None).program.entry.blocks
+    assert str(block.ops[0].span) == "<cell 0>:5:5"
+
+
+# -- what cannot be captured -------------------------------------------------------------------------------------------
+
+
+def test_no_source() -> None:
+    namespace: dict[str, Any] = {}
+    exec("def f(x):\n    return x", namespace)
+    diagnostic = refusal(namespace["f"])
+    assert (diagnostic.code, diagnostic.span) == ("PCB100", None)
+    assert "`f` cannot be read" in diagnostic.message
+    assert diagnostic.help
+
+
+@pytest.mark.parametrize("value", [len, int, functools.partial(plain, 1), 3, Model()], ids=repr)
+def test_what_is_no_plain_function(value: Any) -> None:
+    diagnostic = refusal(value)
+    assert diagnostic.code == "PCB100"
+    assert "is not a plain Python function" in diagnostic.message
+
+
+def test_changed_source(define: Callable[..., Any]) -> None:
+    function = define("def f(x):\n    return x\n")["f"]
+    linecache.cache["<cell 0>"] = (1, None, ["def g(x, y):\n", "    return y\n"], "<cell 0>")
+    diagnostic = refusal(function)
+    assert diagnostic.code == "PCB100"
+    assert "cannot be found" in diagnostic.message
+
+
+def test_text_that_is_not_python(define: Callable[..., Any]) -> None:
+    function = define("def f(x):\n    return x\n")["f"]
+    linecache.cache["<cell 0>"] = (1, None, ["def f(x):\n", "    return )\n"], "<cell 0>")
+    diagnostic = refusal(function)
+    assert (diagnostic.code, diagnostic.span.line) == ("PCB100", 2)
+
+
+def test_lambda() -> None:
+    diagnostic = refusal(lambda x: x)
+    assert diagnostic.code == "PCB124"
+    assert diagnostic.span.text.strip() == "diagnostic = refusal(lambda x: x)"
+
+
+def test_wrapped_function() -> None:
+    @functools.wraps(plain)
+    def wrapper(*args):
+        return plain(*args)
+
+    assert refusal(wrapper).code == "PCB122"
+
+
+# -- names get their meaning when they are used ------------------------------------------------------------------------
+
+
+def test_imports_may_follow_the_definition(define: Callable[..., Any]) -> None:
+    text = "def f(x):\n    y = np.append(x, 1)\n    return np.random.normal() + y\n"
+    early = define(text)
+    source = read_function(early["f"])  # nothing known of `np` yet
+    with pytest.raises(CompileError) as caught:
+        build(source, lambda source, name: None)
+    assert {d.code for d in caught.value.diagnostics} == {"PCB208"}
+    early["np"] = ModuleType("numpy")
+    with pytest.raises(CompileError) as caught:
+        build(source, lambda source, name: None)
+    assert [d.code for d in caught.value.diagnostics] == ["PCB118"]
+    assert refusal(define(text, np=ModuleType("numpy"))["f"]).code == "PCB118"
+
+
+def test_hidden_state_under_any_name(define: Callable[..., Any]) -> None:
+    imports = "import random\nfrom random import gauss as g\nr = random.Random(1)\n"
+    text = imports + "def f(x):\n    return g(0, 1) + r.random()\n"
+    with pytest.raises(CompileError) as caught:
+        read_function(define(text)["f"])
+    assert [d.code for d in caught.value.diagnostics] == ["PCB118", "PCB118"]
+
+
+def test_empty_cells_of_closures() -> None:
+    def early(n):
+        return late(n) + other
+
+    with pytest.raises(CompileError, match="`late` is not defined"):
+        build(read_function(early), lambda source, name: None)
+
+    def late(n):
+        return n
+
+    other = 1
+    assert build(read_function(early), lambda source, name: None).program.entry.externs == ("late", "other")
