@@ -56,6 +56,17 @@ def traded(n, a, b):
 
 
 @pcbatch.autobatch
+def between(n):
+    """`rest` is read between the two calls that it lives across."""
+    if n <= 0:
+        return 1
+    rest = n * 3
+    first = between(n - 1)
+    second = between(n - 1 - (first + rest) % 2)
+    return first + second * rest
+
+
+@pcbatch.autobatch
 def helper(x):
     return x * 2 + 1
 
@@ -84,6 +95,7 @@ ENTRIES = {
     "up": (up, [(0, 1), (-4, 2), (7, 1)]),
     "swapped": (swapped, [(12, 18), (35, 21), (7, 0)]),
     "traded": (traded, [(0, 1, 2), (1, 5, 3), (4, 2, 9)]),
+    "between": (between, [(0,), (2,), (5,)]),
     "outside": (outside, [(0,), (4,)]),
     "marks": (marks, [(0,), (3,), (9,)]),
 }

@@ -93,7 +93,7 @@ SABOTAGE = {
         lambda real: lambda program: {name: frozenset() for name in real(program)},
         "kept",
     ),
-    "pop_push: do not look at reads": (pop_push, "_touched", lambda real: lambda block, parameters: frozenset(), "fibonacci"),
+    "pop_push: do not look at reads": (pop_push, "_touched", lambda real: lambda block, parameters: frozenset(), "between"),
     "temporaries: overlook a read": (
         temporaries,
         "_exposed",
