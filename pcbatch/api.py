@@ -150,7 +150,7 @@ class Batched(Generic[P, R]):
         if _running_singly.get():
             return self._plain(*args, **kwargs)
         compilation, outcome = self._execute(args, kwargs)
-        return Run.checked_value(compilation.table, outcome)
+        return Run.of(compilation.table, outcome).check()
 
     @_without_internals
     def run(self, *args: P.args, **kwargs: P.kwargs) -> Run:

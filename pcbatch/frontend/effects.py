@@ -7,13 +7,13 @@ other than of a cheap builtin. Cheap conditional operands are computed for all l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import gast
 
-from pcbatch.frontend.nodes import INNER_SCOPES, children, walk_scope
+from pcbatch.frontend.nodes import INNER_SCOPES, children
 
 CHEAP_BUILTINS = frozenset({"abs", "min", "max", "int", "float", "bool", "round", "len"})
 
@@ -67,7 +67,7 @@ class Effects:
 
     def may_fault(self, node: Any) -> bool:
         """Whether evaluating the expression can fail a lane: `//`, `%`, divmod, an element read."""
-        for each in walk_scope(node):
+        for each in _evaluated(node):
             match each:
                 case gast.BinOp(op=gast.FloorDiv() | gast.Mod()) | gast.Subscript(ctx=gast.Load()):
                     return True
@@ -91,6 +91,16 @@ class Effects:
             case gast.Name(id=name):
                 return known(name)
         return False
+
+
+def _evaluated(node: Any) -> Iterator[Any]:
+    """`node` and what is evaluated with it: everything inside but bodies of lambdas."""
+    yield node
+    inside = gast.iter_child_nodes(node)
+    if isinstance(node, gast.Lambda):
+        inside = (default for default in [*node.args.defaults, *node.args.kw_defaults] if default is not None)
+    for child in inside:
+        yield from _evaluated(child)
 
 
 def conditional_operands(node: Any) -> list[Any]:

@@ -6,6 +6,7 @@ told: by assignments inside expressions and by which check fails first.
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -219,7 +220,7 @@ class Expressions:
         operands: dict[str, str] = {}
         places: dict[str, Span] = {}
         for index, argument in enumerate(arguments):
-            value = gast.copy_location(argument.value, node) if argument.default else argument.value
+            value = gast.copy_location(copy.copy(argument.value), node) if argument.default else argument.value
             later = [each.value for each in arguments[index + 1 :]]
             operands[argument.parameter] = name = self.operand(value, later)
             places.setdefault(name, self.span(value))

@@ -7,6 +7,11 @@ tree and biased between doublings, and the U-turn criterion by sums of momenta);
 Letters as in the papers: `q` position, `p` momentum, `g` gradient of the log density `lp` at q, `rho` sum of the
 momenta of a stretch of trajectory. The weight of a point is exp(energy of the trajectory's start - its own energy),
 kept as a logarithm.
+
+Blocks are numbered as calls reach the functions, breadth first, and within a function from top to bottom. So the leaf,
+at the end of `build_tree`, is the program's last block, and under the schedule "earliest", which takes the first block
+at which a chain waits, gradients are computed when no chain can do anything else: for as many chains at a time as
+possible.
 """
 
 from __future__ import annotations
@@ -85,31 +90,32 @@ def make_sampler(
         `node` numbers the nodes of a tree as a heap does (root 1, children 2n and 2n + 1); with the trajectory's `key`
         it determines the node's random bits.
         """
-        if depth == 0:
-            q, p, g, tally = walk
-            q, p, g, lp = leapfrog(log_density, leapfrogs_per_leaf, q, p, g, step, data)  # all gradients come from here
-            energy = energy_of(p, lp)
-            log_weight = energy_0 - energy
-            diverging = log_weight < -DIVERGENCE_THRESHOLD
-            acceptance = tf.exp(tf.minimum(log_weight, 0))
-            tally = tally + tf.stack([acceptance, tf.ones_like(lp), tf.cast(diverging, dtype)])
-            return (q, g, lp, energy), log_weight, p, p, (q, p, g, tally), diverging
+        if depth > 0:
+            proposal, log_weight, rho, p_first, walk, stop = build_tree(
+                depth - 1, 2 * node, walk, step, energy_0, key, data
+            )
+            if stop:
+                return proposal, log_weight, rho, p_first, walk, stop
 
-        proposal, log_weight, rho, p_first, walk, stop = build_tree(
-            depth - 1, 2 * node, walk, step, energy_0, key, data
-        )
-        if stop:
-            return proposal, log_weight, rho, p_first, walk, stop
+            p_seam = walk[1]
+            proposal_next, log_weight_next, rho_next, p_next, walk, stop = build_tree(
+                depth - 1, 2 * node + 1, walk, step, energy_0, key, data
+            )
+            total = log_add(log_weight, log_weight_next)
+            take_next = random.uniform(random.fold_in(key, node), (), dtype) < tf.exp(log_weight_next - total)
+            proposal = choose(take_next, proposal_next, proposal)
+            stop = stop | turning_anywhere(p_first, p_seam, p_next, walk[1], rho, rho_next)
+            return proposal, total, rho + rho_next, p_first, walk, stop
 
-        p_seam = walk[1]
-        proposal_next, log_weight_next, rho_next, p_next, walk, stop = build_tree(
-            depth - 1, 2 * node + 1, walk, step, energy_0, key, data
-        )
-        total = log_add(log_weight, log_weight_next)
-        take_next = random.uniform(random.fold_in(key, node), (), dtype) < tf.exp(log_weight_next - total)
-        proposal = choose(take_next, proposal_next, proposal)
-        stop = stop | turning_anywhere(p_first, p_seam, p_next, walk[1], rho, rho_next)
-        return proposal, total, rho + rho_next, p_first, walk, stop
+        # A leaf: all gradients are computed here.
+        q, p, g, tally = walk
+        q, p, g, lp = leapfrog(log_density, leapfrogs_per_leaf, q, p, g, step, data)
+        energy = energy_of(p, lp)
+        log_weight = energy_0 - energy
+        diverging = log_weight < -DIVERGENCE_THRESHOLD
+        acceptance = tf.exp(tf.minimum(log_weight, 0))
+        tally = tally + tf.stack([acceptance, tf.ones_like(lp), tf.cast(diverging, dtype)])
+        return (q, g, lp, energy), log_weight, p, p, (q, p, g, tally), diverging
 
     @pcbatch.autobatch
     def transition(
@@ -152,17 +158,21 @@ def make_sampler(
         diverging = tf.cast(divergences > 0, dtype)
         return proposal, tf.stack([lp, energy, acceptance / leaves, tf.cast(depth, dtype), leaves, diverging])
 
+    @pcbatch.autobatch
+    def initial_point(q: Tensor, key: Tensor, data: Any) -> Proposal:
+        """`q` with its log density and gradient: a leaf whose step has length 0 is where the walk stands."""
+        nothing = tf.zeros((), dtype)
+        at_rest = (q, tf.zeros_like(q), tf.zeros_like(q), tf.zeros((3,), dtype))
+        tree = build_tree(0, 1, at_rest, nothing, nothing, key, data)
+        return tree[0]
+
     # A chain calls a transition, that the root of a tree, and the root has max_tree_depth - 1 levels below it.
     @pcbatch.autobatch(in_axes=(0, 0, None, None, None, None), max_depth=max_tree_depth + 1)
     def chain(
         key: Tensor, q: Tensor, step_size: Tensor, first: Tensor, draws: Tensor, data: Any
     ) -> tuple[Tensor, Tensor]:
         """A stretch of `draws` draws of the chain that stands at `q`, draw number `first` being the next."""
-        # A leaf with a step of length 0 is where the walk stands: this is how `q` gets its log density and gradient.
-        nothing = tf.zeros((), dtype)
-        at_rest = (q, tf.zeros_like(q), tf.zeros_like(q), tf.zeros((3,), dtype))
-        tree = build_tree(0, 1, at_rest, nothing, nothing, key, data)
-        q, g, lp, _ = tree[0]
+        q, g, lp, _ = initial_point(q, key, data)
         finite = tf.math.is_finite(lp)
         assert finite, "the log density is not finite at the initial position"
 

@@ -17,16 +17,9 @@ from typing import Any
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime import effects, values
 from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.limits import Limits
 from pcbatch.runtime.state import Layout, State, load_entry, to_stored
 from pcbatch.runtime.table import Block, Branch, Fault, Jump, Piece, PushJump, Return, Store
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a lane may use: `max_depth` live calls, `max_steps` loop turns and calls (None: no limit)."""
-
-    max_depth: int
-    max_steps: int | None
 
 
 @dataclass(frozen=True)
@@ -68,7 +61,11 @@ class BlockRunner:
         return room | (state["depth"] > self.limits.max_depth) if is_call else room
 
     def run(self, state: State, shared: Mapping[str, Any], chosen: Array) -> tuple[State, Array]:
-        """The changed part of the state after all lanes that can have run the block, and which lanes went on from it."""
+        """The changed part of the state after all lanes that can have run the block, and which lanes went on from it.
+
+        `chosen` is the scalar that guards this run, so it holds. That the mask reads it is what makes XLA update the state in
+        place: where the two arms of a conditional get the very same operands, it copies all of them in both.
+        """
         mask = (state["pc"] == self.number) & chosen
         frame = _Frame(self, state, shared, mask & self.room(state) if self.can_lack_room else mask)
         with self.backend.scope(self.block.label):

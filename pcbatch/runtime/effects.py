@@ -66,7 +66,7 @@ def changes(layout: Layout, block: Block, max_steps: int | None) -> tuple[str, .
     for name in written(block):
         if layout.storage(name) == "stack":
             keys.update(layout.stacks(name))
-    return tuple(sorted(keys, key=lambda key: (key.startswith(("stack", "calls")), key)))
+    return tuple(sorted(keys))
 
 
 def growth(block: Block) -> dict[str, int]:

@@ -8,7 +8,8 @@ from typing import Any
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime import effects
 from pcbatch.runtime.backends.protocol import Array, Backend
-from pcbatch.runtime.blocks import BlockRunner, Limits
+from pcbatch.runtime.blocks import BlockRunner
+from pcbatch.runtime.limits import Limits
 from pcbatch.runtime.schedules import Schedule
 from pcbatch.runtime.state import Layout, State
 
@@ -24,6 +25,7 @@ class Loop:
         self.blocks = layout.program.blocks
         self.runners = [BlockRunner(backend, layout, limits, spread_live, number) for number in range(len(self.blocks))]
         self.successors = effects.successors(layout.program)
+        self.can_fail = any(effects.can_fault(block, limits.max_steps) for block in self.blocks)
         self.changes = [effects.changes(layout, block, limits.max_steps) for block in self.blocks]
 
     def run(self, state: State, shared: Mapping[str, Any]) -> tuple[State, Counters]:

@@ -8,52 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pcbatch.diagnostics import Diagnostic, PrimitiveError, UsageError
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime import values
 from pcbatch.runtime.backends.protocol import Array, Backend
-from pcbatch.runtime.blocks import Limits
+from pcbatch.runtime.limits import Limits
 from pcbatch.runtime.loop import Loop
+from pcbatch.runtime.outcome import Outcome, Statistics
 from pcbatch.runtime.schedules import schedule_named
 from pcbatch.runtime.state import Layout, State
 from pcbatch.runtime.status import LaneStatus
 from pcbatch.runtime.table import Program
 from pcbatch.runtime.validate import validate
-
-DEFAULT_MAX_DEPTH = 64
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run leaves; all per-lane arrays are indexed by example.
-
-    `values` has one structure of `[lanes, ...]` arrays for each of the program's results; lanes that failed read NaN or 0.
-    `status` int32 `[lanes]` (LaneStatus), `site` int32 `[lanes]` (index into `Program.faults`, or -1), `fault_values` the tops of
-    the variables that fault messages show, `executions` int64 `[blocks]` how often each block ran, `active` int64 `[blocks]`
-    for how many lanes in all, `trips` int32 turns of the machine's loop, `steps` int32 `[lanes]` loop turns plus calls.
-    """
-
-    values: tuple[Any, ...]
-    status: Array
-    site: Array
-    fault_values: Mapping[str, Any]
-    executions: Array
-    active: Array
-    trips: Array
-    steps: Array
-
-
-@dataclass
-class Statistics:
-    """What compiling has cost: compilations, seconds of tracing, and seconds of first runs beyond that (XLA's compiler)."""
-
-    compilations: int = 0
-    trace_seconds: float = 0.0
-    compile_seconds: float = 0.0
-
 
 class Machine:
     """Runs one program. Compiled once for each number of lanes and shape of shared operands, then reused."""
@@ -72,7 +40,7 @@ class Machine:
         self.program = program
         self.backend = backend
         self.jit = jit
-        limits = Limits(DEFAULT_MAX_DEPTH if max_depth is None else max_depth, max_steps)
+        limits = Limits.of(max_depth, max_steps)
         self.layout = Layout(program, capacity=limits.max_depth)
         self.loop = Loop(self.layout, limits, backend, schedule_named(schedule), spread_live=not jit)
         self.statistics = Statistics()
@@ -199,4 +167,6 @@ class Machine:
 
         results = tuple(structure(name) for name in self.program.results)
         shown = {name: structure(name) for name in self.fault_names}
-        return Outcome(results, status, site, shown, executions, active, trips, steps)
+        return Outcome(
+            results, status, site, shown, executions, active, trips, steps, self.backend, can_fail=self.loop.can_fail
+        )

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime.table import Piece
+from pcbatch.runtime.table import Piece, Program
+
+if TYPE_CHECKING:
+    from pcbatch.runtime.outcome import Outcome
 
 Array = Any
 
@@ -42,6 +45,9 @@ class Backend(Protocol):
 
     def as_type(self, value: Any, type_: Type) -> Any:
         """One example's `value` with arrays of exactly `type_` as leaves."""
+
+    def wrap(self, value: Any, type_: Type) -> Any:
+        """One example's `value`, arrays of exactly `type_`, with its weak numbers marked so that they act as weak."""
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         """Run `piece` at once on one example: its outputs, and the fault site plus one of its first failed check or 0."""
@@ -136,6 +142,18 @@ class Backend(Protocol):
 
     def seal(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         """`function(*arrays)`, for which asking a gradient raises GradientError; forward it runs under any tape."""
+
+    def is_concrete(self, array: Array) -> bool:
+        """Whether the array has its values now, rather than being traced as a part of a caller's own program."""
+
+    def in_outer_xla(self) -> bool:
+        """Whether this is being traced inside a caller's program that XLA compiles, where nothing can raise."""
+
+    def assert_ok(self, program: Program, outcome: Outcome, texts: Sequence[str]) -> Outcome:
+        """`outcome` inside a caller's program, which when run raises if a lane failed, before it uses the values.
+
+        The error names the lane, `texts[site]` and the values that the message shows.
+        """
 
     def explain(self, error: Exception) -> tuple[str, tuple[str, ...]] | None:
         """Of an error that compiling or running raised: its gist and the scopes it names; None for other errors."""

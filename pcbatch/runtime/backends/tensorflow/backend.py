@@ -10,8 +10,9 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime.backends.tensorflow import arguments, gradients, refusals, structures
-from pcbatch.runtime.table import Piece
+from pcbatch.runtime.backends.tensorflow import arguments, gradients, graphs, refusals, structures
+from pcbatch.runtime.outcome import Outcome
+from pcbatch.runtime.table import Piece, Program
 
 
 class TensorFlowBackend:
@@ -40,6 +41,9 @@ class TensorFlowBackend:
 
     def as_type(self, value: Any, type_: Type) -> Any:
         return arguments.as_type(value, type_)
+
+    def wrap(self, value: Any, type_: Type) -> Any:
+        return structures.wrap(value, type_)
 
     # -- pieces -------------------------------------------------------------------------------------------------------------
 
@@ -177,6 +181,15 @@ class TensorFlowBackend:
 
     def seal(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return gradients.seal(function, name)
+
+    def is_concrete(self, array: Any) -> bool:
+        return not tf.is_symbolic_tensor(array)
+
+    def in_outer_xla(self) -> bool:
+        return graphs.in_outer_xla()
+
+    def assert_ok(self, program: Program, outcome: Outcome, texts: Sequence[str]) -> Outcome:
+        return graphs.assert_ok(program, outcome, texts)
 
     def explain(self, error: Exception) -> tuple[str, tuple[str, ...]] | None:
         return refusals.explain(error)

@@ -1,0 +1,59 @@
+"""Runs inside a caller's own `tf.function`: whether XLA compiles it, and raising for failed lanes when it runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from string import Formatter
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext  # private; there is no public twin
+
+from pcbatch.runtime import values
+from pcbatch.runtime.outcome import Outcome
+from pcbatch.runtime.table import Program
+
+
+def in_outer_xla() -> bool:
+    """Whether this is traced inside a function with `jit_compile=True`."""
+    if tf.executing_eagerly():
+        return False
+    return bool(GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()))
+
+
+def assert_ok(program: Program, outcome: Outcome, texts: Sequence[str]) -> Outcome:
+    """`outcome`, its values waiting for an assertion that no lane failed; see `protocol.Backend.assert_ok`."""
+    failed = outcome.status != 0
+
+    def report() -> tf.Operation:
+        lane = tf.argmax(failed, output_type=tf.int32)
+        count = tf.math.count_nonzero(failed)
+        data = [count, f"lanes of {program.name} failed, first lane", lane, ":", _text(program, outcome, texts, lane)]
+        with tf.control_dependencies([tf.debugging.Assert(False, data, summarize=100)]):
+            return tf.constant(False)
+
+    fine = tf.cond(tf.reduce_any(failed), report, lambda: tf.constant(True))
+    with tf.control_dependencies([fine]):
+        checked = tf.nest.map_structure(tf.identity, outcome.values)
+    return dataclasses.replace(outcome, values=checked)
+
+
+def _text(program: Program, outcome: Outcome, texts: Sequence[str], lane: tf.Tensor) -> tf.Tensor:
+    """The text of the fault of `lane`, its fields filled in."""
+    unfinished = tf.constant("the run was stopped before this lane ended")
+    filled = []
+    for site, text in zip(program.faults, texts, strict=True):
+        shown = iter(_shown(program, outcome, name, lane) for name in site.arguments)
+        parts: list[Any] = []
+        for literal, field, _, _ in Formatter().parse(site.message):
+            parts += [literal] if field is None else [literal, next(shown)]
+        header, _, excerpt = text.partition(site.message)
+        filled.append(tf.strings.join([header, *parts, excerpt]))
+    return tf.gather(tf.stack([unfinished, *filled]), outcome.site[lane] + 1)
+
+
+def _shown(program: Program, outcome: Outcome, name: str, lane: tf.Tensor) -> tf.Tensor:
+    leaves = values.flatten(program.types[name], outcome.fault_values[name])
+    texts = [tf.strings.format("{}", leaf[lane], summarize=-1) for leaf in leaves]
+    return texts[0] if len(texts) == 1 else tf.strings.join(["(", tf.strings.join(texts, ", "), ")"])

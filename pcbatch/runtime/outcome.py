@@ -1,0 +1,41 @@
+"""What a machine leaves behind, whichever machine it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pcbatch.runtime.backends.protocol import Array, Backend
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a run; all per-lane arrays are indexed by example.
+
+    `values` has one structure of `[lanes, ...]` arrays for each of the program's results; lanes that failed read NaN or 0.
+    `status` int32 `[lanes]` (LaneStatus), `site` int32 `[lanes]` (index into `Program.faults`, or -1), `fault_values` the tops of
+    the variables that fault messages show, `executions` int64 `[blocks]` how often each block ran, `active` int64 `[blocks]`
+    for how many lanes in all, `trips` int32 turns of the machine's loop, `steps` int32 `[lanes]` loop turns plus calls.
+    `backend` is the library of the arrays; `can_fail` says whether any lane of the program could have failed at all.
+    """
+
+    values: tuple[Any, ...]
+    status: Array
+    site: Array
+    fault_values: Mapping[str, Any]
+    executions: Array
+    active: Array
+    trips: Array
+    steps: Array
+    backend: Backend
+    can_fail: bool = True
+
+
+@dataclass
+class Statistics:
+    """What compiling has cost: compilations, seconds of tracing, and seconds of first runs beyond that (XLA's compiler)."""
+
+    compilations: int = 0
+    trace_seconds: float = 0.0
+    compile_seconds: float = 0.0
