@@ -10,25 +10,27 @@ import functools
 import inspect
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from types import FunctionType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from pcbatch.arguments import Arguments, bind_arguments
 from pcbatch.compiled import make_machine, run_machine
-from pcbatch.diagnostics import PcbatchError, UsageError
+from pcbatch.diagnostics import PcbatchError, PieceRefusalError, UsageError
 from pcbatch.frontend import FunctionSource, read_function
 from pcbatch.frontend.plain import plain_function
 from pcbatch.ir.program import Program
 from pcbatch.ir.printer import print_program
 from pcbatch.linking import Linked, link
 from pcbatch.lowering.calls import lower_calls
-from pcbatch.lowering.captures import Captured, Namespace, collect, fingerprint
+from pcbatch.lowering.captures import Captured, Namespace, collect
 from pcbatch.lowering.emit import Emitted, emit
 from pcbatch.lowering.environment import Environment
+from pcbatch.lowering.fingerprints import fingerprint
 from pcbatch.lowering.instances import Typed
 from pcbatch.lowering.shareable import shareable
 from pcbatch.lowering.types import infer
@@ -44,6 +46,11 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 _running_singly: ContextVar[bool] = ContextVar("running_singly", default=False)
+_inside: ContextVar[str | None] = ContextVar("inside", default=None)
+"""The batched function that is being compiled or traced: whatever calls another one then is one of its pieces."""
+
+NOT_FOR_AUTOGRAPH: dict[str, Any] = {"autograph_info__": None}
+"""The attribute by which TensorFlow's AutoGraph knows what it must not rewrite when a caller's tf.function is traced."""
 
 
 def _without_internals(method: Callable[..., T]) -> Callable[..., T]:
@@ -56,6 +63,7 @@ def _without_internals(method: Callable[..., T]) -> Callable[..., T]:
         except PcbatchError as error:
             raise error.with_traceback(None) from None
 
+    vars(wrapper).update(NOT_FOR_AUTOGRAPH)
     return wrapper
 
 
@@ -126,6 +134,8 @@ class Compilation:
 class Batched(Generic[P, R]):
     """A function of one example, batched: call it with a leading batch axis on its arguments. Made by `autobatch`."""
 
+    autograph_info__ = None  # see NOT_FOR_AUTOGRAPH
+
     def __init__(self, function: Callable[P, R], options: Options, source: FunctionSource | None = None):
         functools.update_wrapper(self, function)
         self._source = source if source is not None else read_function(function)
@@ -137,6 +147,8 @@ class Batched(Generic[P, R]):
         self._linked: Linked | None = None
         self._compiled: dict[Any, Compilation] = {}
         self._infer_seconds = 0.0
+        self._family = [self]
+        """Every function that `options` has derived from the same one, this one included: each compiles once."""
 
     # -- running ----------------------------------------------------------------------------------------------------------
 
@@ -149,12 +161,14 @@ class Batched(Generic[P, R]):
         """
         if _running_singly.get():
             return self._plain(*args, **kwargs)
+        self._refuse_inside_pieces()
         compilation, outcome = self._execute(args, kwargs)
-        return Run.of(compilation.table, outcome).check()
+        return Run.checked_value(compilation.table, outcome)
 
     @_without_internals
     def run(self, *args: P.args, **kwargs: P.kwargs) -> Run:
         """Run a batch and report: a `Run`, which tells of each lane what became of it. Never raises for a lane."""
+        self._refuse_inside_pieces()
         compilation, outcome = self._execute(args, kwargs)
         return Run.of(compilation.table, outcome)
 
@@ -179,11 +193,24 @@ class Batched(Generic[P, R]):
             self._link()
         else:
             arguments, compilation, captured = self._compilation(args, kwargs)
-            compilation.machine.check(arguments.lanes)
+            with self._compiling():
+                compilation.machine.check(arguments.lanes)
 
+    @_without_internals
     def options(self, **changes: Any) -> Batched[P, R]:
-        """The same function under other options; UsageError PCB50x for what makes no sense."""
-        return Batched(self.__wrapped__, self._options.changed(changes), self._source)  # type: ignore[attr-defined]
+        """The same function under other options; UsageError PCB50x for what makes no sense.
+
+        Asked for the same options again it gives the same function, with all that is compiled already.
+        """
+        options = self._options.changed(changes)
+        with self._lock:
+            for relative in self._family:
+                if relative._options == options:
+                    return relative
+            derived = Batched(self.__wrapped__, options, self._source)  # type: ignore[attr-defined]
+            derived._family = self._family
+            self._family.append(derived)
+            return derived
 
     def ir(self, stage: str = "cfg", *args: Any, **kwargs: Any) -> str:
         """The program's text at stage "cfg", "stack" or "optimized"; typed where example arguments are given."""
@@ -269,6 +296,25 @@ class Batched(Generic[P, R]):
         backend = backend_named(self._options.backend)
         return plain_function(self.function, self._source, backend.store_element, backend.plain_builtins)
 
+    def _refuse_inside_pieces(self) -> None:
+        """Only calls that the compiler sees go through the machine; one from a helper would run a batch in every lane."""
+        caller = _inside.get()
+        if caller is not None:
+            raise PieceRefusalError(
+                "PCB405",
+                f"the batched function `{self.__name__}` is called by a helper of `{caller}`",  # type: ignore[attr-defined]
+                f"make the helper a batched function too, or call `{self.__name__}` in `{caller}` itself",  # type: ignore[attr-defined]
+            )
+
+    @contextmanager
+    def _compiling(self) -> Iterator[None]:
+        """Whatever of the user's code runs inside is a piece of this function."""
+        token = _inside.set(self.__name__)  # type: ignore[attr-defined]
+        try:
+            yield
+        finally:
+            _inside.reset(token)
+
     # -- compiling ------------------------------------------------------------------------------------------------------------------
 
     def _link(self) -> Linked:
@@ -292,14 +338,16 @@ class Batched(Generic[P, R]):
                 environment = Environment(backend, linked.namespaces, captured, types)
                 compilation = Compilation(linked, environment, arguments.without_values(), self._options)
                 started = time.perf_counter()
-                compilation.machine  # noqa: B018  # the whole pipeline; raises before anything is cached
+                with self._compiling():
+                    compilation.machine  # noqa: B018  # the whole pipeline; raises before anything is cached
                 self._infer_seconds += time.perf_counter() - started
                 self._compiled[key] = compilation
         return arguments, compilation, captured
 
     def _execute(self, args: Any, kwargs: Any) -> tuple[Compilation, Outcome]:
         arguments, compilation, captured = self._compilation(args, kwargs)
-        return compilation, compilation.run(arguments, captured)
+        with self._compiling():
+            return compilation, compilation.run(arguments, captured)
 
 
 @overload
@@ -345,12 +393,15 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     [4 6 7]
     """
 
-    def decorate(function: Callable[..., Any]) -> Batched[..., Any]:
-        return _made(function, options)
-
-    return decorate if fn is None else decorate(fn)
+    given = _options(options)
+    return partial(_made, options=given) if fn is None else _made(fn, given)
 
 
 @_without_internals
-def _made(function: Callable[..., Any], options: dict[str, Any]) -> Batched[..., Any]:
-    return Batched(function, Options().changed(options))
+def _options(changes: dict[str, Any]) -> Options:
+    return Options().changed(changes)
+
+
+@_without_internals
+def _made(function: Callable[..., Any], options: Options) -> Batched[..., Any]:
+    return Batched(function, options)

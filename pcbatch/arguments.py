@@ -14,6 +14,10 @@ from pcbatch.runtime import values
 from pcbatch.runtime.backends.protocol import Backend
 
 
+class WrongCallError(UsageError, TypeError):
+    """Too few arguments, too many, or one that no parameter has the name of."""
+
+
 @dataclass(frozen=True)
 class Arguments:
     """One batched call's arguments by parameter: values, types of one example, and which are shared by all lanes."""
@@ -36,10 +40,13 @@ class Arguments:
 def bind_arguments(
     signature: inspect.Signature, options: Options, backend: Backend, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Arguments:
-    """Bind a batched call; TypeError as Python would for a wrong call, UsageError PCB51x for arguments that do not fit."""
+    """Bind a batched call; UsageError PCB51x for arguments that do not fit, a TypeError too where Python would raise that."""
     given = dict(kwargs)
     lanes = given.pop("lanes", None) if "lanes" not in signature.parameters else None
-    bound = signature.bind(*args, **given)
+    try:
+        bound = signature.bind(*args, **given)
+    except TypeError as error:
+        raise WrongCallError("PCB510", f"{error}; the parameters are {signature}") from None
     passed = set(bound.arguments)
     bound.apply_defaults()
     axes = options.axes(tuple(signature.parameters))
@@ -48,9 +55,9 @@ def bind_arguments(
     lengths: dict[str, Any] = {}
     for name, value in bound.arguments.items():
         shared = axes[name] is None or name not in passed  # a default is one value for all
-        found[name] = backend.as_arrays(value) if not shared else _shared(backend, value)
         axes[name] = None if shared else 0
         try:
+            found[name] = backend.as_arrays(value) if not shared else _shared(backend, value)
             types[name] = backend.type_of(found[name]) if shared else backend.example_type(found[name])
         except TypeError as error:
             raise UsageError("PCB511", f"argument {name!r}: {error}") from None

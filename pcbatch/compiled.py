@@ -88,7 +88,7 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run a batch; raises LaneError if a lane failed."""
-        return Run.of(self.program, self._execute(args, kwargs)).check()
+        return Run.checked_value(self.program, self._execute(args, kwargs))
 
     def run(self, *args: Any, **kwargs: Any) -> Run:
         """Run a batch and report what became of each lane."""

@@ -82,6 +82,17 @@ def _excerpt(span: Span, label: str) -> list[str]:
 class PcbatchError(Exception):
     """Base of every error that pcbatch raises on purpose."""
 
+    ag_pass_through = True
+    """Tells TensorFlow's AutoGraph to leave the error's class alone when it is raised inside a tf.function."""
+
+
+class PieceRefusalError(PcbatchError):
+    """Something that must not happen inside a piece; whoever traces the piece raises it anew at the user's line."""
+
+    def __init__(self, code: str, message: str, help: str):
+        self.code, self.message, self.help = code, message, help
+        super().__init__(f"{code}: {message}\n  help: {help}")
+
 
 class CompileError(PcbatchError):
     """A program was refused before anything ran; `diagnostics` lists every fault found."""

@@ -35,8 +35,13 @@ class Options:
         schedule_named(self.schedule)
         if self.static_argnames:
             raise UsageError("PCB503", "static_argnames is not built yet; close over static values instead")
-        if not self.vectorize:
+        if self.vectorize is False:
             raise UsageError("PCB503", "vectorize=False (bodies written for whole batches) is not built yet")
+        for name in ("jit", "vectorize"):
+            if not isinstance(getattr(self, name), bool):
+                raise UsageError("PCB504", f"{name} must be True or False, not {getattr(self, name)!r}")
+        if self.name is not None and not isinstance(self.name, str):
+            raise UsageError("PCB504", f"name must be None or a string, not {self.name!r}")
         for name in ("max_depth", "max_steps"):
             limit = getattr(self, name)
             if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from pcbatch.diagnostics import Diagnostic, Note
@@ -95,13 +95,15 @@ def _through(op: Op, facts: Facts) -> Facts:
             taken = ()
     rebound = set(writes(op))
     kept = {fact for fact in facts if fact[0][0] not in rebound and fact[1][0] not in rebound}
+    sources = {source for _, (_, (source, _)) in taken}
+    near = [fact for fact in facts if fact[0][0] in sources or fact[1][0] in sources]
     # Every name that is not rebound keeps what it was: it is taken from itself.
-    others = {name for fact in facts for name, _ in fact} | {source for _, (_, (source, _)) in taken}
+    others = {name for fact in near for name, _ in fact} | sources
     staying = sorted(name for name in others - rebound if not name.startswith(NEW))
     everything = [*taken, *((name, ((), (name, ()))) for name in staying)]
     for new, other in itertools.product(taken, everything):
         if new is not other:
-            kept.update(_meeting(new, other, facts))
+            kept.update(_meeting(new, other, near))
     return frozenset(kept)
 
 
@@ -109,7 +111,7 @@ Taking = tuple[str, Reference]
 """A variable that is assigned, and where a part of its new value comes from."""
 
 
-def _meeting(first: Taking, second: Taking, facts: Facts) -> Iterator[Fact]:
+def _meeting(first: Taking, second: Taking, facts: Sequence[Fact]) -> Iterator[Fact]:
     """The facts about two new values, from the old `facts` about the places that they are taken from."""
     (name, (path, (source, inside))), (name2, (path2, (source2, inside2))) = first, second
     pairs: list[tuple[Path, Path]] = [((), ())] if source == source2 else []

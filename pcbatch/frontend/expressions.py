@@ -15,6 +15,7 @@ import gast
 
 from pcbatch.diagnostics import Span
 from pcbatch.frontend.calls import Callees, Report, bind
+from pcbatch.frontend.chains import links, stops_if_true
 from pcbatch.frontend.draft import Draft
 from pcbatch.frontend.effects import Effects
 from pcbatch.frontend.nodes import (
@@ -163,7 +164,7 @@ class Expressions:
             self.condition(node.test, arms[0][0], arms[1][0])
             self._arms(arms, target)
         else:
-            self._chain_into(_links(node, self), isinstance(getattr(node, "op", None), gast.Or), target, span)
+            self._chain_into(node, target, span)
 
     def _arms(self, arms: Sequence[tuple[str, Any]], target: str) -> None:
         """Assign one of several values, each in its own block, and come together again."""
@@ -177,20 +178,21 @@ class Expressions:
         self._remember_boolean(target, all(known))
         self.draft.open(join)
 
-    def _chain_into(self, links: Sequence[Any], stops_if_true: bool, target: str, span: Span) -> None:
+    def _chain_into(self, node: Any, target: str, span: Span) -> None:
         """`a and b and ..` or `a or b or ..` as a value: the first link that decides, else the last."""
-        clash = any(target in names_in(link) for link in links[1:])
+        tested = links(node, self.effects, self.temporary)
+        clash = any(target in names_in(link) for link in tested[1:])
         name = self.temporary() if clash else target
         done = self.draft.label()
-        known = [self.effects.is_boolean(link, self._booleans.__contains__) for link in links]
-        for index, link in enumerate(links):
+        known = [self.effects.is_boolean(link, self._booleans.__contains__) for link in tested]
+        for index, link in enumerate(tested):
             if index:
                 following = self.draft.label()
-                ways = (done, following) if stops_if_true else (following, done)
+                ways = (done, following) if stops_if_true(node) else (following, done)
                 if known[index - 1]:
-                    self.branch(name, *ways, self.span(links[index - 1]))
+                    self.branch(name, *ways, self.span(tested[index - 1]))
                 else:
-                    self.condition(load(name, links[index - 1]), *ways)
+                    self.condition(load(name, tested[index - 1]), *ways)
                 self.draft.open(following)
             self.into(link, name)
             self._remember_boolean(name, known[index])
@@ -245,16 +247,17 @@ class Expressions:
                     self.draft.open(label)
                     self.condition(arm, true, false)
             case gast.BoolOp() | gast.Compare() if self.effects.controls(node):
-                self._chain(_links(node, self), isinstance(getattr(node, "op", None), gast.Or), true, false)
+                self._chain(node, true, false)
             case _:
                 self.branch(self._truth(node), true, false, self.span(node))
 
-    def _chain(self, links: Sequence[Any], stops_if_true: bool, true: str, false: str) -> None:
-        for link in links[:-1]:
+    def _chain(self, node: Any, true: str, false: str) -> None:
+        *tested, last = links(node, self.effects, self.temporary)
+        for link in tested:
             following = self.draft.label()
-            self.condition(link, *((true, following) if stops_if_true else (following, false)))
+            self.condition(link, *((true, following) if stops_if_true(node) else (following, false)))
             self.draft.open(following)
-        self.condition(links[-1], true, false)
+        self.condition(last, true, false)
 
     def _truth(self, node: Any) -> str:
         """A bool variable with the truth of `node`."""
@@ -268,45 +271,3 @@ class Expressions:
 
 def _not(node: Any) -> Any:
     return gast.copy_location(gast.UnaryOp(gast.Not(), node), node)
-
-
-def _links(node: Any, expressions: Expressions) -> list[Any]:
-    """The conditions that a chain of `and`, of `or` or of comparisons tests one after the other.
-
-    Cheap operands stay together with what is before them.
-    """
-    effects = expressions.effects
-    if isinstance(node, gast.Compare):
-        return _comparisons(node, expressions)
-    groups: list[list[Any]] = []
-    for value in node.values:
-        if groups and not effects.dear(value) and not effects.controls(groups[-1][0]):
-            groups[-1].append(value)
-        else:
-            groups.append([value])
-    return [
-        group[0] if len(group) == 1 else _located(gast.BoolOp(node.op, group), group[0], group[-1]) for group in groups
-    ]
-
-
-def _comparisons(node: Any, expressions: Expressions) -> list[Any]:
-    """`a < f(x) < g(y)` as `a < (t := f(x))`, `t < g(y)`: each shared operand is evaluated once."""
-    links: list[Any] = []
-    left = node.left
-    for index, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
-        shared = right
-        last = index == len(node.ops) - 1
-        if not last and not isinstance(right, gast.Constant):
-            name = expressions.temporary()
-            right = gast.copy_location(gast.NamedExpr(store(name), right), right)
-            shared = load(name, right)
-        links.append(_located(gast.Compare(left, [op], [right]), left, right))
-        left = shared
-    return links
-
-
-def _located(node: Any, first: Any, last: Any) -> Any:
-    """`node` placed from the beginning of `first` to the end of `last`."""
-    gast.copy_location(node, first)
-    node.end_lineno, node.end_col_offset = last.end_lineno, last.end_col_offset
-    return node

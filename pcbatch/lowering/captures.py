@@ -183,22 +183,3 @@ def _operand_name(path: str, taken: set[str], operands: Mapping[str, Any]) -> st
         count += 1
         name = f"{base}_{count}"
     return name
-
-
-def fingerprint(value: Any) -> Any:
-    """A hashable key by which two static values are taken for the same in a compiled program.
-
-    Numbers, strings and containers of them by content; everything else by identity (the cache keeps the value alive).
-    """
-    match value:
-        case bool() | int() | float() | complex() | str() | bytes() | None:
-            return (type(value).__name__, repr(value))
-        case tuple() | list():
-            return (type(value).__name__, *map(fingerprint, value))
-        case dict():
-            return ("dict", *((fingerprint(k), fingerprint(v)) for k, v in value.items()))
-        case set() | frozenset():
-            return ("set", frozenset(map(fingerprint, value)))
-        case types.MethodType():
-            return ("method", fingerprint(value.__self__), id(value.__func__))
-    return ("object", id(value))

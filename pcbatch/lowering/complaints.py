@@ -41,9 +41,9 @@ def never_returns(function: str, span: Span | None) -> Diagnostic:
     """No path through the function ends without calling itself again."""
     return Diagnostic(
         "PCB303",
-        f"`{function}` never returns: every path through it calls itself again or fails",
+        f"`{function}` never returns: every path through it comes back to itself or fails",
         span,
-        "its type stays unknown",
+        "what this gives stays unknown",
         "give the recursion a base case that returns a value",
     )
 

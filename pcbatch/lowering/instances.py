@@ -52,17 +52,13 @@ class Typed:
 
 
 def reachable(root: Instance) -> list[Instance]:
-    """Instances in the order of their first call, depth first from `root`."""
-    order: list[Instance] = []
-    waiting = [root]
-    while waiting:
-        instance = waiting.pop()
-        if any(instance is seen for seen in order):
-            continue
-        order.append(instance)
+    """Instances in the order of their first call, breadth first from `root`, as the frontend orders functions."""
+    order = [root]
+    for instance in order:  # grows while it is walked
         places = {block.label: place for place, block in enumerate(instance.function.blocks)}
-        keys = sorted(instance.calls, key=lambda key: (places[key[0]], key[1]), reverse=True)
-        waiting += [instance.calls[key] for key in keys]
+        for key in sorted(instance.calls, key=lambda key: (places[key[0]], key[1])):
+            if not any(instance.calls[key] is seen for seen in order):
+                order.append(instance.calls[key])
     return order
 
 

@@ -168,13 +168,15 @@ class _Inference:
         return self.traced[key]
 
     def _never_returning(self, instance: Instance) -> Iterator[Diagnostic]:
-        """What stayed unknown though nothing else is wrong: calls and functions that never return."""
-        for _, actions in self._prepare(instance.function):
-            for _, action in actions:
-                if isinstance(action, ir.Call) and any(instance.type(output) is None for output in action.outputs):
-                    yield complaints.never_returns(action.function, action.span)
+        """That the instance never returns, where its results stayed unknown though nothing else is wrong with it."""
         if None in instance.results:
-            yield complaints.never_returns(instance.function.name, instance.function.span)
+            unknown = (
+                action.span
+                for _, actions in self._prepare(instance.function)
+                for _, action in actions
+                if isinstance(action, ir.Call) and any(instance.type(output) is None for output in action.outputs)
+            )
+            yield complaints.never_returns(instance.function.name, next(unknown, instance.function.span))
 
     # -- what a function does, piece by piece ---------------------------------------------------------------------------------
 

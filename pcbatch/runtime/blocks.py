@@ -121,7 +121,9 @@ class _Frame:
                 self.values[name] = load_entry(self.backend, stacks, pointer, self.layout.leaves(name))
                 self.changed.add(name)
         # What a push of an unnamed value saves: the tops as they are now, before the body writes them.
-        self.after_pops = {p.variable: self.read(p.variable) for p in self.block.pushes if self.needs_old_top(p.variable)}
+        self.after_pops = {
+            p.variable: self.read(p.variable) for p in self.block.pushes if self.needs_old_top(p.variable)
+        }
 
     def needs_old_top(self, name: str) -> bool:
         """Whether the pushes of `name` save or keep the top that it has before the body runs."""
@@ -238,7 +240,6 @@ class _Frame:
 
     def target(self) -> Array:
         """Where the moving lanes go, pushing and popping their stacks of program counters."""
-        depth = self.state.get("depth")
         match self.block.terminator:
             case Jump(target=target):
                 return self.backend.constant(target)
@@ -246,11 +247,13 @@ class _Frame:
                 (chosen,) = self.read(condition)
                 return self.backend.where(chosen, self.backend.constant(true), self.backend.constant(false))
             case PushJump(target=target, back=back):
+                depth = self.state["depth"]
                 back_label = depth * 0 + back
                 self.updates["calls"] = self.backend.masked_store(self.state["calls"], [depth], self.moving, back_label)
                 self.updates["depth"] = self.backend.where(self.moving, depth + 1, depth)
                 return self.backend.constant(target)
             case Return() if self.layout.has_calls:
+                depth = self.state["depth"]
                 shorter = self.backend.where(self.moving, depth - 1, depth)
                 self.updates["depth"] = shorter
                 return self.backend.load(self.state["calls"], [shorter])

@@ -83,7 +83,9 @@ class Loop:
         def block() -> list[Array]:
             updates, moving = self.runners[number].run(state, shared, predicate)
             if not updates.keys() <= set(keys):
-                raise AssertionError(f"{self.blocks[number].label} changes {updates.keys() - set(keys)}, not in its effects")
+                raise AssertionError(
+                    f"{self.blocks[number].label} changes {updates.keys() - set(keys)}, not in its effects"
+                )
             after = {**state, **updates}
             changed = [after[key] for key in keys]
             if not counted:

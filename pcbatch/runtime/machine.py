@@ -6,8 +6,9 @@ what it pushes, whatever their depth of recursion. The loop ends when no lane ca
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pcbatch.diagnostics import Diagnostic, PrimitiveError, UsageError
@@ -22,6 +23,7 @@ from pcbatch.runtime.state import Layout, State
 from pcbatch.runtime.status import LaneStatus
 from pcbatch.runtime.table import Program
 from pcbatch.runtime.validate import validate
+
 
 class Machine:
     """Runs one program. Compiled once for each number of lanes and shape of shared operands, then reused."""
@@ -58,24 +60,39 @@ class Machine:
         """
         flat = self._leaves("argument", self.program.parameters, self.program.types, arguments, lanes)
         flat += self._leaves("shared operand", self.program.shared, self.program.shared_types, shared, None)
-        key = lanes if isinstance(lanes, int) else None
-        if key is None:
+        if not isinstance(lanes, int):
             flat.append(lanes)
+        sealed = self.backend.seal(self._program_for(lanes), self.program.name)
+        with self._timed(), self._explaining():
+            outputs = sealed(*flat)
+        return self._outcome(list(outputs))
+
+    def check(self, lanes: int) -> None:
+        """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
+        types: list[tuple[int | None, TensorType]] = [(lanes, leaf) for name in self.program.parameters for leaf in self.layout.leaves(name)]
+        types += [(None, leaf) for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
+        with self._timed(), self._explaining():
+            self.backend.lower(self._program_for(lanes), types, self.jit)
+
+    def _program_for(self, lanes: Any) -> Callable[..., Any]:
+        """The compiled program for a static number of lanes, or one for all others."""
+        key = lanes if isinstance(lanes, int) else None
         if key not in self._compiled:
-            compiled = self.backend.compile(lambda *arrays: self._program(arrays, key), self.jit)
-            self._compiled[key] = self.backend.seal(compiled, self.program.name)
+            self._compiled[key] = self.backend.compile(lambda *arrays: self._program(arrays, key), self.jit)
+        return self._compiled[key]
+
+    @contextlib.contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Count what is compiled inside, and the seconds beyond tracing."""
         known, started, traced = self.statistics.compilations, time.perf_counter(), self.statistics.trace_seconds
-        try:
-            outputs = self._compiled[key](*flat)
-        except Exception as error:
-            self._raise_explained(error)
-            raise
+        yield
         if self.statistics.compilations > known:
             tracing = self.statistics.trace_seconds - traced
             self.statistics.compile_seconds += time.perf_counter() - started - tracing
-        return self._outcome(list(outputs))
 
-    def _leaves(self, what: str, names: Sequence[str], types: Mapping[str, Any], given: Sequence[Any], lanes: Any) -> list[Array]:
+    def _leaves(
+        self, what: str, names: Sequence[str], types: Mapping[str, Any], given: Sequence[Any], lanes: Any
+    ) -> list[Array]:
         """The leaves of the given structures as arrays of the right dtype, their shapes checked."""
         if len(names) != len(given):
             raise UsageError("PCB531", f"{self.program.name} takes {len(names)} {what}s, not {len(given)}")
@@ -89,30 +106,32 @@ class Machine:
                     got is not None and wanted is not None and got != wanted
                     for got, wanted in zip(shape, expected, strict=True)
                 ):
-                    raise UsageError("PCB531", f"{what} {name!r} of {self.program.name} has shape {shape}, not {expected}")
+                    raise UsageError(
+                        "PCB531", f"{what} {name!r} of {self.program.name} has shape {shape}, not {expected}"
+                    )
                 found.append(array)
         return found
 
-    def _raise_explained(self, error: Exception) -> None:
-        """Raise a PrimitiveError at the user's source for an error that the backend can explain."""
-        explained = self.backend.explain(error)
-        if explained is None:
-            return
-        gist, scopes = explained
-        labels = {block.label: block for block in self.program.blocks}
-        block = next((labels[scope] for scope in reversed(scopes) if scope in labels), None)
+    @contextlib.contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """Raise what the array library refuses inside as a PrimitiveError at the user's source."""
+        try:
+            yield
+        except Exception as error:
+            explained = self.backend.explain(error)
+            if explained is None:
+                raise
+            raise PrimitiveError([self._diagnostic(*explained)]) from error
+
+    def _diagnostic(self, gist: str, scopes: Sequence[str]) -> Diagnostic:
+        blocks = {block.label: block for block in self.program.blocks}
+        block = next((blocks[scope] for scope in reversed(scopes) if scope in blocks), None)
         span = block.span if block else None
         if self.jit:
-            diagnostic = Diagnostic(
-                "PCB440", f"XLA cannot compile this: {gist}", span,
-                help="use another operation, or jit=False to run as a plain graph",
-            )  # fmt: skip
-        else:
-            diagnostic = Diagnostic(
-                "PCB441", f"an operation failed while it ran: {gist}", span,
-                help="`assert` before it what it needs; under XLA (jit=True) such operations give NaN instead",
-            )  # fmt: skip
-        raise PrimitiveError([diagnostic]) from error
+            help = "use another operation, or jit=False to run as a plain graph"
+            return Diagnostic("PCB440", f"XLA cannot compile this: {gist}", span, help=help)
+        help = "`assert` before it what it needs; under XLA (jit=True) such operations give NaN instead"
+        return Diagnostic("PCB441", f"an operation failed while it ran: {gist}", span, help=help)
 
     # -- the compiled program ---------------------------------------------------------------------------------------------------
 
@@ -124,7 +143,7 @@ class Machine:
         shared = {}
         for name in self.program.shared:
             type_ = self.program.shared_types[name]
-            shared[name] = values.pack(type_, [next(remaining) for _ in leaves(type_)])
+            shared[name] = self.backend.wrap(values.pack(type_, [next(remaining) for _ in leaves(type_)]), type_)
         if lanes is None:
             lanes = next(remaining)
             if inputs and any(inputs.values()):  # a shape is a constant to the compiler, a value need not be

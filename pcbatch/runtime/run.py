@@ -166,7 +166,9 @@ class Run:
     @property
     def _concrete(self) -> Outcome:
         if not self.outcome.backend.is_concrete(self.outcome.status):
-            raise UsageError("PCB533", "inside a tf.function a Run knows only .value and .status; the rest is known after it ran")
+            raise UsageError(
+                "PCB533", "inside a tf.function a Run knows only .value and .status; the rest is known after it ran"
+            )
         return self.outcome
 
     def _by_label(self, counts: Any) -> dict[str, int]:

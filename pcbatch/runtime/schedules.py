@@ -29,7 +29,9 @@ then wait, able to run, at block `followed[i]`.
 class Schedule(Protocol):
     """A rule that chooses blocks."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The name by which options choose it."""
 
     def plan(self, backend: Backend, waiting: Array, blocks: int) -> Plan:
         """From the block number at which each lane waits, `blocks` for a lane that cannot run."""
@@ -94,7 +96,8 @@ class Sweep:
         return state, backend.stack(lanes)
 
 
-SCHEDULES: dict[str, Schedule] = {schedule.name: schedule for schedule in (Earliest(), Sweep())}
+_BUILT: tuple[Schedule, ...] = (Earliest(), Sweep())
+SCHEDULES: dict[str, Schedule] = {schedule.name: schedule for schedule in _BUILT}
 AUTO = "sweep"
 
 

@@ -55,7 +55,9 @@ class Layout:
 
     def stacks(self, name: str) -> list[str]:
         """The keys of the stacks of `name`; none for a register."""
-        return [] if self.storage(name) == "register" else [f"stack {name} {i}" for i, _ in enumerate(self.leaves(name))]
+        return (
+            [] if self.storage(name) == "register" else [f"stack {name} {i}" for i, _ in enumerate(self.leaves(name))]
+        )
 
     def pointer(self, name: str) -> str:
         """The key of the stack pointer of `name`."""
@@ -63,6 +65,7 @@ class Layout:
 
     def start(self, backend: Backend, lanes: Any, inputs: Mapping[str, Sequence[Array]], example: Array) -> State:
         """The state of lanes that wait at the entry block with `inputs` (leaves by parameter); all else reads zero."""
+
         def integers() -> Array:
             return backend.zeros(lanes, TensorType("int32"))
 
@@ -73,7 +76,7 @@ class Layout:
         for name, storage in self.program.storage.items():
             types = self.leaves(name)
             values = list(inputs.get(name, ())) or [backend.zeros(lanes, type_) for type_ in types]
-            state.update(zip(self.tops(name), values))  # no keys for a "stack"
+            state.update(zip(self.tops(name), values, strict=False))  # no keys for a "stack"
             if storage == "register":
                 continue
             state[self.pointer(name)] = integers()

@@ -49,6 +49,9 @@ class Backend(Protocol):
     def wrap(self, value: Any, type_: Type) -> Any:
         """One example's `value`, arrays of exactly `type_`, with its weak numbers marked so that they act as weak."""
 
+    def wrap(self, value: Any, type_: Type) -> Any:
+        """`value`, a structure of arrays of `type_`, as a piece sees it: weak numbers marked as such."""
+
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         """Run `piece` at once on one example: its outputs, and the fault site plus one of its first failed check or 0."""
 
@@ -139,6 +142,12 @@ class Backend(Protocol):
 
     def compile(self, function: Callable[..., Any], jit: bool) -> Callable[..., Any]:
         """`function` compiled for repeated calls with arguments of equal shapes; by XLA if `jit`."""
+
+    def lower(self, compiled: Callable[..., Any], types: Sequence[tuple[int | None, TensorType]], jit: bool) -> None:
+        """Trace what `compile` gave for arguments of these types, and let XLA read it if `jit`, without running it.
+
+        Each type comes with the length of the lane axis before its shape, or None where there is no such axis.
+        """
 
     def seal(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         """`function(*arrays)`, for which asking a gradient raises GradientError; forward it runs under any tape."""

@@ -25,7 +25,9 @@ from pcbatch.runtime.validate import validate
 class ReferenceMachine:
     """Runs one program as `Machine` does, by `run_reference`."""
 
-    def __init__(self, program: Program, backend: Backend, *, max_depth: int | None = None, max_steps: int | None = None):
+    def __init__(
+        self, program: Program, backend: Backend, *, max_depth: int | None = None, max_steps: int | None = None
+    ):
         validate(program)
         self.program, self.backend = program, backend
         self.max_depth, self.max_steps = max_depth, max_steps

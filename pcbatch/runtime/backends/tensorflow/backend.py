@@ -25,7 +25,7 @@ class TensorFlowBackend:
     # -- a user's values ----------------------------------------------------------------------------------------------------
 
     def is_array(self, value: Any) -> bool:
-        return isinstance(value, (tf.Tensor, tf.Variable, np.ndarray))
+        return isinstance(value, (tf.Tensor, tf.Variable, np.ndarray, np.generic))
 
     def type_of(self, value: Any) -> Type:
         return structures.type_of(value)
@@ -41,6 +41,9 @@ class TensorFlowBackend:
 
     def as_type(self, value: Any, type_: Type) -> Any:
         return arguments.as_type(value, type_)
+
+    def wrap(self, value: Any, type_: Type) -> Any:
+        return structures.wrap(value, type_)
 
     def wrap(self, value: Any, type_: Type) -> Any:
         return structures.wrap(value, type_)
@@ -126,9 +129,7 @@ class TensorFlowBackend:
         count = self.lanes_of(array)
         lanes = tf.where(mask, self.lane_numbers(count), count)
         places = tf.stack([lanes, *indices], axis=-1)
-        return tf.raw_ops.TensorScatterUpdate(
-            tensor=array, indices=places, updates=value, bad_indices_policy="IGNORE"
-        )
+        return tf.raw_ops.TensorScatterUpdate(tensor=array, indices=places, updates=value, bad_indices_policy="IGNORE")
 
     # -- over all lanes ---------------------------------------------------------------------------------------------------------
 
@@ -178,6 +179,14 @@ class TensorFlowBackend:
 
     def compile(self, function: Callable[..., Any], jit: bool) -> Callable[..., Any]:
         return tf.function(function, jit_compile=True if jit else None, autograph=False)
+
+    def lower(self, compiled: Any, types: Sequence[tuple[int | None, TensorType]], jit: bool) -> None:
+        lead = [[] if lanes is None else [lanes] for lanes, _ in types]
+        specs = [tf.TensorSpec([*axis, *t.shape], t.dtype) for axis, (_, t) in zip(lead, types, strict=True)]
+        if jit:
+            compiled.experimental_get_compiler_ir(*specs)(stage="hlo")
+        else:
+            compiled.get_concrete_function(*specs)
 
     def seal(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return gradients.seal(function, name)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import Any
 
-from pcbatch.diagnostics import Diagnostic, PrimitiveError, Span
+from pcbatch.diagnostics import Diagnostic, PieceRefusalError, PrimitiveError, Span
 from pcbatch.ir.code import names
 from pcbatch.runtime.backends.tensorflow.weak import WeakTypeError
 from pcbatch.runtime.table import Piece
@@ -21,7 +21,10 @@ _MOVING_SLICE = "for a moving window write tf.gather(a, start + tf.range(k)) wit
 
 
 def traced(piece: Piece, error: BaseException) -> PrimitiveError:
-    """PCB401: `error` was raised while `piece` was traced."""
+    """`error`, raised while `piece` was traced: PCB401, or what pcbatch itself refuses inside pieces."""
+    if isinstance(error, PieceRefusalError):
+        line = _line_of_traceback(piece, error)
+        return PrimitiveError([_at(piece, error.code, error.message, line, error.help)])
     return PrimitiveError([_at(piece, "PCB401", _reason(error), _line_of_traceback(piece, error))])
 
 

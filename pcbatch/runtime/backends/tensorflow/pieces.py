@@ -105,6 +105,11 @@ def _one_lane(piece: Piece, reads: Sequence[Any], shared: Sequence[Any], types: 
     return [*leaves, recorder.site()] if piece.sites else leaves
 
 
+def _of_this_graph(leaf: tf.Tensor) -> tf.Tensor:
+    """`leaf`, brought into the graph that is being built if it comes from outside: pfor cannot take it from there."""
+    return leaf if getattr(leaf, "graph", None) is tf.compat.v1.get_default_graph() else tf.identity(leaf)
+
+
 def _vectorized(
     piece: Piece,
     stacked: Sequence[tf.Tensor],
@@ -116,7 +121,7 @@ def _vectorized(
     def one_lane(lane: tf.Tensor) -> list[tf.Tensor]:
         remaining = iter(tf.gather(leaf, lane) for leaf in stacked)  # pfor knows this gather: it takes the leaf itself
         reads = [wrap(values.pack(t, [next(remaining) for _ in leaf_types(t)]), t) for t in read_types]
-        return _one_lane(piece, reads, shared, types)
+        return [_of_this_graph(leaf) for leaf in _one_lane(piece, reads, shared, types)]
 
     def all_lanes() -> list[tf.Tensor]:
         try:

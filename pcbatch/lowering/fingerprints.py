@@ -1,0 +1,137 @@
+"""Fingerprints of captured values that are part of a compiled program: when it may be used again.
+
+A helper function of the user's reads its own globals and closures while it is traced, so what it captures is part of the
+program too: rebinding a number or an array that a helper reads compiles anew. Installed packages are taken as they are.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import sysconfig
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+OWN = str(Path(__file__).resolve().parent.parent)
+INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+LOADS = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"}
+ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
+BETWEEN = {"CACHE", "PUSH_NULL"}
+"""Bytecode that loads a name from around a function, that goes on to an attribute of it, and that may stand between."""
+
+
+@dataclass(frozen=True, eq=False)
+class Same:
+    """A value by its identity. Keys hold it, so no other object can get its `id` while a program compiled for it lives."""
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def fingerprint(value: Any) -> Any:
+    """A hashable key by which two static values are taken for the same in a compiled program.
+
+    Numbers, strings and containers of them by content; functions of the user's by identity and by what they capture;
+    everything else (arrays among it) by identity.
+    """
+    return _fingerprint(value, {})
+
+
+def _fingerprint(value: Any, visited: dict[int, int]) -> Any:
+    """`visited` numbers the functions and containers met so far, so that each is looked into once, cycles or not."""
+    match value:
+        case bool() | int() | float() | complex() | str() | bytes() | None:
+            return (type(value).__name__, repr(value))
+        case types.MethodType():
+            return ("method", _fingerprint(value.__self__, visited), _fingerprint(value.__func__, visited))
+        case tuple() | list() | dict() | set() | frozenset() | types.FunctionType() | functools.partial():
+            if id(value) in visited:
+                return ("visited", visited[id(value)])
+            visited[id(value)] = len(visited)
+            return (type(value).__name__, *_parts(value, visited))
+    return Same(value)
+
+
+def _parts(value: Any, visited: dict[int, int]) -> Iterator[Any]:
+    match value:
+        case dict():
+            yield from ((_fingerprint(key, visited), _fingerprint(each, visited)) for key, each in value.items())
+        case set() | frozenset():
+            yield frozenset(_fingerprint(item, visited) for item in value)
+        case functools.partial():
+            yield from (_fingerprint(part, visited) for part in (value.func, value.args, value.keywords))
+        case types.FunctionType():
+            yield Same(value)
+            yield from (_fingerprint(each, visited) for each in _captured(value))
+        case _:
+            yield from (_fingerprint(item, visited) for item in value)
+
+
+def _captured(function: types.FunctionType) -> Iterator[Any]:
+    """The present values of what a function of the user's reads from around it; of what pcbatch wrapped, closures only."""
+    file = function.__code__.co_filename
+    if _is_installed(file) and not file.startswith(OWN):
+        return
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    for root, *attributes in _paths(function.__code__):
+        if root in cells:
+            try:
+                value = cells[root].cell_contents
+            except ValueError:  # a name that is not bound yet
+                continue
+        elif root in function.__globals__ and not file.startswith(OWN):
+            value = function.__globals__[root]
+        else:
+            continue
+        yield _followed(value, attributes)
+    yield from (function.__defaults__, function.__kwdefaults__)
+
+
+def _followed(value: Any, attributes: list[str]) -> Any:
+    """`value.a.b..` as far as attributes are stored values: a property may give another object at each look."""
+    for attribute in attributes:
+        if isinstance(value, types.ModuleType) and _is_installed(getattr(value, "__file__", None) or "<frozen>"):
+            return value
+        try:
+            value = vars(value)[attribute]
+        except (TypeError, KeyError):
+            return value
+    return value
+
+
+@lru_cache(maxsize=4096)
+def _paths(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
+    """The names that `code` and the functions inside it load from around them, each with the attributes read off it."""
+    found: dict[tuple[str, ...], None] = {}
+    path: tuple[str, ...] = ()
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in BETWEEN:
+            continue
+        if path and instruction.opname in ATTRIBUTES:
+            path = (*path, instruction.argval)
+            continue
+        if path:
+            found[path] = None
+        path = (instruction.argval,) if instruction.opname in LOADS else ()
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found.update(dict.fromkeys(_paths(constant)))
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def _is_installed(file: str) -> bool:
+    """Whether `file` belongs to Python itself or to an installed package."""
+    if file.startswith("<frozen"):
+        return True
+    parts = Path(file).parts
+    return "site-packages" in parts or "dist-packages" in parts or file.startswith(INSTALLED)

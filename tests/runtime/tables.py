@@ -1,0 +1,182 @@
+"""Tables of blocks written by hand, as the emitter would write them, for tests of the machine."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import tensorflow as tf
+
+from pcbatch.diagnostics import Span
+from pcbatch.ir.types import TensorType
+from pcbatch.runtime.backends.tensorflow import ops
+from pcbatch.runtime.status import LaneStatus
+from pcbatch.runtime.table import (
+    Block,
+    Branch,
+    Fault,
+    FaultSite,
+    Jump,
+    Piece,
+    Program,
+    Push,
+    PushJump,
+    Return,
+    Store,
+)
+
+INT, FLOAT, BOOL = TensorType("int32"), TensorType("float32"), TensorType("bool")
+WEAK = TensorType("int32", (), weak=True)
+FILE = "user.py"
+
+
+def at(line: int) -> Span:
+    """A span on one line of the user's file."""
+    return Span(FILE, line, 4, line, 9)
+
+
+DEPTH = FaultSite(LaneStatus.MAX_DEPTH, "RecursionError: too many live calls", (), at(1))
+STEPS = FaultSite(LaneStatus.MAX_STEPS, "RuntimeError: too many steps", (), at(2))
+
+
+def stored(program: Program, kind: str) -> Program:
+    """`program` with all its stacks of one storage kind, "stack" or "cached stack"."""
+    storage = {name: "register" if old == "register" else kind for name, old in program.storage.items()}
+    return dataclasses.replace(program, storage=storage)
+
+
+def piece(function, reads: str, writes: str, *sites: int, shared: str = "") -> Piece:
+    """A piece, its names given as words."""
+    return Piece(function, tuple(reads.split()), tuple(writes.split()), tuple(shared.split()), sites, (at(10),))
+
+
+def fibonacci(*, with_state: bool = False) -> Program:
+    """1, 1, 2, 3, 5, ..: two calls, `n` and `left` saved across them. With a state, a vector is saved as well."""
+    vector = ("v",) if with_state else ()
+    kept = tuple(Push(name) for name in vector)
+    blocks = (
+        Block("b0", (piece(lambda n: (n <= 1,), "n", "t"),), Branch("t", 1, 2), span=at(1)),
+        Block("b1", (piece(lambda: (tf.constant(1),), "", "r"),), Return(), span=at(2)),
+        Block(
+            "b2",
+            (piece(lambda n: (n - 2,), "n", "n"), *(piece(lambda v: (v + 1.0,), "v", "v") for _ in vector)),
+            PushJump(0, 3, 0),
+            pushes=(Push("n"), *kept),
+            span=at(3),
+        ),
+        Block(
+            "b3",
+            (
+                piece(lambda n, r: (n - 1, r), "n r", "n left"),
+                *(piece(lambda v: (v * 1.5,), "v", "v") for _ in vector),
+            ),
+            PushJump(0, 4, 0),
+            pops=("n", *vector),
+            pushes=(Push("left", "left"), *kept),
+            span=at(3),
+        ),
+        Block(
+            "b4",
+            (piece(lambda left, r: (left + r,), "left r", "r"),),
+            Return(),
+            pops=("left", *vector),
+            span=at(4),
+        ),
+    )
+    types = {"n": INT, "left": INT, "r": INT, "t": BOOL, "v": TensorType("float32", (128,))}
+    storage = {"n": "cached stack", "left": "cached stack", "r": "register", **dict.fromkeys(vector, "cached stack")}
+    return Program("fibonacci", ("n", *vector), ("r", *vector), types, storage, blocks, (DEPTH, STEPS), steps_site=1)
+
+
+def fibonacci_of(n: int) -> int:
+    """What `fibonacci` should give."""
+    return 1 if n <= 1 else fibonacci_of(n - 2) + fibonacci_of(n - 1)
+
+
+def gcd() -> Program:
+    """Euclid's algorithm: a loop, no calls, and a checked `%`."""
+    division = FaultSite(LaneStatus.ARITHMETIC, "ZeroDivisionError: integer modulo by zero", (), at(7))
+    blocks = (
+        Block("b0", (piece(lambda b: (b != 0,), "b", "t"),), Branch("t", 1, 2), span=at(6)),
+        Block("b1", (piece(lambda a, b: (b, ops.mod(a, b, 1)), "a b", "a b", 1),), Jump(0, turn=True), span=at(7)),
+        Block("b2", (), Return(), span=at(8)),
+    )
+    types = {"a": INT, "b": INT, "t": BOOL}
+    return Program(
+        "gcd", ("a", "b"), ("a",), types, {"a": "register", "b": "register"}, blocks, (STEPS, division), steps_site=0
+    )
+
+
+def reverse(storage: str = "register") -> Program:
+    """Writes `i` into `array[at - i]` for i = 0, 1, .. up to `count`; an index out of range fails, negative ones count back."""
+    index = FaultSite(LaneStatus.INDEX, "IndexError: index {} is out of range", ("k",), at(12))
+    blocks = (
+        Block(
+            "b0",
+            (piece(lambda i, count, at: (i < count, at - i), "i count at", "t k"),),
+            Branch("t", 1, 2),
+        ),
+        Block(
+            "b1",
+            (Store("array", ("k",), "i", 1), piece(lambda i: (i + 1,), "i", "i")),
+            Jump(0, turn=True),
+            span=at(12),
+        ),
+        Block("b2", (), Return()),
+    )
+    types = {"array": TensorType("float32", (5,)), "i": WEAK, "k": INT, "count": INT, "at": INT, "t": BOOL}
+    registers = dict.fromkeys(("i", "k", "count", "at"), "register")
+    return Program(
+        "reverse",
+        ("array", "count", "at"),
+        ("array",),
+        types,
+        {"array": storage, **registers},
+        blocks,
+        (STEPS, index),
+        steps_site=0,
+    )
+
+
+def even() -> Program:
+    """Mutual recursion in bools: is_even and is_odd call each other; the answer is negated on the way back."""
+    blocks = (
+        Block("b0", (piece(lambda n: (n == 0,), "n", "t"),), Branch("t", 1, 2), function="is_even"),
+        Block("b1", (piece(lambda: (True,), "", "r"),), Return(), function="is_even"),
+        Block(
+            "b2",
+            (piece(lambda n: (n - 1, n % 3 == 0), "n", "n flag"),),
+            PushJump(4, 3, 0),
+            pushes=(Push("n"), Push("flag", "flag")),
+            function="is_even",
+        ),
+        # `flag` lies on a stack of bools across the call: `r` is false and true in turn whatever it is
+        Block("b3", (piece(lambda r, flag: (r if False else tf.where(flag, ~r, ~r),), "r flag", "r"),), Return(),
+              pops=("n", "flag"), function="is_even"),
+        Block("b4", (piece(lambda n: (n - 1, n == 0), "n", "m t"),), Branch("t", 5, 6), function="is_odd"),
+        Block("b5", (piece(lambda: (True,), "", "r"),), Return(), function="is_odd"),
+        Block("b6", (piece(lambda m: (m,), "m", "n"),), PushJump(0, 7, 0), function="is_odd"),
+        Block("b7", (piece(lambda r: (~r,), "r", "r"),), Return(), function="is_odd"),
+    )  # fmt: skip
+    types = {"n": INT, "m": INT, "r": BOOL, "t": BOOL, "flag": BOOL}
+    storage = {"n": "cached stack", "flag": "cached stack", "r": "register", "m": "register"}
+    return Program("is_even", ("n",), ("r",), types, storage, blocks, (DEPTH, STEPS), steps_site=1)
+
+
+def faults() -> Program:
+    """`10 // x`, then an assert that the quotient is positive, then a raise above 4; else its root."""
+    sites = (
+        FaultSite(LaneStatus.ARITHMETIC, "ZeroDivisionError: integer division by zero", (), at(20)),
+        FaultSite(LaneStatus.ASSERTION, "AssertionError: {} is not positive", ("q",), at(21)),
+        FaultSite(LaneStatus.RAISED, "ValueError: {} of {x} is too large".replace("{x}", "{}"), ("q", "x"), at(22)),
+    )
+    blocks = (
+        Block("b0", (piece(lambda x: (ops.floordiv(10, x, 0),), "x", "q", 0),), Jump(1), span=at(20)),
+        Block("b1", (piece(lambda q: (q > 0,), "q", "t"),), Branch("t", 3, 2), span=at(21)),
+        Block("b2", (), Fault(1), span=at(21)),
+        Block("b3", (piece(lambda q: (q > 4,), "q", "t"),), Branch("t", 4, 5), span=at(22)),
+        Block("b4", (), Fault(2), span=at(22)),
+        Block("b5", (piece(lambda q: (tf.sqrt(tf.cast(q, tf.float32)), q), "q", "y i"),), Return(), span=at(23)),
+    )
+    types = {"x": INT, "q": INT, "t": BOOL, "y": FLOAT, "i": INT}
+    storage = dict.fromkeys(("x", "q", "y", "i"), "register")
+    return Program("faults", ("x",), ("y", "i"), types, storage, blocks, sites)
