@@ -38,6 +38,7 @@ from pcbatch.optimize import optimize
 from pcbatch.options import Options
 from pcbatch.runtime import table
 from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.backends.reference import ReferenceMachine
 from pcbatch.runtime.machine import Machine, Outcome
 from pcbatch.runtime.run import Run
 
@@ -122,7 +123,7 @@ class Compilation:
         return self.emitted.load()
 
     @cached_property
-    def machine(self) -> Machine:
+    def machine(self) -> Machine | ReferenceMachine:
         """The machine that runs the table."""
         return make_machine(self.table, self.options)
 
@@ -269,14 +270,6 @@ class Batched(Generic[P, R]):
         shared = self._options.axes(tuple(self.__signature__.parameters))[parameter] is None
         number = isinstance(value, (bool, int, float))
         return value if shared and number else backend_named(self._options.backend).as_arrays(value)
-
-    def as_batch_of_one(self, parameter: str, value: Any) -> Any:
-        """One example's argument with a batch axis of length one, unless all lanes share it."""
-        if self._options.axes(tuple(self.__signature__.parameters))[parameter] is None:
-            return value
-        backend = backend_named(self._options.backend)
-        array = backend.as_arrays(value)
-        return backend.spread(array, backend.type_of(array), 1)
 
     # -- what linking asks ------------------------------------------------------------------------------------------------------
 

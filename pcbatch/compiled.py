@@ -16,12 +16,17 @@ from pcbatch.options import Options
 from pcbatch.runtime import table
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.backends.reference import ReferenceMachine
 from pcbatch.runtime.machine import Machine, Outcome
 from pcbatch.runtime.run import Run
 
 
-def make_machine(program: table.Program, options: Options) -> Machine:
+def make_machine(program: table.Program, options: Options) -> Machine | ReferenceMachine:
     """The machine for a program under the given options."""
+    if options.backend == "reference":
+        return ReferenceMachine(
+            program, backend_named(options.backend), max_depth=options.max_depth, max_steps=options.max_steps
+        )
     return Machine(
         program,
         backend_named(options.backend),
@@ -33,7 +38,7 @@ def make_machine(program: table.Program, options: Options) -> Machine:
 
 
 def run_machine(
-    machine: Machine,
+    machine: Machine | ReferenceMachine,
     backend: Backend,
     given: Mapping[str, str],
     arguments: Arguments,
@@ -72,7 +77,7 @@ class Compiled:
         self.signature = inspect.Signature([inspect.Parameter(name, kinds) for name in given.values()])
 
     @cached_property
-    def machine(self) -> Machine:
+    def machine(self) -> Machine | ReferenceMachine:
         """The machine; made at the first call."""
         return make_machine(self.program, self.options)
 

@@ -62,3 +62,12 @@ def leaves(type_: Type) -> Iterator[TensorType]:
         case StructType(items=items):
             for item in items:
                 yield from leaves(item)
+
+
+def records(type_: Type) -> Iterator[type]:
+    """The classes of the named tuples and dataclasses inside `type_`."""
+    if isinstance(type_, StructType):
+        if type_.constructor is not None:
+            yield type_.constructor
+        for item in type_.items:
+            yield from records(item)

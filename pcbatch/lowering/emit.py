@@ -6,14 +6,14 @@ What this module returns is what `f.source()` shows and what is executed; there 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pcbatch.diagnostics import Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import rename
-from pcbatch.ir.types import Type
+from pcbatch.ir.types import Type, records
 from pcbatch.lowering.environment import Environment
 from pcbatch.lowering.pieces import PieceText, Statement, bind, execute, write_piece
 from pcbatch.lowering.tabletext import TableText
@@ -86,6 +86,10 @@ class _Emission:
         }
         for name in storage:
             self.types.setdefault(name, self._type(name))
+        shared = {
+            **{name: self.variables[name].type for name in self.shared_parameters},
+            **self.environment.operand_types,
+        }
         source = text.source(
             ops_module=self.environment.backend.ops_module,
             parameters=tuple(name for name in entry.parameters if name not in self.shared_parameters),
@@ -93,10 +97,8 @@ class _Emission:
             types=self.types,
             storage=storage,
             faults=self.faults,
-            shared={
-                **{name: self.variables[name].type for name in self.shared_parameters},
-                **self.environment.operand_types,
-            },
+            shared=shared,
+            records=self._records((*self.types.values(), *shared.values())),
             steps_site=steps,
         )
         return Emitted(source, self.bindings)
@@ -200,19 +202,25 @@ class _Emission:
         """The piece with its free names bound; a name that another function binds to something else gets another name."""
         values = bind(text.free, self.environment, origin)
         values.pop(OPS, None)
-        renamed: dict[str, str] = {}
-        for name, value in values.items():
-            fresh, number = name, 0
-            while fresh in self.bindings and self.bindings[fresh] is not value:
-                number += 1
-                fresh = f"{name}_{number}"
-            self.bindings[fresh] = value
-            if fresh != name:
-                renamed[name] = fresh
+        renamed = {name: fresh for name, value in values.items() if (fresh := self._binding(name, value)) != name}
         if not renamed:
             return text
         statements = tuple(Statement(rename(s.code, renamed), s.span) for s in text.statements)
         return PieceText(text.name, text.reads, text.shared, text.writes, statements, text.free)
+
+    def _binding(self, name: str, value: Any) -> str:
+        """The name by which generated code knows `value`: `name`, unless that means something else already."""
+        fresh, number = name, 0
+        while fresh in self.bindings and self.bindings[fresh] is not value:
+            number += 1
+            fresh = f"{name}_{number}"
+        self.bindings[fresh] = value
+        return fresh
+
+    def _records(self, types: Iterable[Type | None]) -> tuple[str, ...]:
+        """The names of the classes of all named tuples and dataclasses in `types`."""
+        found = dict.fromkeys(record for type_ in types if type_ is not None for record in records(type_))
+        return tuple(self._binding(record.__name__, record) for record in found)
 
     def _stored(self, name: str) -> bool:
         variable = self.variables.get(name)

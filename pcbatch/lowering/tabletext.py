@@ -93,6 +93,7 @@ class TableText:
         storage: Mapping[str, str | None],
         faults: Sequence[FaultSite],
         shared: Mapping[str, Type | None],
+        records: Sequence[str],
         steps_site: int,
     ) -> str:
         """The whole generated module."""
@@ -102,10 +103,10 @@ class TableText:
             f"{self.program.entry.name!r},",
             f"parameters={_tuple(parameters)},",
             f"results={_tuple(results)},",
-            f"types={_types(types)},",
+            f"types={_types(types, records)},",
             f"storage={_dict(storage)},",
             f"shared={_tuple(tuple(shared))},",
-            f"shared_types={_types(shared)},",
+            f"shared_types={_types(shared, records)},",
             f"faults=(\n{sites}{INDENT}),",
             f"steps_site={steps_site},",
             f"blocks=(\n{''.join(self.blocks)}{INDENT}),",
@@ -144,5 +145,7 @@ def _dict(entries: Mapping[str, object]) -> str:
     return "{" + ", ".join(f"{key!r}: {value!r}" for key, value in entries.items()) + "}"
 
 
-def _types(types: Mapping[str, Type | None]) -> str:
-    return "_pcb.types(" + ", ".join(f'{name}="{type_}"' for name, type_ in types.items()) + ")"
+def _types(types: Mapping[str, Type | None], records: Sequence[str]) -> str:
+    if not types:
+        return "{}"
+    return "_pcb.types(" + ", ".join([*records, *(f'{name}="{type_}"' for name, type_ in types.items())]) + ")"

@@ -19,11 +19,14 @@ DIVERGENCE_THRESHOLD = 1000.0
 
 
 def value_and_gradient(log_density: LogDensity, q: Tensor, data: Any) -> tuple[Tensor, Tensor]:
-    """The log density at `q` and its gradient, which is zero where the density does not depend on `q`."""
+    """The log density at `q` and its gradient; ValueError if no TensorFlow operation leads from `q` to the density."""
     with tf.GradientTape() as tape:
         tape.watch(q)
         lp = log_density(q, data)
-    return lp, tape.gradient(lp, q, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    g = tape.gradient(lp, q)
+    if g is None:  # zeros instead would be a sampler that goes straight on, without a word
+        raise ValueError("the log density has no gradient: compute it from the parameters with TensorFlow operations")
+    return lp, g
 
 
 def leapfrog(

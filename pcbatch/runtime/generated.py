@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 
 from pcbatch.diagnostics import Span
 from pcbatch.ir.type_parser import parse_type
-from pcbatch.ir.types import Type
+from pcbatch.ir.types import TensorType, Type
 from pcbatch.runtime.status import LaneStatus
 from pcbatch.runtime.table import (
     Block,
@@ -46,6 +47,23 @@ def at(file: str) -> Callable[[int, int, int, int], Span]:
     return partial(Span, file)
 
 
-def types(**texts: str) -> dict[str, Type]:
-    """Types by name, each written as the IR prints it: `types(n="int32[]", xs="float32[3]")`."""
-    return {name: parse_type(text) for name, text in texts.items()}
+def types(*records: type, **texts: str) -> dict[str, Type]:
+    """Types by name, each written as the IR prints it: `types(n="int32[]", xs="float32[3]")`.
+
+    `records` are the classes of the named tuples and dataclasses in them.
+    """
+    known = {(record.__name__, _fields(record)): record for record in records}
+
+    def constructed(type_: Type) -> Type:
+        if isinstance(type_, TensorType):
+            return type_
+        items = tuple(constructed(item) for item in type_.items)
+        return replace(type_, items=items, constructor=known.get((type_.kind, type_.keys)))
+
+    return {name: constructed(parse_type(text)) for name, text in texts.items()}
+
+
+def _fields(record: type) -> tuple[str, ...]:
+    if is_dataclass(record):
+        return tuple(field.name for field in fields(record))
+    return tuple(record._fields)  # type: ignore[attr-defined]

@@ -1,6 +1,5 @@
 """`pcbatch.nuts.sample`: right moments, right counts, chains apart, nothing compiled twice."""
 
-
 import arviz
 import numpy as np
 import pytest

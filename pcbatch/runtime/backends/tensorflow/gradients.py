@@ -20,7 +20,7 @@ def seal(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def no_gradient(*upstream: tf.Tensor, variables: Any = None) -> NoReturn:
         raise GradientError(
             f"PCB601: a gradient through the batched call of {name!r} was asked for, and pcbatch has no reverse mode yet.\n"
-            f"  help: take the gradient inside the batched function (`with tf.GradientTape()` around plain operations), or "
+            f"  help: take the gradient inside, in a plain helper that the batched function calls (`with tf.GradientTape()`), or "
             f"keep it from flowing through the call with tf.stop_gradient(...)"
         )
 
