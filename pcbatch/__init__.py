@@ -1,4 +1,4 @@
-"""pcbatch: program-counter autobatching. Write a function for one example, run it for a whole batch as one XLA program."""
+"""pcbatch: write a function for one example, run it for a whole batch as one XLA program (program-counter autobatching)."""
 
 from __future__ import annotations
 

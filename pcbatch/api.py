@@ -23,8 +23,8 @@ from pcbatch.compiled import make_machine, run_machine
 from pcbatch.diagnostics import PcbatchError, PieceRefusalError, UsageError
 from pcbatch.frontend import FunctionSource, read_function
 from pcbatch.frontend.plain import plain_function
-from pcbatch.ir.program import Program
 from pcbatch.ir.printer import print_program
+from pcbatch.ir.program import Program
 from pcbatch.linking import Linked, link
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.captures import Captured, Namespace, collect
@@ -39,7 +39,8 @@ from pcbatch.options import Options
 from pcbatch.runtime import table
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.reference import ReferenceMachine
-from pcbatch.runtime.machine import Machine, Outcome
+from pcbatch.runtime.machine import Machine
+from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.run import Run
 
 P = ParamSpec("P")
@@ -51,7 +52,7 @@ _inside: ContextVar[str | None] = ContextVar("inside", default=None)
 """The batched function that is being compiled or traced: whatever calls another one then is one of its pieces."""
 
 NOT_FOR_AUTOGRAPH: dict[str, Any] = {"autograph_info__": None}
-"""The attribute by which TensorFlow's AutoGraph knows what it must not rewrite when a caller's tf.function is traced."""
+"""How TensorFlow's AutoGraph knows what it must not rewrite when a caller's tf.function is traced."""
 
 
 def _without_internals(method: Callable[..., T]) -> Callable[..., T]:
@@ -70,7 +71,7 @@ def _without_internals(method: Callable[..., T]) -> Callable[..., T]:
 
 @dataclass(frozen=True)
 class Stats:
-    """What compiling has cost so far: machine programs compiled, entries of the cache, seconds of tracing and of compiling."""
+    """What compiling has cost so far: machine programs compiled, cache entries, seconds of tracing and compiling."""
 
     compilations: int
     cache_entries: int
@@ -104,7 +105,7 @@ class Compilation:
 
     @cached_property
     def shared_parameters(self) -> tuple[str, ...]:
-        """The parameters that stay one value for all lanes: shared by the caller, and passed on unchanged everywhere."""
+        """The parameters that stay one value for all lanes: the caller's shared ones that are passed on unchanged."""
         wanted = [n for n in self._parameters() if self._parameters()[n] in self.arguments.shared]
         return tuple(name for name in wanted if name in shareable(self.optimized))
 
@@ -140,7 +141,7 @@ class Batched(Generic[P, R]):
     def __init__(self, function: Callable[P, R], options: Options, source: FunctionSource | None = None):
         functools.update_wrapper(self, function)
         self._source = source if source is not None else read_function(function)
-        self.function: FunctionType = inspect.unwrap(function)  # type: ignore[assignment]
+        self.function: FunctionType = inspect.unwrap(function)
         self._options = options
         self.__signature__ = inspect.signature(function)
         options.axes(tuple(self.__signature__.parameters))  # refuses what does not fit
@@ -148,10 +149,10 @@ class Batched(Generic[P, R]):
         self._linked: Linked | None = None
         self._compiled: dict[Any, Compilation] = {}
         self._infer_seconds = 0.0
-        self._family = [self]
+        self._family: list[Batched[P, R]] = [self]
         """Every function that `options` has derived from the same one, this one included: each compiles once."""
 
-    # -- running ----------------------------------------------------------------------------------------------------------
+    # -- running -------------------------------------------------------------------------------------------------------
 
     @_without_internals
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -185,7 +186,7 @@ class Batched(Generic[P, R]):
         finally:
             _running_singly.reset(token)
 
-    # -- looking inside ------------------------------------------------------------------------------------------------------
+    # -- looking inside ------------------------------------------------------------------------------------------------
 
     @_without_internals
     def check(self, *args: P.args, **kwargs: P.kwargs) -> None:
@@ -193,7 +194,7 @@ class Batched(Generic[P, R]):
         if not args and not kwargs and self.__signature__.parameters:
             self._link()
         else:
-            arguments, compilation, captured = self._compilation(args, kwargs)
+            arguments, compilation, _ = self._compilation(args, kwargs)
             with self._compiling():
                 compilation.machine.check(arguments.lanes)
 
@@ -208,7 +209,7 @@ class Batched(Generic[P, R]):
             for relative in self._family:
                 if relative._options == options:
                     return relative
-            derived = Batched(self.__wrapped__, options, self._source)  # type: ignore[attr-defined]
+            derived: Batched[P, R] = Batched(self.__wrapped__, options, self._source)  # type: ignore[attr-defined]
             derived._family = self._family
             self._family.append(derived)
             return derived
@@ -263,15 +264,15 @@ class Batched(Generic[P, R]):
         changed = [f"{k}={v!r}" for k, v in self.changed_options().items()]
         return f"<pcbatch.Batched {self.__qualname__}{self.__signature__}{' ' if changed else ''}{', '.join(changed)}>"  # type: ignore[attr-defined]
 
-    # -- one example --------------------------------------------------------------------------------------------------------------
+    # -- one example ---------------------------------------------------------------------------------------------------
 
     def as_example(self, parameter: str, value: Any) -> Any:
-        """One example's argument as `single` sees it: arrays of the library, but a number that all lanes share stays one."""
+        """One example's argument as `single` sees it: arrays, but a number that all lanes share stays one."""
         shared = self._options.axes(tuple(self.__signature__.parameters))[parameter] is None
         number = isinstance(value, (bool, int, float))
         return value if shared and number else backend_named(self._options.backend).as_arrays(value)
 
-    # -- what linking asks ------------------------------------------------------------------------------------------------------
+    # -- what linking asks ---------------------------------------------------------------------------------------------
 
     @property
     def function_source(self) -> FunctionSource:
@@ -290,7 +291,7 @@ class Batched(Generic[P, R]):
         return plain_function(self.function, self._source, backend.store_element, backend.plain_builtins)
 
     def _refuse_inside_pieces(self) -> None:
-        """Only calls that the compiler sees go through the machine; one from a helper would run a batch in every lane."""
+        """Only calls that the compiler sees go through the machine; one from a helper would run in every lane."""
         caller = _inside.get()
         if caller is not None:
             raise PieceRefusalError(
@@ -308,7 +309,7 @@ class Batched(Generic[P, R]):
         finally:
             _inside.reset(token)
 
-    # -- compiling ------------------------------------------------------------------------------------------------------------------
+    # -- compiling -----------------------------------------------------------------------------------------------------
 
     def _link(self) -> Linked:
         with self._lock:
@@ -324,7 +325,12 @@ class Batched(Generic[P, R]):
         captured = collect(linked.built.program, linked.namespaces, backend.is_array)
         types = {name: backend.type_of(value) for name, value in captured.values.items()}
         statics = tuple((function, path, fingerprint(value)) for function, path, value in captured.statics)
-        key = (arguments.signature, tuple(types.items()), tuple(captured.operands.items()) and repr(captured.operands), statics)
+        key = (
+            arguments.signature,
+            tuple(types.items()),
+            tuple(captured.operands.items()) and repr(captured.operands),
+            statics,
+        )
         with self._lock:
             compilation = self._compiled.get(key)
             if compilation is None:
@@ -355,9 +361,10 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Batch a function of one example: a decorator, bare or with options, or a call.
 
     Arguments:
-        fn: a plain Python function of one example; see the language page of the documentation for what it may contain.
-        in_axes: 0 (the default) if every argument has a leading lane axis, None for arguments that all lanes share; one for
-            all, a tuple by position or a dict by name.
+        fn: a plain Python function of one example; docs/language.md says what it may contain.
+        **options: as follows.
+        in_axes: 0 (the default) if every argument has a leading lane axis, None for arguments that all lanes share;
+            one for all, a tuple by position or a dict by name.
         schedule: which waiting block runs next: "auto" (the best we have), "earliest" (the paper's), "sweep".
         backend: "tensorflow", or "reference" (lane by lane with Python lists for stacks: slow, for debugging).
         jit: compile with XLA (the default) or run as a plain graph, for debugging.
@@ -385,7 +392,6 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     >>> print(gcd([12, 18, 7], [8, 12, 21]).numpy())
     [4 6 7]
     """
-
     given = _options(options)
     return partial(_made, options=given) if fn is None else _made(fn, given)
 

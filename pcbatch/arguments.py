@@ -40,7 +40,7 @@ class Arguments:
 def bind_arguments(
     signature: inspect.Signature, options: Options, backend: Backend, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Arguments:
-    """Bind a batched call; UsageError PCB51x for arguments that do not fit, a TypeError too where Python would raise that."""
+    """Bind a batched call; UsageError PCB51x for arguments that do not fit (a TypeError too, as in Python)."""
     given = dict(kwargs)
     lanes = given.pop("lanes", None) if "lanes" not in signature.parameters else None
     try:

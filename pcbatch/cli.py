@@ -1,7 +1,7 @@
 """The command line: `pcbatch compile`, `pcbatch run`.
 
-What can be said without running the user's file is said so: `compile --dump-ir` imports neither the file nor TensorFlow. Exit
-codes: 0 done, 1 refused or a lane failed, 2 bad usage.
+What can be said without running the user's file is said so: `compile --dump-ir` imports neither the file nor
+TensorFlow. Exit codes: 0 done, 1 refused or a lane failed, 2 bad usage.
 """
 
 from __future__ import annotations
@@ -39,20 +39,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="pcbatch", description="Batch single-example Python functions into XLA programs.")
+    parser = argparse.ArgumentParser(
+        prog="pcbatch", description="Batch single-example Python functions into XLA programs."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     compile_ = commands.add_parser("compile", help="show or write what a function compiles to")
     compile_.add_argument("file", metavar="FILE.py")
-    compile_.add_argument("--entry", metavar="NAME", help="the batched function to compile (needed if there are several)")
-    compile_.add_argument("--dump-ir", choices=STAGES, metavar="STAGE", help="print the IR: cfg (default), stack, optimized")
-    compile_.add_argument("--args", metavar="JSON", help="example arguments of a batch, a JSON list: gives types and shapes")
-    compile_.add_argument("-o", dest="output", metavar="OUT.py", help="write the module with its batched function compiled")
+    compile_.add_argument(
+        "--entry", metavar="NAME", help="the batched function to compile (needed if there are several)"
+    )
+    compile_.add_argument(
+        "--dump-ir", choices=STAGES, metavar="STAGE", help="print the IR: cfg (default), stack, optimized"
+    )
+    compile_.add_argument(
+        "--args", metavar="JSON", help="example arguments of a batch, a JSON list: gives types and shapes"
+    )
+    compile_.add_argument(
+        "-o", dest="output", metavar="OUT.py", help="write the module with its batched function compiled"
+    )
     compile_.set_defaults(action=_compile)
 
     run = commands.add_parser("run", help="run a function on a batch")
     run.add_argument("target", metavar="FILE.py:NAME")
-    run.add_argument("args", nargs="*", metavar="ARG", help="one JSON value for each argument, with a leading lane axis")
+    run.add_argument(
+        "args", nargs="*", metavar="ARG", help="one JSON value for each argument, with a leading lane axis"
+    )
     run.set_defaults(action=_run)
     return parser
 
@@ -62,7 +74,7 @@ def _with_stage(arguments: Sequence[str]) -> list[str]:
     return ["--dump-ir=cfg" if word == "--dump-ir" else word for word in arguments]
 
 
-# -- compile ---------------------------------------------------------------------------------------------------------------
+# -- compile -----------------------------------------------------------------------------------------------------------
 
 
 def _compile(given: argparse.Namespace) -> int:
@@ -73,7 +85,9 @@ def _compile(given: argparse.Namespace) -> int:
 
             print(print_program(_static_program(path, given.entry, given.dump_ir)), end="")
             return 0
-        raise UsageError("PCB520", "the generated source depends on types and shapes: give example arguments with --args")
+        raise UsageError(
+            "PCB520", "the generated source depends on types and shapes: give example arguments with --args"
+        )
     if given.args is None:
         raise UsageError("PCB520", "a compiled module is made for given types and shapes: give --args with -o")
     batched = _load(path, _entry_name(path, given.entry))
@@ -113,7 +127,9 @@ def _entry_name(path: Path, entry: str | None) -> str:
         raise UsageError("PCB522", f"{path} has no function decorated with pcbatch.autobatch at its top level")
     name = entry if entry is not None else module.default_entry
     if name is None:
-        raise UsageError("PCB523", f"{path} has several batched functions; choose one with --entry: {_names(module.functions)}")
+        raise UsageError(
+            "PCB523", f"{path} has several batched functions; choose one with --entry: {_names(module.functions)}"
+        )
     if name not in module.functions:
         raise UsageError("PCB523", f"{path} has no batched function {name!r}; it has {_names(module.functions)}")
     return name
@@ -123,7 +139,7 @@ def _names(functions: Any) -> str:
     return ", ".join(functions)
 
 
-# -- run -------------------------------------------------------------------------------------------------------------------
+# -- run ---------------------------------------------------------------------------------------------------------------
 
 
 def _run(given: argparse.Namespace) -> int:

@@ -17,7 +17,8 @@ from pcbatch.runtime import table
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.backends.reference import ReferenceMachine
-from pcbatch.runtime.machine import Machine, Outcome
+from pcbatch.runtime.machine import Machine
+from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.run import Run
 
 
@@ -87,7 +88,9 @@ class Compiled:
         for name, user in self.given.items():
             expected = self.program.types.get(name, self.program.shared_types.get(name))
             if expected is not None and arguments.types[user] != expected:
-                raise UsageError("PCB515", f"{self.program.name} was compiled for {user}: {expected}, not {arguments.types[user]}")
+                raise UsageError(
+                    "PCB515", f"{self.program.name} was compiled for {user}: {expected}, not {arguments.types[user]}"
+                )
         operands = {name: read() for name, read in self.operands.items()}
         return run_machine(self.machine, backend, self.given, arguments, operands)
 

@@ -26,7 +26,7 @@ class Linked:
     built: Built
     namespaces: Mapping[str, Namespace]
     links: tuple[tuple[Namespace, str, Batched[..., Any] | None], ...]
-    entry: Batched
+    entry: Batched[..., Any]
 
     def is_current(self) -> bool:
         """Whether every called name still denotes what it was linked to."""
@@ -34,8 +34,8 @@ class Linked:
         return all(_denoted(namespace, name, known) is batched for namespace, name, batched in self.links)
 
 
-def link(entry: Batched) -> Linked:
-    """Build the program of `entry`, its callees found through the present values of names; raises every fault of names."""
+def link(entry: Batched[..., Any]) -> Linked:
+    """Build the program of `entry`, callees found through the present values of names; raises every fault of names."""
     owner: dict[FunctionSource, Batched[..., Any]] = {entry.function_source: entry}
     links: list[tuple[Namespace, str, Batched[..., Any] | None]] = []
 

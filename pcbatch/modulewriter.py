@@ -1,6 +1,7 @@
 """The module that `pcbatch compile -o` writes: the user's module with its batched functions replaced by generated code.
 
-The compiled function stands where the entry stood; the other batched functions of the file live on inside its program only.
+The compiled function stands where the entry stood; the other batched functions of the file live on inside its program
+only.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def _imports(bindings: Any, globals_: dict[str, Any]) -> list[str]:
         else:
             raise UsageError(
                 "PCB528",
-                f"`{name}` is captured from a closure and is {type(value).__name__}, which cannot be written into a module; "
+                f"`{name}`, captured from a closure, is {type(value).__name__}, which no module text can hold; "
                 f"make it a global of the module, or pass it as an argument",
             )
     return statements

@@ -146,7 +146,10 @@ def test_bad_usage(arguments, said, capsys):
 
 def test_a_refusal_exits_with_one(tmp_path, capsys):
     path = tmp_path / "refused.py"
-    path.write_text("import pcbatch\n\n@pcbatch.autobatch\ndef f(x):\n    try:\n        return x\n    except ValueError:\n        return 0\n")
+    path.write_text(
+        "import pcbatch\n\n@pcbatch.autobatch\ndef f(x):\n"
+        "    try:\n        return x\n    except ValueError:\n        return 0\n"
+    )
     assert main(["compile", str(path), "--dump-ir"]) == 1
     said = capsys.readouterr().err
     assert "PCB101" in said

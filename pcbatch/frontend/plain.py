@@ -21,12 +21,15 @@ STORE = "_pcb_store"
 
 
 def plain_function(
-    function: FunctionType, source: FunctionSource, store: Callable[..., Any], builtins: Mapping[str, Callable[..., Any]]
+    function: FunctionType,
+    source: FunctionSource,
+    store: Callable[..., Any],
+    builtins: Mapping[str, Callable[..., Any]],
 ) -> Callable[..., Any]:
     """`function` itself if it needs no help, else a twin of it.
 
-    In the twin `store(array, index, value)` gives a new array for a store, and calls of the built-ins in `builtins`, which do
-    not know the array library's values, go to the functions given for them.
+    In the twin `store(array, index, value)` gives a new array for a store, and calls of the built-ins in `builtins`,
+    which do not know the array library's values, go to the functions given for them.
     """
     helped = {name: each for name, each in builtins.items() if is_builtin(source.scope, name) and name in source.names}
     definition = _Twin(helped).visit(gast.gast_to_ast(source.tree))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pcbatch.ir.types import StructType, TensorType, Type
 
 
-class Conflict(TypeError):
+class ConflictError(TypeError):
     """Two types have no join; the message says why and what cast to write."""
 
 
@@ -21,29 +21,36 @@ def is_float(dtype: str) -> bool:
 
 
 def join(old: Type | None, new: Type | None) -> Type | None:
-    """The least type that holds both; raises Conflict where there is none."""
-    if old is None or new is None or old == new:
+    """The least type that holds both; raises ConflictError where there is none."""
+    if old is None or new is None:
         return new if old is None else old
+    return _join_known(old, new)
+
+
+def _join_known(old: Type, new: Type) -> Type:
+    if old == new:
+        return old
     match old, new:
         case TensorType(), TensorType():
             return _join_tensors(old, new)
         case StructType(), StructType() if (old.kind, old.keys, len(old.items)) == (new.kind, new.keys, len(new.items)):
-            items = tuple(join(a, b) for a, b in zip(old.items, new.items, strict=True))
-            return replace(old, items=items)
-    raise Conflict("a structure and something of another form do not meet; give both paths the same structure")
+            return replace(old, items=tuple(_join_known(a, b) for a, b in zip(old.items, new.items, strict=True)))
+    raise ConflictError("a structure and something of another form do not meet; give both paths the same structure")
 
 
 def _join_tensors(old: TensorType, new: TensorType) -> TensorType:
     if old.shape != new.shape:
-        scalar = "; write tf.zeros_like(..) or tf.fill(..) where the scalar is set" if () in (old.shape, new.shape) else ""
-        raise Conflict(f"shapes {list(old.shape)} and {list(new.shape)} differ, and nothing broadcasts here{scalar}")
+        scalar = (
+            "; write tf.zeros_like(..) or tf.fill(..) where the scalar is set" if () in (old.shape, new.shape) else ""
+        )
+        raise ConflictError(f"shapes {list(old.shape)} and {list(new.shape)} differ, and nothing broadcasts here{scalar}")
     if old.weak and new.weak:
         return old if is_float(old.dtype) else new  # two different weak types: int and float
     if old.weak or new.weak:
         weak, committed = (old, new) if old.weak else (new, old)
         if committed.dtype == "bool":
-            raise Conflict("a bool and a number do not meet; write True/False, or tf.cast one of them")
+            raise ConflictError("a bool and a number do not meet; write True/False, or tf.cast one of them")
         if is_float(weak.dtype) and not is_float(committed.dtype):
-            raise Conflict(f"a Python float does not fit {committed.dtype}; write an int, or tf.cast(.., tf.float32)")
+            raise ConflictError(f"a Python float does not fit {committed.dtype}; write an int, or tf.cast(.., tf.float32)")
         return committed
-    raise Conflict(f"dtypes {old.dtype} and {new.dtype} differ; write tf.cast(.., tf.{old.dtype}) at one of them")
+    raise ConflictError(f"dtypes {old.dtype} and {new.dtype} differ; write tf.cast(.., tf.{old.dtype}) at one of them")

@@ -10,14 +10,15 @@
     terminator ::= Jump b | Branch x b b | Return | Fault message            both dialects
                  | PushJump b, back to b                                     "stack" only
 
-Everything is frozen; a pass builds new values. Labels are unique in a program (`b0`, `b1`, ... in layout order, which is the
-order of the source). In "cfg" a variable belongs to its function; in "stack" names are unique in the whole program.
+Everything is frozen; a pass builds new values. Labels are unique in a program (`b0`, `b1`, ... in layout order, which
+is the order of the source). In "cfg" a variable belongs to its function; in "stack" names are unique in the whole
+program.
 
-What the stack dialect means for one lane: every variable that is pushed has a stack whose newest entry is its *top*; reading
-a variable reads its top. `Push v = f(x)` puts a new top above the old one, `Pop v` removes the top, `Update v = f(x)`
-replaces it. A `Primitive` in the stack dialect writes temporaries, which do not outlive their block. A block has its pops
-first and its pushes last. `PushJump b, back to c` pushes `c` on the lane's stack of program counters and goes to `b`;
-`Return` goes to the label that it pops.
+What the stack dialect means for one lane: every variable that is pushed has a stack whose newest entry is its *top*;
+reading a variable reads its top. `Push v = f(x)` puts a new top above the old one, `Pop v` removes the top, `Update v
+= f(x)` replaces it. A `Primitive` in the stack dialect writes temporaries, which do not outlive their block. A block
+has its pops first and its pushes last. `PushJump b, back to c` pushes `c` on the lane's stack of program counters and
+goes to `b`; `Return` goes to the label that it pops.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ FaultKind = Literal["assert", "raise"]
 
 def _span() -> Span | None:
     """A source span: every op carries one; it takes no part in comparisons."""
-    return field(default=None, compare=False, repr=False)  # type: ignore[return-value]
+    return field(default=None, compare=False, repr=False)
 
 
-# -- ops -----------------------------------------------------------------------------------------------------------------
+# -- ops ---------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Update:
 Op = Primitive | Store | Call | Push | Pop | Update
 
 
-# -- terminators -----------------------------------------------------------------------------------------------------------
+# -- terminators -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ class PushJump:
 Terminator = Jump | Branch | Return | Fault | PushJump
 
 
-# -- blocks, functions, programs --------------------------------------------------------------------------------------------
+# -- blocks, functions, programs ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Function:
-    """A batched function. `externs` are the free names that its code reads (not builtins, not batched functions), sorted.
+    """A batched function. `externs` are the free names that its code reads, sorted; no builtins, no batched functions.
 
     `variables` is empty until types or storage are known; then it lists every variable, in order of first appearance.
     """
@@ -236,7 +237,7 @@ class Program:
             yield from function.blocks
 
 
-# -- what ops and terminators say about themselves -----------------------------------------------------------------------------
+# -- what ops and terminators say about themselves ---------------------------------------------------------------------
 
 
 def reads(node: Op | Terminator) -> tuple[str, ...]:

@@ -27,8 +27,8 @@ class TensorType:
 class StructType:
     """A fixed structure: `kind` is "tuple", "list", "dict" or the name of a named tuple or dataclass.
 
-    `keys` are the dict's keys or the fields' names (empty for tuples and lists); `constructor` rebuilds a value from its
-    items and takes no part in comparisons, so that a type read back from text equals the one that was printed.
+    `keys` are the dict's keys or the fields' names (empty for tuples and lists); `constructor` rebuilds a value from
+    its items and takes no part in comparisons, so that a type read back from text equals the one that was printed.
     """
 
     kind: str

@@ -1,8 +1,9 @@
-"""Calls to stacks: from the typed "cfg" dialect to the "stack" dialect, the caller saving (Radul et al. 2020, section 3).
+"""Calls to stacks: from the "cfg" dialect to the "stack" dialect, the caller saving (Radul et al. 2020, section 3).
 
-The lowering is naive on purpose: every assignment updates a stored top, and a call saves every variable that its caller
-has assigned. The passes of `pcbatch.optimize` take away what is not needed, each visibly. Only tail calls are treated here,
-since `max_depth` must not count them under any set of passes: arguments become updates and the call a jump.
+The lowering is naive on purpose: every assignment updates a stored top, and a call saves every variable that its
+caller has assigned. The passes of `pcbatch.optimize` take away what is not needed, each visibly. Only tail calls are
+treated here, since `max_depth` must not count them under any set of passes: arguments become updates and the call a
+jump.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pcbatch.lowering.unique import unique_names
 
 
 def lower_calls(program: ir.Program, reserved: frozenset[str] = frozenset()) -> ir.Program:
-    """The stack program of a typed cfg program; no variable gets a name in `reserved` or that some code reads as free."""
+    """The stack program of a cfg program; no variable gets a name in `reserved` or that some code reads as free."""
     tails = {(f.name, block.label) for f in program.functions for block in f.blocks if is_tail_call(program, f, block)}
     names = unique_names(program, reserved, _shared_results(program, tails))
     functions = tuple(_Lowering(program, function, names, tails).function() for function in program.functions)
@@ -100,7 +101,8 @@ class _Lowering:
 
     def _blocks(self, block: ir.Block, assigned: set[str]) -> Iterator[ir.Block]:
         """The block, split after each of its calls."""
-        label, ops, part = block.label, [], 0
+        ops: list[ir.Op] = []
+        label, part = block.label, 0
         for op in block.ops:
             if isinstance(op, ir.Call):
                 if op is block.ops[-1] and (self.source.name, block.label) in self.tails:
@@ -134,10 +136,10 @@ class _Lowering:
                 return replace(terminator, arguments=self._map(arguments))
         return terminator
 
-    # -- one call -----------------------------------------------------------------------------------------------------------
+    # -- one call ------------------------------------------------------------------------------------------------------
 
     def _saved(self, assigned: set[str]) -> list[str]:
-        """The variables to save: all that are assigned when the call is made, results apart (set only on the way out)."""
+        """The variables to save: all that are assigned when the call is made, but results (set on the way out)."""
         own = function_variables(self.source) - set(self.source.results)
         return [self.mapping[name] for name in self._order(own) if name in assigned]
 
@@ -151,7 +153,7 @@ class _Lowering:
         return list(zip(parameters, self._map(call.arguments), strict=True))
 
     def _copied(self, call: ir.Call) -> tuple[list[ir.Op], list[tuple[str, str]]]:
-        """Copies of arguments that binding the parameters one by one would overwrite, and the bindings that read them."""
+        """Copies of arguments that binding parameters one by one would overwrite, and bindings that read them."""
         bindings = self._bindings(call)
         parameters = {parameter for parameter, _ in bindings}
         copies: list[ir.Op] = []
@@ -203,4 +205,3 @@ class _Lowering:
 
 def _copy(kind: type[ir.Update] | type[ir.Push], target: str, source: str, call: ir.Call) -> ir.Update | ir.Push:
     return kind((target,), (source,), f"{target} = {source}", call.span)
-

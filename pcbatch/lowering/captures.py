@@ -19,7 +19,7 @@ from pcbatch.ir.code import names
 
 
 class Namespace:
-    """Name lookup as the user's function does it: closure cells, then globals, then builtins; always the present value."""
+    """Name lookup as in the user's function: closure cells, then globals, then builtins; always the present value."""
 
     def __init__(self, function: types.FunctionType):
         self.function = function
@@ -52,9 +52,9 @@ class Namespace:
 class Captured:
     """What a program captures now.
 
-    `operands[function][path]` is the operand's name for a captured array at `path`; `values[operand]` its present value.
-    `statics` pairs every other captured path with its value, for the cache key. `missing` lists `(function, name)` pairs
-    that are bound to nothing.
+    `operands[function][path]` is the operand's name for a captured array at `path`; `values[operand]` its present
+    value. `statics` pairs every other captured path with its value, for the cache key. `missing` lists `(function,
+    name)` pairs that are bound to nothing.
     """
 
     operands: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -80,7 +80,7 @@ def ordered_variables(function: ir.Function) -> tuple[str, ...]:
 
 
 def free_paths(function: ir.Function) -> tuple[str, ...]:
-    """The longest free paths (`tf.nn.relu`, `W`, `params['w']`) that a function's code reads, in order of appearance."""
+    """The longest free paths (`tf.nn.relu`, `W`, `params['w']`) that a function's code reads, in their order."""
     variables = function_variables(function)
     found: dict[str, None] = {}
     for block in function.blocks:
@@ -102,7 +102,9 @@ def free_roots(program: ir.Program) -> frozenset[str]:
 def _paths(node: ast.AST, free: frozenset[str]) -> Iterator[str]:
     if isinstance(node, (ast.Attribute, ast.Subscript, ast.Name)) and isinstance(node.ctx, ast.Load):
         root: ast.AST = node
-        while isinstance(root, ast.Attribute) or (isinstance(root, ast.Subscript) and isinstance(root.slice, ast.Constant)):
+        while isinstance(root, ast.Attribute) or (
+            isinstance(root, ast.Subscript) and isinstance(root.slice, ast.Constant)
+        ):
             root = root.value
         if isinstance(root, ast.Name):
             if root.id in free:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 from pcbatch.diagnostics import Diagnostic, Note, Span
 from pcbatch.ir import program as ir
+from pcbatch.ir.joins import ConflictError, is_float, join
 from pcbatch.ir.types import StructType, TensorType, Type
 from pcbatch.lowering.instances import Binding
-from pcbatch.ir.joins import Conflict, is_float, join
 
 
 def conflict(name: str, first: Binding, second: Binding, why: str) -> Diagnostic:
@@ -48,14 +48,15 @@ def never_returns(function: str, span: Span | None) -> Diagnostic:
     )
 
 
-def unsettled(function: ir.Function) -> Diagnostic:
-    """The fixed point was not reached: a type that grows with every turn, such as a tuple that wraps itself."""
+def unsettled(name: str, first: Binding, second: Binding) -> Diagnostic:
+    """The fixed point was not reached: `name` has one type as long as it has another."""
+    subject = "the result" if name == "result" else f"`{name}`"
     return Diagnostic(
         "PCB304",
-        f"the types in `{function.name}` do not settle",
-        function.span,
-        "some value changes its structure from turn to turn",
-        "keep every variable's dtype, shape and structure the same in every turn of a loop and in every call",
+        f"the type of {subject} does not settle: where it is {first.type} it becomes {second.type}, and the other way round",
+        second.span,
+        "assigned here",
+        f"give {subject} the same dtype, shape and structure in every turn of a loop and in every call",
     )
 
 
@@ -81,8 +82,8 @@ def store(op: ir.Store, type_of: Callable[[str], Type | None]) -> Iterator[Diagn
     element = TensorType(array.dtype, array.shape[len(indices) :])
     try:
         if join(element, value) != element:
-            raise Conflict(f"{value} does not fit {element}")
-    except Conflict as why:
+            raise ConflictError(f"{value} does not fit {element}")
+    except ConflictError as why:
         reason, _, help_ = str(why).partition("; ")
         yield Diagnostic(
             "PCB307",

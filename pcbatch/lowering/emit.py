@@ -1,7 +1,7 @@
 """Emission: the optimised stack program as Python source that builds the table the machine runs.
 
-One function for each piece, headed by the user's source lines that it comes from, then the table of what each block does.
-What this module returns is what `f.source()` shows and what is executed; there is no second form.
+One function for each piece, headed by the user's source lines that it comes from, then the table of what each block
+does. What this module returns is what `f.source()` shows and what is executed; there is no second form.
 """
 
 from __future__ import annotations
@@ -52,8 +52,10 @@ class BlockParts:
 
 
 def emit(program: ir.Program, origin: Mapping[str, str], environment: Environment, shared: tuple[str, ...]) -> Emitted:
-    """Source for `program`. `origin` gives the user's function of each function, `shared` the entry's parameters that all
-    lanes share."""
+    """Source for `program`.
+
+    `origin` gives the user's function of each function, `shared` the entry's parameters that all lanes share.
+    """
     return _Emission(program, origin, environment, shared).emitted()
 
 
@@ -103,9 +105,7 @@ class _Emission:
         )
         return Emitted(source, self.bindings)
 
-    def _site(
-        self, span: Span | None, status: LaneStatus, message: str, arguments: tuple[str, ...] = ()
-    ) -> int:
+    def _site(self, span: Span | None, status: LaneStatus, message: str, arguments: tuple[str, ...] = ()) -> int:
         self.faults.append(table.FaultSite(status, message, arguments, span))
         return len(self.faults) - 1
 
@@ -118,7 +118,7 @@ class _Emission:
                 return self._site(span, LaneStatus.MAX_DEPTH, "RecursionError: more than max_depth calls deep")
         return -1
 
-    # -- one block -------------------------------------------------------------------------------------------------------
+    # -- one block -----------------------------------------------------------------------------------------------------
 
     def _block(self, function: ir.Function, block: ir.Block) -> BlockParts:
         spans = [node.span for node in (*block.ops, block.terminator) if node.span is not None]
@@ -199,7 +199,7 @@ class _Emission:
         return PieceText(text.name, reads, (*shared, *text.shared), text.writes, text.statements, text.free)
 
     def _bound(self, text: PieceText, origin: str) -> PieceText:
-        """The piece with its free names bound; a name that another function binds to something else gets another name."""
+        """The piece with its free names bound; one that another function binds to something else is renamed."""
         values = bind(text.free, self.environment, origin)
         values.pop(OPS, None)
         renamed = {name: fresh for name, value in values.items() if (fresh := self._binding(name, value)) != name}

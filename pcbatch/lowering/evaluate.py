@@ -47,7 +47,9 @@ def _compile(
 
     writes = names(code)[1]
     statement = ir.Primitive(writes, tuple(inputs), code)
-    text = write_piece("statement", [statement], writes, frozenset((*inputs, *writes)), environment, origin[function], site)
+    text = write_piece(
+        "statement", [statement], writes, frozenset((*inputs, *writes)), environment, origin[function], site
+    )
     return compile_piece(text, environment, origin[function], tuple(range(len(faults)))), faults
 
 

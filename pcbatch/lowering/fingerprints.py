@@ -1,7 +1,8 @@
 """Fingerprints of captured values that are part of a compiled program: when it may be used again.
 
-A helper function of the user's reads its own globals and closures while it is traced, so what it captures is part of the
-program too: rebinding a number or an array that a helper reads compiles anew. Installed packages are taken as they are.
+A helper function of the user's reads its own globals and closures while it is traced, so what it captures is part of
+the program too: rebinding a number or an array that a helper reads compiles anew. Installed packages are taken as
+they are.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ BETWEEN = {"CACHE", "PUSH_NULL"}
 
 @dataclass(frozen=True, eq=False)
 class Same:
-    """A value by its identity. Keys hold it, so no other object can get its `id` while a program compiled for it lives."""
+    """A value by its identity. Keys hold it, so no other object can get its `id` while its program lives."""
 
     value: Any
 
@@ -77,7 +78,7 @@ def _parts(value: Any, visited: dict[int, int]) -> Iterator[Any]:
 
 
 def _captured(function: types.FunctionType) -> Iterator[Any]:
-    """The present values of what a function of the user's reads from around it; of what pcbatch wrapped, closures only."""
+    """The present values of what a user's function reads from around it; of what pcbatch wrapped, closures only."""
     file = function.__code__.co_filename
     if _is_installed(file) and not file.startswith(OWN):
         return

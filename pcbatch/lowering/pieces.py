@@ -62,7 +62,10 @@ def write_piece(
     function: str,
     site: SpannedSite,
 ) -> PieceText:
-    """The piece that runs `statements` of user function `function` and gives `writes`; other names in `variables` are locals."""
+    """The piece that runs `statements` of the user's `function` and gives `writes`.
+
+    `variables` are the names that are variables there; the others are free, captured arrays (`environment`) apart.
+    """
     operands = environment.operands(function)
     own = variables | environment.hidden_builtins(function)
     translated = tuple(
@@ -94,7 +97,7 @@ def execute(source: str, namespace: dict[str, Any]) -> None:
 
 
 def bind(free: Sequence[str], environment: Environment, function: str) -> dict[str, Any]:
-    """The present values of `free` names in `function`; names bound to nothing are left out (running the piece names them)."""
+    """The present values of `free` names in `function`; names bound to nothing are left out."""
     bound: dict[str, Any] = {}
     for name in free:
         try:

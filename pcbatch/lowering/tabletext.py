@@ -29,7 +29,7 @@ class TableText:
         self.blocks: list[str] = []
         self.files: dict[str, str] = {}
 
-    # -- one block ------------------------------------------------------------------------------------------------------------
+    # -- one block -----------------------------------------------------------------------------------------------------
 
     def add(self, parts: BlockParts, terminator: ir.Terminator, site: int) -> None:
         """Print one block: its pieces' functions, and its entry in the table."""
@@ -45,7 +45,10 @@ class TableText:
             else:
                 store, place = entry
                 body.append(f"_pcb.Store({store.array!r}, {_tuple(store.indices)}, {store.value!r}, {place})")
-        pushes = [f"_pcb.Push({name!r})" if saved is None else f"_pcb.Push({name!r}, {saved!r})" for name, saved in parts.pushes]
+        pushes = [
+            f"_pcb.Push({name!r})" if saved is None else f"_pcb.Push({name!r}, {saved!r})"
+            for name, saved in parts.pushes
+        ]
         lines = [
             f"{parts.label!r},",
             f"body=({''.join(f'{entry}, ' for entry in body).rstrip()}),",
@@ -81,7 +84,7 @@ class TableText:
                 return f"_pcb.PushJump({number[target]}, {number[back]}, {site})"
         raise TypeError(f"not a terminator: {terminator!r}")
 
-    # -- the module ---------------------------------------------------------------------------------------------------------------
+    # -- the module ----------------------------------------------------------------------------------------------------
 
     def source(
         self,
@@ -113,9 +116,9 @@ class TableText:
         ]
         files = "".join(f"{alias} = _pcb.at({file!r})\n" for file, alias in self.files.items())
         return (
-            f'"""{self.program.entry.name}, compiled by pcbatch: the pieces of its blocks, and the table of what they do."""\n\n'
+            f'"""{self.program.entry.name}, compiled by pcbatch: the pieces of its blocks, then their table."""\n\n'
             f"from pcbatch.runtime import generated as _pcb\n"
-            f"from {package} import {module} as {OPS}\n\n"
+            f"from {package} import {module} as {OPS}\n"
             + "\n\n".join(["", *self.functions])
             + f"\n\n{files}PROGRAM = _pcb.Program(\n"
             + "".join(f"{INDENT}{line}\n" for line in table)

@@ -1,7 +1,7 @@
 """From the user's operators to checked, batchable ones: `a // b` becomes `_ops.floordiv(a, b, site)`.
 
-Python's operators mean too little (`and` calls `bool` on a tensor) or too much (`a[i]` must fault, not abort the batch) for
-traced values. The rewriting is purely syntactic; `ops` decides by the operands' types at trace time.
+Python's operators mean too little (`and` calls `bool` on a tensor) or too much (`a[i]` must fault, not abort the
+batch) for traced values. The rewriting is purely syntactic; `ops` decides by the operands' types at trace time.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ SiteOf = Callable[[LaneStatus, str], int]
 def translate(code: str, site: SiteOf, operands: Mapping[str, str], own: frozenset[str]) -> str:
     """`code` with its operators and built-ins replaced by calls of `ops`.
 
-    `site(status, message)` numbers a place that may fault. `operands` maps the text of a captured path (`W`, `model.w`) to the
-    name under which it is handed in. Names in `own` (variables, and globals that hide a built-in) are no built-ins.
+    `site(status, message)` numbers a place that may fault. `operands` maps the text of a captured path (`W`,
+    `model.w`) to the name under which it is handed in. Names in `own` (variables, and globals that hide a built-in)
+    are no built-ins.
     """
     tree = _Translator(site, operands, own).visit(ast.parse(code))
     return ast.unparse(ast.fix_missing_locations(tree))

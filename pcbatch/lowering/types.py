@@ -1,9 +1,10 @@
 """Type and shape inference by abstract evaluation over the call graph, to a fixed point (design section 4, "Types").
 
 No types are written by hand: a piece is traced once for each signature of its inputs, by the backend. Variables start
-unknown; an unknown operand gives an unknown result unevaluated. Each round recomputes every variable as the join of all its
-definitions under the previous round's types, so that a type seen before widening (a weak int that becomes a float) leaves
-no trace. The functions of a recursive cycle share one signature each; others are specialised per signature.
+unknown; an unknown operand gives an unknown result unevaluated. Each round recomputes every variable as the join of
+all its definitions under the previous round's types, so that a type seen before widening (a weak int that becomes a
+float) leaves no trace. The functions of a recursive cycle share one signature each; others are specialised per
+signature.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from pcbatch.diagnostics import CompileError, Diagnostic, Span, raise_all
 from pcbatch.ir import program as ir
 from pcbatch.ir.callgraph import call_graph, components
 from pcbatch.ir.dataflow import live_after_each_op, liveness
+from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering import complaints
 from pcbatch.lowering.captures import function_variables
 from pcbatch.lowering.environment import Environment
 from pcbatch.lowering.instances import Binding, Instance, Signature, Typed, assemble, reachable
-from pcbatch.ir.joins import Conflict, join
 from pcbatch.lowering.pieces import compile_piece, write_piece
 from pcbatch.runtime.status import LaneStatus
 from pcbatch.runtime.table import Piece
@@ -29,7 +30,7 @@ MAX_ROUNDS = 100
 
 
 def infer(program: ir.Program, environment: Environment, arguments: Signature) -> Typed:
-    """The typed program for a call of its entry with one example of types `arguments`; raises every type fault found."""
+    """The typed program for a call with one example of types `arguments`; raises every type fault found."""
     root = _Inference(program, environment).instance(program.entry.name, arguments)
     raise_all(diagnostic for instance in reachable(root) for diagnostic in instance.diagnostics)
     return assemble(root)
@@ -65,7 +66,7 @@ class _Round:
         known = self.new.setdefault(name, Binding(type_, span))
         try:
             joined = join(known.type, type_)
-        except Conflict as conflict:
+        except ConflictError as conflict:
             if self.report is not None and type_ is not None and known.type is not None:
                 self.report.append(complaints.conflict(name, known, Binding(type_, span), str(conflict)))
             return
@@ -91,19 +92,21 @@ class _Inference:
             self.instances[name, signature] = members[name]
         return self.instances[name, signature]
 
-    # -- the fixed point ---------------------------------------------------------------------------------------------------
+    # -- the fixed point -----------------------------------------------------------------------------------------------
 
     def _settle(self, members: dict[str, Instance], entry: str) -> None:
         """Rounds until no type changes, then one more that reports."""
-        before: object = None
+        before: dict[str, dict[str, Binding]] = {}
         for _ in range(MAX_ROUNDS):
             self._round(members, entry, report=False)
-            now = {name: {v: b.type for v, b in instance.bindings.items()} for name, instance in members.items()}
-            if now == before:
+            now = {name: instance.bindings for name, instance in members.items()}
+            changed = next(_changed(before, now), None)
+            if changed is None:
                 break
             before = now
         else:
-            members[entry].diagnostics.append(complaints.unsettled(members[entry].function))
+            members[entry].diagnostics.append(complaints.unsettled(*changed))
+            return
         self._round(members, entry, report=True)
         if not any(instance.diagnostics for instance in members.values()):
             for instance in members.values():
@@ -137,8 +140,8 @@ class _Inference:
                     if mine.report is not None:
                         mine.report += outcome.diagnostics
                     return
-                for variable, type_ in zip(piece.writes, outcome, strict=True):
-                    mine.bind(variable, type_, spans[variable])
+                for variable, output_type in zip(piece.writes, outcome, strict=True):
+                    mine.bind(variable, output_type, spans[variable])
             case ir.Store() as store:
                 mine.bind(store.array, mine.type(store.array), store.span)
                 if mine.report is not None:
@@ -147,15 +150,15 @@ class _Inference:
                 types = tuple(mine.type(argument) for argument in arguments)
                 if callee in rounds:
                     target = rounds[callee].instance
-                    for parameter, type_ in zip(target.function.parameters, types, strict=True):
-                        rounds[callee].bind(parameter, type_, span)
+                    for parameter, given in zip(target.function.parameters, types, strict=True):
+                        rounds[callee].bind(parameter, given, span)
                 elif None in types:
                     return
                 else:
                     target = self.instance(callee, types)
                 mine.instance.calls[place] = target
-                for output, type_ in zip(outputs, target.results, strict=True):
-                    mine.bind(output, type_, span)
+                for output, result in zip(outputs, target.results, strict=True):
+                    mine.bind(output, result, span)
 
     def _trace(self, piece: Piece, inputs: Signature) -> tuple[Type, ...] | CompileError:
         key = (id(piece), inputs)
@@ -178,7 +181,7 @@ class _Inference:
             )
             yield complaints.never_returns(instance.function.name, next(unknown, instance.function.span))
 
-    # -- what a function does, piece by piece ---------------------------------------------------------------------------------
+    # -- what a function does, piece by piece --------------------------------------------------------------------------
 
     def _prepare(self, function: ir.Function) -> list[tuple[ir.Block, list[Action]]]:
         """The function's blocks as actions; made once."""
@@ -210,6 +213,18 @@ class _Inference:
         name = f"{function.name}_{label}"
         text = write_piece(name, ops, writes, variables, self.environment, function.name, _no_site)
         return _Run(compile_piece(text, self.environment, function.name), spans)
+
+
+def _changed(
+    before: Mapping[str, Mapping[str, Binding]], now: Mapping[str, Mapping[str, Binding]]
+) -> Iterator[tuple[str, Binding, Binding]]:
+    """The variables whose types differ between two rounds, with both bindings."""
+    for function, bindings in now.items():
+        old = before.get(function, {})
+        for name in {**old, **bindings}:
+            first, second = old.get(name, Binding()), bindings.get(name, Binding())
+            if first.type != second.type:
+                yield name, first, second
 
 
 def _no_site(span: Span | None, status: LaneStatus, message: str) -> int:

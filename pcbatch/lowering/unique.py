@@ -14,8 +14,8 @@ def unique_names(
 ) -> dict[tuple[str, str], str]:
     """`(function, variable) -> unique name`.
 
-    A variable keeps its name unless two functions have it or some code reads that name as free (or it is `reserved`); then
-    it is headed by its function's name. Functions of one `result_class` share the names of their results.
+    A variable keeps its name unless two functions have it or some code reads that name as free (or it is `reserved`);
+    then it is headed by its function's name. Functions of one `result_class` share the names of their results.
     """
     ordered = {function.name: ordered_variables(function) for function in program.functions}
     count = Counter(name for variables in ordered.values() for name in variables)
@@ -38,4 +38,3 @@ def unique_names(
         for result, shared in zip(function.results, leader.results, strict=True):
             names[function.name, result] = names[leader.name, shared]
     return names
-

@@ -33,7 +33,7 @@ def optimize(
     passes: Mapping[str, Pass] = PASSES,
     after: Callable[[str, Program], None] = lambda name, program: None,
 ) -> Program:
-    """Run `passes` one after the other; `after(name, program)` is called with each result (to print, verify or count)."""
+    """Run `passes` one after the other; `after(name, program)` sees each result (to print, verify or count)."""
     for name, run in passes.items():
         program = run(program)
         after(name, program)

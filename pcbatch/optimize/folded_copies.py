@@ -1,6 +1,7 @@
-"""Needless temporaries are folded away: `t1 = n - 2; push n = t1` becomes `push n = n - 2`, and a copy gives way to its source.
+"""Needless temporaries are folded away: `t1 = n - 2; push n = t1` is `push n = n - 2`, a copy gives way to its source.
 
-The generated code then reads as the user wrote it. What is computed does not change; the pieces were traced as one anyway.
+The generated code then reads as the user wrote it. What is computed does not change; the pieces were traced as one
+anyway.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Parameters that the whole recursion passes on unchanged are stored once, under one name.
 
-A variable whose every write is a copy of one parameter of the entry that nothing else writes holds that parameter's value
-for the whole run. It is replaced by it, which removes its copies, its saves and itself. What is left is never written, and
-may even be shared by all lanes (`in_axes=None`). The analysis is optimistic, as in sparse constant propagation (Wegman and
-Zadeck, TOPLAS 1991): cycles of copies through mutually recursive functions are found.
+A variable whose every write is a copy of one parameter of the entry that nothing else writes holds that parameter's
+value for the whole run. It is replaced by it, which removes its copies, its saves and itself. What is left is never
+written, and may even be shared by all lanes (`in_axes=None`). The analysis is optimistic, as in sparse constant
+propagation (Wegman and Zadeck, TOPLAS 1991): cycles of copies through mutually recursive functions are found.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What does not live across a call that may change it has no stack.
 
-The naive lowering saves all of a caller's variables around every call. A save is needed only for a variable that is read
-after the call and that the call may change: one that some block which can run before it comes back writes. So a call that
-cannot re-enter its caller saves nothing, and a parameter that the whole recursion passes on unchanged is never saved.
+The naive lowering saves all of a caller's variables around every call. A save is needed only for a variable that is
+read after the call and that the call may change: one that some block which can run before it comes back writes. So a
+call that cannot re-enter its caller saves nothing, and a parameter that the whole recursion passes on unchanged is
+never saved.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def save_only_live(program: ir.Program) -> ir.Program:
 def _live_behind_pops(program: ir.Program) -> dict[str, frozenset[str]]:
     """For each block, the variables of its function that may be read before they are written, its pops apart.
 
-    A call is looked at from its caller: pushing neither reads nor ends the life of what it saves, and popping brings it back,
-    so a variable is live across the call just where it is live behind it.
+    A call is looked at from its caller: pushing neither reads nor ends the life of what it saves, and popping brings
+    it back, so a variable is live across the call just where it is live behind it.
     """
 
     def transfer(block: ir.Block, live: frozenset[str]) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """Pop then push with no read between becomes an update in place.
 
-A block between two calls gets a variable back only to save it again. Where nothing in the block needs the value, the entry
-stays on the stack: the pop vanishes, and the push of a new argument becomes an update of the top.
+A block between two calls gets a variable back only to save it again. Where nothing in the block needs the value, the
+entry stays on the stack: the pop vanishes, and the push of a new argument becomes an update of the top.
 """
 
 from __future__ import annotations

@@ -11,17 +11,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pcbatch.diagnostics import Diagnostic, PrimitiveError, UsageError
+from pcbatch.diagnostics import Diagnostic, PrimitiveError, Span, UsageError
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime import values
-from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.backends.protocol import Array, Backend, Explanation
 from pcbatch.runtime.limits import Limits
 from pcbatch.runtime.loop import Loop
 from pcbatch.runtime.outcome import Outcome, Statistics
 from pcbatch.runtime.schedules import schedule_named
 from pcbatch.runtime.state import Layout, State
 from pcbatch.runtime.status import LaneStatus
-from pcbatch.runtime.table import Program
+from pcbatch.runtime.table import Piece, Program
 from pcbatch.runtime.validate import validate
 
 
@@ -121,17 +121,29 @@ class Machine:
             explained = self.backend.explain(error)
             if explained is None:
                 raise
-            raise PrimitiveError([self._diagnostic(*explained)]) from error
+            raise PrimitiveError([self._diagnostic(explained)]) from error
 
-    def _diagnostic(self, gist: str, scopes: Sequence[str]) -> Diagnostic:
-        blocks = {block.label: block for block in self.program.blocks}
-        block = next((blocks[scope] for scope in reversed(scopes) if scope in blocks), None)
-        span = block.span if block else None
+    def _diagnostic(self, explained: Explanation) -> Diagnostic:
+        span = self._span(explained)
         if self.jit:
             help = "use another operation, or jit=False to run as a plain graph"
-            return Diagnostic("PCB440", f"XLA cannot compile this: {gist}", span, help=help)
+            return Diagnostic("PCB440", f"XLA cannot compile this: {explained.gist}", span, help=help)
         help = "`assert` before it what it needs; under XLA (jit=True) such operations give NaN instead"
-        return Diagnostic("PCB441", f"an operation failed while it ran: {gist}", span, help=help)
+        return Diagnostic("PCB441", f"an operation failed while it ran: {explained.gist}", span, help=help)
+
+    def _span(self, explained: Explanation) -> Span | None:
+        """The user's line that the error comes from, or else the block, as far as the error tells."""
+        blocks = {block.label: block for block in self.program.blocks}
+        block = next((blocks[scope] for scope in reversed(explained.scopes) if scope in blocks), None)
+        if block is None:
+            return None
+        for piece in (item for item in block.body if isinstance(item, Piece)):
+            code = piece.function.__code__
+            for file, line in explained.frames:
+                place = line - code.co_firstlineno - 1
+                if file == code.co_filename and 0 <= place < len(piece.spans) and piece.spans[place] is not None:
+                    return piece.spans[place]
+        return block.span
 
     # -- the compiled program ---------------------------------------------------------------------------------------------------
 

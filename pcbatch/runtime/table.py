@@ -1,8 +1,8 @@
 """The executable form of a program: one Python function per piece and a table of their effects.
 
 Generated source builds exactly these values (`f.source()` prints them), and the machine runs nothing else. Blocks are
-numbered by their place in `Program.blocks`; the number `len(blocks)` means "finished". What a block does for the lanes that
-wait at it:
+numbered by their place in `Program.blocks`; the number `len(blocks)` means "finished". What a block does for the
+lanes that wait at it:
 
 1. every variable of `pops` gets back the newest entry of its stack;
 2. `body` runs in order; a piece reads tops, shared operands and what earlier pieces of the same block wrote;
@@ -37,8 +37,8 @@ class FaultSite:
 class Piece:
     """A pure function for one example: `function(*reads, *shared) -> tuple` with one value for each of `writes`.
 
-    `sites` are the indices into `Program.faults` that its checked operations may report. `spans[k]` is the user's source of
-    line k of the function's body.
+    `sites` are the indices into `Program.faults` that its checked operations may report. `spans[k]` is the user's
+    source of line k of the function's body.
     """
 
     function: Callable[..., tuple[Any, ...]]
@@ -122,9 +122,9 @@ class Block:
 class Program:
     """A whole program. `types` covers every name that a block reads or writes; `storage` every variable of the state.
 
-    `storage` maps a variable to "register", "stack" or "cached stack"; names without storage are temporaries of a block.
-    `parameters` and `results` are state variables of the entry function. `shared` names the shared operands, in the order
-    in which the machine is given them; `shared_types` their types.
+    `storage` maps a variable to "register", "stack" or "cached stack"; names without storage are temporaries of a
+    block. `parameters` and `results` are state variables of the entry function. `shared` names the shared operands,
+    in the order in which the machine is given them; `shared_types` their types.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Every pass, by what it removes: goldens of the IR after each pass, answers unchanged, and sabotage that is noticed."""
+"""Every pass, by what it removes: goldens of the IR after each, answers unchanged, sabotage that is noticed."""
 
 from __future__ import annotations
 
@@ -80,7 +80,12 @@ def test_each_pass_does_something_somewhere():
 SABOTAGE = {
     "calls: forget to save a variable": (calls._Lowering, "_saved", lambda real: lambda *a: real(*a)[1:], "fibonacci"),
     "calls: bind arguments one by one": (calls._Lowering, "_copied", lambda real: _uncopied, "traded"),
-    "invariants: take any op for a copy": (invariants, "is_copy", lambda real: lambda op: len(op.inputs) == 1, "fibonacci"),
+    "invariants: take any op for a copy": (
+        invariants,
+        "is_copy",
+        lambda real: lambda op: len(op.inputs) == 1,
+        "fibonacci",
+    ),
     "live_saves: drop a live variable": (
         live_saves,
         "_live_behind_pops",
@@ -93,7 +98,12 @@ SABOTAGE = {
         lambda real: lambda program: {name: frozenset() for name in real(program)},
         "kept",
     ),
-    "pop_push: do not look at reads": (pop_push, "_touched", lambda real: lambda block, parameters: frozenset(), "between"),
+    "pop_push: do not look at reads": (
+        pop_push,
+        "_touched",
+        lambda real: lambda block, parameters: frozenset(),
+        "between",
+    ),
     "temporaries: overlook a read": (
         temporaries,
         "_exposed",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pcbatch.ir.types import TensorType, Type
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
     from pcbatch.runtime.outcome import Outcome
 
 Array = Any
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """An array library's error: its gist, the scopes (`Backend.scope`) and the source frames `(file, line)` that it names."""
+
+    gist: str
+    scopes: tuple[str, ...]
+    frames: tuple[tuple[str, int], ...]
 
 
 class Backend(Protocol):
@@ -48,9 +58,6 @@ class Backend(Protocol):
 
     def wrap(self, value: Any, type_: Type) -> Any:
         """One example's `value`, arrays of exactly `type_`, with its weak numbers marked so that they act as weak."""
-
-    def wrap(self, value: Any, type_: Type) -> Any:
-        """`value`, a structure of arrays of `type_`, as a piece sees it: weak numbers marked as such."""
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         """Run `piece` at once on one example: its outputs, and the fault site plus one of its first failed check or 0."""
@@ -164,5 +171,5 @@ class Backend(Protocol):
         The error names the lane, `texts[site]` and the values that the message shows.
         """
 
-    def explain(self, error: Exception) -> tuple[str, tuple[str, ...]] | None:
-        """Of an error that compiling or running raised: its gist and the scopes it names; None for other errors."""
+    def explain(self, error: Exception) -> Explanation | None:
+        """What an error that compiling or running raised is about; None for errors that no operation caused."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -10,7 +10,9 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime.backends.tensorflow import arguments, gradients, graphs, refusals, structures
+from pcbatch.runtime.backends.protocol import Explanation
+from pcbatch.runtime.backends.tensorflow import arguments, gradients, graphs, pieces, refusals, structures
+from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.table import Piece, Program
 
@@ -20,7 +22,7 @@ class TensorFlowBackend:
 
     name = "tensorflow"
     ops_module = "pcbatch.runtime.backends.tensorflow.ops"
-    plain_builtins = arguments.PLAIN_BUILTINS
+    plain_builtins: Mapping[str, Callable[..., Any]] = arguments.PLAIN_BUILTINS
 
     # -- a user's values ----------------------------------------------------------------------------------------------------
 
@@ -45,14 +47,9 @@ class TensorFlowBackend:
     def wrap(self, value: Any, type_: Type) -> Any:
         return structures.wrap(value, type_)
 
-    def wrap(self, value: Any, type_: Type) -> Any:
-        return structures.wrap(value, type_)
-
     # -- pieces -------------------------------------------------------------------------------------------------------------
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
-        from pcbatch.runtime.backends.tensorflow.recorder import recording
-
         with recording() as recorder:
             outputs = piece.function(*reads, *shared)
         return outputs, int(recorder.site())
@@ -61,8 +58,6 @@ class TensorFlowBackend:
         return arguments.store_element(array, indices, value)
 
     def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
-        from pcbatch.runtime.backends.tensorflow import pieces
-
         return pieces.abstract_eval(piece, reads, shared)
 
     def vectorize(
@@ -74,8 +69,6 @@ class TensorFlowBackend:
         read_types: Sequence[Type],
         lanes: Any,
     ) -> tuple[list[Any], tf.Tensor | None]:
-        from pcbatch.runtime.backends.tensorflow import pieces
-
         return pieces.vectorize(piece, reads, shared, types, read_types, lanes)
 
     # -- making arrays --------------------------------------------------------------------------------------------------------
@@ -200,5 +193,5 @@ class TensorFlowBackend:
     def assert_ok(self, program: Program, outcome: Outcome, texts: Sequence[str]) -> Outcome:
         return graphs.assert_ok(program, outcome, texts)
 
-    def explain(self, error: Exception) -> tuple[str, tuple[str, ...]] | None:
+    def explain(self, error: Exception) -> Explanation | None:
         return refusals.explain(error)

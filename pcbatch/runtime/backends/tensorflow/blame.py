@@ -17,6 +17,8 @@ _NO_RULE = (
     "write it with operations that TensorFlow can batch, or, where there are none, register the function with its own "
     "batched form: pcbatch.primitive(fn, batched=...)"
 )
+_DTYPES = re.compile(r"passed to parameter|was expected to be an? \w+ tensor|conversion requested dtype")
+_CAST = "nothing is cast by itself, as everywhere in TensorFlow: write tf.cast(.., ..) for one of the operands"
 _MOVING_SLICE = "for a moving window write tf.gather(a, start + tf.range(k)) with a constant k"
 
 
@@ -25,7 +27,9 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     if isinstance(error, PieceRefusalError):
         line = _line_of_traceback(piece, error)
         return PrimitiveError([_at(piece, error.code, error.message, line, error.help)])
-    return PrimitiveError([_at(piece, "PCB401", _reason(error), _line_of_traceback(piece, error))])
+    reason = _reason(error)
+    help = _CAST if _DTYPES.search(reason) else ""
+    return PrimitiveError([_at(piece, "PCB401", reason, _line_of_traceback(piece, error), help)])
 
 
 def unbatched(piece: Piece, operations: Sequence[Any], error: BaseException) -> PrimitiveError:
@@ -125,5 +129,7 @@ def _reason(error: BaseException) -> str:
 def _clean(text: str) -> str:
     """TensorFlow's message without node names and instructions."""
     text = re.sub(r"\{\{(function_)?node [^}]*\}\}\s*", "", text)
+    text = re.sub(r" for '= (\w+)\[[^']*'", r" for \1", text)
+    text = re.sub(r" Error: Expected .*", "", text)
     text = re.sub(r"\s*\[Op:\w+\]( name:.*)?", "", text)
     return text.strip().split("\n\n")[0].strip()

@@ -24,11 +24,10 @@ def seal(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             f"keep it from flowing through the call with tf.stop_gradient(...)"
         )
 
-    @tf.custom_gradient
     def sealed(*arrays: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
         # Without this pause a tape builds the gradient of the machine's loop at once, which fails even if nobody asks for it.
         with record.stop_recording():
             outputs = function(*arrays)
         return list(outputs), no_gradient
 
-    return sealed
+    return tf.custom_gradient(sealed)

@@ -11,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.diagnostics import CompileError
+from pcbatch.diagnostics import CompileError, Diagnostic, raise_all
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime import values
@@ -34,9 +34,16 @@ def abstract_eval(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -
     graph = FuncGraph("piece")
     with graph.as_default(), recording():
         outputs = _call(piece, [_placeholders(type_) for type_ in reads], [_placeholders(type_) for type_ in shared])
-        types = tuple(_output_type(piece, name, value) for name, value in zip(piece.writes, outputs, strict=True))
+        types: list[Type] = []
+        found: list[Diagnostic] = []
+        for name, value in zip(piece.writes, outputs, strict=True):
+            try:
+                types.append(_output_type(piece, name, value))
+            except CompileError as error:
+                found += error.diagnostics
+    raise_all(found)
     purity.check(piece, graph)
-    return types
+    return tuple(types)
 
 
 def _placeholders(type_: Type) -> Any:

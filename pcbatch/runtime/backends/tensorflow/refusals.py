@@ -1,4 +1,4 @@
-"""Errors that TensorFlow or XLA raise while a whole program is compiled or run, and which block they come from."""
+"""Errors that TensorFlow or XLA raise while a whole program is compiled or run: what is wrong, and in which block."""
 
 from __future__ import annotations
 
@@ -6,13 +6,28 @@ import re
 
 import tensorflow as tf
 
+from pcbatch.runtime.backends.protocol import Explanation
+
 _NODE = re.compile(r"\{\{(?:function_)?node ([^}]*)\}\}")
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+_NO_KERNEL = re.compile(r"No registered '(\w+)' OpKernel for XLA")
+_COMPILER_IR = "Failed getting HLO text: "
+"""How XLA's refusal starts when it is only asked to lower a program, as a plain ValueError."""
 
 
-def explain(error: Exception) -> tuple[str, tuple[str, ...]] | None:
-    """The gist of `error` in one line and the name scopes of the operations that it names; None for other errors."""
-    if not isinstance(error, tf.errors.InvalidArgumentError | tf.errors.UnimplementedError | tf.errors.InternalError):
-        return None
-    scopes = [scope for node in _NODE.findall(error.message) for scope in node.split("/")]
-    gist = _NODE.sub("", error.message).strip().splitlines()[0] if error.message.strip() else type(error).__name__
-    return gist.strip(), tuple(scopes)
+def explain(error: Exception) -> Explanation | None:
+    """What an error is about, if it comes from an operation of the program; None for all other errors."""
+    match error:
+        case tf.errors.InvalidArgumentError() | tf.errors.UnimplementedError():
+            text = error.message
+        case ValueError() if str(error).startswith(_COMPILER_IR):
+            text = str(error).removeprefix(_COMPILER_IR).strip("'")
+        case _:
+            return None
+    scopes = tuple(scope for node in _NODE.findall(text) for scope in node.split("/"))
+    frames = tuple((file, int(line)) for file, line in _FRAME.findall(text))
+    missing = _NO_KERNEL.search(text)
+    if missing:
+        return Explanation(f"it has no version of TensorFlow's {missing[1]}", scopes, frames)
+    gist = next((line.strip() for line in _NODE.sub("", text).splitlines() if line.strip()), type(error).__name__)
+    return Explanation(gist, scopes, frames)
