@@ -86,9 +86,10 @@ class Expressions:
         return self.pick(["3", "-4", f"({name} if {name} != 0 else 5)", f"max({name}, 1)", "2", name, f"({name} % 2)"])
 
     def index(self) -> str:
-        """Mostly in range, sometimes counted from the end."""
+        """Mostly in range, sometimes counted from the end; a literal is in range, for others are refused."""
         in_range = f"{self.number()} % {LENGTH}"
-        return self.pick([in_range, in_range, f"-1 - {in_range}", "0", "-1", "2", "3", self.number(), self.number()])
+        variable = self.pick([*POOLS["int"], *self.counters])
+        return self.pick([in_range, in_range, f"-1 - {in_range}", "0", "-1", "2", "3", variable, variable])
 
     def integer(self, depth: int) -> str:
         """An int expression; products have leaves for factors, which keeps them far below 2**31."""

@@ -138,7 +138,7 @@ def test_single(source: str) -> None:
     compare([run_python(function.single, example) for example in zip(*batch(source), strict=True)], truth(source))
 
 
-@settings(QUICK, max_examples=200)
+@settings(COMPILED, max_examples=200)
 @given(programs(), st.sampled_from(REFERENCE))
 def test_reference(source: str, mode: Mode) -> None:
     check(source, mode)

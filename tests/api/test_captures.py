@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import types
+import functools
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import pcbatch
+from tests.api import left, right
 
 ONES = np.ones(3, np.float32)
 
@@ -189,42 +190,129 @@ def test_a_function_is_part_of_the_program():
     assert compilations(activated) == 2
 
 
-def test_the_program_does_not_contain_the_arrays():
+@pytest.mark.parametrize("kind", [np.asarray, tf.constant, tf.Variable])
+def test_the_program_does_not_contain_the_arrays(kind):
     """A captured array is an operand: 40 MB of it leave the traced program as small as it was."""
-    large = tf.Variable(tf.zeros([10_000_000]))
+    large = kind(np.zeros(10_000_000, np.float32))
 
     @pcbatch.autobatch(jit=False)
     def picked(i):
         return large[i] + tf.reduce_max(large)
 
-    @tf.function(autograph=False)
-    def outer(i):
-        return picked(i)
-
-    graph = outer.get_concrete_function(tf.TensorSpec([2], tf.int32)).graph
-    assert graph.as_graph_def().ByteSize() < 1_000_000
-    assert picked.compilation(np.array([1, 2])).table.shared == ("large",)
-    assert not any(name.startswith("stack") for name in picked.compilation(np.array([1, 2])).machine.layout.storage("large") or [])
+    batch = tf.constant([1, 2])
+    assert value(picked(batch)) == [0.0, 0.0]
+    machine = picked.compilation(batch).machine
+    assert machine.program.shared == ("large",)
+    traced = machine._program_for(2).get_concrete_function(batch, tf.convert_to_tensor(large))
+    assert traced.graph.as_graph_def().ByteSize() < 1_000_000
 
 
 # -- several namespaces ----------------------------------------------------------------------------------------------------
 
 
-def module(name, **values):
-    """A module with a function `weight` that reads its global numbers and arrays."""
-    made = types.ModuleType(name)
-    vars(made).update(values, autobatch=pcbatch.autobatch, tf=tf)
-    return made
-
-
 def test_equal_names_in_two_modules_mean_different_things():
     """Each function reads the globals of its own module, though both end up in one program."""
-    import tests.api.left as left
-    import tests.api.right as right
-
     @pcbatch.autobatch(jit=False)
     def both(x):
         return left.weighted(x) - right.weighted(x)
 
     assert value(both(ONES)) == [2 * 3.0 - 5 * 7.0] * 3
     assert value(both(2 * ONES)) == [2 * 6.0 - 5 * 14.0] * 3
+
+
+# -- what helpers capture ------------------------------------------------------------------------------------------------
+
+GAIN = 2
+SHIFT = np.array([1.0], np.float32)
+BIAS = tf.Variable(0.0)
+
+
+class SETTINGS:
+    power = 1
+
+
+def innermost(x):
+    return GAIN * x
+
+
+def helper(x, extra=0):
+    raised = [each**SETTINGS.power for each in [innermost(x)]]
+    return raised[0] + SHIFT[0] + BIAS + extra
+
+
+@pcbatch.autobatch(jit=False)
+def helped(x):
+    return helper(x)
+
+
+def test_rebinding_what_a_helper_captures_is_noticed(monkeypatch):
+    """A helper is traced, so its numbers and arrays are constants of the program: binding them anew compiles anew."""
+    batch = 3 * ONES
+    here = globals()
+    assert value(helped(batch)) == [7.0] * 3
+    monkeypatch.setitem(here, "GAIN", 3)  # a helper's helper reads it
+    assert value(helped(batch)) == [10.0] * 3
+    monkeypatch.setitem(here, "SHIFT", np.array([5.0], np.float32))
+    assert value(helped(batch)) == [14.0] * 3
+    monkeypatch.setattr(SETTINGS, "power", 2)
+    assert value(helped(batch)) == [86.0] * 3
+    monkeypatch.setattr(helper, "__defaults__", (100,))
+    assert value(helped(batch)) == [186.0] * 3
+    monkeypatch.setitem(here, "innermost", lambda x: x)
+    assert value(helped(batch)) == [114.0] * 3
+    assert compilations(helped) == 6
+
+
+def test_a_variable_that_a_helper_captures_is_always_fresh():
+    assert value(helped(ONES)) == [3.0] * 3
+    before = compilations(helped)
+    BIAS.assign(10.0)
+    assert value(helped(ONES)) == [13.0] * 3
+    assert compilations(helped) == before
+    BIAS.assign(0.0)
+
+
+def test_helpers_in_containers_partials_and_methods(monkeypatch):
+    steps = [innermost, functools.partial(helper, extra=1)]
+
+    @pcbatch.autobatch(jit=False)
+    def stepped(x):
+        return steps[1](steps[0](x))
+
+    assert value(stepped(ONES)) == [6.0] * 3
+    monkeypatch.setitem(globals(), "GAIN", 3)
+    assert value(stepped(ONES)) == [11.0] * 3
+    steps[0] = abs
+    assert value(stepped(ONES)) == [5.0] * 3
+
+
+def test_helpers_that_call_each_other_have_a_fingerprint(monkeypatch):
+    """`left_or_right` and `right_or_left` capture each other; the number behind them is found all the same."""
+
+    @pcbatch.autobatch(jit=False)
+    def walked(x):
+        return left_or_right(x, 3)
+
+    assert value(walked(ONES)) == [5.0] * 3
+    monkeypatch.setitem(globals(), "STRIDE", 10.0)
+    assert value(walked(ONES)) == [32.0] * 3
+
+
+STRIDE = 1.0
+
+
+def left_or_right(x, turns):
+    return right_or_left(x + STRIDE, turns - 1) if turns else x
+
+
+def right_or_left(x, turns):
+    return left_or_right(2.0 * x, turns - 1) if turns else x
+
+
+def test_nothing_changed_is_nothing_compiled():
+    """The fingerprint of what helpers capture is the same from call to call."""
+    for _ in range(3):
+        helped(ONES)
+    before = compilations(helped)
+    helped(ONES)
+    assert compilations(helped) == before

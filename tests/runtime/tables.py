@@ -180,3 +180,15 @@ def faults() -> Program:
     types = {"x": INT, "q": INT, "t": BOOL, "y": FLOAT, "i": INT}
     storage = dict.fromkeys(("x", "q", "y", "i"), "register")
     return Program("faults", ("x",), ("y", "i"), types, storage, blocks, sites)
+
+
+def scaled(captured=None):
+    """`x @ W`, W a shared operand, or a captured layer."""
+    function = (lambda x, w: (tf.linalg.matvec(w, x),)) if captured is None else (lambda x: (captured(x[None])[0],))
+    shared = {} if captured is not None else {"W": TensorType("float32", (3, 3))}
+    body = (piece(function, "x", "x", shared=" ".join(shared)),)
+    vector = TensorType("float32", (3,))
+    return Program(
+        "scaled", ("x",), ("x",), {"x": vector}, {"x": "register"}, (Block("b0", body, Return()),),
+        shared=tuple(shared), shared_types=shared,
+    )  # fmt: skip

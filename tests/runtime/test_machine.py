@@ -247,21 +247,9 @@ def test_inside_an_outer_xla_program():
     np.testing.assert_array_equal(outer(tf.constant([12, 7]), tf.constant([18, 21])), [60, 70])
 
 
-def scaled(captured=None):
-    """`x @ W`, W a shared operand, or a captured layer."""
-    function = (lambda x, w: (tf.linalg.matvec(w, x),)) if captured is None else (lambda x: (captured(x[None])[0],))
-    shared = {} if captured is not None else {"W": TensorType("float32", (3, 3))}
-    body = (piece(function, "x", "x", shared=" ".join(shared)),)
-    vector = TensorType("float32", (3,))
-    return Program(
-        "scaled", ("x",), ("x",), {"x": vector}, {"x": "register"}, (Block("b0", body, Return()),),
-        shared=tuple(shared), shared_types=shared,
-    )  # fmt: skip
-
-
 def test_shared_operands_are_read_anew():
     """A variable passed as a shared operand is read at each run; nothing is compiled again."""
-    machine = Machine(scaled(), BACKEND)
+    machine = Machine(tables.scaled(), BACKEND)
     weights = tf.Variable(tf.eye(3))
     x = tf.constant([[1.0, 2.0, 3.0]])
     np.testing.assert_array_equal(machine.run([x], [weights], 1).values[0], x)
@@ -272,7 +260,7 @@ def test_shared_operands_are_read_anew():
 
 def test_gradients_are_refused_and_only_when_asked_for():
     """A tape around a run is fine; a gradient through it raises, to an argument and to a shared operand."""
-    machine = Machine(scaled(), BACKEND)
+    machine = Machine(tables.scaled(), BACKEND)
     weights, x, other = tf.Variable(tf.eye(3)), tf.Variable([[1.0, 2.0, 3.0]]), tf.Variable(3.0)
     for sources in (x, weights):
         with tf.GradientTape(persistent=True) as tape:
@@ -286,7 +274,7 @@ def test_gradients_are_refused_and_only_when_asked_for():
 
 def test_gradients_are_refused_inside_a_graph():
     """The same while a `tf.function` is traced, where the run may be used as long as no gradient goes through it."""
-    machine = Machine(scaled(), BACKEND)
+    machine = Machine(tables.scaled(), BACKEND)
     weights, other = tf.Variable(tf.eye(3)), tf.Variable(3.0)
 
     @tf.function(autograph=False)
@@ -306,7 +294,7 @@ def test_a_captured_layer_under_a_tape(jit):
     """A Keras layer that a piece captures runs under a tape, and asking for its gradient raises."""
     layer = tf.keras.layers.Dense(3, use_bias=False, kernel_initializer="ones")
     layer.build([None, 3])
-    machine = Machine(scaled(layer), BACKEND, jit=jit)
+    machine = Machine(tables.scaled(layer), BACKEND, jit=jit)
     x = tf.constant([[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]])
     with tf.GradientTape() as tape:
         tape.watch(x)

@@ -11,23 +11,25 @@ from tensorflow.python.eager import record  # private, but what tf.recompute_gra
 from pcbatch.diagnostics import GradientError
 
 
-def seal(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """`function(*tensors) -> list of tensors`, for which asking a gradient raises GradientError PCB601.
+def seal(function: Any, name: str) -> Callable[..., Any]:
+    """The `tf.function` `function(*tensors) -> list of tensors` as one for which asking a gradient raises GradientError PCB601.
 
     `variables` that the function captures take part like its arguments.
     """
 
     def no_gradient(*upstream: tf.Tensor, variables: Any = None) -> NoReturn:
         raise GradientError(
-            f"PCB601: a gradient through the batched call of {name!r} was asked for, and pcbatch has no reverse mode yet.\n"
-            f"  help: take the gradient inside, in a plain helper that the batched function calls (`with tf.GradientTape()`), or "
-            f"keep it from flowing through the call with tf.stop_gradient(...)"
+            f"PCB601: a gradient through the batched call of {name!r} was asked for, and pcbatch has no reverse mode "
+            f"yet.\n  help: take the gradient inside, in a plain helper that the batched function calls "
+            f"(`with tf.GradientTape()`), or keep it from flowing through the call with tf.stop_gradient(...)"
         )
 
     def sealed(*arrays: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
-        # Without this pause a tape builds the gradient of the machine's loop at once, which fails even if nobody asks for it.
+        traced = function.get_concrete_function(*arrays)  # outside of the pause: tapes inside pieces must record
+        # Without this pause a tape builds the gradient of the machine's loop at once, which fails even if nobody asks
+        # for it.
         with record.stop_recording():
-            outputs = function(*arrays)
+            outputs = traced(*arrays)
         return list(outputs), no_gradient
 
     return tf.custom_gradient(sealed)

@@ -1,0 +1,99 @@
+"""Options: what they may be is checked where they are given, not where they would be used."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pcbatch
+from pcbatch import UsageError
+
+
+def identity(x):
+    return x
+
+
+REFUSED = [
+    ({"strategy": "local"}, "PCB503: strategy='local' is not built yet; use 'pc'"),
+    ({"strategy": "eager"}, "PCB501: strategy must be one of 'pc', 'local', 'hybrid', 'depth', 'agenda', not 'eager'"),
+    ({"backend": "jax"}, "PCB503: backend='jax' is not built yet; use 'tensorflow' or 'reference'"),
+    ({"backend": "torch"}, "PCB501: backend must be one of 'tensorflow', 'jax', 'reference', not 'torch'"),
+    ({"schedule": "latest"}, "PCB530: there is no schedule 'latest'; there are 'auto', 'earliest', 'sweep'"),
+    ({"static_argnames": ("x",)}, "PCB503: static_argnames is not built yet; close over static values instead"),
+    ({"vectorize": False}, "PCB503: vectorize=False"),
+    ({"jit": "yes"}, "PCB504: jit must be True or False, not 'yes'"),
+    ({"max_depth": -1}, "PCB504: max_depth must be None or an int of at least 0, not -1"),
+    ({"max_steps": 1.5}, "PCB504: max_steps must be None or an int of at least 0, not 1.5"),
+    ({"max_steps": True}, "PCB504: max_steps must be None or an int of at least 0, not True"),
+    ({"name": 5}, "PCB504: name must be None or a string, not 5"),
+    ({"depth": 5}, "PCB501: there is no option 'depth'; the options are in_axes, static_argnames, strategy"),
+    ({"in_axes": 1}, "PCB502: in_axes of 'x' must be 0 or None, not 1"),
+    ({"in_axes": False}, "PCB502: in_axes of 'x' must be 0 or None, not False"),
+    ({"in_axes": (0, 0)}, "PCB502: in_axes has 2 entries for 1 parameters"),
+    ({"in_axes": {"y": 0}}, "PCB502: in_axes names 'y', which is no parameter"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED)
+def test_refused_at_decoration_and_by_options(options, message):
+    with pytest.raises(UsageError) as decorated:
+        pcbatch.autobatch(identity, **options)
+    with pytest.raises(UsageError) as changed:
+        pcbatch.autobatch(identity).options(**options)
+    assert str(decorated.value) == str(changed.value)
+    assert str(decorated.value).startswith(message)
+
+
+def test_a_wrong_option_is_refused_before_there_is_a_function():
+    with pytest.raises(UsageError, match="PCB501: there is no option 'jitt'"):
+        pcbatch.autobatch(jitt=True)
+
+
+def test_the_three_ways_to_decorate():
+    @pcbatch.autobatch
+    def bare(x):
+        return x + 1
+
+    @pcbatch.autobatch(jit=False)
+    def with_options(x):
+        return x + 1
+
+    called = pcbatch.autobatch(identity, name="called", max_steps=3)
+    assert [each.changed_options() for each in (bare, with_options, called)] == [
+        {},
+        {"jit": False},
+        {"name": "called", "max_steps": 3},
+    ]
+    assert repr(with_options).endswith("with_options(x) jit=False>")
+
+
+def test_a_batched_function_looks_like_the_function():
+    """Name, docstring and signature are the user's, so help() and editors show them."""
+
+    @pcbatch.autobatch
+    def documented(x, times=2):
+        """Says something."""
+        return x * times
+
+    assert (documented.__name__, documented.__doc__) == ("documented", "Says something.")
+    assert str(documented.__signature__) == "(x, times=2)"
+
+
+def test_limits_are_statuses_of_lanes():
+    """`max_depth` and `max_steps` are facts of the source: what a lane does, not how it is run."""
+
+    @pcbatch.autobatch(jit=False)
+    def down(n):
+        return 0 if n <= 0 else 1 + down(n - 1)
+
+    batch = np.array([2, 3], np.int32)
+    assert down.options(max_depth=2).run(batch).status.tolist() == [0, pcbatch.LaneStatus.MAX_DEPTH]
+    assert down.options(max_steps=2).run(batch).status.tolist() == [0, pcbatch.LaneStatus.MAX_STEPS]
+
+
+@pytest.mark.parametrize(
+    "call", [lambda f: f.ir("ssa"), lambda f: f.program("bytecode", np.ones(2))], ids=["ir", "program"]
+)
+def test_there_are_three_stages(call):
+    with pytest.raises(UsageError, match="PCB505: there is no stage .*; the stages are 'cfg', 'stack' and 'optimized'"):
+        call(pcbatch.autobatch(identity))

@@ -1,0 +1,142 @@
+"""The machine's stacks against Python lists: random blocks, random masks, every kind of storage."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pcbatch.ir.types import TensorType
+from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
+from pcbatch.runtime.blocks import BlockRunner
+from pcbatch.runtime.limits import Limits
+from pcbatch.runtime.state import Layout
+from pcbatch.runtime.status import LaneStatus
+from pcbatch.runtime.table import Block, FaultSite, Jump, Program, Push, Store
+from tests.runtime.tables import INT, stored
+
+BACKEND = TensorFlowBackend()
+LANES, CAPACITY, WIDTH = 4, 3, 2
+
+ACTIONS = {
+    "push": Block("push", (), Jump(0), pushes=(Push("x"),)),
+    "push another": Block("push another", (), Jump(0), pushes=(Push("x", "y"),)),
+    "pop": Block("pop", (), Jump(0), pops=("x",)),
+    "exchange": Block("exchange", (), Jump(0), pops=("x",), pushes=(Push("x", "y"),)),
+    "push twice": Block("push twice", (), Jump(0), pushes=(Push("x", "y"), Push("x"))),
+    "store": Block("store", (Store("x", ("i",), "v", 0),), Jump(0)),
+    "store and push": Block("store and push", (Store("x", ("i",), "v", 0),), Jump(0), pushes=(Push("x"),)),
+    "pop and store": Block("pop and store", (Store("x", ("i",), "v", 0),), Jump(0), pops=("x",)),
+}
+
+
+def program(dtype, storage):
+    """One block for each action, on a variable `x` with a stack and registers `y`, `i` and `v`."""
+    vector, scalar = TensorType(dtype, (WIDTH,)), TensorType(dtype)
+    types = {"x": vector, "y": vector, "v": scalar, "i": INT}
+    site = FaultSite(LaneStatus.INDEX, "IndexError")
+    kinds = {"x": "cached stack", "y": "register", "v": "register", "i": "register"}
+    table = Program("stacks", ("x",), ("x",), types, kinds, tuple(ACTIONS.values()), (site,))
+    return stored(table, storage)
+
+
+class Model:
+    """One lane: a list whose last element is the top."""
+
+    def __init__(self, top):
+        self.entries = [top]
+
+    def act(self, action, y, i, v):
+        """What the block means for this lane; False if it cannot run, or if it fails."""
+        block = ACTIONS[action]
+        depth = len(self.entries) - 1
+        if depth < len(block.pops) or depth - len(block.pops) + len(block.pushes) > CAPACITY:
+            return
+        stores = bool(block.body)
+        if stores and not -WIDTH <= i < WIDTH:
+            return
+        for _ in block.pops:
+            self.entries.pop()
+        before = self.entries.pop()
+        after = before.copy()
+        if stores:
+            after[i] = v
+        self.entries += [before if push.saved is None else y for push in block.pushes]
+        self.entries.append(after)
+
+
+def turns():
+    """A list of turns; in each, every lane takes one action or none, with operands of its own."""
+    lane = st.tuples(
+        st.sampled_from([None, *ACTIONS]), st.integers(0, 1), st.integers(-WIDTH - 1, WIDTH), st.integers(0, 1)
+    )
+    return st.lists(st.lists(lane, min_size=LANES, max_size=LANES), min_size=1, max_size=12)
+
+
+@pytest.mark.parametrize("storage", ("cached stack", "stack"))
+@pytest.mark.parametrize("dtype", ("float32", "bool"))
+@settings(max_examples=25)
+@given(turns=turns())
+def test_stacks_behave_as_lists(dtype, storage, turns):
+    """After every turn each lane's top and everything below it is what a Python list holds."""
+    layout = Layout(program(dtype, storage), CAPACITY)
+    runners = [BlockRunner(BACKEND, layout, Limits(CAPACITY, None), False, number) for number in range(len(ACTIONS))]
+    first = np.array([[lane % 2, 1] for lane in range(LANES)]).astype(dtype)
+    state = layout.start(BACKEND, LANES, {"x": [tf.constant(first)]}, tf.range(LANES))
+    models = [Model(row) for row in first]
+    names = list(ACTIONS)
+    for turn in turns:
+        actions = [_possible(model, action) for model, (action, _, _, _) in zip(models, turn, strict=True)]
+        y = np.array([[number, 1 - number] for _, number, _, _ in turn]).astype(dtype)
+        i = np.array([number for _, _, number, _ in turn], np.int32)
+        v = np.array([number for _, _, _, number in turn]).astype(dtype)
+        places = [names.index(action) if action else len(names) for action in actions]
+        state |= {"top y 0": tf.constant(y), "top i 0": tf.constant(i), "top v 0": tf.constant(v)}
+        # All lanes' blocks run for all lanes, one block after the other; a lane must feel its own only.
+        for number in sorted(set(places) - {len(names)}):
+            state["pc"] = tf.constant(places)
+            updates, moving = runners[number].run(state, {}, tf.constant(True))
+            assert not np.any(moving.numpy() & (np.array(places) != number))
+            state |= updates
+        state["fault"] = tf.zeros_like(state["fault"])
+        for lane, (model, action) in enumerate(zip(models, actions, strict=True)):
+            if action:
+                model.act(action, y[lane], i[lane], v[lane])
+        _compare(layout, state, models)
+
+
+def _possible(model, action):
+    """The action, or None for a pop from an empty stack, which no program does."""
+    return action if action and len(model.entries) > len(ACTIONS[action].pops) else None
+
+
+def _compare(layout, state, models):
+    pointer = state["pointer x"].numpy()
+    top = layout.read(BACKEND, state, "x")[0].numpy()
+    stack = state["stack x 0"].numpy()
+    for lane, model in enumerate(models):
+        assert pointer[lane] == len(model.entries) - 1
+        np.testing.assert_array_equal(top[lane], model.entries[-1])
+        below = stack[lane, : pointer[lane]].astype(model.entries[-1].dtype)
+        np.testing.assert_array_equal(below, np.reshape(model.entries[:-1], below.shape))
+
+
+@settings(max_examples=50)
+@given(
+    mask=st.lists(st.booleans(), min_size=3, max_size=3),
+    places=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3)), min_size=3, max_size=3),
+)
+def test_masked_store_and_load(mask, places):
+    """Elements of a `[lanes, 2, 4]` array, written where the mask holds, read everywhere."""
+    array = np.arange(24.0, dtype=np.float32).reshape(3, 2, 4)
+    rows, columns = (tf.constant(numbers) for numbers in zip(*places, strict=True))
+    value = tf.constant([100.0, 200.0, 300.0])
+    result = BACKEND.masked_store(tf.constant(array), [rows, columns], tf.constant(mask), value)
+    expected = array.copy()
+    for lane, (row, column) in enumerate(places):
+        if mask[lane]:
+            expected[lane, row, column] = value[lane]
+    np.testing.assert_array_equal(result, expected)
+    loaded = BACKEND.load(result, [rows, columns])
+    np.testing.assert_array_equal(loaded, [expected[lane, row, column] for lane, (row, column) in enumerate(places)])
+    np.testing.assert_array_equal(BACKEND.load(result, [rows]), [expected[lane, row] for lane, (row, _) in enumerate(places)])
