@@ -205,6 +205,7 @@ class Batched(Generic[P, R]):
         Asked for the same options again it gives the same function, with all that is compiled already.
         """
         options = self._options.changed(changes)
+        options.axes(tuple(self.__signature__.parameters))  # refuses what does not fit
         with self._lock:
             for relative in self._family:
                 if relative._options == options:
@@ -214,6 +215,7 @@ class Batched(Generic[P, R]):
             self._family.append(derived)
             return derived
 
+    @_without_internals
     def ir(self, stage: str = "cfg", *args: Any, **kwargs: Any) -> str:
         """The program's text at stage "cfg", "stack" or "optimized"; typed where example arguments are given."""
         return print_program(self.program(stage, *args, **kwargs))
@@ -357,6 +359,7 @@ def autobatch(fn: None = None, **options: Any) -> Callable[[Callable[P, R]], Bat
 def autobatch(fn: Callable[P, R], **options: Any) -> Batched[P, R]: ...
 
 
+@_without_internals
 def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Batch a function of one example: a decorator, bare or with options, or a call.
 
@@ -392,13 +395,8 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     >>> print(gcd([12, 18, 7], [8, 12, 21]).numpy())
     [4 6 7]
     """
-    given = _options(options)
+    given = Options().changed(options)
     return partial(_made, options=given) if fn is None else _made(fn, given)
-
-
-@_without_internals
-def _options(changes: dict[str, Any]) -> Options:
-    return Options().changed(changes)
 
 
 @_without_internals

@@ -7,6 +7,7 @@ TensorFlow. Exit codes: 0 done, 1 refused or a lane failed, 2 bad usage.
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import json
 import os
@@ -156,7 +157,7 @@ def _load(path: Path, name: str) -> Batched[..., Any]:
     """The batched function `name` of the module at `path`, which is imported."""
     from pcbatch.api import Batched
 
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow's start-up chatter; only the command line hides it
+    _start_tensorflow_quietly()
     specification = importlib.util.spec_from_file_location(path.stem, path)
     assert specification is not None and specification.loader is not None
     module = importlib.util.module_from_spec(specification)
@@ -174,6 +175,20 @@ def _load(path: Path, name: str) -> Batched[..., Any]:
     if not isinstance(found, Batched):
         raise UsageError("PCB526", f"{path} has no batched function {name!r}")
     return found
+
+
+def _start_tensorflow_quietly() -> None:
+    """Import TensorFlow without its start-up chatter, which goes past Python to the process's standard error."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    sys.stderr.flush()
+    real = os.dup(2)
+    with open(os.devnull, "w") as nothing:
+        os.dup2(nothing.fileno(), 2)
+    try:
+        importlib.import_module("tensorflow")
+    finally:
+        os.dup2(real, 2)
+        os.close(real)
 
 
 def _json(text: str, what: str) -> Any:

@@ -150,7 +150,7 @@ def test_graph(source: str, mode: Mode) -> None:
     check(source, mode)
 
 
-@settings(COMPILED, max_examples=12)
+@settings(COMPILED, max_examples=10)
 @given(programs(), st.sampled_from(XLA))
 def test_xla(source: str, mode: Mode) -> None:
     check(source, mode)

@@ -1,6 +1,6 @@
 """Bayesian logistic regression on the Wisconsin breast cancer data, sampled by 64 chains of the No-U-Turn sampler.
 
-    python examples/nuts/breast_cancer.py [--chains 64] [--draws 1000]
+    python examples/nuts/breast_cancer.py [--chains 64] [--draws 400]
 
 The density below and the sampler in `pcbatch/nuts/algorithm.py` are written for one chain; pcbatch runs all of them as
 one XLA program in which no chain waits for another's trajectory. Prints a table of the posterior and what it cost, and
@@ -54,7 +54,7 @@ def find_step_size(data: Any, chains: int, target: float = 0.8) -> tuple[float, 
     """
     print(f"{'step size':>10} {'acceptance':>11} {'leapfrogs':>10} {'diverging':>10}")
     positions, found = None, None
-    for trial, step_size in enumerate(0.02 * 2 ** (np.arange(12) / 2)):
+    for trial, step_size in enumerate(0.04 * 2 ** (np.arange(10) / 2)):
         samples = pcbatch.nuts.sample(
             log_density,
             INITIAL,
@@ -115,7 +115,7 @@ def main() -> None:
     """Search a step size, sample, report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--chains", type=int, default=64)
-    parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("out"))
     options = parser.parse_args()

@@ -102,7 +102,7 @@ class Loop:
 
     def _all_arrive(self, number: int, followed: Sequence[int]) -> bool:
         """Whether every lane that runs the block is then sure to wait, able to run, at the only place in `followed`."""
-        if self.successors[number] != tuple(followed):
+        if len(followed) > 1 or self.successors[number] != tuple(followed):
             return False
         return not effects.can_fault(self.blocks[number], self.limits.max_steps) and not any(
             self.runners[place].can_lack_room for place in followed

@@ -27,7 +27,7 @@ def test_means_and_deviations_agree_with_the_reference():
         demo.INITIAL,
         data=data,
         chains=64,
-        draws=300,
+        draws=200,
         step_size=step_size,
         seed=1,
         initial_per_chain=positions,

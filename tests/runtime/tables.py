@@ -110,18 +110,10 @@ def reverse(storage: str = "register") -> Program:
     """Writes `i` into `array[at - i]` for i = 0, 1, .. up to `count`; an index out of range fails, negative ones count back."""
     index = FaultSite(LaneStatus.INDEX, "IndexError: index {} is out of range", ("k",), at(12))
     blocks = (
-        Block(
-            "b0",
-            (piece(lambda i, count, at: (i < count, at - i), "i count at", "t k"),),
-            Branch("t", 1, 2),
-        ),
-        Block(
-            "b1",
-            (Store("array", ("k",), "i", 1), piece(lambda i: (i + 1,), "i", "i")),
-            Jump(0, turn=True),
-            span=at(12),
-        ),
-        Block("b2", (), Return()),
+        Block("b0", (piece(lambda: (0,), "", "i"),), Jump(1)),
+        Block("b1", (piece(lambda i, count, at: (i < count, at - i), "i count at", "t k"),), Branch("t", 2, 3)),
+        Block("b2", (Store("array", ("k",), "i", 1), piece(lambda i: (i + 1,), "i", "i")), Jump(1, turn=True)),
+        Block("b3", (), Return()),
     )
     types = {"array": TensorType("float32", (5,)), "i": WEAK, "k": INT, "count": INT, "at": INT, "t": BOOL}
     registers = dict.fromkeys(("i", "k", "count", "at"), "register")
@@ -138,7 +130,7 @@ def reverse(storage: str = "register") -> Program:
 
 
 def even() -> Program:
-    """Mutual recursion in bools: is_even and is_odd call each other; the answer is negated on the way back."""
+    """Mutual recursion in bools: is_even and is_odd call each other; what comes back is negated, or not if 3 divides n."""
     blocks = (
         Block("b0", (piece(lambda n: (n == 0,), "n", "t"),), Branch("t", 1, 2), function="is_even"),
         Block("b1", (piece(lambda: (True,), "", "r"),), Return(), function="is_even"),
@@ -149,14 +141,18 @@ def even() -> Program:
             pushes=(Push("n"), Push("flag", "flag")),
             function="is_even",
         ),
-        # `flag` lies on a stack of bools across the call: `r` is false and true in turn whatever it is
-        Block("b3", (piece(lambda r, flag: (r if False else tf.where(flag, ~r, ~r),), "r flag", "r"),), Return(),
-              pops=("n", "flag"), function="is_even"),
+        Block(
+            "b3",
+            (piece(lambda r, flag: (tf.logical_xor(~r, flag),), "r flag", "r"),),
+            Return(),
+            pops=("n", "flag"),
+            function="is_even",
+        ),
         Block("b4", (piece(lambda n: (n - 1, n == 0), "n", "m t"),), Branch("t", 5, 6), function="is_odd"),
         Block("b5", (piece(lambda: (True,), "", "r"),), Return(), function="is_odd"),
         Block("b6", (piece(lambda m: (m,), "m", "n"),), PushJump(0, 7, 0), function="is_odd"),
         Block("b7", (piece(lambda r: (~r,), "r", "r"),), Return(), function="is_odd"),
-    )  # fmt: skip
+    )
     types = {"n": INT, "m": INT, "r": BOOL, "t": BOOL, "flag": BOOL}
     storage = {"n": "cached stack", "flag": "cached stack", "r": "register", "m": "register"}
     return Program("is_even", ("n",), ("r",), types, storage, blocks, (DEPTH, STEPS), steps_site=1)

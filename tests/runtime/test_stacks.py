@@ -1,5 +1,7 @@
 """The machine's stacks against Python lists: random blocks, random masks, every kind of storage."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -20,13 +22,13 @@ LANES, CAPACITY, WIDTH = 4, 3, 2
 
 ACTIONS = {
     "push": Block("push", (), Jump(0), pushes=(Push("x"),)),
-    "push another": Block("push another", (), Jump(0), pushes=(Push("x", "y"),)),
+    "push_another": Block("push_another", (), Jump(0), pushes=(Push("x", "y"),)),
     "pop": Block("pop", (), Jump(0), pops=("x",)),
     "exchange": Block("exchange", (), Jump(0), pops=("x",), pushes=(Push("x", "y"),)),
-    "push twice": Block("push twice", (), Jump(0), pushes=(Push("x", "y"), Push("x"))),
+    "push_twice": Block("push_twice", (), Jump(0), pushes=(Push("x", "y"), Push("x"))),
     "store": Block("store", (Store("x", ("i",), "v", 0),), Jump(0)),
-    "store and push": Block("store and push", (Store("x", ("i",), "v", 0),), Jump(0), pushes=(Push("x"),)),
-    "pop and store": Block("pop and store", (Store("x", ("i",), "v", 0),), Jump(0), pops=("x",)),
+    "store_and_push": Block("store_and_push", (Store("x", ("i",), "v", 0),), Jump(0), pushes=(Push("x"),)),
+    "pop_and_store": Block("pop_and_store", (Store("x", ("i",), "v", 0),), Jump(0), pops=("x",)),
 }
 
 
@@ -38,6 +40,18 @@ def program(dtype, storage):
     kinds = {"x": "cached stack", "y": "register", "v": "register", "i": "register"}
     table = Program("stacks", ("x",), ("x",), types, kinds, tuple(ACTIONS.values()), (site,))
     return stored(table, storage)
+
+
+@cache
+def machinery(dtype, storage):
+    """The layout, and for each action a compiled function from state to state."""
+    layout = Layout(program(dtype, storage), CAPACITY)
+
+    def runner(number):
+        block = BlockRunner(BACKEND, layout, Limits(CAPACITY, None), False, number)
+        return tf.function(lambda state: block.run(state, {}, tf.constant(True)), autograph=False)
+
+    return layout, [runner(number) for number in range(len(ACTIONS))]
 
 
 class Model:
@@ -79,8 +93,7 @@ def turns():
 @given(turns=turns())
 def test_stacks_behave_as_lists(dtype, storage, turns):
     """After every turn each lane's top and everything below it is what a Python list holds."""
-    layout = Layout(program(dtype, storage), CAPACITY)
-    runners = [BlockRunner(BACKEND, layout, Limits(CAPACITY, None), False, number) for number in range(len(ACTIONS))]
+    layout, runners = machinery(dtype, storage)
     first = np.array([[lane % 2, 1] for lane in range(LANES)]).astype(dtype)
     state = layout.start(BACKEND, LANES, {"x": [tf.constant(first)]}, tf.range(LANES))
     models = [Model(row) for row in first]
@@ -95,7 +108,7 @@ def test_stacks_behave_as_lists(dtype, storage, turns):
         # All lanes' blocks run for all lanes, one block after the other; a lane must feel its own only.
         for number in sorted(set(places) - {len(names)}):
             state["pc"] = tf.constant(places)
-            updates, moving = runners[number].run(state, {}, tf.constant(True))
+            updates, moving = runners[number](state)
             assert not np.any(moving.numpy() & (np.array(places) != number))
             state |= updates
         state["fault"] = tf.zeros_like(state["fault"])

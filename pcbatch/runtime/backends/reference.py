@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.ir.types import TensorType, leaves
+from pcbatch.ir.types import TensorType, Type, leaves
 from pcbatch.runtime import values
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.limits import Limits
@@ -51,13 +51,17 @@ def run_reference(
     max_steps: int | None = None,
 ) -> Outcome:
     """Run `program` for each of `lanes` lanes; see `Machine.run`. `trips` is 0: there is no loop over blocks."""
-    per_shared = dict(zip(program.shared, shared, strict=True))
+
+    def arrays(type_: Type, value: Any) -> list[Any]:
+        found = zip(leaves(type_), values.flatten(type_, value), strict=True)
+        return [backend.array(leaf, leaf_type.dtype) for leaf_type, leaf in found]
+
+    columns = {n: arrays(program.types[n], value) for n, value in zip(program.parameters, arguments, strict=True)}
+    operands = {n: (program.shared_types[n], value) for n, value in zip(program.shared, shared, strict=True)}
+    per_shared = {name: values.pack(type_, arrays(type_, value)) for name, (type_, value) in operands.items()}
     finished = []
     for lane in range(lanes):
-        inputs = {
-            name: values.pack(program.types[name], [leaf[lane] for leaf in values.flatten(program.types[name], value)])
-            for name, value in zip(program.parameters, arguments, strict=True)
-        }
+        inputs = {n: values.pack(program.types[n], [leaf[lane] for leaf in column]) for n, column in columns.items()}
         finished.append(_Lane(program, backend, inputs, per_shared, Limits.of(max_depth, max_steps)))
         finished[-1].run()
 

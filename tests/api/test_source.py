@@ -1,0 +1,94 @@
+"""The generated source: what is shown is what runs, it says where it comes from, and it is always the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pcbatch import UsageError
+from pcbatch.runtime import table
+
+ROOT = Path(__file__).parents[2]
+NAMES = ("mixed_failures", "closure_arrays", "closure_functions", "structured_argument", "parity", "many_live")
+
+
+def example(name):
+    """A corpus program and a batch for it."""
+    module = importlib.import_module(f"tests.corpus.{name}")
+    return getattr(module, name).options(jit=False), module.batch(np.random.default_rng(0), 3)
+
+
+def comparable(program: table.Program):
+    """A table with the code of its pieces in place of the functions, which are other objects each time."""
+
+    def item(each):
+        return dataclasses.replace(each, function=each.function.__code__) if isinstance(each, table.Piece) else each
+
+    blocks = tuple(dataclasses.replace(block, body=tuple(map(item, block.body))) for block in program.blocks)
+    return dataclasses.replace(program, blocks=blocks)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_shown_is_what_runs(name):
+    """Executing the shown text, with the names that it reads from the user's module, gives the table that the machine has."""
+    function, batch = example(name)
+    compilation = function.compilation(*batch)
+    namespace = dict(compilation.emitted.bindings)
+    exec(function.source(*batch), namespace)
+    assert comparable(namespace["PROGRAM"]) == comparable(compilation.table)
+    assert compilation.machine.program is compilation.table
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_piece_is_headed_by_its_source_lines(name):
+    function, batch = example(name)
+    headed = re.findall(r"((?:^#.*\n)+)def (\w+)\(", function.source(*batch), re.MULTILINE)
+    table_ = function.compilation(*batch).table
+    pieces = [(block, item) for block in table_.blocks for item in block.body if isinstance(item, table.Piece)]
+    assert sorted(defined for _, defined in headed) == sorted(piece.function.__name__ for _, piece in pieces)
+    lines = Path(importlib.import_module(f"tests.corpus.{name}").__file__).read_text().splitlines()
+    for comment, defined in headed:
+        title, *quoted = comment.splitlines()
+        (block,) = (block for block, piece in pieces if piece.function.__name__ == defined)
+        assert title == f"# {block.function}, block {block.label}"
+        assert quoted
+        for line in quoted:
+            number, text = re.fullmatch(r"#   (\d+): (.*)", line).groups()
+            assert lines[int(number) - 1].strip() == text
+
+
+def test_the_source_of_the_last_program_is_shown_without_arguments():
+    function, batch = example("parity")
+    function = function.options(max_steps=1000)  # one of its own, that nothing is compiled of
+    with pytest.raises(UsageError, match="PCB506: .* has not run yet; give source.. example arguments"):
+        function.source()
+    function.check(*batch)
+    assert function.source() == function.source(*batch)
+
+
+def test_two_runs_of_python_give_the_same_text():
+    """No order of a set or of hashes shows in names, in the table or in the IR."""
+    code = (
+        "import importlib, sys, numpy as np\n"
+        f"for name in {NAMES}:\n"
+        "    module = importlib.import_module(f'tests.corpus.{name}')\n"
+        "    function, batch = getattr(module, name), module.batch(np.random.default_rng(0), 3)\n"
+        "    print(function.source(*batch), *(function.ir(s, *batch) for s in ('cfg', 'stack', 'optimized')))\n"
+    )
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)}
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT, env={**environment, "PYTHONHASHSEED": seed}
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(texts) == 1
+    assert min(texts).count(b"PROGRAM = ") == len(NAMES)
