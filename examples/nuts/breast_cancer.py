@@ -105,7 +105,7 @@ def draw_picture(samples: Samples, path: Path) -> None:
     left.set(xlabel="draw", ylabel="intercept", title="8 of the chains")
     bars = right.bar(*zip(*utilisations(samples).items(), strict=True), color=["silver", "tab:blue", "silver"])
     right.bar_label(bars, fmt="%.2f")
-    right.set(ylim=(0, 1), title="useful share of gradients computed")
+    right.set(ylim=(0, 1.1), title="useful share of gradients computed")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
     pyplot.close(figure)

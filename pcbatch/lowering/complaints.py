@@ -53,7 +53,7 @@ def unsettled(name: str, first: Binding, second: Binding) -> Diagnostic:
     subject = "the result" if name == "result" else f"`{name}`"
     return Diagnostic(
         "PCB304",
-        f"the type of {subject} does not settle: where it is {first.type} it becomes {second.type}, and the other way round",
+        f"the type of {subject} does not settle: from {first.type} it becomes {second.type}, and the other way round",
         second.span,
         "assigned here",
         f"give {subject} the same dtype, shape and structure in every turn of a loop and in every call",

@@ -97,16 +97,16 @@ class _Inference:
     def _settle(self, members: dict[str, Instance], entry: str) -> None:
         """Rounds until no type changes, then one more that reports."""
         before: dict[str, dict[str, Binding]] = {}
-        for _ in range(MAX_ROUNDS):
+        for count in range(MAX_ROUNDS):
             self._round(members, entry, report=False)
             now = {name: instance.bindings for name, instance in members.items()}
             changed = next(_changed(before, now), None)
             if changed is None:
                 break
+            if count + 1 == MAX_ROUNDS:
+                members[entry].diagnostics.append(complaints.unsettled(*changed))
+                return
             before = now
-        else:
-            members[entry].diagnostics.append(complaints.unsettled(*changed))
-            return
         self._round(members, entry, report=True)
         if not any(instance.diagnostics for instance in members.values()):
             for instance in members.values():

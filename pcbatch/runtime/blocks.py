@@ -103,22 +103,27 @@ class _Frame:
         """The array `key` of the state as this block has left it so far."""
         return self.updates[key] if key in self.updates else self.state[key]
 
+    def pointer(self, name: str) -> Array:
+        """The stack pointer of `name` after the pops, meaningful for the lanes that entered."""
+        return self.state[self.layout.pointer(name)] - Counter(self.block.pops)[name]
+
+    def entry(self, name: str) -> list[Array]:
+        """What lies at the stack pointer of `name`."""
+        stacks = [self.now(key) for key in self.layout.stacks(name)]
+        return load_entry(self.backend, stacks, self.pointer(name), self.layout.leaves(name))
+
     def read(self, name: str) -> list[Array]:
+        """The leaves of the value that `name` has at this point of the block."""
         if name not in self.values:
-            if self.layout.storage(name) is None:
-                raise KeyError(f"block {self.block.label} reads {name!r}, a temporary that it has not written")
-            self.values[name] = self.layout.read(self.backend, {**self.state, **self.updates}, name)
+            is_stack = self.layout.storage(name) == "stack"
+            self.values[name] = self.entry(name) if is_stack else [self.state[key] for key in self.layout.tops(name)]
         return self.values[name]
 
     def pop(self) -> None:
         """Give every variable of `pops` the newest entry of its stack."""
-        for name, count in Counter(self.block.pops).items():
-            key = self.layout.pointer(name)
-            pointer = self.backend.where(self.entered, self.state[key] - count, self.state[key])
-            self.updates[key] = pointer
+        for name in dict.fromkeys(self.block.pops):
             if self.layout.storage(name) == "cached stack":
-                stacks = [self.state[k] for k in self.layout.stacks(name)]
-                self.values[name] = load_entry(self.backend, stacks, pointer, self.layout.leaves(name))
+                self.values[name] = self.entry(name)
                 self.changed.add(name)
         # What a push of an unnamed value saves: the tops as they are now, before the body writes them.
         self.after_pops = {
@@ -205,7 +210,7 @@ class _Frame:
         pushed = any(push.variable == store.array for push in self.block.pushes)
         if self.layout.storage(store.array) == "stack" and store.array not in self.changed and not pushed:
             (key,) = self.layout.stacks(store.array)
-            place = [self.now(self.layout.pointer(store.array)), *indices]
+            place = [self.pointer(store.array), *indices]
             value = to_stored(self.backend, value, array_type)
             self.updates[key] = self.backend.masked_store(self.now(key), place, self.moving, value)
             self.values.pop(store.array, None)
@@ -263,19 +268,19 @@ class _Frame:
 
     def write(self) -> None:
         """Push what is to be saved, then give the written variables their new tops."""
-        entries = self.entries()  # all are read before the first push moves a pointer
+        entries = self.entries()  # all are read before the first push writes a stack
         for name, pushed in entries.items():
-            key = self.layout.pointer(name)
-            pointer = self.now(key)
             for place, entry in enumerate(pushed):
-                self.store_entry(name, pointer + place, entry)
+                self.store_entry(name, place, entry)
+        for name in dict.fromkeys((*self.block.pops, *entries)):
+            key = self.layout.pointer(name)
             count = sum(push.variable == name for push in self.block.pushes)
-            self.updates[key] = self.backend.where(self.moving, pointer + count, pointer)
+            self.updates[key] = self.backend.where(self.writing, self.pointer(name) + count, self.state[key])
         for name in sorted(self.changed):
             storage = self.layout.storage(name)
             if storage == "stack" and name not in entries:
-                self.store_entry(name, self.now(self.layout.pointer(name)), self.values[name])
-            for key, value in zip(self.layout.tops(name) if storage else [], self.values[name]):
+                self.store_entry(name, 0, self.values[name])
+            for key, value in zip(self.layout.tops(name) if storage else [], self.values[name], strict=False):
                 whole = name in self.merged
                 self.updates[key] = value if whole else self.backend.where(self.writing, value, self.state[key])
 
@@ -291,8 +296,9 @@ class _Frame:
                 pushed.append(self.values[name] if name in self.changed else self.after_pops[name])
         return entries
 
-    def store_entry(self, name: str, place: Array, entry: Sequence[Array]) -> None:
-        """Write `entry` at `place` of the moving lanes' stacks of `name`."""
+    def store_entry(self, name: str, above: int, entry: Sequence[Array]) -> None:
+        """Write `entry` into the writing lanes' stacks of `name`, `above` entries above the pointer."""
+        place = self.pointer(name) + above
         for key, type_, value in zip(self.layout.stacks(name), self.layout.leaves(name), entry, strict=True):
             stored = to_stored(self.backend, value, type_)
             self.updates[key] = self.backend.masked_store(self.now(key), [place], self.writing, stored)

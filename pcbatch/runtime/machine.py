@@ -69,7 +69,9 @@ class Machine:
 
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
-        types: list[tuple[int | None, TensorType]] = [(lanes, leaf) for name in self.program.parameters for leaf in self.layout.leaves(name)]
+        types: list[tuple[int | None, TensorType]] = [
+            (lanes, leaf) for name in self.program.parameters for leaf in self.layout.leaves(name)
+        ]
         types += [(None, leaf) for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
         with self._timed(), self._explaining():
             self.backend.lower(self._program_for(lanes), types, self.jit)

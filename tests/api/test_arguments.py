@@ -29,7 +29,7 @@ def walk(n, weights, times=2):
     return walk(n - 1, weights, times) + 1.0
 
 
-# -- in_axes ------------------------------------------------------------------------------------------------------------
+# -- in_axes -------------------------------------------------------------------------------------------------
 
 
 def test_every_argument_has_a_lane_axis_unless_told_otherwise():
@@ -51,7 +51,7 @@ def test_all_shared_needs_a_number_of_lanes():
 
 def test_lanes_may_be_said_where_they_are_known():
     assert value(walk(STEPS, EACH, lanes=3)) == [6.0, 15.0, 25.0]
-    with pytest.raises(UsageError, match="PCB513: .*n has 3, weights has 3, lanes= has 4"):
+    with pytest.raises(UsageError, match=r"PCB513: .*n has 3, weights has 3, lanes= has 4"):
         walk(STEPS, EACH, lanes=4)
 
 
@@ -68,7 +68,7 @@ def test_arguments_by_keyword():
     assert value(walk(STEPS, EACH, times=np.array([1, 2, 3], np.float32))) == [3.0, 15.0, 36.0]
 
 
-# -- what stays shared --------------------------------------------------------------------------------------------------
+# -- what stays shared ---------------------------------------------------------------------------------------
 
 
 @pcbatch.autobatch(jit=False, in_axes={"weights": None})
@@ -138,7 +138,7 @@ def test_a_shared_python_number_is_weak():
     assert wide.dtype == tf.float64
 
 
-# -- what does not fit ----------------------------------------------------------------------------------------------------
+# -- what does not fit ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_wrong_call_is_a_type_error_too():
         walk()
 
 
-# -- structures and dtypes ------------------------------------------------------------------------------------------------
+# -- structures and dtypes -----------------------------------------------------------------------------------
 
 
 class Point(NamedTuple):
@@ -203,8 +203,8 @@ def test_structures_go_in_and_come_out():
 
 
 def test_a_lane_number_that_one_leaf_of_a_structure_lacks():
+    two = np.ones(2, np.float32)
     with pytest.raises(UsageError, match=r"PCB513: .*force\[0\] has 1, force\[1\] has 2"):
-        two = np.ones(2, np.float32)
         pushed(Particle(Point(two, two), two), (two[:1], two), {"left": np.array([1, 3], np.int32)})
 
 
@@ -224,7 +224,7 @@ def test_float64_stays_float64():
     np.testing.assert_allclose(roots, np.sqrt(batch), rtol=1e-14)
 
 
-# -- few lanes ------------------------------------------------------------------------------------------------------------
+# -- few lanes -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("jit", [False, True])

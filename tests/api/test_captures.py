@@ -22,7 +22,7 @@ def compilations(function):
     return function.stats().compilations
 
 
-# -- arrays, by every way of naming them --------------------------------------------------------------------------------
+# -- arrays, by every way of naming them ---------------------------------------------------------------------
 
 
 class Model(tf.Module):
@@ -142,7 +142,7 @@ def test_a_variable_gathered_by_an_index_of_each_lane(jit):
     assert compilations(looked) == 1
 
 
-# -- what a change costs ------------------------------------------------------------------------------------------------
+# -- what a change costs -------------------------------------------------------------------------------------
 
 
 def scaled_by(array, factor):
@@ -207,11 +207,12 @@ def test_the_program_does_not_contain_the_arrays(kind):
     assert traced.graph.as_graph_def().ByteSize() < 1_000_000
 
 
-# -- several namespaces ----------------------------------------------------------------------------------------------------
+# -- several namespaces --------------------------------------------------------------------------------------
 
 
 def test_equal_names_in_two_modules_mean_different_things():
     """Each function reads the globals of its own module, though both end up in one program."""
+
     @pcbatch.autobatch(jit=False)
     def both(x):
         return left.weighted(x) - right.weighted(x)
@@ -220,7 +221,7 @@ def test_equal_names_in_two_modules_mean_different_things():
     assert value(both(2 * ONES)) == [2 * 6.0 - 5 * 14.0] * 3
 
 
-# -- what helpers capture ------------------------------------------------------------------------------------------------
+# -- what helpers capture ------------------------------------------------------------------------------------
 
 GAIN = 2
 SHIFT = np.array([1.0], np.float32)

@@ -34,7 +34,9 @@ def gradient(sources):
 @pytest.mark.parametrize("place", [lambda f: f, tf.function], ids=["eager", "tf.function"])
 @pytest.mark.parametrize("source", [X, SCALE], ids=["argument", "captured"])
 def test_a_gradient_through_a_call_is_refused(place, source):
-    with pytest.raises(GradientError, match=r"PCB601: a gradient through the batched call of 'halved' .*no reverse mode yet"):
+    with pytest.raises(
+        GradientError, match=r"PCB601: a gradient through the batched call of 'halved' .*no reverse mode yet"
+    ):
         place(lambda: gradient(source))()
 
 

@@ -82,20 +82,21 @@ def test_two_closures_of_one_source_are_two_functions():
 
 def test_a_name_that_is_bound_anew_is_linked_anew():
     @pcbatch.autobatch(jit=False)
-    def step(n):
+    def up(n):
         return n + 1
+
+    @pcbatch.autobatch(jit=False)
+    def down(n):
+        return n - 1
+
+    step = up
 
     @pcbatch.autobatch(jit=False)
     def stepped(n):
         return step(n) * 10
 
     assert value(stepped(BATCH)) == [40, 80, 50, 60]
-
-    @pcbatch.autobatch(jit=False)
-    def other(n):
-        return n - 1
-
-    step = other
+    step = down
     assert value(stepped(BATCH)) == [20, 60, 30, 40]
 
 
@@ -140,7 +141,7 @@ def test_a_name_that_means_nothing_yet():
         caller(BATCH)
 
 
-# -- batched functions in other places --------------------------------------------------------------------------------------
+# -- batched functions in other places -----------------------------------------------------------------------
 
 
 @pcbatch.autobatch(jit=False)

@@ -95,5 +95,7 @@ def test_limits_are_statuses_of_lanes():
     "call", [lambda f: f.ir("ssa"), lambda f: f.program("bytecode", np.ones(2))], ids=["ir", "program"]
 )
 def test_there_are_three_stages(call):
-    with pytest.raises(UsageError, match="PCB505: there is no stage .*; the stages are 'cfg', 'stack' and 'optimized'"):
+    with pytest.raises(
+        UsageError, match=r"PCB505: there is no stage .*; the stages are 'cfg', 'stack' and 'optimized'"
+    ):
         call(pcbatch.autobatch(identity))

@@ -38,7 +38,7 @@ def comparable(program: table.Program):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_shown_is_what_runs(name):
-    """Executing the shown text, with the names that it reads from the user's module, gives the table that the machine has."""
+    """Executing the shown text, with the names that it reads from around the function, gives the machine's table."""
     function, batch = example(name)
     compilation = function.compilation(*batch)
     namespace = dict(compilation.emitted.bindings)
@@ -68,7 +68,7 @@ def test_every_piece_is_headed_by_its_source_lines(name):
 def test_the_source_of_the_last_program_is_shown_without_arguments():
     function, batch = example("parity")
     function = function.options(max_steps=1000)  # one of its own, that nothing is compiled of
-    with pytest.raises(UsageError, match="PCB506: .* has not run yet; give source.. example arguments"):
+    with pytest.raises(UsageError, match=r"PCB506: .* has not run yet; give source.. example arguments"):
         function.source()
     function.check(*batch)
     assert function.source() == function.source(*batch)
@@ -86,7 +86,11 @@ def test_two_runs_of_python_give_the_same_text():
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)}
     texts = {
         subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT, env={**environment, "PYTHONHASHSEED": seed}
+            [sys.executable, "-c", code],
+            capture_output=True,
+            check=True,
+            cwd=ROOT,
+            env={**environment, "PYTHONHASHSEED": seed},
         ).stdout
         for seed in ("1", "2")
     }

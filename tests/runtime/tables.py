@@ -143,7 +143,7 @@ def even() -> Program:
         ),
         Block(
             "b3",
-            (piece(lambda r, flag: (tf.logical_xor(~r, flag),), "r flag", "r"),),
+            (piece(lambda r, flag: (tf.math.logical_xor(~r, flag),), "r flag", "r"),),
             Return(),
             pops=("n", "flag"),
             function="is_even",

@@ -17,7 +17,9 @@ _NO_RULE = (
     "write it with operations that TensorFlow can batch, or, where there are none, register the function with its own "
     "batched form: pcbatch.primitive(fn, batched=...)"
 )
-_DTYPES = re.compile(r"passed to parameter|was expected to be an? \w+ tensor|conversion requested dtype|that does not match type")
+_DTYPES = re.compile(
+    r"passed to parameter|was expected to be an? \w+ tensor|conversion requested dtype|that does not match type"
+)
 _CAST = "nothing is cast by itself, as everywhere in TensorFlow: write tf.cast(.., ..) for one of the operands"
 _MOVING_SLICE = "for a moving window write tf.gather(a, start + tf.range(k)) with a constant k"
 
