@@ -324,15 +324,11 @@ class Batched(Generic[P, R]):
         backend = backend_named(self._options.backend)
         arguments = bind_arguments(self.__signature__, self._options, backend, args, kwargs)
         linked = self._link()
-        captured = collect(linked.built.program, linked.namespaces, backend.is_array)
+        captured = collect(linked.free, linked.namespaces, backend.is_array)
         types = {name: backend.type_of(value) for name, value in captured.values.items()}
         statics = tuple((function, path, fingerprint(value)) for function, path, value in captured.statics)
-        key = (
-            arguments.signature,
-            tuple(types.items()),
-            tuple(captured.operands.items()) and repr(captured.operands),
-            statics,
-        )
+        operands = tuple((function, *paths.items()) for function, paths in captured.operands.items())
+        key = (arguments.signature, tuple(types.items()), operands, statics)
         with self._lock:
             compilation = self._compiled.get(key)
             if compilation is None:

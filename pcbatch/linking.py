@@ -10,10 +10,11 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pcbatch.frontend import Built, FunctionSource, build
-from pcbatch.lowering.captures import Namespace
+from pcbatch.lowering.captures import FreeValues, Namespace, free_values
 
 if TYPE_CHECKING:
     from pcbatch.api import Batched
@@ -28,6 +29,11 @@ class Linked:
     links: tuple[tuple[Namespace, str, Batched[..., Any] | None], ...]
     entry: Batched[..., Any]
 
+    @cached_property
+    def free(self) -> FreeValues:
+        """What the program reads from around its functions."""
+        return free_values(self.built.program)
+
     def is_current(self) -> bool:
         """Whether every called name still denotes what it was linked to."""
         known = _known(self.entry, self.links)
@@ -36,12 +42,22 @@ class Linked:
 
 def link(entry: Batched[..., Any]) -> Linked:
     """Build the program of `entry`, callees found through the present values of names; raises every fault of names."""
+    known = _known(entry, ())
+    while True:
+        linked = _link(entry, known)
+        found = _known(entry, linked.links)
+        if found.keys() <= known.keys():
+            return linked
+        known = {**known, **found}  # a name met before its function was known to be batched now means the batched one
+
+
+def _link(entry: Batched[..., Any], known: Mapping[Any, Batched[..., Any]]) -> Linked:
     owner: dict[FunctionSource, Batched[..., Any]] = {entry.function_source: entry}
     links: list[tuple[Namespace, str, Batched[..., Any] | None]] = []
 
     def resolve(source: FunctionSource, name: str) -> FunctionSource | None:
         namespace = owner[source].namespace
-        batched = _denoted(namespace, name, _known(entry, links))
+        batched = _denoted(namespace, name, known)
         links.append((namespace, name, batched))
         if batched is None:
             return None

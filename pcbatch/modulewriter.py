@@ -16,6 +16,7 @@ from pcbatch import __version__
 from pcbatch.api import Batched
 from pcbatch.diagnostics import UsageError
 from pcbatch.frontend import read_module
+from pcbatch.lowering.tabletext import is_reserved
 
 LITERALS = (bool, int, float, str, bytes, type(None))
 
@@ -27,6 +28,9 @@ def compiled_module(path: Path, batched: Batched[..., Any], batch: Sequence[Any]
     module = read_module(str(path))
     name = next(each for each, source in module.functions.items() if source.name == batched.function_source.name)
     compilation = batched.compilation(*batch)
+    clashing = sorted(filter(is_reserved, batched.function.__globals__))
+    if clashing:
+        raise UsageError("PCB529", f"the module binds `{clashing[0]}`, which generated code needs; give it another name")
     imports = _imports(compilation.emitted.bindings, batched.function.__globals__)
     replacement = [
         *imports,

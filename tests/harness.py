@@ -16,9 +16,10 @@ Twins, `status` and `message` get Python numbers for scalars and copies of array
 from __future__ import annotations
 
 import importlib
+import traceback
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -144,18 +145,23 @@ FAILURES: dict[type[BaseException], str] = {
     AssertionError: "ASSERTION",
     ZeroDivisionError: "ARITHMETIC",
     IndexError: "INDEX",
-    RecursionError: "MAX_DEPTH",
 }
 """What becomes of a lane whose `f.single` raises this; any other exception is a `raise` of the program."""
+LIMITS = ("MAX_DEPTH", "MAX_STEPS")
+"""Ends of a lane that options decide, which plain Python knows nothing of."""
 
 
 @dataclass(frozen=True)
 class Lane:
-    """One lane's end: the name of its status, its result where that is "OK", else (part of) its message."""
+    """One lane's end: the name of its status, its result where that is "OK", else its message and the source line.
+
+    Of what a lane should be, the message may be a part, and the line None where nothing is said of it.
+    """
 
     status: str
     value: Any = None
     message: str = ""
+    line: int | None = None
 
 
 def run_python(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Lane:
@@ -171,24 +177,35 @@ def run_python(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Lane
     except tf.errors.InvalidArgumentError as error:
         for text, status in {"division by zero": "ARITHMETIC", "out of bounds": "INDEX"}.items():
             if text in error.message:
-                return Lane(status, message=error.message)
+                return Lane(status, message=error.message, line=failing_line(error))
         raise
     except (AssertionError, ArithmeticError, LookupError, RuntimeError, ValueError) as error:
-        return Lane(FAILURES.get(type(error), "RAISED"), message=str(error))
+        return Lane(FAILURES.get(type(error), "RAISED"), message=str(error), line=failing_line(error))
+
+
+def failing_line(error: BaseException) -> int:
+    """The line of the corpus file, or of the generated program, at which `error` was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return [f.lineno for f in frames if Path(f.filename).parent == CORPUS or f.filename.startswith("<generated")][-1]
 
 
 @cache
 def expected(name: str, lanes: int) -> tuple[Lane, ...]:
-    """What each lane of `load(name).arguments(lanes)` should give: `f.single`'s answer, or the stated status."""
+    """What each lane of `load(name).arguments(lanes)` should give: `f.single`'s answer, which has the stated status."""
     program = load(name)
     arguments = program.arguments(lanes)
     wanted = []
     for lane in range(lanes):
         numbers = plain(example(arguments, lane))
-        if (status := program.status(*numbers)) == "OK":
-            wanted.append(run_python(program.function.single, example(arguments, lane)))
-        else:
-            wanted.append(Lane(status, message=program.message(*numbers) if program.message else ""))
+        status = program.status(*numbers)
+        if status in LIMITS:
+            wanted.append(Lane(status))
+            continue
+        single = run_python(program.function.single, example(arguments, lane))
+        assert single.status == status
+        if status != "OK":
+            single = replace(single, message=program.message(*numbers) if program.message else "")
+        wanted.append(single)
     return tuple(wanted)
 
 
@@ -206,7 +223,7 @@ def run_interpreted(function: Any, stage: str, arguments: tuple[Any, ...], lanes
         one = [v if name in bound.shared else tf.nest.map_structure(_row(lane), v) for name, v in bound.values.items()]
         outcome = interpret(program, one, evaluate, store, **limits)
         value = tf.nest.map_structure(tf.convert_to_tensor, outcome.value) if outcome.status == "OK" else None
-        results.append(Lane(outcome.status, value, outcome.message))
+        results.append(Lane(outcome.status, value, outcome.message, outcome.span and outcome.span.line))
     return results
 
 
@@ -225,17 +242,20 @@ def run_lanes(function: Any, mode: Mode, arguments: tuple[Any, ...], lanes: int)
         return run_interpreted(function, mode.engine.removeprefix("interpret "), arguments, lanes), []
     run = function.options(**mode.options).run(*arguments)
     statuses = [LaneStatus(int(number)).name for number in np.asarray(run.status)]
-    messages = {error.lane: error.message for error in run.errors}
+    faults = {fault.lane: fault for fault in run.errors}
     failed = [lane for lane, status in enumerate(statuses) if status != "OK"]
     assert len(statuses) == lanes
-    assert [error.lane for error in run.errors] == failed
+    assert [fault.lane for fault in run.errors] == failed
+    assert [fault for fault in run.errors if fault.span is None] == [], "a lane fails at a line of the source"
     arrays = [np.asarray(leaf) for leaf in leaves(run.value)]
     for array in arrays:
         assert array.shape[:1] == (lanes,)
         blank = np.isnan(array[failed]) if np.issubdtype(array.dtype, np.floating) else array[failed] == 0
         assert np.all(blank), f"failed lanes {failed} read {array[failed]}"
     results = [
-        Lane(status, _pick(run.value, lane)) if status == "OK" else Lane(status, message=messages[lane])
+        Lane(status, _pick(run.value, lane))
+        if status == "OK"
+        else Lane(status, message=faults[lane].message, line=faults[lane].span.line)
         for lane, status in enumerate(statuses)
     ]
     return results, arrays
@@ -265,6 +285,7 @@ def assert_same(actual: Lane, wanted: Lane, dtypes: tuple[str, ...], tolerance: 
     """One lane against what it should be: status, part of the message, structure, and every leaf of the result."""
     assert actual.status == wanted.status, f"{actual} instead of {wanted}"
     assert wanted.message in actual.message
+    assert wanted.line is None or actual.line == wanted.line, f"{actual} instead of {wanted}"
     if wanted.status != "OK":
         return
     assert shape_of(actual.value) == shape_of(wanted.value)

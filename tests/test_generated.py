@@ -63,9 +63,14 @@ def by_value(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def file_of(source: str) -> str:
+    """A name for the file that a program would be in."""
+    return f"<generated {zlib.crc32(source.encode()):08x}>"
+
+
 def batched(source: str) -> Any:
     """The entry of a program, its text where `inspect` finds it."""
-    file = f"<generated {zlib.crc32(source.encode()):08x}>"
+    file = file_of(source)
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     namespace: dict[str, Any] = {"__name__": "generated"}
     exec(compile(source, file, "exec"), namespace)
@@ -96,7 +101,7 @@ def truth(source: str) -> list[Lane]:
     Messages are kept where they are the program's own; those of a failed division or index are pcbatch's to word.
     """
     namespace: dict[str, Any] = {"pcbatch": SimpleNamespace(autobatch=by_value)}
-    exec(source.removeprefix("import pcbatch\n"), namespace)
+    exec(compile(source.replace("import pcbatch", "", 1), file_of(source), "exec"), namespace)
     lanes = [run_python(namespace["main"], example) for example in examples(source)]
     return [replace(lane, message="") if lane.status in ("ARITHMETIC", "INDEX") else lane for lane in lanes]
 
@@ -118,7 +123,7 @@ def check(source: str, mode: Mode) -> None:
 def interpreted(program: ir.Program, source: str) -> list[Lane]:
     """Every example through the interpreter of the IR, on plain Python values."""
     outcomes = [interpret(program, example, python_evaluate({}), copy_store) for example in examples(source)]
-    return [Lane(outcome.status, outcome.value, outcome.message) for outcome in outcomes]
+    return [Lane(o.status, o.value, o.message, o.span and o.span.line) for o in outcomes]
 
 
 @settings(QUICK, max_examples=300)

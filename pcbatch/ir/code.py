@@ -29,7 +29,7 @@ def rename(code: str, mapping: Mapping[str, str]) -> str:
     return _rename(code, tuple(sorted(mapping.items())))
 
 
-class _Scoped(ast.NodeTransformer):
+class Scoped(ast.NodeTransformer):
     """Visits every Name with the set of names that inner scopes (lambdas, comprehensions) bind around it."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class _Scoped(ast.NodeTransformer):
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
 
-class _Names(_Scoped):
+class _Names(Scoped):
     """Collects names in the order in which Python evaluates: values before targets.
 
     `settled` holds what the statement itself has surely bound so far (`tape` inside `with .. as tape:`): loading such a
@@ -138,7 +138,7 @@ class _Names(_Scoped):
         return node
 
 
-class _Renamer(_Scoped):
+class _Renamer(Scoped):
     def __init__(self, mapping: dict[str, str]):
         super().__init__()
         self.mapping = mapping

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,9 @@ from typing import Any
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import names
+
+
+_WORD = re.compile(r"[^\W\d]\w*")
 
 
 class Namespace:
@@ -114,22 +118,61 @@ def _paths(node: ast.AST, free: frozenset[str]) -> Iterator[str]:
         yield from _paths(child, free)
 
 
-def collect(program: ir.Program, namespaces: Mapping[str, Namespace], is_array: Callable[[Any], bool]) -> Captured:
-    """Read every free value of `program` now and sort it into operands and statics."""
-    taken = {name for function in program.functions for name in function_variables(function)}
-    taken |= free_roots(program)
+Step = tuple[str, str, Any]
+"""One step to a captured value: the text of the path so far, "name", "attribute" or "item", and which one."""
+
+
+@dataclass(frozen=True)
+class FreeValues:
+    """What a program's code reads from around it: all that can be known before a call, so that a call need not parse.
+
+    `paths` has the free paths of each function, each as its steps; `taken` the names that no operand may have.
+    """
+
+    paths: Mapping[str, tuple[tuple[Step, ...], ...]]
+    taken: frozenset[str]
+
+
+def free_values(program: ir.Program) -> FreeValues:
+    """The free paths of every function of `program`."""
+    paths = {function.name: tuple(_steps(path) for path in free_paths(function)) for function in program.functions}
+    variables = (name for function in program.functions for name in function_variables(function))
+    words = (word for block in program.blocks() for op in block.ops for word in _WORD.findall(code_of(op) or ""))
+    return FreeValues(paths, frozenset((*variables, *words)))
+
+
+def _steps(path: str) -> tuple[Step, ...]:
+    """The steps from a name to the value at the end of `path`."""
+    node: ast.expr = ast.parse(path, mode="eval").body
+    steps: list[Step] = []
+    while True:
+        match node:
+            case ast.Attribute(value, attribute):
+                steps.append((ast.unparse(node), "attribute", attribute))
+            case ast.Subscript(value, ast.Constant(key)):
+                steps.append((ast.unparse(node), "item", key))
+            case ast.Name(name):
+                return ((name, "name", name), *reversed(steps))
+            case _:
+                raise ValueError(f"not a path: {path}")
+        node = value
+
+
+def collect(free: FreeValues, namespaces: Mapping[str, Namespace], is_array: Callable[[Any], bool]) -> Captured:
+    """Read every free value now and sort it into operands and statics."""
+    taken = set(free.taken)
     operands: dict[str, dict[str, str]] = {}
     values: dict[str, Any] = {}
     statics: list[tuple[str, str, Any]] = []
     missing: list[tuple[str, str]] = []
-    for function in program.functions:
-        mine = operands.setdefault(function.name, {})
-        for path in free_paths(function):
-            text, value, whole = _resolve(path, namespaces[function.name], is_array)
+    for function, paths in free.paths.items():
+        mine = operands.setdefault(function, {})
+        for steps in paths:
+            text, value, whole = _resolve(steps, namespaces[function], is_array)
             if text is None:
-                missing.append((function.name, path))
+                missing.append((function, steps[-1][0]))
             elif not whole:
-                statics.append((function.name, text, value))
+                statics.append((function, text, value))
             elif text not in mine:
                 known = next((name for name, other in values.items() if other is value), None)
                 mine[text] = known or _operand_name(text, taken, values)
@@ -138,29 +181,27 @@ def collect(program: ir.Program, namespaces: Mapping[str, Namespace], is_array: 
     return Captured(operands, values, tuple(statics), tuple(missing))
 
 
-def _resolve(path: str, namespace: Namespace, is_array: Callable[[Any], bool]) -> tuple[str | None, Any, bool]:
-    """`(text, value, is an operand)` of the shortest array-like prefix of `path`, or of the whole path."""
-    chain: list[ast.expr] = [ast.parse(path, mode="eval").body]
-    while isinstance(chain[-1], (ast.Attribute, ast.Subscript)):
-        chain.append(chain[-1].value)
+def _resolve(
+    steps: tuple[Step, ...], namespace: Namespace, is_array: Callable[[Any], bool]
+) -> tuple[str | None, Any, bool]:
+    """`(text, value, is an operand)` of the shortest array-like prefix of a path, or of the whole path."""
+    text: str | None = None
     value: Any = None
-    for node in reversed(chain):
-        before = value
+    for longer, kind, key in steps:
         try:
-            match node:
-                case ast.Name(id=name):
-                    value = namespace[name]
-                case ast.Attribute(attr=attribute):
-                    value = getattr(value, attribute)
-                case ast.Subscript(slice=ast.Constant(value=key)):
+            match kind:
+                case "name":
+                    value = namespace[key]
+                case "attribute":
+                    value = getattr(value, key)
+                case "item":
                     value = value[key]
         except (KeyError, AttributeError, IndexError, TypeError):
-            if isinstance(node, ast.Name):
-                return None, None, False
-            return ast.unparse(node.value), before, False  # type: ignore[attr-defined]  # tracing it names the fault
+            return text, value, False  # tracing it names the fault
+        text = longer
         if _all_arrays(value, is_array):
-            return ast.unparse(node), value, True
-    return path, value, False
+            return text, value, True
+    return text, value, False
 
 
 def _all_arrays(value: Any, is_array: Callable[[Any], bool]) -> bool:

@@ -92,3 +92,14 @@ def store(op: ir.Store, type_of: Callable[[str], Type | None]) -> Iterator[Diagn
             f"{value} into {element}",
             help_ or f"tf.cast the value to tf.{array.dtype}",
         )
+
+
+def reserved(name: str, span: Span | None) -> Diagnostic:
+    """A variable has the name by which generated code knows the array library's operations."""
+    return Diagnostic(
+        "PCB308",
+        f"`{name}` is a name that generated code needs for itself",
+        span,
+        "used in this function",
+        "give the variable another name",
+    )

@@ -16,7 +16,8 @@ from pcbatch.ir.code import rename
 from pcbatch.ir.types import Type, records
 from pcbatch.lowering.environment import Environment
 from pcbatch.lowering.pieces import PieceText, Statement, bind, execute, write_piece
-from pcbatch.lowering.tabletext import TableText
+from pcbatch.lowering.captures import free_roots
+from pcbatch.lowering.tabletext import TableText, is_reserved
 from pcbatch.lowering.translate import OPS, OUT_OF_RANGE
 from pcbatch.runtime import table
 from pcbatch.runtime.status import LaneStatus
@@ -72,6 +73,7 @@ class _Emission:
         self.faults: list[table.FaultSite] = []
         self.bindings: dict[str, Any] = {}
         self.taken = frozenset(self.variables) | frozenset(environment.operand_types)
+        self.roots = free_roots(program)
 
     def emitted(self) -> Emitted:
         steps = self._site(None, LaneStatus.MAX_STEPS, "more than max_steps loop turns and calls")
@@ -86,8 +88,7 @@ class _Emission:
             for name, v in self.variables.items()
             if v.storage != "temporary" and name not in self.shared_parameters and v.type is not None
         }
-        for name in storage:
-            self.types.setdefault(name, self._type(name))
+        self._note_types(storage)
         shared = {
             **{name: self.variables[name].type for name in self.shared_parameters},
             **self.environment.operand_types,
@@ -171,8 +172,7 @@ class _Emission:
         saved = {name for _, name in parts.pushes if name is not None}
         outputs = dict.fromkeys(name for op in ops for name in op.outputs)
         writes = tuple(name for name in outputs if name in needed or name in saved or self._stored(name))
-        for name in writes:
-            self.types.setdefault(name, self._type(name))
+        self._note_types(writes)
         sites: list[int] = []
 
         def site(span: Span | None, status: LaneStatus, message: str) -> int:
@@ -182,9 +182,10 @@ class _Emission:
         origin = self.origin[function.name]
         number = sum(isinstance(each, PieceText) for each in parts.body)
         name = f"{function.name}_{parts.label}" + (f"_{number + 1}" if number else "")
+        while name in self.roots:  # the user's code reads something of that name
+            name += "_"
         text = write_piece(name, ops, writes, self.taken_variables(outputs), self.environment, origin, site)
-        for read in text.reads:
-            self.types.setdefault(read, self._type(read))
+        self._note_types(text.reads)
         parts.body.append(self._bound(self._shared(text), origin))
         parts.sites.append(tuple(sites))
 
@@ -211,7 +212,7 @@ class _Emission:
     def _binding(self, name: str, value: Any) -> str:
         """The name by which generated code knows `value`: `name`, unless that means something else already."""
         fresh, number = name, 0
-        while fresh in self.bindings and self.bindings[fresh] is not value:
+        while self.bindings.get(fresh, value) is not value or is_reserved(fresh) or (number and fresh in self.taken):
             number += 1
             fresh = f"{name}_{number}"
         self.bindings[fresh] = value
@@ -225,6 +226,10 @@ class _Emission:
     def _stored(self, name: str) -> bool:
         variable = self.variables.get(name)
         return variable is not None and variable.storage != "temporary"
+
+    def _note_types(self, names: Iterable[str]) -> None:
+        """Take the types of `names` into the table; saved values have theirs there already."""
+        self.types.update({name: self._type(name) for name in names if name not in self.types})
 
     def _type(self, name: str) -> Type:
         type_ = self.variables[name].type

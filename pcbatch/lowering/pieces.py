@@ -86,6 +86,8 @@ def write_piece(
                 free[each] = None
         assigned |= set(stored)
     read.update(dict.fromkeys(each for each in writes if each not in assigned))
+    while name in free:  # the user's code reads something of that name
+        name += "_"
     return PieceText(name, tuple(read), tuple(shared), writes, translated, tuple(free))
 
 

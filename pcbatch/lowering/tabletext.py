@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from pcbatch.lowering.emit import BlockParts
 
 INDENT = "    "
+_RESERVED = re.compile(rf"PROGRAM|_pcb|{OPS}|_at(_\d+)?")
+
+
+def is_reserved(name: str) -> bool:
+    """Whether generated source uses `name` for something of its own."""
+    return _RESERVED.fullmatch(name) is not None
 
 
 class TableText:

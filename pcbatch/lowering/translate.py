@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
+from pcbatch.ir.code import Scoped
 from pcbatch.runtime.status import LaneStatus
 
 BUILTINS = {
@@ -54,8 +55,9 @@ def _thunk(body: ast.expr) -> ast.Lambda:
     return ast.Lambda(ast.arguments([], [], None, [], [], None, []), body)
 
 
-class _Translator(ast.NodeTransformer):
+class _Translator(Scoped):
     def __init__(self, site: SiteOf, operands: Mapping[str, str], own: frozenset[str]):
+        super().__init__()
         self.site = site
         self.operands = operands
         self.own = own
@@ -64,7 +66,7 @@ class _Translator(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> ast.AST:
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load):
             name = self.operands.get(ast.unparse(node))
-            if name is not None:
+            if name is not None and not self.hidden(_root(node)):
                 return ast.Name(name, ast.Load())
         return super().visit(node)
 
@@ -136,11 +138,18 @@ class _Translator(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         match node.func:
-            case ast.Name(id=name) if name in BUILTINS and name not in self.own:
+            case ast.Name(id=name) if name in BUILTINS and name not in self.own and not self.hidden(name):
                 if name == "divmod":
                     return self._checked(BUILTINS[name], ZERO_DIVISION, *node.args)
                 node.func = ast.Attribute(ast.Name(OPS, ast.Load()), BUILTINS[name], ast.Load())
         return node
+
+
+def _root(path: ast.AST) -> str:
+    """The name that a path such as `model.w` starts with; nothing for what is no path."""
+    while isinstance(path, (ast.Attribute, ast.Subscript)):
+        path = path.value
+    return path.id if isinstance(path, ast.Name) else ""
 
 
 def _pattern(target: ast.expr) -> ast.expr:

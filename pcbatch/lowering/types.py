@@ -23,6 +23,7 @@ from pcbatch.lowering.captures import function_variables
 from pcbatch.lowering.environment import Environment
 from pcbatch.lowering.instances import Binding, Instance, Signature, Typed, assemble, reachable
 from pcbatch.lowering.pieces import compile_piece, write_piece
+from pcbatch.lowering.translate import OPS
 from pcbatch.runtime.status import LaneStatus
 from pcbatch.runtime.table import Piece
 
@@ -31,6 +32,7 @@ MAX_ROUNDS = 100
 
 def infer(program: ir.Program, environment: Environment, arguments: Signature) -> Typed:
     """The typed program for a call with one example of types `arguments`; raises every type fault found."""
+    raise_all(complaints.reserved(OPS, f.span) for f in program.functions if OPS in {*function_variables(f), *f.externs})
     root = _Inference(program, environment).instance(program.entry.name, arguments)
     raise_all(diagnostic for instance in reachable(root) for diagnostic in instance.diagnostics)
     return assemble(root)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import rename
-from pcbatch.optimize.rewriting import is_copy, map_blocks, map_variables, nodes
+from pcbatch.optimize.rewriting import is_copy, is_identity, map_blocks, map_variables, nodes
 
 
 def fold_copies(program: ir.Program) -> ir.Program:
@@ -64,8 +64,9 @@ def _without_copy(block: ir.Block, copy: ir.Primitive) -> ir.Block:
     # an op reads before it writes, so the last use may itself be the one that changes the source
     if any(source in ir.writes(op) for op in later[:last]) or any(isinstance(op, ir.Store) for op in later):
         return block
-    renamed = tuple(_renamed(op, name, source) for op in later)
-    return replace(block, ops=(*block.ops[:start], *renamed))
+    renamed = (_renamed(op, name, source) for op in later)
+    kept = (op for op in renamed if not (isinstance(op, ir.Update) and is_identity(op)))
+    return replace(block, ops=(*block.ops[:start], *kept))
 
 
 def _renamed(op: ir.Op, old: str, new: str) -> ir.Op:

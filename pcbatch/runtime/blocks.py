@@ -26,8 +26,8 @@ from pcbatch.runtime.table import Block, Branch, Fault, Jump, Piece, PushJump, R
 class BlockRunner:
     """Runs block `number` of a program on the machine's state.
 
-    With `spread_live`, junk lanes are fed the values of a lane that takes part, so that no operation can raise for them:
-    needed where operations raise at all, which is everywhere but under XLA.
+    With `spread_live`, junk lanes are fed the values of a lane that takes part, so that no operation can raise for
+    them: needed where operations raise at all, which is everywhere but under XLA.
     """
 
     backend: Backend
@@ -43,7 +43,7 @@ class BlockRunner:
 
     @property
     def can_lack_room(self) -> bool:
-        """Whether a lane that waits at the block can be unable to run it, because a stack cannot take what it pushes."""
+        """Whether a lane that waits at the block can lack room for what it pushes."""
         is_call = isinstance(self.block.terminator, PushJump)
         return bool(effects.growth(self.block)) or (is_call and self.layout.capacity < self.limits.max_depth)
 
@@ -63,8 +63,8 @@ class BlockRunner:
     def run(self, state: State, shared: Mapping[str, Any], chosen: Array) -> tuple[State, Array]:
         """The changed part of the state after all lanes that can have run the block, and which lanes went on from it.
 
-        `chosen` is the scalar that guards this run, so it holds. That the mask reads it is what makes XLA update the state in
-        place: where the two arms of a conditional get the very same operands, it copies all of them in both.
+        `chosen` is the scalar that guards this run, so it holds. That the mask reads it is what makes XLA update the
+        state in place: where the two arms of a conditional get the very same operands, it copies all of them in both.
         """
         mask = (state["pc"] == self.number) & chosen
         frame = _Frame(self, state, shared, mask & self.room(state) if self.can_lack_room else mask)
@@ -97,7 +97,7 @@ class _Frame:
         self.changed: set[str] = set()  # names in `values` whose value differs from the state's top
         self.merged: set[str] = set()  # changed names whose value equals the top for lanes that take no part
 
-    # -- reading ------------------------------------------------------------------------------------------------------------
+    # -- reading -------------------------------------------------------------------------------------------------------
 
     def now(self, key: str) -> Array:
         """The array `key` of the state as this block has left it so far."""
@@ -135,7 +135,7 @@ class _Frame:
         unnamed = any(push.variable == name and push.saved is None for push in self.block.pushes)
         return unnamed or name not in effects.written(self.block)
 
-    # -- the body -----------------------------------------------------------------------------------------------------------
+    # -- the body ------------------------------------------------------------------------------------------------------
 
     def fail(self, mask: Array, code: Array) -> None:
         """Stop the moving lanes of `mask`; `code` is a fault site plus one."""
@@ -170,7 +170,7 @@ class _Frame:
             self.fail(site > 0, site)
 
     def fed(self, leaves: Sequence[Sequence[Array]]) -> Sequence[Sequence[Array]]:
-        """`leaves` as a piece may see them: where operations can raise, junk lanes get the first moving lane's values."""
+        """`leaves` as a piece may see them: where operations can raise, junk lanes get a moving lane's values."""
         if not self.spread_live:
             return leaves
         lanes = self.backend.lanes_of(self.moving)
@@ -221,7 +221,7 @@ class _Frame:
         self.values[store.array] = [self.backend.masked_store(array, indices, self.moving, value)]
         self.changed.add(store.array)
 
-    # -- the end of the block -------------------------------------------------------------------------------------------------
+    # -- the end of the block ------------------------------------------------------------------------------------------
 
     def leave(self) -> None:
         """Move the program counters of the lanes that have not failed."""
@@ -285,7 +285,7 @@ class _Frame:
                 self.updates[key] = value if whole else self.backend.where(self.writing, value, self.state[key])
 
     def entries(self) -> dict[str, list[list[Array]]]:
-        """What goes into each pushed variable's stack from its pointer upwards; for a "stack" the new top comes last."""
+        """What goes into each pushed variable's stack, from its pointer upwards; the top of a "stack" comes last."""
         entries: dict[str, list[list[Array]]] = {}
         for push in self.block.pushes:
             name = push.variable

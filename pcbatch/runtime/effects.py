@@ -1,7 +1,7 @@
 """What is known of a program's blocks before anything runs: what they change, need, and whom they can send lanes to.
 
-A guard `cond(someone waits, block, identity)` may only carry what its block writes, for XLA copies what else passes through;
-so the machine must know each block's writes beforehand.
+A guard `cond(someone waits, block, identity)` may only carry what its block writes, for XLA copies what else passes
+through; so the machine must know each block's writes beforehand.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def growth(block: Block) -> dict[str, int]:
 
 
 def successors(program: Program) -> list[tuple[int, ...]]:
-    """For each block the places to which it can send a lane; for a return, the places behind all calls that reach it."""
+    """For each block the places to which it can send a lane; for a return, those behind all calls that reach it."""
     onward: list[set[int]] = []
     for block in program.blocks:
         match block.terminator:

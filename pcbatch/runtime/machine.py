@@ -1,7 +1,7 @@
 """The machine: program-counter autobatching of a table of blocks (Radul et al., MLSys 2020, Algorithm 2).
 
-One loop; in each trip the schedule picks blocks, and each picked block runs for all lanes that wait at it and have room for
-what it pushes, whatever their depth of recursion. The loop ends when no lane can run.
+One loop; in each trip the schedule picks blocks, and each picked block runs for all lanes that wait at it and have
+room for what it pushes, whatever their depth of recursion. The loop ends when no lane can run.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class Machine:
         self.fault_names = tuple(dict.fromkeys(name for site in program.faults for name in site.arguments))
         self._compiled: dict[int | None, Callable[..., Any]] = {}
 
-    # -- from outside ---------------------------------------------------------------------------------------------------------
+    # -- from outside --------------------------------------------------------------------------------------------------
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` lanes (an int, or an int32 scalar where it is not known before the run).
 
-        `arguments` has one structure of `[lanes, ...]` arrays for each parameter, `shared` one structure for each shared
-        operand. Raises UsageError PCB531 for shapes that do not fit, PrimitiveError PCB440/PCB441 where an operation cannot be
-        compiled or, in graph mode, fails.
+        `arguments` has one structure of `[lanes, ...]` arrays for each parameter, `shared` one structure for each
+        shared operand. Raises UsageError PCB531 for shapes that do not fit, PrimitiveError PCB440/PCB441 where an
+        operation cannot be compiled or, in graph mode, fails.
         """
         flat = self._leaves("argument", self.program.parameters, self.program.types, arguments, lanes)
         flat += self._leaves("shared operand", self.program.shared, self.program.shared_types, shared, None)
@@ -147,7 +147,7 @@ class Machine:
                     return piece.spans[place]
         return block.span
 
-    # -- the compiled program ---------------------------------------------------------------------------------------------------
+    # -- the compiled program ------------------------------------------------------------------------------------------
 
     def _program(self, arrays: Sequence[Array], lanes: Any) -> list[Array]:
         """The whole run on flat arrays: arguments, shared operands, and the number of lanes where it is not static."""

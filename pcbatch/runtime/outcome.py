@@ -13,11 +13,12 @@ from pcbatch.runtime.backends.protocol import Array, Backend
 class Outcome:
     """The end of a run; all per-lane arrays are indexed by example.
 
-    `values` has one structure of `[lanes, ...]` arrays for each of the program's results; lanes that failed read NaN or 0.
-    `status` int32 `[lanes]` (LaneStatus), `site` int32 `[lanes]` (index into `Program.faults`, or -1), `fault_values` the tops of
-    the variables that fault messages show, `executions` int64 `[blocks]` how often each block ran, `active` int64 `[blocks]`
-    for how many lanes in all, `trips` int32 turns of the machine's loop, `steps` int32 `[lanes]` loop turns plus calls.
-    `backend` is the library of the arrays; `can_fail` says whether any lane of the program could have failed at all.
+    `values` has one structure of `[lanes, ...]` arrays for each of the program's results; lanes that failed read NaN
+    or 0. `status` int32 `[lanes]` (LaneStatus), `site` int32 `[lanes]` (index into `Program.faults`, or -1),
+    `fault_values` the tops of the variables that fault messages show, `executions` int64 `[blocks]` how often each
+    block ran, `active` int64 `[blocks]` for how many lanes in all, `trips` int32 turns of the machine's loop, `steps`
+    int32 `[lanes]` loop turns plus calls. `backend` is the library of the arrays; `can_fail` says whether any lane of
+    the program could have failed at all.
     """
 
     values: tuple[Any, ...]
@@ -34,7 +35,7 @@ class Outcome:
 
 @dataclass
 class Statistics:
-    """What compiling has cost: compilations, seconds of tracing, and seconds of first runs beyond that (XLA's compiler)."""
+    """What compiling has cost: compilations, seconds of tracing, seconds of first runs beyond that (XLA's compiler)."""
 
     compilations: int = 0
     trace_seconds: float = 0.0

@@ -39,8 +39,8 @@ class LaneFault:
 class Utilization:
     """How many of the rows that were computed belonged to lanes that took part.
 
-    A block that runs computes one row for each lane of the batch; `active` counts, by block label, the rows that were of
-    use, `executed` all of them. A source line's rows are those of all blocks that contain a part of it.
+    A block that runs computes one row for each lane of the batch; `active` counts, by block label, the rows that were
+    of use, `executed` all of them. A source line's rows are those of all blocks that contain a part of it.
     """
 
     active: Mapping[str, int]
@@ -100,8 +100,9 @@ class Run:
     def checked_value(cls, program: Program, outcome: Outcome) -> Any:
         """The value of a run that must not fail.
 
-        From Python a failed lane raises LaneError. Inside a plain `tf.function` an assertion raises it when the graph runs.
-        Under an outer `jit_compile=True` nothing can raise, so there a program that can fail is refused: UsageError PCB532.
+        From Python a failed lane raises LaneError. Inside a plain `tf.function` an assertion raises it when the graph
+        runs. Under an outer `jit_compile=True` nothing can raise, so there a program that can fail is refused:
+        UsageError PCB532.
         """
         backend = outcome.backend
         if backend.is_concrete(outcome.status):
@@ -109,8 +110,9 @@ class Run:
         if outcome.can_fail and backend.in_outer_xla():
             raise UsageError(
                 "PCB532",
-                f"{program.name} can fail (an assert, a raise, a division, an index, a depth or step limit), and inside a "
-                f"function compiled with jit_compile=True nothing can raise; call {program.name}.run(...) and read .status",
+                f"{program.name} can fail (an assert, a raise, a division, an index, a depth or step limit), and in "
+                "a function compiled with jit_compile=True nothing can raise; "
+                f"call {program.name}.run(...) and read .status",
             )
         texts = [_template(site) for site in program.faults]
         return _value(backend.assert_ok(program, outcome, texts)) if outcome.can_fail else _value(outcome)
@@ -194,8 +196,9 @@ class LaneError(PcbatchError, RuntimeError):
             assert x >= 0, f"{x} is negative"
             return tf.sqrt(x)
 
-    where `x` is negative, the assertion fails: `root(tf.constant([1.0, -1.0]))` raises LaneError. `root.run(...)` raises
-    nothing: `run.status` says which lanes failed, `run.errors` why, and `run.value` has the results of the others.
+    where `x` is negative, the assertion fails: `root(tf.constant([1.0, -1.0]))` raises LaneError. `root.run(...)`
+    raises nothing: `run.status` says which lanes failed, `run.errors` why, and `run.value` has the results of the
+    others.
     """
 
     def __init__(self, run: Run):

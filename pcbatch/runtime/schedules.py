@@ -1,8 +1,8 @@
 """Which blocks run in a trip of the machine's loop, and in which order.
 
-A schedule sees where every lane waits once per trip (`plan`) and then guards each block by a scalar bool. Whatever the rule,
-it is a chain of guards `cond(chosen and someone waits, block, identity)`: XLA copies the whole state through a multi-way
-conditional (60 times slower at stack depth 1024), and does not through these.
+A schedule sees where every lane waits once per trip (`plan`) and then guards each block by a scalar bool. Whatever
+the rule, it is a chain of guards `cond(chosen and someone waits, block, identity)`: XLA copies the whole state
+through a multi-way conditional (60 times slower at stack depth 1024), and does not through these.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Plan = Any
 Guarded = Callable[[int, Array, Array, State, Sequence[int]], tuple[State, list[Array]]]
 """`guarded(number, predicate, lanes, state, followed) -> (state, arrivals)`.
 
-Runs block `number` where `predicate` holds for the `lanes` lanes (a scalar) that wait there; `arrivals[i]` is how many of them
-then wait, able to run, at block `followed[i]`.
+Runs block `number` where `predicate` holds for the `lanes` lanes (a scalar) that wait there; `arrivals[i]` is how
+many of them then wait, able to run, at block `followed[i]`.
 """
 
 
@@ -47,7 +47,7 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True)
 class Earliest:
-    """Each trip runs one block: the first in source order at which a lane waits (Radul et al., MLSys 2020, Algorithm 2)."""
+    """Each trip runs one block, the first in source order at which a lane waits (Radul et al., 2020, Algorithm 2)."""
 
     name: str = "earliest"
 
@@ -71,8 +71,8 @@ class Earliest:
 class Sweep:
     """Each trip goes through all blocks in order and runs those at which a lane waits at that moment.
 
-    All blocks' lanes are counted once per trip; a block that runs counts the lanes that it sends further down, so that a
-    guard only compares a scalar (0.6 to 1.3 us per block, against 3.5 to 5 with a reduction of its own).
+    All blocks' lanes are counted once per trip; a block that runs counts the lanes that it sends further down, so
+    that a guard only compares a scalar (0.6 to 1.3 us per block, against 3.5 to 5 with a reduction of its own).
     """
 
     name: str = "sweep"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import types
 
 import numpy as np
 import pytest
@@ -317,3 +318,38 @@ def test_nothing_changed_is_nothing_compiled():
     before = compilations(helped)
     helped(ONES)
     assert compilations(helped) == before
+
+
+# -- names --------------------------------------------------------------------------------------------------------------
+
+PROGRAM, _pcb = 3.0, 4.0
+NETWORK = types.SimpleNamespace(w=np.float32(1.0))
+NETWORKS = (types.SimpleNamespace(w=np.float32(10.0)), types.SimpleNamespace(w=np.float32(20.0)))
+
+
+def named_b0(x):
+    return x + 1.0
+
+
+@pcbatch.autobatch(jit=False)
+def named(x):
+    return named_b0(x) * PROGRAM + _pcb
+
+
+@pcbatch.autobatch(jit=False)
+def hiding(x):
+    inner = [NETWORK.w for NETWORK in NETWORKS]
+    called = (lambda NETWORK: NETWORK.w)(NETWORKS[1])
+    taken = (lambda NETWORK_w: NETWORK_w + NETWORK.w)(x)
+    return inner[0] + called + taken + NETWORK.w
+
+
+def test_captured_names_that_generated_code_uses_too():
+    """`named_b0` would be the name of the first block's piece, `PROGRAM` that of the table."""
+    assert value(named(ONES)) == [10.0] * 3
+
+
+def test_inner_scopes_hide_captured_names():
+    """A parameter of a lambda or a target of a comprehension is no captured value, whatever its name."""
+    assert value(hiding(ONES)) == [33.0] * 3
+    assert value(hiding.single(1.0)) == 33.0

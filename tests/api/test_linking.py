@@ -29,6 +29,20 @@ def test_a_plain_function_made_batched_calls_itself_batched():
     assert "call slow(" in fast.ir("cfg")
 
 
+def test_a_plain_function_is_its_batched_twin_wherever_the_program_knows_one():
+    """Here `slow` is met before `fast`; the program is linked once, not anew at every call."""
+    fast = pcbatch.autobatch(slow, jit=False)
+
+    @pcbatch.autobatch(jit=False)
+    def twice(n):
+        return slow(n) + fast(n)
+
+    for _ in range(2):
+        assert value(twice(BATCH)) == [2 * slow(n) for n in BATCH.tolist()]
+    assert twice.stats().compilations == 1
+    assert "call slow(" in twice.ir("cfg")
+
+
 @pcbatch.autobatch(jit=False)
 def even(n):
     return True if n == 0 else odd(n - 1)

@@ -107,7 +107,7 @@ def gcd() -> Program:
 
 
 def reverse(storage: str = "register") -> Program:
-    """Writes `i` into `array[at - i]` for i = 0, 1, .. up to `count`; an index out of range fails, negative ones count back."""
+    """Writes `i` into `array[at - i]` for i = 0, 1, .. `count - 1`; an index out of range fails."""
     index = FaultSite(LaneStatus.INDEX, "IndexError: index {} is out of range", ("k",), at(12))
     blocks = (
         Block("b0", (piece(lambda: (0,), "", "i"),), Jump(1)),
@@ -130,7 +130,7 @@ def reverse(storage: str = "register") -> Program:
 
 
 def even() -> Program:
-    """Mutual recursion in bools: is_even and is_odd call each other; what comes back is negated, or not if 3 divides n."""
+    """Mutual recursion in bools: what comes back from a call is negated, by `is_even` unless 3 divides n."""
     blocks = (
         Block("b0", (piece(lambda n: (n == 0,), "n", "t"),), Branch("t", 1, 2), function="is_even"),
         Block("b1", (piece(lambda: (True,), "", "r"),), Return(), function="is_even"),

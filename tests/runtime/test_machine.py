@@ -1,6 +1,7 @@
 """The machine on tables written by hand: every schedule, compiled and as a graph, with every kind of stack."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -9,7 +10,11 @@ import tensorflow as tf
 from pcbatch.diagnostics import GradientError, PrimitiveError, UsageError
 from pcbatch.ir.types import StructType, TensorType
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
+from pcbatch.runtime.limits import Limits
+from pcbatch.runtime.loop import Loop
 from pcbatch.runtime.machine import Machine
+from pcbatch.runtime.schedules import schedule_named
+from pcbatch.runtime.state import Layout
 from pcbatch.runtime.status import LaneStatus
 from pcbatch.runtime.table import Block, Branch, Jump, Program, Push, PushJump, Return
 from tests.runtime import tables
@@ -35,7 +40,7 @@ def run(program, *arguments, shared=(), schedule="sweep", jit=True, lanes=None, 
     return machine.run([tf.convert_to_tensor(argument) for argument in arguments], shared, lanes)
 
 
-@pytest.mark.parametrize("schedule,jit", MODES)
+@pytest.mark.parametrize(("schedule", "jit"), MODES)
 @pytest.mark.parametrize("storage", STORAGES)
 def test_fibonacci_in_batches(schedule, jit, storage):
     """Recursion in every mode, at two batch sizes, with one machine for both."""
@@ -50,7 +55,7 @@ def test_fibonacci_in_batches(schedule, jit, storage):
         np.testing.assert_array_equal(outcome.steps, [2 * (tables.fibonacci_of(i) - 1) for i in n])
 
 
-@pytest.mark.parametrize("schedule,jit,storage", PAIRWISE)
+@pytest.mark.parametrize(("schedule", "jit", "storage"), PAIRWISE)
 def test_saved_vectors(schedule, jit, storage):
     """A vector that is saved across both calls comes back as it was."""
     v = np.random.default_rng(0).normal(size=(4, 128)).astype(np.float32)
@@ -75,7 +80,7 @@ def test_earliest_runs_the_addition_as_often_as_the_paper_says():
     assert other.trips < outcome.trips
 
 
-@pytest.mark.parametrize("schedule,jit", MODES)
+@pytest.mark.parametrize(("schedule", "jit"), MODES)
 def test_loops_with_checked_operations(schedule, jit):
     """Lanes that wait elsewhere may hold a zero divisor: no fault of theirs, and nothing raises."""
     a, b = np.array([12, 7, 0, 100, 9], np.int32), np.array([18, 0, 0, 75, 3], np.int32)
@@ -84,7 +89,9 @@ def test_loops_with_checked_operations(schedule, jit):
     assert not np.any(outcome.status)
 
 
-@pytest.mark.parametrize("schedule,jit,storage", [*PAIRWISE, ("sweep", True, "register"), ("earliest", False, "register")])
+@pytest.mark.parametrize(
+    ("schedule", "jit", "storage"), [*PAIRWISE, ("sweep", True, "register"), ("earliest", False, "register")]
+)
 def test_stores(schedule, jit, storage):
     """Element stores: per-lane indices, negative ones, and a fault that leaves the other lanes alone."""
     arrays = np.full((4, 5), 9, np.float32)
@@ -98,7 +105,7 @@ def test_stores(schedule, jit, storage):
     np.testing.assert_array_equal(outcome.steps, [0, 3, 5, 7])
 
 
-@pytest.mark.parametrize("schedule,jit,storage", PAIRWISE)
+@pytest.mark.parametrize(("schedule", "jit", "storage"), PAIRWISE)
 def test_mutual_recursion(schedule, jit, storage):
     """Two functions that call each other; a bool on a stack."""
     n = np.arange(9, dtype=np.int32)
@@ -115,7 +122,7 @@ def _odd(n):
     return True if n == 0 else not _even(n - 1)
 
 
-@pytest.mark.parametrize("schedule,jit", MODES)
+@pytest.mark.parametrize(("schedule", "jit"), MODES)
 def test_faults_are_the_lanes_own(schedule, jit):
     """Each kind of fault is its lane's status and site, its outputs read NaN or 0, and the others finish."""
     x = np.array([3, 0, -2, 1, 5, 0], np.int32)
@@ -129,17 +136,18 @@ def test_faults_are_the_lanes_own(schedule, jit):
     assert (outcome.fault_values["q"][3], outcome.fault_values["x"][3]) == (10, 1)
 
 
-@pytest.mark.parametrize("schedule,jit,storage", PAIRWISE)
+@pytest.mark.parametrize(("schedule", "jit", "storage"), PAIRWISE)
 def test_max_depth(schedule, jit, storage):
     """A lane fails with its first call beyond `max_depth`; exactly as many are allowed."""
-    n = np.array([2, 3, 4, 5, 6, 1], np.int32)  # fibonacci(n) has n - 1 live calls at most
+    # fibonacci(n) has n - 1 live calls at most; on the way down from 8 each of them saves `n`, so its stack is full
+    n = np.array([2, 3, 4, 5, 8, 1], np.int32)
     outcome = run(tables.stored(tables.fibonacci(), storage), n, schedule=schedule, jit=jit, max_depth=3)
     np.testing.assert_array_equal(outcome.status, [0, 0, 0, STATUS.MAX_DEPTH, STATUS.MAX_DEPTH, 0])
     np.testing.assert_array_equal(outcome.values[0], [2, 3, 5, 0, 0, 1])
     np.testing.assert_array_equal(outcome.site, [-1, -1, -1, 0, 0, -1])
 
 
-@pytest.mark.parametrize("schedule,jit", MODES)
+@pytest.mark.parametrize(("schedule", "jit"), MODES)
 def test_max_steps(schedule, jit):
     """A lane may use exactly `max_steps` calls and turns; the step that fails is not counted."""
     n = np.array([4, 5, 6], np.int32)  # 8, 14 and 24 calls
@@ -157,6 +165,69 @@ def test_depth_is_checked_before_steps():
     np.testing.assert_array_equal(outcome.status, [STATUS.MAX_DEPTH])
 
 
+@pytest.mark.parametrize(("schedule", "jit", "storage"), PAIRWISE)
+def test_lanes_without_room_wait_and_go_on_later(schedule, jit, storage):
+    """A lane whose pushes do not fit is paused before its block has any effect; with larger stacks it goes on."""
+    program = tables.stored(tables.fibonacci(with_state=True), storage)
+    n, v = tf.constant([2, 8, 1, 5, 3]), tf.random.stateless_normal([5, 128], [1, 2])
+
+    def loop(capacity):
+        layout = Layout(program, capacity)
+        runs = Loop(layout, Limits(10, None), BACKEND, schedule_named(schedule), spread_live=not jit)
+        return layout, BACKEND.compile(lambda state: runs.run(state, {}), jit)
+
+    layout, small = loop(2)
+    state, counters = small(layout.start(BACKEND, 5, {"n": [n], "v": [v]}, tf.range(5)))
+    np.testing.assert_array_equal(state["pc"] == layout.finished, [True, False, True, False, True])
+    np.testing.assert_array_equal(state["fault"], np.zeros(5))
+    grown = {key: _longer(key, value) for key, value in state.items()}
+    layout, large = loop(9)
+    state, more = large(grown)
+    np.testing.assert_array_equal(layout.read(BACKEND, state, "r")[0], [2, 34, 1, 8, 3])
+    np.testing.assert_array_equal(layout.read(BACKEND, state, "v")[0], v)
+    straight = run(program, n, v, schedule=schedule, jit=jit)
+    np.testing.assert_array_equal(counters["active"] + more["active"], straight.active)
+    np.testing.assert_array_equal(state["steps"], straight.steps)
+
+
+def _longer(key, array):
+    """An array of the state with room for seven more stack entries, if it is a stack."""
+    if not key.startswith(("stack", "calls")):
+        return array
+    return tf.pad(array, [[0, 0], [0, 7]] + [[0, 0]] * (array.shape.rank - 2))
+
+
+def test_lanes_that_are_left_waiting_are_unfinished():
+    """The status of lanes that never had room; their outputs read 0, the others' are right."""
+    machine = Machine(tables.fibonacci(), BACKEND, jit=False)
+    machine.layout = Layout(machine.program, 2)
+    machine.loop = Loop(machine.layout, Limits(10, None), BACKEND, schedule_named("sweep"), spread_live=True)
+    outcome = machine.run([tf.constant([2, 8, 1])], [], 3)
+    np.testing.assert_array_equal(outcome.status, [0, STATUS.UNFINISHED, 0])
+    np.testing.assert_array_equal(outcome.values[0], [2, 0, 1])
+    assert outcome.site[1] == -1
+
+
+@pytest.mark.parametrize("schedule", ["earliest", "sweep"])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_stacks_are_written_in_place(schedule, storage):
+    """XLA copies no stack where a block runs: a step costs the same at any depth.
+
+    Arms that do nothing hold copies too, of a buffer onto itself, which cost nothing.
+    """
+    program = tables.stored(tables.fibonacci(with_state=True), storage)
+    machine = Machine(program, BACKEND, schedule=schedule, max_depth=31)
+    entries = 31 if storage == "cached stack" else 32
+    compiled = machine._program_for(64)
+    text = compiled.experimental_get_compiler_ir(tf.zeros([64], tf.int32), tf.zeros([64, 128]))(stage="optimized_hlo")
+    stack = rf"f32\[64,{entries},128\]\S* "
+    computations = re.split(r"\n}\n", text)
+    blocks = [part for part in computations if re.match(r"\s*%\w*(_true_|_body_)", part)]
+    assert len(blocks) == 6
+    assert len(re.findall(stack + r"(scatter|fusion)\(", "".join(blocks))) >= 2
+    assert not re.findall(stack + r"copy\(", "".join(blocks))
+
+
 def singular():
     """Inverts a matrix in one block, which junk lanes must not make fail; then takes a root in another."""
     matrix = TensorType("float32", (2, 2))
@@ -168,7 +239,7 @@ def singular():
     return Program("singular", ("m",), ("m",), {"m": matrix, "t": BOOL}, {"m": "register"}, blocks)
 
 
-@pytest.mark.parametrize("schedule,jit", MODES)
+@pytest.mark.parametrize(("schedule", "jit"), MODES)
 def test_junk_lanes_neither_raise_nor_leak(schedule, jit):
     """Singular matrices and NaN in lanes that wait elsewhere."""
     good = np.array([[2, 1], [1, 3]], np.float32)
@@ -221,7 +292,7 @@ def test_a_second_run_compiles_nothing():
     assert machine.statistics.compilations == 2
 
 
-@pytest.mark.parametrize("schedule,jit", MODES)
+@pytest.mark.parametrize(("schedule", "jit"), MODES)
 def test_lanes_that_are_counted_when_the_graph_runs(schedule, jit):
     """Inside a function whose batch size is not known before it runs, several sizes go through one trace."""
     machine = Machine(tables.fibonacci(with_state=True), BACKEND, schedule=schedule, jit=jit)
@@ -289,7 +360,7 @@ def test_gradients_are_refused_inside_a_graph():
         gradient(tf.constant([[1.0, 2.0, 3.0]]), True)
 
 
-@pytest.mark.parametrize("jit", (True, False))
+@pytest.mark.parametrize("jit", [True, False])
 def test_a_captured_layer_under_a_tape(jit):
     """A Keras layer that a piece captures runs under a tape, and asking for its gradient raises."""
     layer = tf.keras.layers.Dense(3, use_bias=False, kernel_initializer="ones")
@@ -351,7 +422,7 @@ def _join(p, r):
     return ({"x": p["x"] + r["x"], "rest": (p["rest"][0] + r["rest"][0], tf.not_equal(p["rest"][1], r["rest"][1]))},)
 
 
-@pytest.mark.parametrize("schedule,jit,storage", PAIRWISE)
+@pytest.mark.parametrize(("schedule", "jit", "storage"), PAIRWISE)
 def test_dtypes_on_stacks(schedule, jit, storage):
     """Values of every kind are saved and come back unchanged."""
     names = ("bool", "int8", "uint32", "int64", "float16", "bfloat16", "float64", "complex64")
@@ -376,9 +447,9 @@ def test_dtypes_on_stacks(schedule, jit, storage):
 def test_wrong_arguments_are_refused():
     """Shapes and numbers of arguments are checked before anything runs."""
     machine = Machine(tables.gcd(), BACKEND)
-    with pytest.raises(UsageError, match="PCB531.*'b'"):
+    with pytest.raises(UsageError, match=r"PCB531.*'b'"):
         machine.run([tf.constant([1, 2]), tf.constant([1, 2, 3])], [], 2)
-    with pytest.raises(UsageError, match="PCB531.*2 arguments"):
+    with pytest.raises(UsageError, match=r"PCB531.*2 arguments"):
         machine.run([tf.constant([1, 2])], [], 2)
 
 

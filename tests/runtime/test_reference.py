@@ -66,8 +66,8 @@ def simulate(traces, blocks, schedule):
     return executions, trips
 
 
-@pytest.mark.parametrize("schedule", ("earliest", "sweep"))
-@pytest.mark.parametrize("case", ("fibonacci with little depth", "gcd", "bools", "faults"))
+@pytest.mark.parametrize("schedule", ["earliest", "sweep"])
+@pytest.mark.parametrize("case", ["fibonacci with little depth", "gcd", "bools", "faults"])
 def test_schedules_pack_the_lanes_as_they_say(case, schedule, monkeypatch):
     """From the blocks that each lane visits one can tell what each schedule runs: that often, and for nobody never."""
     program, arguments, limits = CASES[case]

@@ -96,7 +96,8 @@ def test_lane_error(machine):
             "      |     ^^^^^",
         ]
     )
-    assert isinstance(caught.value, PcbatchError) and isinstance(caught.value, RuntimeError)
+    assert isinstance(caught.value, PcbatchError)
+    assert isinstance(caught.value, RuntimeError)
     np.testing.assert_array_equal(caught.value.run.value[1], [3, 0, 0, 2])
 
 
@@ -122,7 +123,7 @@ def test_report(machine):
     assert report.endswith("1 of 2 lanes failed, 1 trips, 4 steps, 62% of the rows of use")
 
 
-@pytest.mark.parametrize("jit", (True, False))
+@pytest.mark.parametrize("jit", [True, False])
 def test_inside_a_graph_an_assertion_raises(jit):
     """In a plain `tf.function` the failed lane is named when the graph runs, before its values are used."""
     machine = Machine(tables.faults(), BACKEND, jit=jit)

@@ -18,7 +18,7 @@ def test_names():
     """Each schedule by its name; "auto" is the guarded sweep."""
     assert [schedule_named(name).name for name in SCHEDULES] == ["earliest", "sweep"]
     assert schedule_named("auto").name == "sweep"
-    with pytest.raises(UsageError, match="PCB530.*'latest'.*'auto', 'earliest', 'sweep'"):
+    with pytest.raises(UsageError, match=r"PCB530.*'latest'.*'auto', 'earliest', 'sweep'"):
         schedule_named("latest")
 
 
@@ -34,7 +34,7 @@ def diamond():
 
 
 @pytest.mark.parametrize(
-    "schedule,x,executions,trips",
+    ("schedule", "x", "executions", "trips"),
     [
         ("earliest", [1, -1, 2], [1, 1, 1, 1], 4),
         ("sweep", [1, -1, 2], [1, 1, 1, 1], 1),  # every lane gets through in one trip

@@ -87,8 +87,8 @@ def turns():
     return st.lists(st.lists(lane, min_size=LANES, max_size=LANES), min_size=1, max_size=12)
 
 
-@pytest.mark.parametrize("storage", ("cached stack", "stack"))
-@pytest.mark.parametrize("dtype", ("float32", "bool"))
+@pytest.mark.parametrize("storage", ["cached stack", "stack"])
+@pytest.mark.parametrize("dtype", ["float32", "bool"])
 @settings(max_examples=25)
 @given(turns=turns())
 def test_stacks_behave_as_lists(dtype, storage, turns):
@@ -152,4 +152,6 @@ def test_masked_store_and_load(mask, places):
     np.testing.assert_array_equal(result, expected)
     loaded = BACKEND.load(result, [rows, columns])
     np.testing.assert_array_equal(loaded, [expected[lane, row, column] for lane, (row, column) in enumerate(places)])
-    np.testing.assert_array_equal(BACKEND.load(result, [rows]), [expected[lane, row] for lane, (row, _) in enumerate(places)])
+    np.testing.assert_array_equal(
+        BACKEND.load(result, [rows]), [expected[lane, row] for lane, (row, _) in enumerate(places)]
+    )

@@ -22,7 +22,7 @@ Array = Any
 
 @dataclass(frozen=True)
 class Explanation:
-    """An array library's error: its gist, the scopes (`Backend.scope`) and the source frames `(file, line)` that it names."""
+    """An array library's error: its gist, the scopes (`Backend.scope`) and frames `(file, line)` that it names."""
 
     gist: str
     scopes: tuple[str, ...]
@@ -42,7 +42,7 @@ class Backend(Protocol):
         """Whether a captured value is an array (a tensor, a NumPy array, a variable) and so a shared operand."""
 
     def type_of(self, value: Any) -> Type:
-        """The type of a value of one example (a structure of arrays and Python numbers); TypeError for anything else."""
+        """The type of a value of one example (a structure of arrays and Python numbers); TypeError for any other."""
 
     def example_type(self, value: Any) -> Type:
         """The type of one example of a structure of `[lanes, ...]` arrays; TypeError where a leaf has no batch axis."""
@@ -60,7 +60,7 @@ class Backend(Protocol):
         """One example's `value`, arrays of exactly `type_`, with its weak numbers marked so that they act as weak."""
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
-        """Run `piece` at once on one example: its outputs, and the fault site plus one of its first failed check or 0."""
+        """Run `piece` on one example: its outputs, and the fault site plus one of its first failed check, or 0."""
 
     def store_element(self, array: Any, indices: Any, value: Any) -> Any:
         """One example's `array` with `array[indices] = value`; IndexError where Python would raise it."""
@@ -79,9 +79,9 @@ class Backend(Protocol):
     ) -> tuple[list[Any], Array | None]:
         """Run `piece` for every lane, `lanes` of them: `(outputs, site)`.
 
-        `reads` are structures of `[lanes, ...]` arrays of `read_types`, `shared` structures of unbatched arrays; outputs come
-        as structures of `[lanes, ...]` arrays of exactly `types`. `site` is an int32 `[lanes]` array, the fault site plus one
-        of each lane's first failed check or 0, or None where the piece has no checks.
+        `reads` are structures of `[lanes, ...]` arrays of `read_types`, `shared` structures of unbatched arrays;
+        outputs come as structures of `[lanes, ...]` arrays of exactly `types`. `site` is an int32 `[lanes]` array,
+        the fault site plus one of each lane's first failed check or 0, or None where the piece has no checks.
         """
 
     def zeros(self, lanes: Array | int, type_: TensorType) -> Array:
@@ -115,10 +115,10 @@ class Backend(Protocol):
         """The inverse of `take`: row `rows[i]` of the result is `array[i]`; `rows` is a permutation."""
 
     def load(self, array: Array, indices: Sequence[Array]) -> Array:
-        """`array[lane, i, j, ..]` for every lane: `[lanes, rest..]`. Indices are int32 `[lanes]`, in range for live lanes."""
+        """`array[lane, i, j, ..]` for every lane: `[lanes, rest..]`. Indices are int32 `[lanes]`, of junk lanes any."""
 
     def masked_store(self, array: Array, indices: Sequence[Array], mask: Array, value: Array) -> Array:
-        """`array` with `array[lane, i, j, ..] = value[lane]` where `mask`; costs the elements written, not the array."""
+        """`array` with `array[lane, i, j, ..] = value[lane]` where `mask`; costs the elements written, not all."""
 
     def any(self, mask: Array) -> Array:
         """Whether any element of a bool array holds: a scalar."""

@@ -1,7 +1,7 @@
 """The slow truth: a table run lane by lane, stacks as Python lists, pieces run at once for one example.
 
-It shares with the machine the table and nothing else: no masks, no junk lanes, no pfor, no XLA. What the machine gives must
-equal what this gives.
+It shares with the machine the table and nothing else: no masks, no junk lanes, no pfor, no XLA. What the machine
+gives must equal what this gives.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -24,7 +25,7 @@ class TensorFlowBackend:
     ops_module = "pcbatch.runtime.backends.tensorflow.ops"
     plain_builtins: Mapping[str, Callable[..., Any]] = arguments.PLAIN_BUILTINS
 
-    # -- a user's values ----------------------------------------------------------------------------------------------------
+    # -- a user's values -----------------------------------------------------------------------------------------------
 
     def is_array(self, value: Any) -> bool:
         return isinstance(value, (tf.Tensor, tf.Variable, np.ndarray, np.generic))
@@ -47,7 +48,7 @@ class TensorFlowBackend:
     def wrap(self, value: Any, type_: Type) -> Any:
         return structures.wrap(value, type_)
 
-    # -- pieces -------------------------------------------------------------------------------------------------------------
+    # -- pieces --------------------------------------------------------------------------------------------------------
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         with recording() as recorder:
@@ -71,7 +72,7 @@ class TensorFlowBackend:
     ) -> tuple[list[Any], tf.Tensor | None]:
         return pieces.vectorize(piece, reads, shared, types, read_types, lanes)
 
-    # -- making arrays --------------------------------------------------------------------------------------------------------
+    # -- making arrays -------------------------------------------------------------------------------------------------
 
     def zeros(self, lanes: Any, type_: TensorType) -> tf.Tensor:
         return tf.zeros([lanes, *type_.shape], type_.dtype)
@@ -89,7 +90,7 @@ class TensorFlowBackend:
         static = array.shape[0]
         return tf.shape(array)[0] if static is None else static
 
-    # -- elementwise ----------------------------------------------------------------------------------------------------------
+    # -- elementwise ---------------------------------------------------------------------------------------------------
 
     def cast(self, array: tf.Tensor, dtype: str) -> tf.Tensor:
         return tf.cast(array, dtype)
@@ -100,7 +101,7 @@ class TensorFlowBackend:
             mask = tf.reshape(mask, [self.lanes_of(mask)] + [1] * trailing)
         return tf.where(mask, new, old)
 
-    # -- rows and elements ----------------------------------------------------------------------------------------------------
+    # -- rows and elements ---------------------------------------------------------------------------------------------
 
     def take(self, array: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
         return tf.gather(array, rows)
@@ -117,14 +118,14 @@ class TensorFlowBackend:
     def masked_store(
         self, array: tf.Tensor, indices: Sequence[tf.Tensor], mask: tf.Tensor, value: tf.Tensor
     ) -> tf.Tensor:
-        # One scatter that drops the lanes which take no part, here by a row that does not exist: XLA writes in place. With
-        # where(mask, new_array, array) a push would cost the whole stack.
+        # One scatter that drops the lanes which take no part, by giving them a row that does not exist: XLA writes in
+        # place. With where(mask, new_array, array) a push would cost the whole stack.
         count = self.lanes_of(array)
         lanes = tf.where(mask, self.lane_numbers(count), count)
         places = tf.stack([lanes, *indices], axis=-1)
         return tf.raw_ops.TensorScatterUpdate(tensor=array, indices=places, updates=value, bad_indices_policy="IGNORE")
 
-    # -- over all lanes ---------------------------------------------------------------------------------------------------------
+    # -- over all lanes ------------------------------------------------------------------------------------------------
 
     def any(self, mask: tf.Tensor) -> tf.Tensor:
         return tf.reduce_any(mask)
@@ -145,7 +146,7 @@ class TensorFlowBackend:
     def unstack(self, vector: tf.Tensor, count: int) -> list[tf.Tensor]:
         return tf.unstack(vector, count)
 
-    # -- control ------------------------------------------------------------------------------------------------------------------
+    # -- control -------------------------------------------------------------------------------------------------------
 
     def cond(
         self, predicate: tf.Tensor, function: Callable[[], list[tf.Tensor]], otherwise: list[tf.Tensor]
@@ -156,7 +157,7 @@ class TensorFlowBackend:
         return list(results)
 
     def while_loop(self, condition: Callable[[Any], tf.Tensor], body: Callable[[Any], Any], state: Any) -> Any:
-        # A caller may know the number of lanes of some arrays and not of others: all loop variables keep their first shape.
+        # A caller may know the number of lanes of some arrays only: all loop variables keep their first shape.
         def shaped_body(carried: Any) -> Any:
             after = body(carried)
             tf.nest.map_structure(lambda new, old: new.set_shape(old.shape), after, state)
@@ -165,13 +166,14 @@ class TensorFlowBackend:
         (end,) = tf.while_loop(condition, shaped_body, (state,), parallel_iterations=1)
         return end
 
-    # -- compiling ----------------------------------------------------------------------------------------------------------------
+    # -- compiling -----------------------------------------------------------------------------------------------------
 
     def scope(self, name: str) -> AbstractContextManager[Any]:
         return tf.name_scope(name)
 
     def compile(self, function: Callable[..., Any], jit: bool) -> Callable[..., Any]:
-        return tf.function(function, jit_compile=True if jit else None, autograph=False)
+        # TensorFlow warns of retracing by a function's code, which all our programs share; a partial stands for itself.
+        return tf.function(functools.partial(function), jit_compile=True if jit else None, autograph=False)
 
     def lower(self, compiled: Any, types: Sequence[tuple[int | None, TensorType]], jit: bool) -> None:
         lead = [[] if lanes is None else [lanes] for lanes, _ in types]

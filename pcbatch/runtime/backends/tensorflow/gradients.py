@@ -12,7 +12,7 @@ from pcbatch.diagnostics import GradientError
 
 
 def seal(function: Any, name: str) -> Callable[..., Any]:
-    """The `tf.function` `function(*tensors) -> list of tensors` as one for which asking a gradient raises GradientError PCB601.
+    """The `tf.function` `function(*tensors) -> list of tensors`, whose gradient raises GradientError PCB601.
 
     `variables` that the function captures take part like its arguments.
     """
