@@ -30,7 +30,9 @@ def compiled_module(path: Path, batched: Batched[..., Any], batch: Sequence[Any]
     compilation = batched.compilation(*batch)
     clashing = sorted(filter(is_reserved, batched.function.__globals__))
     if clashing:
-        raise UsageError("PCB529", f"the module binds `{clashing[0]}`, which generated code needs; give it another name")
+        raise UsageError(
+            "PCB529", f"the module binds `{clashing[0]}`, which generated code needs; give it another name"
+        )
     imports = _imports(compilation.emitted.bindings, batched.function.__globals__)
     replacement = [
         *imports,

@@ -18,7 +18,6 @@ from typing import Any
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import names
 
-
 _WORD = re.compile(r"[^\W\d]\w*")
 
 

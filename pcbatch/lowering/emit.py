@@ -14,9 +14,9 @@ from pcbatch.diagnostics import Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import rename
 from pcbatch.ir.types import Type, records
+from pcbatch.lowering.captures import free_roots
 from pcbatch.lowering.environment import Environment
 from pcbatch.lowering.pieces import PieceText, Statement, bind, execute, write_piece
-from pcbatch.lowering.captures import free_roots
 from pcbatch.lowering.tabletext import TableText, is_reserved
 from pcbatch.lowering.translate import OPS, OUT_OF_RANGE
 from pcbatch.runtime import table
@@ -214,7 +214,7 @@ class _Emission:
         fresh, number = name, 0
         while self.bindings.get(fresh, value) is not value or is_reserved(fresh) or (number and fresh in self.taken):
             number += 1
-            fresh = f"{name}_{number}"
+            fresh = f"{name.lstrip('_')}_{number}"  # what is reserved starts with an underscore
         self.bindings[fresh] = value
         return fresh
 

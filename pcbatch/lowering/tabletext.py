@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pcbatch.lowering.emit import BlockParts
 
 INDENT = "    "
-_RESERVED = re.compile(rf"PROGRAM|_pcb|{OPS}|_at(_\d+)?")
+_RESERVED = re.compile(rf"PROGRAM|_pcb|{OPS}|_at\d*")
 
 
 def is_reserved(name: str) -> bool:
@@ -143,7 +143,7 @@ class TableText:
     def _span(self, span: Span | None) -> str:
         if span is None:
             return "None"
-        alias = self.files.setdefault(span.file, "_at" if not self.files else f"_at_{len(self.files)}")
+        alias = self.files.setdefault(span.file, "_at" if not self.files else f"_at{len(self.files)}")
         return f"{alias}({span.line}, {span.column}, {span.end_line}, {span.end_column})"
 
 

@@ -32,7 +32,9 @@ MAX_ROUNDS = 100
 
 def infer(program: ir.Program, environment: Environment, arguments: Signature) -> Typed:
     """The typed program for a call with one example of types `arguments`; raises every type fault found."""
-    raise_all(complaints.reserved(OPS, f.span) for f in program.functions if OPS in {*function_variables(f), *f.externs})
+    raise_all(
+        complaints.reserved(OPS, f.span) for f in program.functions if OPS in {*function_variables(f), *f.externs}
+    )
     root = _Inference(program, environment).instance(program.entry.name, arguments)
     raise_all(diagnostic for instance in reachable(root) for diagnostic in instance.diagnostics)
     return assemble(root)

@@ -87,7 +87,7 @@ class _Frame:
     def __init__(self, runner: BlockRunner, state: State, shared: Mapping[str, Any], mask: Array):
         self.backend, self.layout, self.limits = runner.backend, runner.layout, runner.limits
         self.spread_live = runner.spread_live
-        self.block = runner.block
+        self.number, self.block = runner.number, runner.block
         self.state, self.shared = state, shared
         self.updates: State = {}
         self.entered = mask
@@ -240,7 +240,7 @@ class _Frame:
             self.writing = self.moving
         target = self.target()
         if effects.can_fault(self.block, self.limits.max_steps):
-            target = self.backend.where(self.moving, target, self.backend.constant(self.layout.finished))
+            target = self.backend.where(self.moving, target, self.backend.constant(self.layout.failed(self.number)))
         self.updates["pc"] = self.backend.where(self.entered, target, self.state["pc"])
 
     def target(self) -> Array:

@@ -174,7 +174,7 @@ class Machine:
         backend, example = self.backend, state["example"]
         statuses = backend.array([LaneStatus.OK, *(site.status for site in self.program.faults)], "int32")
         status = backend.take(statuses, state["fault"])
-        unfinished = (state["fault"] == 0) & (state["pc"] != self.layout.finished)
+        unfinished = (state["fault"] == 0) & (state["pc"] < self.layout.finished)
         status = backend.where(unfinished, backend.constant(LaneStatus.UNFINISHED), status)
         failed = status != LaneStatus.OK
         results = []
@@ -182,7 +182,8 @@ class Machine:
             for type_, leaf in zip(self.layout.leaves(name), self.layout.read(backend, state, name), strict=True):
                 results.append(backend.where(failed, self._blank(lanes, type_), leaf))
         shown = [leaf for name in self.fault_names for leaf in self.layout.read(backend, state, name)]
-        by_lane = [status, state["fault"] - 1, state["steps"], *results, *shown]
+        place = backend.where(state["fault"] > 0, state["pc"] - self.layout.failed(0), backend.constant(-1))
+        by_lane = [status, state["fault"] - 1, place, state["steps"], *results, *shown]
         by_example = [backend.scatter(array, example) for array in by_lane]
         return [counters["executions"], counters["active"], counters["trips"], *by_example]
 
@@ -192,7 +193,7 @@ class Machine:
         return zeros + float("nan") if type_.dtype.startswith(("float", "bfloat", "complex")) else zeros
 
     def _outcome(self, outputs: Sequence[Array]) -> Outcome:
-        executions, active, trips, status, site, steps, *arrays = outputs
+        executions, active, trips, status, site, place, steps, *arrays = outputs
         remaining = iter(arrays)
 
         def structure(name: str) -> Any:
@@ -201,5 +202,15 @@ class Machine:
         results = tuple(structure(name) for name in self.program.results)
         shown = {name: structure(name) for name in self.fault_names}
         return Outcome(
-            results, status, site, shown, executions, active, trips, steps, self.backend, can_fail=self.loop.can_fail
+            values=results,
+            status=status,
+            site=site,
+            place=place,
+            fault_values=shown,
+            executions=executions,
+            active=active,
+            trips=trips,
+            steps=steps,
+            backend=self.backend,
+            can_fail=self.loop.can_fail,
         )

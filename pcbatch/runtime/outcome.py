@@ -15,7 +15,8 @@ class Outcome:
 
     `values` has one structure of `[lanes, ...]` arrays for each of the program's results; lanes that failed read NaN
     or 0. `status` int32 `[lanes]` (LaneStatus), `site` int32 `[lanes]` (index into `Program.faults`, or -1),
-    `fault_values` the tops of the variables that fault messages show, `executions` int64 `[blocks]` how often each
+    `place` int32 `[lanes]` the number of the block in which the lane failed, or -1, `fault_values` the tops of the
+    variables that fault messages show, `executions` int64 `[blocks]` how often each
     block ran, `active` int64 `[blocks]` for how many lanes in all, `trips` int32 turns of the machine's loop, `steps`
     int32 `[lanes]` loop turns plus calls. `backend` is the library of the arrays; `can_fail` says whether any lane of
     the program could have failed at all.
@@ -24,6 +25,7 @@ class Outcome:
     values: tuple[Any, ...]
     status: Array
     site: Array
+    place: Array
     fault_values: Mapping[str, Any]
     executions: Array
     active: Array

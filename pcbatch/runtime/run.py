@@ -114,7 +114,7 @@ class Run:
                 "a function compiled with jit_compile=True nothing can raise; "
                 f"call {program.name}.run(...) and read .status",
             )
-        texts = [_template(site) for site in program.faults]
+        texts = [_templates(program, site) for site in program.faults]
         return _value(backend.assert_ok(program, outcome, texts)) if outcome.can_fail else _value(outcome)
 
     @property
@@ -212,7 +212,7 @@ class LaneError(PcbatchError, RuntimeError):
 
 def _faults(program: Program, outcome: Outcome) -> Iterator[LaneFault]:
     """The failed lanes in order, their messages filled in."""
-    status, sites = np.asarray(outcome.status), np.asarray(outcome.site)
+    status, sites, places = np.asarray(outcome.status), np.asarray(outcome.site), np.asarray(outcome.place)
     for lane in np.flatnonzero(status).tolist():
         reached = LaneStatus(int(status[lane]))
         if reached is LaneStatus.UNFINISHED:
@@ -220,7 +220,8 @@ def _faults(program: Program, outcome: Outcome) -> Iterator[LaneFault]:
             continue
         site = program.faults[int(sites[lane])]
         shown = [_shown(program, name, outcome.fault_values[name], lane) for name in site.arguments]
-        yield LaneFault(lane, reached, site.message.format(*shown), site.span)
+        span = site.span or program.blocks[int(places[lane])].span
+        yield LaneFault(lane, reached, site.message.format(*shown), span)
 
 
 def _shown(program: Program, name: str, value: Any, lane: int) -> Any:
@@ -235,9 +236,10 @@ def _value(outcome: Outcome) -> Any:
     return outcome.values[0] if len(outcome.values) == 1 else outcome.values
 
 
-def _template(site: FaultSite) -> str:
-    """A fault's message, still with its fields, and its source, for assertions inside a graph."""
-    return Diagnostic(site.status.name, site.message, site.span).render()
+def _templates(program: Program, site: FaultSite) -> list[str]:
+    """A fault's message, still with its fields, and its source: one text, or one for each block that it may be in."""
+    spans = [site.span] if site.span is not None else [block.span for block in program.blocks]
+    return [Diagnostic(site.status.name, site.message, span).render() for span in spans]
 
 
 def _plain(value: Any) -> Any:

@@ -1,6 +1,6 @@
 """The machine's state: one flat dictionary of arrays laid out `[lanes, ...]`.
 
-Keys, for every lane: `pc` (the block it waits at; the number of blocks means finished), `fault` (fault site plus one,
+Keys, for every lane: `pc` (the block it waits at; the number of blocks means finished, more means failed), `fault` (fault site plus one,
 or 0), `steps` (loop turns plus calls so far), `example` (whose example it computes), and in programs with calls
 `depth` (entries on its stack of program counters) and `calls` (that stack; its bottom is the number of the place that
 ends the program). For every variable `v` and every leaf of its type: `top v 0` is the top, `stack v 0` the stack, and
@@ -40,6 +40,10 @@ class Layout:
     def finished(self) -> int:
         """The program counter of a lane that has nothing left to do."""
         return len(self.program.blocks)
+
+    def failed(self, number: int) -> int:
+        """The program counter of a lane that has failed in block `number`."""
+        return self.finished + 1 + number
 
     def leaves(self, name: str) -> list[TensorType]:
         """The tensor types that variable `name` is made of."""

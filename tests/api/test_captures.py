@@ -320,11 +320,11 @@ def test_nothing_changed_is_nothing_compiled():
     assert compilations(helped) == before
 
 
-# -- names --------------------------------------------------------------------------------------------------------------
+# -- names ---------------------------------------------------------------------------------------------------
 
-PROGRAM, _pcb = 3.0, 4.0
-NETWORK = types.SimpleNamespace(w=np.float32(1.0))
-NETWORKS = (types.SimpleNamespace(w=np.float32(10.0)), types.SimpleNamespace(w=np.float32(20.0)))
+PROGRAM, _pcb, _at = 3.0, 4.0, 5.0
+network = types.SimpleNamespace(w=np.float32(1.0))
+networks = (types.SimpleNamespace(w=np.float32(10.0)), types.SimpleNamespace(w=np.float32(20.0)))
 
 
 def named_b0(x):
@@ -333,20 +333,20 @@ def named_b0(x):
 
 @pcbatch.autobatch(jit=False)
 def named(x):
-    return named_b0(x) * PROGRAM + _pcb
+    return named_b0(x) * PROGRAM + _pcb + _at
 
 
 @pcbatch.autobatch(jit=False)
 def hiding(x):
-    inner = [NETWORK.w for NETWORK in NETWORKS]
-    called = (lambda NETWORK: NETWORK.w)(NETWORKS[1])
-    taken = (lambda NETWORK_w: NETWORK_w + NETWORK.w)(x)
-    return inner[0] + called + taken + NETWORK.w
+    inner = [network.w for network in networks]
+    called = (lambda network: network.w)(networks[1])
+    taken = (lambda network_w: network_w + network.w)(x)
+    return inner[0] + called + taken + network.w
 
 
 def test_captured_names_that_generated_code_uses_too():
     """`named_b0` would be the name of the first block's piece, `PROGRAM` that of the table."""
-    assert value(named(ONES)) == [10.0] * 3
+    assert value(named(ONES)) == [15.0] * 3
 
 
 def test_inner_scopes_hide_captured_names():

@@ -36,7 +36,7 @@ def test_the_machine_equals_the_reference(case):
     for got, expected in zip(actual.values, wanted.values, strict=True):
         assert got.dtype == expected.dtype
         np.testing.assert_allclose(got, expected, rtol=1e-6)
-    for name in ("status", "site", "steps", "active"):
+    for name in ("status", "site", "place", "steps", "active"):
         np.testing.assert_array_equal(getattr(actual, name), getattr(wanted, name), err_msg=name)
     one, other = Run.of(program, actual), Run.of(program, wanted)
     assert [fault.render() for fault in one.errors] == [fault.render() for fault in other.errors]

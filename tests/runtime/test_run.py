@@ -1,5 +1,6 @@
 """What users see of a run: statuses, messages, the use of rows, and errors from Python and from inside a graph."""
 
+import dataclasses
 import linecache
 
 import numpy as np
@@ -141,6 +142,23 @@ def test_inside_a_graph_an_assertion_raises(jit):
         assert part in message
     with pytest.raises(tf.errors.InvalidArgumentError, match="ValueError: 10 of 1 is too large"):
         inside(tf.constant([1, -2]))
+
+
+def test_a_fault_without_a_place_of_its_own_is_shown_at_its_block():
+    """A lane that takes too many steps fails wherever it is: at the block that it was in."""
+    table = tables.gcd()
+    unplaced = dataclasses.replace(table.faults[0], span=None)
+    machine = Machine(dataclasses.replace(table, faults=(unplaced, *table.faults[1:])), BACKEND, jit=False, max_steps=1)
+    a, b = tf.constant([5, 4]), tf.constant([3, 2])
+    (error,) = Run.of(machine.program, machine.run([a, b], [], 2)).errors
+    assert (error.lane, error.status, error.span) == (0, LaneStatus.MAX_STEPS, tables.at(7))
+
+    @tf.function(autograph=False)
+    def inside(a, b):
+        return Run.checked_value(machine.program, machine.run([a, b], [], 2))
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"too many steps(.|\n)*user.py:7"):
+        inside(a, b)
 
 
 def test_inside_a_graph_a_run_knows_its_arrays(machine):

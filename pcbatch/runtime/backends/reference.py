@@ -83,6 +83,7 @@ def run_reference(
         values=tuple(column(name, failed_too=False) for name in program.results),
         status=np.array([lane.status for lane in finished], np.int32),
         site=np.array([lane.site for lane in finished], np.int32),
+        place=np.array([lane.place for lane in finished], np.int32),
         fault_values={name: column(name, failed_too=True) for name in names},
         executions=executions,
         active=executions,
@@ -122,7 +123,7 @@ class _Lane:
         inputs = {name: backend.wrap(value, program.types[name]) for name, value in inputs.items()}
         self.variables: dict[str, list[Any]] = {name: [inputs.get(name)] for name in program.storage}
         self.calls = [len(program.blocks)]
-        self.status, self.site, self.steps = LaneStatus.OK, -1, 0
+        self.status, self.site, self.place, self.steps = LaneStatus.OK, -1, -1, 0
         self.executions = np.zeros(len(program.blocks), np.int64)
 
     def run(self) -> None:
@@ -133,7 +134,7 @@ class _Lane:
                 self.executions[place] += 1
                 place = self.block(self.program.blocks[place])
         except _FaultError as fault:
-            self.site, self.status = fault.site, self.program.faults[fault.site].status
+            self.place, self.site, self.status = place, fault.site, self.program.faults[fault.site].status
 
     def leaves(self, name: str) -> list[np.ndarray] | None:
         """The leaves of the top of `name`; None if it never got a value."""

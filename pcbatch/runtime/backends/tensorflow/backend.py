@@ -192,7 +192,7 @@ class TensorFlowBackend:
     def in_outer_xla(self) -> bool:
         return graphs.in_outer_xla()
 
-    def assert_ok(self, program: Program, outcome: Outcome, texts: Sequence[str]) -> Outcome:
+    def assert_ok(self, program: Program, outcome: Outcome, texts: Sequence[Sequence[str]]) -> Outcome:
         return graphs.assert_ok(program, outcome, texts)
 
     def explain(self, error: Exception) -> Explanation | None:

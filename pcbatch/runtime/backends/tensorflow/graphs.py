@@ -22,7 +22,7 @@ def in_outer_xla() -> bool:
     return bool(GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()))
 
 
-def assert_ok(program: Program, outcome: Outcome, texts: Sequence[str]) -> Outcome:
+def assert_ok(program: Program, outcome: Outcome, texts: Sequence[Sequence[str]]) -> Outcome:
     """`outcome`, its values waiting for an assertion that no lane failed; see `protocol.Backend.assert_ok`."""
     failed = outcome.status != 0
 
@@ -39,16 +39,18 @@ def assert_ok(program: Program, outcome: Outcome, texts: Sequence[str]) -> Outco
     return dataclasses.replace(outcome, values=checked)
 
 
-def _text(program: Program, outcome: Outcome, texts: Sequence[str], lane: tf.Tensor) -> tf.Tensor:
+def _text(program: Program, outcome: Outcome, texts: Sequence[Sequence[str]], lane: tf.Tensor) -> tf.Tensor:
     """The text of the fault of `lane`, its fields filled in."""
     unfinished = tf.constant("the run was stopped before this lane ended")
     filled = []
-    for site, text in zip(program.faults, texts, strict=True):
+    for site, choices in zip(program.faults, texts, strict=True):
         shown = iter(_shown(program, outcome, name, lane) for name in site.arguments)
         parts: list[Any] = []
         for literal, field, _, _ in Formatter().parse(site.message):
             parts += [literal] if field is None else [literal, next(shown)]
-        header, _, excerpt = text.partition(site.message)
+        header = choices[0].partition(site.message)[0]
+        excerpts = [text.partition(site.message)[2] for text in choices]
+        excerpt = excerpts[0] if len(excerpts) == 1 else tf.gather(excerpts, tf.maximum(outcome.place[lane], 0))
         filled.append(tf.strings.join([header, *parts, excerpt]))
     return tf.gather(tf.stack([unfinished, *filled]), outcome.site[lane] + 1)
 
