@@ -76,12 +76,13 @@ class _Emission:
         self.roots = free_roots(program)
 
     def emitted(self) -> Emitted:
-        steps = self._site(None, LaneStatus.MAX_STEPS, "more than max_steps loop turns and calls")
         numbers = {block.label: number for number, block in enumerate(self.program.blocks())}
         text = TableText(self.program, self.origin, numbers)
         for function in self.program.functions:
             for block in function.blocks:
-                text.add(self._block(function, block), block.terminator, self._terminator_site(block.terminator))
+                parts = self._block(function, block)
+                site = self._terminator_site(block.terminator)
+                text.add(parts, block.terminator, site, self._steps_site(block.terminator))
         entry = self.program.entry
         storage = {
             name: v.storage
@@ -102,7 +103,6 @@ class _Emission:
             faults=self.faults,
             shared=shared,
             records=self._records((*self.types.values(), *shared.values())),
-            steps_site=steps,
         )
         return Emitted(source, self.bindings)
 
@@ -117,6 +117,12 @@ class _Emission:
                 return self._site(span, status, message, arguments)
             case ir.PushJump(span=span):
                 return self._site(span, LaneStatus.MAX_DEPTH, "RecursionError: more than max_depth calls deep")
+        return -1
+
+    def _steps_site(self, terminator: ir.Terminator) -> int:
+        match terminator:
+            case ir.Jump(turn=True, span=span) | ir.PushJump(span=span):
+                return self._site(span, LaneStatus.MAX_STEPS, "more than max_steps loop turns and calls")
         return -1
 
     # -- one block -----------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ class TableText:
 
     # -- one block -----------------------------------------------------------------------------------------------------
 
-    def add(self, parts: BlockParts, terminator: ir.Terminator, site: int) -> None:
+    def add(self, parts: BlockParts, terminator: ir.Terminator, site: int, steps_site: int) -> None:
         """Print one block: its pieces' functions, and its entry in the table."""
         body = []
         for entry, sites in zip(parts.body, parts.sites, strict=True):
@@ -64,6 +64,7 @@ class TableText:
             *([f"pushes=({''.join(f'{push}, ' for push in pushes).rstrip()}),"] if pushes else []),
             f"function={self.origin[parts.function]!r},",
             f"span={self._span(parts.span)},",
+            *([f"steps_site={steps_site},"] if steps_site >= 0 else []),
         ]
         inner = "".join(f"{INDENT * 3}{line}\n" for line in lines)
         self.blocks.append(f"{INDENT * 2}_pcb.Block(\n{inner}{INDENT * 2}),\n")
@@ -104,7 +105,6 @@ class TableText:
         faults: Sequence[FaultSite],
         shared: Mapping[str, Type | None],
         records: Sequence[str],
-        steps_site: int,
     ) -> str:
         """The whole generated module."""
         sites = "".join(f"{INDENT * 2}{self._fault(fault)},\n" for fault in faults)
@@ -118,7 +118,6 @@ class TableText:
             f"shared={_tuple(tuple(shared))},",
             f"shared_types={_types(shared, records)},",
             f"faults=(\n{sites}{INDENT}),",
-            f"steps_site={steps_site},",
             f"blocks=(\n{''.join(self.blocks)}{INDENT}),",
         ]
         files = "".join(f"{alias} = _pcb.at({file!r})\n" for file, alias in self.files.items())

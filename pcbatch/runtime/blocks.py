@@ -234,7 +234,7 @@ class _Frame:
         if effects.is_step(self.block):
             if self.limits.max_steps is not None:
                 over = self.state["steps"] >= self.limits.max_steps
-                self.fail(over, self.backend.constant(self.layout.program.steps_site + 1))
+                self.fail(over, self.backend.constant(self.block.steps_site + 1))
             self.updates["steps"] = self.backend.where(self.moving, self.state["steps"] + 1, self.state["steps"])
         if not isinstance(self.block.terminator, Fault):
             self.writing = self.moving

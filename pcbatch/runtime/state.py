@@ -1,10 +1,10 @@
 """The machine's state: one flat dictionary of arrays laid out `[lanes, ...]`.
 
-Keys, for every lane: `pc` (the block it waits at; the number of blocks means finished, more means failed), `fault` (fault site plus one,
-or 0), `steps` (loop turns plus calls so far), `example` (whose example it computes), and in programs with calls
-`depth` (entries on its stack of program counters) and `calls` (that stack; its bottom is the number of the place that
-ends the program). For every variable `v` and every leaf of its type: `top v 0` is the top, `stack v 0` the stack, and
-`pointer v` says how many entries the stack holds below the top.
+Keys, for every lane: `pc` (the block it waits at; the number of blocks means finished, more means failed), `fault`
+(fault site plus one, or 0), `steps` (loop turns plus calls so far), `example` (whose example it computes), and in
+programs with calls `depth` (entries on its stack of program counters) and `calls` (that stack; its bottom is the
+number of the place that ends the program). For every variable `v` and every leaf of its type: `top v 0` is the top,
+`stack v 0` the stack, and `pointer v` says how many entries the stack holds below the top.
 
 A "register" has a top only. A "cached stack" keeps the top apart; entries `0 .. pointer - 1` of the stack lie below
 it. A "stack" has no top apart: it is entry `pointer` of the stack, which for that reason has one entry more.

@@ -107,7 +107,10 @@ class PushJump:
 
 @dataclass(frozen=True)
 class Block:
-    """One basic block. `span` is the user's source that it comes from, `function` the name of the user's function."""
+    """One basic block. `span` is the user's source that it comes from, `function` the name of the user's function.
+
+    `steps_site` is the fault for exceeding `max_steps` where the terminator counts a step (a turn, a call).
+    """
 
     label: str
     body: tuple[Piece | Store, ...]
@@ -116,6 +119,7 @@ class Block:
     pushes: tuple[Push, ...] = ()
     function: str = ""
     span: Span | None = None
+    steps_site: int = -1
 
 
 @dataclass(frozen=True)
@@ -136,5 +140,3 @@ class Program:
     faults: tuple[FaultSite, ...] = ()
     shared: tuple[str, ...] = ()
     shared_types: Mapping[str, Type] = field(default_factory=dict)
-    steps_site: int = -1
-    """The fault site for exceeding `max_steps`."""

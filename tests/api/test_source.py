@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from pcbatch import UsageError
+from pcbatch.cli import main
 from pcbatch.runtime import table
 
 ROOT = Path(__file__).parents[2]
@@ -96,3 +97,12 @@ def test_two_runs_of_python_give_the_same_text():
     }
     assert len(texts) == 1
     assert min(texts).count(b"PROGRAM = ") == len(NAMES)
+
+
+def test_a_module_that_needs_a_name_of_generated_code_is_not_written(tmp_path, capsys):
+    """The written module would bind `PROGRAM` to its table, and the user's code would read that."""
+    path = tmp_path / "clashing.py"
+    path.write_text("import pcbatch\n\nPROGRAM = 3\n\n@pcbatch.autobatch\ndef f(x):\n    return x * PROGRAM\n")
+    assert main(["compile", str(path), "--args", "[[1, 2]]", "-o", str(tmp_path / "out.py")]) != 0
+    assert "PCB529: the module binds `PROGRAM`, which generated code needs" in capsys.readouterr().err
+    assert not (tmp_path / "out.py").exists()

@@ -44,6 +44,11 @@ def stored(program: Program, kind: str) -> Program:
     return dataclasses.replace(program, storage=storage)
 
 
+def stepping(blocks: tuple[Block, ...], site: int) -> tuple[Block, ...]:
+    """`blocks`, with `site` the fault of every turn and call that is one too many."""
+    return tuple(dataclasses.replace(block, steps_site=site) for block in blocks)
+
+
 def piece(function, reads: str, writes: str, *sites: int, shared: str = "") -> Piece:
     """A piece, its names given as words."""
     return Piece(function, tuple(reads.split()), tuple(writes.split()), tuple(shared.split()), sites, (at(10),))
@@ -84,7 +89,7 @@ def fibonacci(*, with_state: bool = False) -> Program:
     )
     types = {"n": INT, "left": INT, "r": INT, "t": BOOL, "v": TensorType("float32", (128,))}
     storage = {"n": "cached stack", "left": "cached stack", "r": "register", **dict.fromkeys(vector, "cached stack")}
-    return Program("fibonacci", ("n", *vector), ("r", *vector), types, storage, blocks, (DEPTH, STEPS), steps_site=1)
+    return Program("fibonacci", ("n", *vector), ("r", *vector), types, storage, stepping(blocks, 1), (DEPTH, STEPS))
 
 
 def fibonacci_of(n: int) -> int:
@@ -102,7 +107,7 @@ def gcd() -> Program:
     )
     types = {"a": INT, "b": INT, "t": BOOL}
     return Program(
-        "gcd", ("a", "b"), ("a",), types, {"a": "register", "b": "register"}, blocks, (STEPS, division), steps_site=0
+        "gcd", ("a", "b"), ("a",), types, {"a": "register", "b": "register"}, stepping(blocks, 0), (STEPS, division)
     )
 
 
@@ -123,9 +128,8 @@ def reverse(storage: str = "register") -> Program:
         ("array",),
         types,
         {"array": storage, **registers},
-        blocks,
+        stepping(blocks, 0),
         (STEPS, index),
-        steps_site=0,
     )
 
 
@@ -155,7 +159,7 @@ def even() -> Program:
     )
     types = {"n": INT, "m": INT, "r": BOOL, "t": BOOL, "flag": BOOL}
     storage = {"n": "cached stack", "flag": "cached stack", "r": "register", "m": "register"}
-    return Program("is_even", ("n",), ("r",), types, storage, blocks, (DEPTH, STEPS), steps_site=1)
+    return Program("is_even", ("n",), ("r",), types, storage, stepping(blocks, 1), (DEPTH, STEPS))
 
 
 def faults() -> Program:

@@ -168,8 +168,8 @@ class Backend(Protocol):
     def assert_ok(self, program: Program, outcome: Outcome, texts: Sequence[Sequence[str]]) -> Outcome:
         """`outcome` inside a caller's program, which when run raises if a lane failed, before it uses the values.
 
-        The error names the lane and shows the text of its fault with the values filled in. `texts[site]` is one text, or
-        one for each block in which a lane may have failed.
+        The error names the lane and shows the text of its fault with the values filled in. `texts[site]` is one text,
+        or one for each block in which a lane may have failed.
         """
 
     def explain(self, error: Exception) -> Explanation | None:

@@ -166,35 +166,35 @@ class _Lane:
                         raise _FaultError(site) from None
         if isinstance(block.terminator, Fault):
             self.commit(block, pops, tops, now)
-        place = self.leave(block.terminator, now)
+        place = self.leave(block, now)
         self.commit(block, pops, tops, now)
         return place
 
-    def leave(self, terminator: Any, now: Mapping[str, Any]) -> int:
-        """The number of the block that the terminator goes to."""
-        match terminator:
+    def leave(self, block: Block, now: Mapping[str, Any]) -> int:
+        """The number of the block that the terminator of `block` goes to."""
+        match block.terminator:
             case Jump(target=target, turn=turn):
                 if turn:
-                    self.step()
+                    self.step(block)
                 return target
             case Branch(condition=condition, true=true, false=false):
                 return true if now[condition] else false
             case PushJump(target=target, back=back, site=site):
                 if len(self.calls) > self.limits.max_depth:
                     raise _FaultError(site)
-                self.step()
+                self.step(block)
                 self.calls.append(back)
                 return target
             case Return():
                 return self.calls.pop()
             case Fault(site=site):
                 raise _FaultError(site)
-        raise TypeError(f"not a terminator: {terminator!r}")
+        raise TypeError(f"not a terminator: {block.terminator!r}")
 
-    def step(self) -> None:
+    def step(self, block: Block) -> None:
         """Count a loop turn or a call."""
         if self.limits.max_steps is not None and self.steps >= self.limits.max_steps:
-            raise _FaultError(self.program.steps_site)
+            raise _FaultError(block.steps_site)
         self.steps += 1
 
     def commit(self, block: Block, pops: Counter[str], tops: Mapping[str, Any], now: Mapping[str, Any]) -> None:
