@@ -1,0 +1,116 @@
+"""What helper functions capture is part of the program: binding it anew is noticed."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import tensorflow as tf
+
+import pcbatch
+
+ONES = np.ones(3, np.float32)
+
+
+def value(tensor):
+    return np.asarray(tensor).tolist()
+
+
+def compilations(function):
+    return function.stats().compilations
+
+
+GAIN = 2
+SHIFT = np.array([1.0], np.float32)
+BIAS = tf.Variable(0.0)
+
+
+class SETTINGS:
+    power = 1
+
+
+def innermost(x):
+    return GAIN * x
+
+
+def helper(x, extra=0):
+    raised = [each**SETTINGS.power for each in [innermost(x)]]
+    return raised[0] + SHIFT[0] + BIAS + extra
+
+
+@pcbatch.autobatch(jit=False)
+def helped(x):
+    return helper(x)
+
+
+def test_rebinding_what_a_helper_captures_is_noticed(monkeypatch):
+    """A helper is traced, so its numbers and arrays are constants of the program: binding them anew compiles anew."""
+    batch = 3 * ONES
+    here = globals()
+    assert value(helped(batch)) == [7.0] * 3
+    monkeypatch.setitem(here, "GAIN", 3)  # a helper's helper reads it
+    assert value(helped(batch)) == [10.0] * 3
+    monkeypatch.setitem(here, "SHIFT", np.array([5.0], np.float32))
+    assert value(helped(batch)) == [14.0] * 3
+    monkeypatch.setattr(SETTINGS, "power", 2)
+    assert value(helped(batch)) == [86.0] * 3
+    monkeypatch.setattr(helper, "__defaults__", (100,))
+    assert value(helped(batch)) == [186.0] * 3
+    monkeypatch.setitem(here, "innermost", lambda x: x)
+    assert value(helped(batch)) == [114.0] * 3
+    assert compilations(helped) == 6
+
+
+def test_a_variable_that_a_helper_captures_is_always_fresh():
+    assert value(helped(ONES)) == [3.0] * 3
+    before = compilations(helped)
+    BIAS.assign(10.0)
+    assert value(helped(ONES)) == [13.0] * 3
+    assert compilations(helped) == before
+    BIAS.assign(0.0)
+
+
+def test_helpers_in_containers_partials_and_methods(monkeypatch):
+    steps = [innermost, functools.partial(helper, extra=1)]
+
+    @pcbatch.autobatch(jit=False)
+    def stepped(x):
+        return steps[1](steps[0](x))
+
+    assert value(stepped(ONES)) == [6.0] * 3
+    monkeypatch.setitem(globals(), "GAIN", 3)
+    assert value(stepped(ONES)) == [11.0] * 3
+    steps[0] = abs
+    assert value(stepped(ONES)) == [5.0] * 3
+
+
+def test_helpers_that_call_each_other_have_a_fingerprint(monkeypatch):
+    """`left_or_right` and `right_or_left` capture each other; the number behind them is found all the same."""
+
+    @pcbatch.autobatch(jit=False)
+    def walked(x):
+        return left_or_right(x, 3)
+
+    assert value(walked(ONES)) == [5.0] * 3
+    monkeypatch.setitem(globals(), "STRIDE", 10.0)
+    assert value(walked(ONES)) == [32.0] * 3
+
+
+STRIDE = 1.0
+
+
+def left_or_right(x, turns):
+    return right_or_left(x + STRIDE, turns - 1) if turns else x
+
+
+def right_or_left(x, turns):
+    return left_or_right(2.0 * x, turns - 1) if turns else x
+
+
+def test_nothing_changed_is_nothing_compiled():
+    """The fingerprint of what helpers capture is the same from call to call."""
+    for _ in range(3):
+        helped(ONES)
+    before = compilations(helped)
+    helped(ONES)
+    assert compilations(helped) == before
