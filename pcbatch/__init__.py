@@ -1,4 +1,4 @@
-"""pcbatch: write a function for one example, run it for a whole batch as one XLA program (program-counter autobatching)."""
+"""pcbatch, program-counter autobatching: write a function for one example, run a whole batch as one XLA program."""
 
 from __future__ import annotations
 

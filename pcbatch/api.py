@@ -1,8 +1,4 @@
-"""The decorator `autobatch`, the `Batched` function that it returns, and the whole pipeline on one page.
-
-source -> frontend -> cfg IR -> lowering.types -> typed cfg -> lowering.calls -> stack IR -> optimize -> lowering.emit
--> Python source -> table -> machine. `Compilation` has a line for each arrow.
-"""
+"""The decorator `autobatch` and the `Batched` function that it returns; the pipeline behind it is `compilation.py`."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ from types import FunctionType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from pcbatch.arguments import Arguments, bind_arguments
-from pcbatch.compiled import make_machine, run_machine
+from pcbatch.compilation import Compilation
 from pcbatch.diagnostics import PcbatchError, PieceRefusalError, UsageError
 from pcbatch.frontend import FunctionSource, read_function
 from pcbatch.frontend.plain import plain_function
@@ -28,18 +24,11 @@ from pcbatch.ir.program import Program
 from pcbatch.linking import Linked, link
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.captures import Captured, Namespace, collect
-from pcbatch.lowering.emit import Emitted, emit
 from pcbatch.lowering.environment import Environment
 from pcbatch.lowering.fingerprints import fingerprint
-from pcbatch.lowering.instances import Typed
-from pcbatch.lowering.shareable import shareable
-from pcbatch.lowering.types import infer
 from pcbatch.optimize import optimize
 from pcbatch.options import Options
-from pcbatch.runtime import table
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.backends.reference import ReferenceMachine
-from pcbatch.runtime.machine import Machine
 from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.run import Run
 
@@ -79,67 +68,17 @@ class Stats:
     compile_seconds: float
 
 
-@dataclass(frozen=True)
-class Compilation:
-    """One program for one signature of arguments: every stage of the pipeline, made when it is asked for."""
-
-    linked: Linked
-    environment: Environment
-    arguments: Arguments
-    options: Options
-
-    @cached_property
-    def typed(self) -> Typed:
-        """The typed cfg program."""
-        return infer(self.linked.built.program, self.environment, tuple(self.arguments.types.values()))
-
-    @cached_property
-    def stack(self) -> Program:
-        """The stack program, not optimised."""
-        return lower_calls(self.typed.program, frozenset(self.environment.operand_types))
-
-    @cached_property
-    def optimized(self) -> Program:
-        """The stack program after all passes."""
-        return optimize(self.stack)
-
-    @cached_property
-    def shared_parameters(self) -> tuple[str, ...]:
-        """The parameters that stay one value for all lanes: the caller's shared ones that are passed on unchanged."""
-        wanted = [n for n in self._parameters() if self._parameters()[n] in self.arguments.shared]
-        return tuple(name for name in wanted if name in shareable(self.optimized))
-
-    def _parameters(self) -> dict[str, str]:
-        """Parameter of the stack program to parameter of the user's function."""
-        return dict(zip(self.optimized.entry.parameters, self.arguments.types, strict=True))
-
-    @cached_property
-    def emitted(self) -> Emitted:
-        """The generated Python source."""
-        return emit(self.optimized, self.typed.origin, self.environment, self.shared_parameters)
-
-    @cached_property
-    def table(self) -> table.Program:
-        """The executable table, from executing the generated source."""
-        return self.emitted.load()
-
-    @cached_property
-    def machine(self) -> Machine | ReferenceMachine:
-        """The machine that runs the table."""
-        return make_machine(self.table, self.options)
-
-    def run(self, arguments: Arguments, captured: Captured) -> Outcome:
-        """Run the machine on `arguments`, which fit this compilation's, and on the captured values of now."""
-        return run_machine(self.machine, self.environment.backend, self._parameters(), arguments, captured.values)
-
-
 class Batched(Generic[P, R]):
     """A function of one example, batched: call it with a leading batch axis on its arguments. Made by `autobatch`."""
 
     autograph_info__ = None  # see NOT_FOR_AUTOGRAPH
+    __name__: str
+    __qualname__: str
+    __wrapped__: Callable[P, R]
 
     def __init__(self, function: Callable[P, R], options: Options, source: FunctionSource | None = None):
         functools.update_wrapper(self, function)
+        self.__name__ = options.name or function.__name__
         self._source = source if source is not None else read_function(function)
         self.function: FunctionType = inspect.unwrap(function)
         self._options = options
@@ -148,7 +87,6 @@ class Batched(Generic[P, R]):
         self._lock = threading.RLock()
         self._linked: Linked | None = None
         self._compiled: dict[Any, Compilation] = {}
-        self._infer_seconds = 0.0
         self._family: list[Batched[P, R]] = [self]
         """Every function that `options` has derived from the same one, this one included: each compiles once."""
 
@@ -210,7 +148,7 @@ class Batched(Generic[P, R]):
             for relative in self._family:
                 if relative._options == options:
                     return relative
-            derived: Batched[P, R] = Batched(self.__wrapped__, options, self._source)  # type: ignore[attr-defined]
+            derived: Batched[P, R] = Batched(self.__wrapped__, options, self._source)
             derived._family = self._family
             self._family.append(derived)
             return derived
@@ -241,16 +179,16 @@ class Batched(Generic[P, R]):
         if args or kwargs or not self.__signature__.parameters:
             return self._compilation(args, kwargs)[1].emitted.source
         if not self._compiled:
-            raise UsageError("PCB506", f"{self.__name__} has not run yet; give source() example arguments")  # type: ignore[attr-defined]
+            raise UsageError("PCB506", f"{self.__name__} has not run yet; give source() example arguments")
         return next(reversed(self._compiled.values())).emitted.source
 
     def stats(self) -> Stats:
         """Compilations, cache entries, trace and compile seconds so far."""
-        machines = [c.machine.statistics for c in self._compiled.values() if "machine" in c.__dict__]
+        machines = [compilation.machine.statistics for compilation in self._compiled.values()]
         return Stats(
             sum(s.compilations for s in machines),
             len(self._compiled),
-            self._infer_seconds + sum(s.trace_seconds for s in machines),
+            sum(s.trace_seconds for s in machines),
             sum(s.compile_seconds for s in machines),
         )
 
@@ -264,7 +202,7 @@ class Batched(Generic[P, R]):
 
     def __repr__(self) -> str:
         changed = [f"{k}={v!r}" for k, v in self.changed_options().items()]
-        return f"<pcbatch.Batched {self.__qualname__}{self.__signature__}{' ' if changed else ''}{', '.join(changed)}>"  # type: ignore[attr-defined]
+        return f"<pcbatch.Batched {self.__qualname__}{self.__signature__}{' ' if changed else ''}{', '.join(changed)}>"
 
     # -- one example ---------------------------------------------------------------------------------------------------
 
@@ -298,14 +236,14 @@ class Batched(Generic[P, R]):
         if caller is not None:
             raise PieceRefusalError(
                 "PCB405",
-                f"the batched function `{self.__name__}` is called by a helper of `{caller}`",  # type: ignore[attr-defined]
-                f"make the helper a batched function too, or call `{self.__name__}` in `{caller}` itself",  # type: ignore[attr-defined]
+                f"the batched function `{self.__name__}` is called by a helper of `{caller}`",
+                f"make the helper a batched function too, or call `{self.__name__}` in `{caller}` itself",
             )
 
     @contextmanager
     def _compiling(self) -> Iterator[None]:
         """Whatever of the user's code runs inside is a piece of this function."""
-        token = _inside.set(self.__name__)  # type: ignore[attr-defined]
+        token = _inside.set(self.__name__)
         try:
             yield
         finally:
@@ -336,8 +274,8 @@ class Batched(Generic[P, R]):
                 compilation = Compilation(linked, environment, arguments.without_values(), self._options)
                 started = time.perf_counter()
                 with self._compiling():
-                    compilation.machine  # noqa: B018  # the whole pipeline; raises before anything is cached
-                self._infer_seconds += time.perf_counter() - started
+                    statistics = compilation.machine.statistics  # the whole pipeline, or its refusals
+                statistics.trace_seconds += time.perf_counter() - started
                 self._compiled[key] = compilation
         return arguments, compilation, captured
 

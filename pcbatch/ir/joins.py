@@ -43,7 +43,9 @@ def _join_tensors(old: TensorType, new: TensorType) -> TensorType:
         scalar = (
             "; write tf.zeros_like(..) or tf.fill(..) where the scalar is set" if () in (old.shape, new.shape) else ""
         )
-        raise ConflictError(f"shapes {list(old.shape)} and {list(new.shape)} differ, and nothing broadcasts here{scalar}")
+        raise ConflictError(
+            f"shapes {list(old.shape)} and {list(new.shape)} differ, and nothing broadcasts here{scalar}"
+        )
     if old.weak and new.weak:
         return old if is_float(old.dtype) else new  # two different weak types: int and float
     if old.weak or new.weak:
@@ -51,6 +53,8 @@ def _join_tensors(old: TensorType, new: TensorType) -> TensorType:
         if committed.dtype == "bool":
             raise ConflictError("a bool and a number do not meet; write True/False, or tf.cast one of them")
         if is_float(weak.dtype) and not is_float(committed.dtype):
-            raise ConflictError(f"a Python float does not fit {committed.dtype}; write an int, or tf.cast(.., tf.float32)")
+            raise ConflictError(
+                f"a Python float does not fit {committed.dtype}; write an int, or tf.cast(.., tf.float32)"
+            )
         return committed
     raise ConflictError(f"dtypes {old.dtype} and {new.dtype} differ; write tf.cast(.., tf.{old.dtype}) at one of them")

@@ -34,6 +34,9 @@ class LaneFault:
         """The fault with its source line and carets."""
         return Diagnostic(f"lane {self.lane} ({self.status.name})", self.message, self.span).render()
 
+    def __str__(self) -> str:
+        return self.render()
+
 
 @dataclass(frozen=True)
 class Utilization:

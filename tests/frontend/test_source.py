@@ -194,7 +194,11 @@ def test_no_source() -> None:
     assert diagnostic.help
 
 
-@pytest.mark.parametrize("value", [len, int, functools.partial(plain, 1), 3, Model()], ids=["builtin", "class", "partial", "number", "object"])
+@pytest.mark.parametrize(
+    "value",
+    [len, int, functools.partial(plain, 1), 3, Model()],
+    ids=["builtin", "class", "partial", "number", "object"],
+)
 def test_what_is_no_plain_function(value: Any) -> None:
     diagnostic = refusal(value)
     assert diagnostic.code == "PCB100"

@@ -355,7 +355,7 @@ def test_a_missing_rule_names_the_operation_and_the_line(jit, capfd):
             (TensorType("int32", (3,)),),
         )
     assert (diagnostic(error).code, diagnostic(error).span.line) == ("PCB402", 20)
-    assert "pcbatch.primitive" in diagnostic(error).help
+    assert "for the whole batch outside" in diagnostic(error).help
     assert "pfor" not in capfd.readouterr().err
 
 

@@ -18,14 +18,14 @@ from pcbatch.runtime.backends.tensorflow import structures
 def as_arrays(value: Any) -> Any:
     """`value` with tensors as leaves: tuples, dicts, named tuples and dataclasses are structures, lists are arrays.
 
-    Python ints become int32, floats float32; NumPy arrays, tensors and variables keep their dtypes. Raises TypeError for
-    what is no array.
+    Python ints become int32, floats float32; NumPy arrays, tensors and variables keep their dtypes. Raises TypeError
+    for what is no array.
     """
     return _map(_tensor, value)
 
 
 def example_type(value: Any) -> Type:
-    """The type of one example of `value`, a structure of tensors `[lanes, ...]`; TypeError for a leaf without that axis."""
+    """The type of one example of `value`, a structure of tensors `[lanes, ...]`; TypeError where a leaf has no axis."""
     return structures.type_of(_map(_stand_in, value))
 
 
@@ -64,7 +64,9 @@ def _rounded(value: Any, digits: int | None = None) -> Any:
 
 PLAIN_BUILTINS: dict[str, Callable[..., Any]] = {
     "divmod": lambda a, b: (a // b, a % b),
-    "round": lambda value, digits=None: _rounded(value, digits) if isinstance(value, tf.Tensor) else round(value, digits),
+    "round": lambda value, digits=None: (
+        _rounded(value, digits) if isinstance(value, tf.Tensor) else round(value, digits)
+    ),
 }
 """Built-ins that tensors do not support though numbers do, for plain Python on one example."""
 
@@ -80,7 +82,7 @@ def _stand_in(tensor: tf.Tensor) -> np.ndarray:
     """An array like one example of `tensor` that takes no memory."""
     if tensor.shape.rank == 0:
         raise TypeError(
-            "a scalar has no batch axis; pass an array with one entry for each lane, or share it between the lanes with "
+            "a scalar has no batch axis; pass an array with one entry for each lane, or share it between lanes with "
             "in_axes={..: None}"
         )
     if not tensor.shape[1:].is_fully_defined():

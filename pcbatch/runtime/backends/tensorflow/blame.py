@@ -14,8 +14,8 @@ from pcbatch.runtime.backends.tensorflow.weak import WeakTypeError
 from pcbatch.runtime.table import Piece
 
 _NO_RULE = (
-    "write it with operations that TensorFlow can batch, or, where there are none, register the function with its own "
-    "batched form: pcbatch.primitive(fn, batched=...)"
+    "write it with operations that TensorFlow can batch; where there are none, compute it for the whole batch outside "
+    "of the batched function and hand the result in as an argument"
 )
 _DTYPES = re.compile(
     r"passed to parameter|was expected to be an? \w+ tensor|conversion requested dtype|that does not match type"

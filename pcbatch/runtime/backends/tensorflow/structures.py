@@ -94,7 +94,11 @@ def wrap(value: Any, type_: Type) -> Any:
     """`value`, a structure of tensors of `type_`, with its weak numbers as `Weak`."""
     leaves = values.flatten(type_, value)
     return values.pack(
-        type_, [(weak(leaf) if is_number(leaf) else Weak(leaf)) if t.weak else leaf for t, leaf in zip(leaf_types(type_), leaves, strict=True)]
+        type_,
+        [
+            (weak(leaf) if is_number(leaf) else Weak(leaf)) if t.weak else leaf
+            for t, leaf in zip(leaf_types(type_), leaves, strict=True)
+        ],
     )
 
 
