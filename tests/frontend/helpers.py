@@ -1,9 +1,8 @@
-"""Golden files, and modules that use `pcbatch.autobatch` loaded without the rest of pcbatch."""
+"""Modules that use `pcbatch.autobatch` loaded without the rest of pcbatch."""
 
 from __future__ import annotations
 
 import copy
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +12,6 @@ from typing import Any
 from pcbatch.frontend import Built, FunctionSource, build, read_function
 
 FOLDER = Path(__file__).parent
-UPDATE = bool(os.environ.get("UPDATE_GOLDENS"))
-
-
-def check_golden(path: Path, text: str) -> None:
-    """Compare `text` with the file at `path`, or write it there if UPDATE_GOLDENS is set."""
-    if UPDATE:
-        path.write_text(text, encoding="utf-8")
-    assert path.read_text(encoding="utf-8") == text, f"{path.name} differs; UPDATE_GOLDENS=1 rewrites it"
 
 
 def programs(folder: str) -> list[Path]:

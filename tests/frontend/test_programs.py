@@ -17,7 +17,8 @@ from pcbatch.ir.parser import parse_program
 from pcbatch.ir.printer import print_program
 from pcbatch.ir.program import Function
 from pcbatch.ir.verifier import verify
-from tests.frontend.helpers import FOLDER, build_live, check_golden, fresh, load_live, programs
+from tests.frontend.helpers import FOLDER, build_live, fresh, load_live, programs
+from tests.goldens import check_golden
 
 PROGRAMS = programs("programs")
 

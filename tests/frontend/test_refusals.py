@@ -14,7 +14,8 @@ from pcbatch.frontend import CODES, Built, build, read_module
 from pcbatch.frontend.refusals import Refusal
 from pcbatch.frontend.scope import StaticScope
 from pcbatch.frontend.syntax import RULES, check_syntax
-from tests.frontend.helpers import check_golden, programs
+from tests.frontend.helpers import programs
+from tests.goldens import check_golden
 
 REFUSED = programs("refusals")
 
