@@ -25,10 +25,17 @@ def find_temporaries(program: ir.Program) -> ir.Program:
     def rewrite(function: ir.Function, block: ir.Block) -> ir.Block:
         return replace(block, ops=tuple(demoted(op) for op in block.ops))
 
-    return map_variables(
-        map_blocks(program, rewrite),
-        lambda v: replace(v, storage="temporary", reason="does not leave its block") if v.name in temporary else v,
-    )
+    results = {name for function in program.functions for name in function.results}
+
+    def explained(variable: ir.Variable) -> ir.Variable:
+        if variable.name in temporary:
+            return replace(variable, storage="temporary", reason="does not leave its block")
+        if variable.storage != "register" or variable.reason:
+            return variable
+        reason = "hands a result to the caller" if variable.name in results else "lives from one block to another"
+        return replace(variable, reason=reason)
+
+    return map_variables(map_blocks(program, rewrite), explained)
 
 
 def _exposed(block: ir.Block) -> Iterator[str]:
