@@ -27,6 +27,10 @@ lint: $(VENV)/.dev
 bench: $(VENV)/.dev
 	mkdir -p out
 	$(BIN)/python -m benchmarks.step_cost --json out/step_cost.json
+	$(BIN)/python -m benchmarks.compaction --json out/compaction.json
+	$(BIN)/python -m benchmarks.arrays --json out/arrays.json
+	$(BIN)/python -m benchmarks.profile_overhead --json out/profile_overhead.json
+	$(BIN)/python -m benchmarks.schedules --json out/schedules.json
 
 clean:
 	rm -rf build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -3,7 +3,7 @@
     python -m benchmarks.step_cost [--json out/step_cost.json]
 
 Fibonacci on 64 lanes with a 128-float variable that survives a call, so that it is on a stack; microseconds per trip
-under XLA with room for 32, 256 and 1024 entries. A machine that copies its stacks pays for their size (a `switch` over
+under XLA with room for 32 to 2048 entries. A machine that copies its stacks pays for their size (a `switch` over
 whole states: 66, 723, 6033 microseconds); one masked write per push does not.
 """
 
@@ -20,13 +20,19 @@ import pcbatch.nuts
 from benchmarks.harness import arguments, measure, write_json
 
 LANES, WIDTH = 64, 128
-DEPTHS = (32, 256, 1024)
-SCHEDULES = ("earliest", "sweep")
+DEPTHS = (32, 128, 512, 2048)
+"""Sizes through which stacks grow; a lane goes that deep before anything is measured."""
+SCHEDULES = ("earliest", "busiest", "sweep", "adaptive")
 
 
 @pcbatch.autobatch
 def wide_fibonacci(n, ones):
-    """Fibonacci numbers, each computed `WIDTH` times over: `left` is the wide variable that survives a call."""
+    """Fibonacci numbers, each computed `WIDTH` times over: `left` is the wide variable that survives a call.
+
+    Below 0 it goes down -n calls deep, which makes the stacks that large.
+    """
+    if n < 0:
+        return wide_fibonacci(n + 1, ones) + ones
     if n <= 1:
         return ones
     left = wide_fibonacci(n - 2, ones)
@@ -49,6 +55,10 @@ def step_costs(repeats: int) -> dict[str, dict[str, Any]]:
     figures: dict[str, dict[str, Any]] = {}
     for schedule in SCHEDULES:
         functions = {depth: wide_fibonacci.options(max_depth=depth, schedule=schedule) for depth in DEPTHS}
+        for depth, function in functions.items():
+            function.run(tf.fill([LANES], -depth), ones)
+            if function.stats().stack_entries != depth + 1:
+                raise SystemExit(f"the stacks have {function.stats().stack_entries} entries after {depth} calls")
         trips = {depth: int(function.run(ns, ones).trips) for depth, function in functions.items()}
         timings = measure(
             {str(depth): lambda f=function: f.run(ns, ones).value for depth, function in functions.items()},

@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from pcbatch import nuts, random
     from pcbatch.api import Batched, autobatch
     from pcbatch.diagnostics import CompileError, GradientError, PcbatchError, UsageError
-    from pcbatch.runtime.run import LaneError, Run
+    from pcbatch.hints import cost, sync
+    from pcbatch.primitives import fallback, primitive
+    from pcbatch.runtime.run import LaneError, Run, RunInterruptedError
     from pcbatch.runtime.status import LaneStatus
 
 __version__ = "0.1.0"
@@ -22,23 +24,33 @@ __all__ = [
     "LaneStatus",
     "PcbatchError",
     "Run",
+    "RunInterruptedError",
     "UsageError",
     "__version__",
     "autobatch",
+    "cost",
+    "fallback",
     "nuts",
+    "primitive",
     "random",
+    "sync",
 ]
 
 _HOMES = {
     "Batched": "pcbatch.api",
     "autobatch": "pcbatch.api",
+    "cost": "pcbatch.hints",
+    "sync": "pcbatch.hints",
     "CompileError": "pcbatch.diagnostics",
     "GradientError": "pcbatch.diagnostics",
     "PcbatchError": "pcbatch.diagnostics",
     "UsageError": "pcbatch.diagnostics",
     "LaneError": "pcbatch.runtime.run",
     "Run": "pcbatch.runtime.run",
+    "RunInterruptedError": "pcbatch.runtime.run",
     "LaneStatus": "pcbatch.runtime.status",
+    "fallback": "pcbatch.primitives",
+    "primitive": "pcbatch.primitives",
 }
 
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from types import FunctionType
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, overload
 
-from pcbatch.arguments import Arguments, bind_arguments
+from pcbatch import longruns, methods
+from pcbatch.arguments import Arguments, bind_arguments, one_example
+from pcbatch.cache import Cache
 from pcbatch.compilation import Compilation
-from pcbatch.diagnostics import PcbatchError, PieceRefusalError, UsageError
+from pcbatch.diagnostics import CompileError, PcbatchError, PieceRefusalError, UsageError
 from pcbatch.frontend import FunctionSource, read_function
 from pcbatch.frontend.plain import plain_function
 from pcbatch.ir.printer import print_program
@@ -26,32 +29,50 @@ from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.captures import Captured, Namespace, collect
 from pcbatch.lowering.environment import Environment
 from pcbatch.lowering.fingerprints import fingerprint
+from pcbatch.naming import by_name, short_signature
 from pcbatch.optimize import optimize
-from pcbatch.options import Options
+from pcbatch.options import Options, OptionValues
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.outcome import Outcome
-from pcbatch.runtime.run import Run
+from pcbatch.runtime.outcome import Outcome, Statistics
+from pcbatch.runtime.run import Run, RunInterruptedError
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Q = ParamSpec("Q")
 T = TypeVar("T")
+Stage = Literal["cfg", "stack", "optimized"]
+
+logger = logging.getLogger("pcbatch")
+logger.addHandler(logging.NullHandler())
+
+SIGNATURES = 64
+"""How many compiled signatures each batched function keeps, and how many sets of options: those used last."""
 
 _running_singly: ContextVar[bool] = ContextVar("running_singly", default=False)
 _inside: ContextVar[str | None] = ContextVar("inside", default=None)
 """The batched function that is being compiled or traced: whatever calls another one then is one of its pieces."""
 
+
+def compiling() -> str | None:
+    """The batched function of which a piece is being traced right now, None in ordinary code."""
+    return _inside.get()
+
+
 NOT_FOR_AUTOGRAPH: dict[str, Any] = {"autograph_info__": None}
 """How TensorFlow's AutoGraph knows what it must not rewrite when a caller's tf.function is traced."""
 
 
-def _without_internals(method: Callable[..., T]) -> Callable[..., T]:
+def _without_internals(method: Callable[Q, T]) -> Callable[Q, T]:
     """`method`, its pcbatch errors raised anew from here: a user's traceback shows none of our insides."""
 
     @functools.wraps(method)
-    def wrapper(*args: Any, **kwargs: Any) -> T:
+    def wrapper(*args: Q.args, **kwargs: Q.kwargs) -> T:
         try:
             return method(*args, **kwargs)
-        except PcbatchError as error:
+        except (PcbatchError, RunInterruptedError) as error:
             raise error.with_traceback(None) from None
 
     vars(wrapper).update(NOT_FOR_AUTOGRAPH)
@@ -60,12 +81,24 @@ def _without_internals(method: Callable[..., T]) -> Callable[..., T]:
 
 @dataclass(frozen=True)
 class Stats:
-    """What compiling has cost so far: machine programs compiled, cache entries, seconds of tracing and compiling."""
+    """What compiling has cost so far: machine programs compiled, cache entries, seconds of tracing and compiling.
+
+    A recursive program is compiled anew for each size of its stacks; `stack_entries` is the one that the next call
+    starts with, learnt from those before it (0 for programs without stacks).
+    """
 
     compilations: int
     cache_entries: int
     trace_seconds: float
     compile_seconds: float
+    stack_entries: int = 0
+
+    def __repr__(self) -> str:
+        stacks = f", stacks of {self.stack_entries} entries" if self.stack_entries else ""
+        return (
+            f"<pcbatch.Stats: {self.compilations} compilations of {self.cache_entries} signatures, "
+            f"traced in {self.trace_seconds:.3g} s, compiled in {self.compile_seconds:.3g} s{stacks}>"
+        )
 
 
 class Batched(Generic[P, R]):
@@ -77,18 +110,30 @@ class Batched(Generic[P, R]):
     __wrapped__: Callable[P, R]
 
     def __init__(self, function: Callable[P, R], options: Options, source: FunctionSource | None = None):
+        if isinstance(function, Batched):
+            raise UsageError(
+                "PCB570",
+                f"{function.__name__} is a batched function already; {function.__name__}.options(..) gives "
+                "it other options",
+            )
+        self._source = source if source is not None else read_function(function)
         functools.update_wrapper(self, function)
         self.__name__ = options.name or function.__name__
-        self._source = source if source is not None else read_function(function)
-        self.function: FunctionType = inspect.unwrap(function)
+        self.function: FunctionType = inspect.unwrap(methods.plain_function(function))
+        self.receiver: Any = getattr(function, "__self__", None)
+        """The object that a method is bound to."""
         self._options = options
-        self.__signature__ = inspect.signature(function)
-        options.axes(tuple(self.__signature__.parameters))  # refuses what does not fit
+        self._binder = methods.Binder(self._bound)
+        self.__signature__ = inspect.signature(function.__func__ if isinstance(function, classmethod) else function)
+        if not methods.is_defined_in_class(function):
+            options.check_names(tuple(self.__signature__.parameters))  # refuses what does not fit
         self._lock = threading.RLock()
         self._linked: Linked | None = None
-        self._compiled: dict[Any, Compilation] = {}
-        self._family: list[Batched[P, R]] = [self]
-        """Every function that `options` has derived from the same one, this one included: each compiles once."""
+        self._compiled: Cache[Any, Compilation] = Cache(SIGNATURES)
+        self._statistics: list[Statistics] = []
+        self._family: Cache[str, Batched[P, R]] = Cache(SIGNATURES)
+        """What `options` has derived from the same function, this one included, by options: each compiles once."""
+        self._family.put(repr(options), self)
 
     # -- running -------------------------------------------------------------------------------------------------------
 
@@ -97,7 +142,8 @@ class Batched(Generic[P, R]):
         """Run a batch: arguments with a leading lane axis in, results with a leading lane axis out.
 
         Raises LaneError if a lane failed; it carries the whole `Run`, so no finished lane is lost. Raises CompileError
-        where the function is refused, UsageError where the arguments do not fit.
+        where the function is refused, UsageError where the arguments do not fit, and with the options `progress` or
+        `resume` RunInterruptedError (a KeyboardInterrupt) after Ctrl-C; it carries the `Run` as well.
         """
         if _running_singly.get():
             return self._plain(*args, **kwargs)
@@ -107,7 +153,11 @@ class Batched(Generic[P, R]):
 
     @_without_internals
     def run(self, *args: P.args, **kwargs: P.kwargs) -> Run:
-        """Run a batch and report: a `Run`, which tells of each lane what became of it. Never raises for a lane."""
+        """Run a batch and report: a `Run`, which tells of each lane what became of it. Never raises for a lane.
+
+        With the options `progress` or `resume`, Ctrl-C ends it early: lanes that are not done are UNFINISHED, and
+        `run.save` keeps them.
+        """
         self._refuse_inside_pieces()
         compilation, outcome = self._execute(args, kwargs)
         return Run.of(compilation.table, outcome)
@@ -124,6 +174,23 @@ class Batched(Generic[P, R]):
         finally:
             _running_singly.reset(token)
 
+    # -- methods -------------------------------------------------------------------------------------------------------
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Batched[..., R]:
+        """The function as a method of `instance`, which is static: no argument of the program."""
+        wrapped: Any = self.__wrapped__
+        if isinstance(wrapped, classmethod):
+            instance = owner
+        elif isinstance(wrapped, staticmethod):
+            return self
+        if instance is None or self.receiver is not None:
+            return self
+        with self._lock:
+            return self._binder.bind(self, instance)
+
+    def _bound(self, receiver: Any) -> Batched[..., R]:
+        return Batched(MethodType(self.function, receiver), self._options, self._source.bound())
+
     # -- looking inside ------------------------------------------------------------------------------------------------
 
     @_without_internals
@@ -133,33 +200,36 @@ class Batched(Generic[P, R]):
             self._link()
         else:
             arguments, compilation, _ = self._compilation(args, kwargs)
-            with self._compiling():
+            with self._compiling(), compilation.first_time(None), self._logged(arguments, compilation):
                 compilation.machine.check(arguments.lanes)
 
     @_without_internals
-    def options(self, **changes: Any) -> Batched[P, R]:
+    def options(self, **changes: Unpack[OptionValues]) -> Batched[P, R]:
         """The same function under other options; UsageError PCB50x for what makes no sense.
 
         Asked for the same options again it gives the same function, with all that is compiled already.
         """
         options = self._options.changed(changes)
-        options.axes(tuple(self.__signature__.parameters))  # refuses what does not fit
-        with self._lock:
-            for relative in self._family:
-                if relative._options == options:
-                    return relative
-            derived: Batched[P, R] = Batched(self.__wrapped__, options, self._source)
-            derived._family = self._family
-            self._family.append(derived)
-            return derived
+        if not methods.is_defined_in_class(self.__wrapped__):
+            options.check_names(tuple(self.__signature__.parameters))  # refuses what does not fit
+        known = self if options == self._options else self._family.get(repr(options))
+        if known is not None:
+            return known
+        derived: Batched[P, R] = Batched(self.__wrapped__, options, self._source)
+        derived._family = self._family
+        return self._family.put(repr(options), derived)
+
+    def costing(self, row: float) -> Batched[P, R]:
+        """The same function with the hint that a row of its blocks costs `row`; see `pcbatch.cost`."""
+        return Batched(self.__wrapped__, self._options, replace(self._source, cost=row))
 
     @_without_internals
-    def ir(self, stage: str = "cfg", *args: Any, **kwargs: Any) -> str:
+    def ir(self, stage: Stage = "cfg", *args: Any, **kwargs: Any) -> str:
         """The program's text at stage "cfg", "stack" or "optimized"; typed where example arguments are given."""
         return print_program(self.program(stage, *args, **kwargs))
 
     @_without_internals
-    def program(self, stage: str = "cfg", *args: Any, **kwargs: Any) -> Program:
+    def program(self, stage: Stage = "cfg", *args: Any, **kwargs: Any) -> Program:
         """The program at stage "cfg", "stack" or "optimized", as `ir` prints it."""
         if stage not in ("cfg", "stack", "optimized"):
             raise UsageError("PCB505", f"there is no stage {stage!r}; the stages are 'cfg', 'stack' and 'optimized'")
@@ -170,7 +240,7 @@ class Batched(Generic[P, R]):
         cfg = self._link().built.program
         if stage == "cfg":
             return cfg
-        stack = lower_calls(cfg)
+        stack = lower_calls(optimize(cfg))
         return stack if stage == "stack" else optimize(stack)
 
     @_without_internals
@@ -178,18 +248,20 @@ class Batched(Generic[P, R]):
         """The generated Python that is executed for these arguments; without any, for the signature compiled last."""
         if args or kwargs or not self.__signature__.parameters:
             return self._compilation(args, kwargs)[1].emitted.source
-        if not self._compiled:
+        last = self._compiler._compiled.last
+        if last is None:
             raise UsageError("PCB506", f"{self.__name__} has not run yet; give source() example arguments")
-        return next(reversed(self._compiled.values())).emitted.source
+        return last.emitted.source
 
     def stats(self) -> Stats:
-        """Compilations, cache entries, trace and compile seconds so far."""
-        machines = [compilation.machine.statistics for compilation in self._compiled.values()]
+        """Compilations, cache entries, trace and compile seconds so far, and the size of stacks."""
+        compiler = self._compiler
         return Stats(
-            sum(s.compilations for s in machines),
-            len(self._compiled),
-            sum(s.trace_seconds for s in machines),
-            sum(s.compile_seconds for s in machines),
+            sum(s.compilations for s in compiler._statistics),
+            len(compiler._compiled),
+            sum(s.trace_seconds for s in compiler._statistics),
+            sum(s.compile_seconds for s in compiler._statistics),
+            max((each.machine.stack_entries for each in compiler._compiled.values()), default=0),
         )
 
     def changed_options(self) -> dict[str, Any]:
@@ -201,16 +273,38 @@ class Batched(Generic[P, R]):
         return self._compilation(args, kwargs)[1]
 
     def __repr__(self) -> str:
-        changed = [f"{k}={v!r}" for k, v in self.changed_options().items()]
-        return f"<pcbatch.Batched {self.__qualname__}{self.__signature__}{' ' if changed else ''}{', '.join(changed)}>"
+        changed = ", ".join(f"{k}={v!r}" for k, v in self.changed_options().items())
+        signature = short_signature(self.__signature__)
+        return f"<pcbatch.Batched {self.__qualname__}{signature}{changed and ' '}{changed}>"
+
+    # -- kept elsewhere ------------------------------------------------------------------------------------------------
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by name, as plain functions are, with the options that its namesake has not; see `naming.by_name`."""
+        return by_name(self)
+
+    def __copy__(self) -> Batched[P, R]:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Batched[P, R]:
+        return self
+
+    def is_relative(self, other: object) -> bool:
+        """Whether `other` is this function, perhaps under other options."""
+        return isinstance(other, Batched) and other._family is self._family
+
+    def all_options(self) -> dict[str, Any]:
+        """Every option."""
+        return dict(vars(self._options))
 
     # -- one example ---------------------------------------------------------------------------------------------------
 
     def as_example(self, parameter: str, value: Any) -> Any:
-        """One example's argument as `single` sees it: arrays, but a number that all lanes share stays one."""
-        shared = self._options.axes(tuple(self.__signature__.parameters))[parameter] is None
-        number = isinstance(value, (bool, int, float))
-        return value if shared and number else backend_named(self._options.backend).as_arrays(value)
+        """One example's argument as `single` sees it: arrays, but static ones and shared numbers stay as they are."""
+        if parameter in self.static_argnames:
+            return value
+        axes = self._options.axes(tuple(self.__signature__.parameters))[parameter]
+        return one_example(backend_named(self._options.backend), value, axes, parameter)
 
     # -- what linking asks ---------------------------------------------------------------------------------------------
 
@@ -219,16 +313,32 @@ class Batched(Generic[P, R]):
         """The captured source."""
         return self._source
 
+    @property
+    def static_argnames(self) -> tuple[str, ...]:
+        """The static parameters."""
+        return self._options.static_argnames
+
+    @property
+    def __defaults__(self) -> tuple[Any, ...] | None:
+        """The values of default arguments, as functions have them: what a batched call without them hands over."""
+        return self.function.__defaults__
+
+    @property
+    def __kwdefaults__(self) -> dict[str, Any] | None:
+        """The values of keyword-only default arguments, as functions have them."""
+        return self.function.__kwdefaults__
+
     @cached_property
     def namespace(self) -> Namespace:
         """Lookup of the function's free names."""
-        return Namespace(self.function)
+        return Namespace(self.function, {} if self._source.receiver is None else {self._source.receiver: self.receiver})
 
     @cached_property
     def _plain(self) -> Callable[..., Any]:
         """The user's function with stores to arrays made on copies."""
         backend = backend_named(self._options.backend)
-        return plain_function(self.function, self._source, backend.store_element, backend.plain_builtins)
+        plain = plain_function(self.function, self._source, backend.store_element, backend.plain_builtins)
+        return plain if self.receiver is None else MethodType(plain, self.receiver)
 
     def _refuse_inside_pieces(self) -> None:
         """Only calls that the compiler sees go through the machine; one from a helper would run in every lane."""
@@ -251,7 +361,14 @@ class Batched(Generic[P, R]):
 
     # -- compiling -----------------------------------------------------------------------------------------------------
 
+    @property
+    def _compiler(self) -> Batched[P, R]:
+        """The same function under the options that matter to what is compiled: it compiles, and keeps that."""
+        return self.options(progress=False, resume=None) if self._options.in_slices else self
+
     def _link(self) -> Linked:
+        if self._options.in_slices:
+            return self._compiler._link()
         with self._lock:
             if self._linked is None or not self._linked.is_current():
                 self._linked = link(self)
@@ -261,6 +378,10 @@ class Batched(Generic[P, R]):
     def _compilation(self, args: Any, kwargs: Any) -> tuple[Arguments, Compilation, Captured]:
         backend = backend_named(self._options.backend)
         arguments = bind_arguments(self.__signature__, self._options, backend, args, kwargs)
+        return arguments, *self._compiler._compiled_for(arguments)
+
+    def _compiled_for(self, arguments: Arguments) -> tuple[Compilation, Captured]:
+        backend = backend_named(self._options.backend)
         linked = self._link()
         captured = collect(linked.free, linked.namespaces, backend.is_array)
         types = {name: backend.type_of(value) for name, value in captured.values.items()}
@@ -270,27 +391,60 @@ class Batched(Generic[P, R]):
         with self._lock:
             compilation = self._compiled.get(key)
             if compilation is None:
-                environment = Environment(backend, linked.namespaces, captured, types)
+                environment = Environment(backend, linked.namespaces, captured.without_values(), types, linked.statics)
                 compilation = Compilation(linked, environment, arguments.without_values(), self._options)
                 started = time.perf_counter()
                 with self._compiling():
                     statistics = compilation.machine.statistics  # the whole pipeline, or its refusals
                 statistics.trace_seconds += time.perf_counter() - started
-                self._compiled[key] = compilation
-        return arguments, compilation, captured
+                logger.debug("%s: generated code for %s", self.__name__, arguments.described)
+                self._statistics.append(statistics)
+                self._compiled.put(key, compilation)
+        return compilation, captured
 
     def _execute(self, args: Any, kwargs: Any) -> tuple[Compilation, Outcome]:
+        if self._options.in_slices:
+            return self._execute_in_slices(args, kwargs)
         arguments, compilation, captured = self._compilation(args, kwargs)
-        with self._compiling():
+        with self._compiling(), compilation.first_time(arguments.lanes), self._logged(arguments, compilation):
             return compilation, compilation.run(arguments, captured)
+
+    def _execute_in_slices(self, args: Any, kwargs: Any) -> tuple[Compilation, Outcome]:
+        saved = longruns.read(self._options) if self._options.resume is not None else None
+        if saved is None:
+            arguments, compilation, captured = self._compilation(args, kwargs)
+        else:
+            arguments = longruns.saved_arguments(saved, self.__signature__, self._options, args, kwargs)
+            try:
+                compilation, captured = self._compiler._compiled_for(arguments)
+            except CompileError as error:
+                why = f"{self.__name__} is another program now, refused for the arguments in the file: {error}"
+                raise saved.refusal("PCB592", why) from None
+        with self._compiling(), self._logged(arguments, compilation):
+            return compilation, compilation.run_in_slices(arguments, captured, self._options, saved)
+
+    @contextmanager
+    def _logged(self, arguments: Arguments, compilation: Compilation) -> Iterator[None]:
+        """Tell the log if something is compiled inside, and how long that took."""
+        statistics = compilation.machine.statistics
+        before = (statistics.compilations, statistics.compile_seconds)
+        yield
+        if statistics.compilations > before[0]:
+            logger.info(
+                "%s: compiled %s for %s lanes in %.2f s",
+                self.__name__,
+                arguments.described,
+                arguments.lanes if isinstance(arguments.lanes, int) else "any number of",
+                statistics.compile_seconds - before[1],
+            )
 
 
 @overload
 def autobatch(fn: Callable[P, R]) -> Batched[P, R]: ...
 @overload
-def autobatch(fn: None = None, **options: Any) -> Callable[[Callable[P, R]], Batched[P, R]]: ...
+def autobatch(fn: None = None, **options: Unpack[OptionValues]) -> Callable[[Callable[P, R]], Batched[P, R]]: ...
 @overload
-def autobatch(fn: Callable[P, R], **options: Any) -> Batched[P, R]: ...
+def autobatch(fn: Callable[P, R], **options: Unpack[OptionValues]) -> Batched[P, R]: ...
 
 
 @_without_internals
@@ -302,13 +456,25 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         **options: as follows.
         in_axes: 0 (the default) if every argument has a leading lane axis, None for arguments that all lanes share;
             one for all, a tuple by position or a dict by name.
-        schedule: which waiting block runs next: "auto" (the best we have), "earliest" (the paper's), "sweep".
+        schedule: which waiting block runs next: "auto" (the best we have, now "adaptive": cheap blocks are swept, lanes
+            gather at dear ones), "earliest" (the paper's), "busiest" (most lanes), "sweep" (all in order).
         backend: "tensorflow", or "reference" (lane by lane with Python lists for stacks: slow, for debugging).
         jit: compile with XLA (the default) or run as a plain graph, for debugging.
-        max_depth: the most live calls of a lane, tail calls apart (default 64); a lane beyond fails with MAX_DEPTH.
+        max_depth: the most live calls of a lane, tail calls apart (default 8192); a lane beyond fails with MAX_DEPTH.
+            It is a limit against recursion without end, not a size: stacks grow as lanes need them. In a function
+            compiled with `jit_compile=True` they cannot, so there it must be given, and is their size.
         max_steps: the most loop turns plus calls of a lane (default: no limit); a lane beyond fails with MAX_STEPS.
+        deterministic: every block computes a row for every lane, always (default: dear blocks that few lanes wait at
+            run on those alone). A lane's floats then never depend, in their last bits, on which other lanes wait.
+        trace: of how many trips of the machine's loop, from the first, to record which blocks ran for how many lanes;
+            `Run.trace` then has the steps. The default, 0, records nothing and costs nothing.
         name: a name for messages.
-        strategy, static_argnames, vectorize: as the design has them; for now only their defaults are built.
+        progress: show a bar with the lanes that have ended, trips and utilisation. The run goes in slices of about a
+            quarter of a second, so that Ctrl-C can end it early with nothing lost: the `Run` can be saved.
+        resume: the path of a saved run, which a call then goes on with; it takes no arguments but static ones.
+        static_argnames: parameters whose arguments are Python values when the program is compiled: hashable, and part
+            of the cache key. Sizes, names and functions can be such; a branch on one has only one arm.
+        strategy, vectorize: as the design has them; for now only their defaults are built.
 
     Returns:
         A `Batched`; calling it with arguments of shape `[lanes, ...]` gives results of shape `[lanes, ...]`.
@@ -336,3 +502,18 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
 @_without_internals
 def _made(function: Callable[..., Any], options: Options) -> Batched[..., Any]:
     return Batched(function, options)
+
+
+def _explicit(function: Any) -> None:
+    """Give `function`, which takes `**options`, a signature with every option, for `help()` and editors."""
+    signature = inspect.signature(function)
+    first = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+        for name, default in vars(Options()).items()
+    ]
+    function.__signature__ = signature.replace(parameters=[*first, *options])
+
+
+_explicit(autobatch)
+_explicit(Batched.options)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pcbatch.axes import leaf_axes
 from pcbatch.diagnostics import UsageError
-from pcbatch.ir.types import Type
+from pcbatch.ir.types import TensorType, Type, with_leaves
+from pcbatch.lowering.fingerprints import static_key
 from pcbatch.options import Options
 from pcbatch.runtime import values
 from pcbatch.runtime.backends.protocol import Backend
@@ -20,21 +22,30 @@ class WrongCallError(UsageError, TypeError):
 
 @dataclass(frozen=True)
 class Arguments:
-    """One batched call's arguments by parameter: values, types of one example, and which are shared by all lanes."""
+    """One batched call's arguments by parameter: values, types of one example, and which are shared by all lanes.
+
+    `statics` has those of static parameters, which are in none of the others.
+    """
 
     values: Mapping[str, Any]
     types: Mapping[str, Type]
     shared: frozenset[str]
     lanes: Any
+    statics: Mapping[str, Any] = field(default_factory=dict)
 
     def without_values(self) -> Arguments:
         """What a compiled program may keep: everything but the arrays."""
         return replace(self, values={}, lanes=None)
 
     @property
+    def described(self) -> str:
+        """The types by parameter, for the log: `(x: float32[3], n: int32)`."""
+        return "(" + ", ".join(f"{name}: {type_}" for name, type_ in self.types.items()) + ")"
+
+    @property
     def signature(self) -> tuple[Any, ...]:
         """What a compiled program depends on."""
-        return (tuple(self.types.items()), self.shared)
+        return (tuple(self.types.items()), self.shared, *((n, static_key(v)) for n, v in self.statics.items()))
 
 
 def bind_arguments(
@@ -50,31 +61,85 @@ def bind_arguments(
     passed = set(bound.arguments)
     bound.apply_defaults()
     axes = options.axes(tuple(signature.parameters))
-    found: dict[str, Any] = {}
-    types: dict[str, Type] = {}
-    lengths: dict[str, Any] = {}
+    statics = {name: _static(name, bound.arguments.pop(name)) for name in options.static_argnames if name in axes}
+    axes = {name: axis for name, axis in axes.items() if name not in statics}
+    given_axes = {name: axis if name in passed else None for name, axis in axes.items()}  # a default is one for all
+    parts: dict[str, list[_Leaf]] = {}
+    whole: dict[str, Type] = {}
     for name, value in bound.arguments.items():
-        shared = axes[name] is None or name not in passed  # a default is one value for all
-        axes[name] = None if shared else 0
         try:
-            found[name] = backend.as_arrays(value) if not shared else _shared(backend, value)
-            types[name] = backend.type_of(found[name]) if shared else backend.example_type(found[name])
+            whole[name], parts[name] = _leaves(backend, name, value, given_axes[name])
         except TypeError as error:
-            raise UsageError("PCB511", f"argument {name!r}: {error}") from None
-        if not shared:
-            lengths.update(_lengths(name, backend, types[name], found[name]))
-    return Arguments(found, types, frozenset(n for n, a in axes.items() if a is None), _lanes(lengths, lanes))
+            is_text = isinstance(value, str)
+            why = f"text is no array; make it a static argument, static_argnames={name!r}" if is_text else error
+            raise UsageError("PCB511", f"argument {name!r}: {why}") from None
+    every = [leaf for leaves in parts.values() for leaf in leaves]
+    count = _lanes({leaf.path: backend.lanes_of(leaf.value) for leaf in every if leaf.axis == 0}, lanes)
+    shared = frozenset(name for name, leaves in parts.items() if _is_shared(leaves, given_axes[name]))
+    types = {name: with_leaves(whole[name], (leaf.type for leaf in leaves)) for name, leaves in parts.items()}
+    found = {
+        name: values.pack(types[name], [_value(backend, leaf, name in shared, count) for leaf in leaves])
+        for name, leaves in parts.items()
+    }
+    return Arguments(found, types, shared, count, statics)
 
 
-def _shared(backend: Backend, value: Any) -> Any:
-    """An argument for all lanes: a Python number stays one (weak), everything else becomes arrays."""
-    return value if isinstance(value, (bool, int, float)) else backend.as_arrays(value)
+def one_example(backend: Backend, value: Any, axes: Any, path: str) -> Any:
+    """One example's argument as plain Python sees it: arrays, but Python numbers that all lanes share stay numbers."""
+    arrays = backend.as_arrays(value, example=True)
+    type_ = backend.type_of(arrays)
+    leaves = zip(values.flatten(type_, value), values.flatten(type_, arrays), leaf_axes(axes, type_, path), strict=True)
+    return values.pack(
+        type_, [given if axis is None and _is_number(given) else array for given, array, (_, axis) in leaves]
+    )
 
 
-def _lengths(name: str, backend: Backend, type_: Type, value: Any) -> dict[str, Any]:
-    """The length of the batch axis of each leaf, by a name for messages."""
-    leaves = values.flatten(type_, value)
-    return {name if len(leaves) == 1 else f"{name}[{i}]": backend.lanes_of(leaf) for i, leaf in enumerate(leaves)}
+@dataclass(frozen=True)
+class _Leaf:
+    """An array of an argument: where it is, the type of one example, and whether lanes have their own."""
+
+    path: str
+    value: Any
+    type: TensorType
+    axis: int | None
+
+
+def _leaves(backend: Backend, name: str, value: Any, axes: Any) -> tuple[Type, list[_Leaf]]:
+    """The structure of an argument and its leaves; TypeError for what is no array."""
+    arrays = backend.as_arrays(value)
+    type_ = backend.structure_of(arrays)
+    found = []
+    pairs = zip(values.flatten(type_, value), values.flatten(type_, arrays), leaf_axes(axes, type_, name), strict=True)
+    for given, array, (path, axis) in pairs:
+        leaf = given if axis is None and _is_number(given) else array  # a number that all lanes share stays weak
+        leaf_type = backend.type_of(leaf) if axis is None else backend.example_type(leaf)
+        assert isinstance(leaf_type, TensorType)
+        found.append(_Leaf(path, leaf, leaf_type, axis))
+    return type_, found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (bool, int, float))
+
+
+def _is_shared(leaves: Sequence[_Leaf], axes: Any) -> bool:
+    """Whether all lanes share an argument: no leaf of it is a lane's own, and some is there or `axes` says so."""
+    return all(leaf.axis is None for leaf in leaves) and (bool(leaves) or axes is None)
+
+
+def _value(backend: Backend, leaf: _Leaf, shared: bool, lanes: Any) -> Any:
+    """The leaf as the program takes it: what is shared beside leaves of lanes is repeated for each of them."""
+    return leaf.value if shared or leaf.axis == 0 else backend.spread(leaf.value, leaf.type, lanes)
+
+
+def _static(name: str, value: Any) -> Any:
+    try:
+        static_key(value)
+    except TypeError as error:
+        raise UsageError(
+            "PCB507", f"the static argument {name!r} is part of the cache key, so it must be hashable: {error}"
+        ) from None
+    return value
 
 
 def _lanes(lengths: Mapping[str, Any], given: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The command line: `pcbatch compile`, `pcbatch run`.
+"""The command line: `pcbatch compile`, `pcbatch run`, `pcbatch profile`.
 
 What can be said without running the user's file is said so: `compile --dump-ir` imports neither the file nor
 TensorFlow. Exit codes: 0 done, 1 refused or a lane failed, 2 bad usage.
@@ -7,30 +7,42 @@ TensorFlow. Exit codes: 0 done, 1 refused or a lane failed, 2 bad usage.
 from __future__ import annotations
 
 import argparse
-import importlib
-import importlib.util
+import importlib.metadata
 import json
 import os
+import platform
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pcbatch.diagnostics import CompileError, PcbatchError, UsageError
+from pcbatch import __version__
+from pcbatch.diagnostics import PcbatchError, UsageError
 from pcbatch.ir import program as ir
+from pcbatch.loading import entry_name, existing, loaded
 
 if TYPE_CHECKING:
-    from pcbatch.api import Batched
+    from pcbatch.runtime.run import Run
 
 STAGES = ("cfg", "stack", "optimized")
+TRACED = 1000
+"""How many trips `--trace` shows."""
+_NUMBER = re.compile(r"-(\d|\.\d|Infinity)")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code."""
-    parser = _parser()
-    given = parser.parse_args(_with_stage(sys.argv[1:] if arguments is None else arguments))
     try:
-        return given.action(given)
+        given = _parser().parse_args(_arranged(sys.argv[1:] if arguments is None else list(arguments)))
+        code = given.action(given)
+        sys.stdout.flush()
+        return code
+    except SystemExit as end:  # argparse: --help, --version, and usage that it refuses
+        return int(end.code or 0)
+    except BrokenPipeError:  # the reader, such as `head`, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except UsageError as error:
         print(f"pcbatch: {error}", file=sys.stderr)
         return 2
@@ -41,18 +53,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="pcbatch", description="Batch single-example Python functions into XLA programs."
+        prog="pcbatch",
+        description="Batch single-example Python functions into XLA programs.",
+        epilog="Exit codes: 0 done, 1 the program was refused or a lane failed, 2 bad usage.",
+        allow_abbrev=False,
     )
+    parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    compile_ = commands.add_parser("compile", help="show or write what a function compiles to")
+    compile_ = commands.add_parser("compile", help="show or write what a function compiles to", allow_abbrev=False)
     compile_.add_argument("file", metavar="FILE.py")
     compile_.add_argument(
         "--entry", metavar="NAME", help="the batched function to compile (needed if there are several)"
     )
     compile_.add_argument(
-        "--dump-ir", choices=STAGES, metavar="STAGE", help="print the IR: cfg (default), stack, optimized"
+        "--dump-ir", choices=STAGES, metavar="STAGE", help="print the IR: --dump-ir=cfg (default), =stack, =optimized"
     )
+    compile_.add_argument("--dump-ast", action="store_true", help="print the syntax trees of the batched functions")
     compile_.add_argument(
         "--args", metavar="JSON", help="example arguments of a batch, a JSON list: gives types and shapes"
     )
@@ -61,134 +78,171 @@ def _parser() -> argparse.ArgumentParser:
     )
     compile_.set_defaults(action=_compile)
 
-    run = commands.add_parser("run", help="run a function on a batch")
-    run.add_argument("target", metavar="FILE.py:NAME")
-    run.add_argument(
-        "args", nargs="*", metavar="ARG", help="one JSON value for each argument, with a leading lane axis"
-    )
+    run = commands.add_parser("run", help="run a function on a batch", allow_abbrev=False)
+    run.add_argument("--json", action="store_true", help="print one JSON object: values, statuses, faults, counts")
+    _add_batch(run)
     run.set_defaults(action=_run)
+
+    profile = commands.add_parser(
+        "profile", help="run a function on a batch and show what each line did", allow_abbrev=False
+    )
+    profile.add_argument(
+        "--trace",
+        type=int,
+        metavar="TRIPS",
+        help=f"print the schedule too, a line for each step of the first trips: --trace ({TRACED}), --trace=TRIPS",
+    )
+    _add_batch(profile)
+    profile.set_defaults(action=_profile)
     return parser
 
 
-def _with_stage(arguments: Sequence[str]) -> list[str]:
-    """`--dump-ir` without a stage means cfg; written out, so that the word after it is not taken for one."""
-    return ["--dump-ir=cfg" if word == "--dump-ir" else word for word in arguments]
+def _add_batch(command: argparse.ArgumentParser) -> None:
+    """What says which function is run on what."""
+    command.add_argument("--lanes", type=int, metavar="N", help="how many lanes, where no argument says so")
+    command.add_argument("target", metavar="FILE.py:NAME")
+    command.add_argument(
+        "args", nargs="*", metavar="ARG", help="one JSON value for each argument, with a leading lane axis"
+    )
+
+
+def _version() -> str:
+    try:
+        tensorflow = importlib.metadata.version("tensorflow")
+    except importlib.metadata.PackageNotFoundError:
+        tensorflow = "none"
+    return f"pcbatch {__version__} (Python {platform.python_version()}, TensorFlow {tensorflow})"
+
+
+def _arranged(words: list[str]) -> list[str]:
+    """The words as argparse needs them, so that a user may give them in any order.
+
+    `--dump-ir` without a stage means cfg, so that the word after it is not taken for one, and `--trace` so many trips.
+    The options of `run` and `profile` go first, and what is a number, or stands behind `--`, gets a space in front:
+    argparse takes no such word for an option.
+    """
+    if words[:1] not in (["run"], ["profile"]):
+        return ["--dump-ir=cfg" if word == "--dump-ir" else word for word in words]
+    options: list[str] = []
+    values: list[str] = []
+    rest = iter(words[1:])
+    for word in rest:
+        if word == "--":
+            values += [f" {each}" if each.startswith("-") else each for each in rest]
+        elif _NUMBER.match(word):
+            values.append(f" {word}")
+        elif word == "--trace":
+            options.append(f"--trace={TRACED}")
+        elif word.startswith("-"):
+            options += [word, *([next(rest, "")] if word == "--lanes" else [])]
+        else:
+            values.append(word)
+    return [words[0], *options, *values]
 
 
 # -- compile -----------------------------------------------------------------------------------------------------------
 
 
 def _compile(given: argparse.Namespace) -> int:
-    path = _existing(given.file)
-    if given.args is None and given.output is None:
-        if given.dump_ir is not None:
-            from pcbatch.ir.printer import print_program
-
-            print(print_program(_static_program(path, given.entry, given.dump_ir)), end="")
-            return 0
+    path = existing(given.file)
+    shown = given.dump_ast or given.dump_ir is not None
+    if given.output is not None and given.args is None:
+        raise UsageError("PCB520", "a compiled module is made for given types and shapes: give --args with -o")
+    if given.args is None and not shown:
         raise UsageError(
             "PCB520", "the generated source depends on types and shapes: give example arguments with --args"
         )
+    if given.output is not None and Path(given.output).resolve() == path.resolve():
+        raise UsageError("PCB573", f"-o {given.output} would overwrite the file that is compiled")
+    name = entry_name(path, given.entry)
+    if given.dump_ast:
+        print(_trees(path, name), end="")
     if given.args is None:
-        raise UsageError("PCB520", "a compiled module is made for given types and shapes: give --args with -o")
-    batched = _load(path, _entry_name(path, given.entry))
+        if given.dump_ir is not None:
+            print(_printed(_static_program(path, name, given.dump_ir)), end="")
+        return 0
     batch = _json(given.args, "--args")
     if not isinstance(batch, list):
         raise UsageError("PCB521", "--args must be a JSON list with one entry for each argument")
-    if given.dump_ir is not None:
-        print(batched.ir(given.dump_ir, *batch), end="")
-    elif given.output is None:
-        print(batched.source(*batch), end="")
-    if given.output is not None:
-        from pcbatch.modulewriter import compiled_module
+    with loaded(path, name) as batched:
+        if given.dump_ir is not None:
+            print(batched.ir(given.dump_ir, *batch), end="")
+        if given.output is not None:
+            from pcbatch.modulewriter import compiled_module
 
-        Path(given.output).write_text(compiled_module(path, batched, batch), encoding="utf-8")
+            _write(given.output, compiled_module(path, batched, batch))
+        elif not shown:
+            print(batched.source(*batch), end="")
     return 0
 
 
-def _static_program(path: Path, entry: str | None, stage: str) -> ir.Program:
+def _static_program(path: Path, name: str, stage: str) -> ir.Program:
     """The program of a file that is parsed, not imported."""
     from pcbatch.frontend import build, read_module
     from pcbatch.lowering.calls import lower_calls
     from pcbatch.optimize import optimize
 
     module = read_module(str(path))
-    program = build(module.functions[_entry_name(path, entry)], module.resolve).program
+    program = build(module.functions[name], module.resolve).program
     if stage == "cfg":
         return program
-    return lower_calls(program) if stage == "stack" else optimize(lower_calls(program))
+    stack = lower_calls(optimize(program))
+    return stack if stage == "stack" else optimize(stack)
 
 
-def _entry_name(path: Path, entry: str | None) -> str:
-    """The batched function to compile: the one named, or the only one that no other one calls."""
-    from pcbatch.frontend import read_module
+def _printed(program: ir.Program) -> str:
+    from pcbatch.ir.printer import print_program
+
+    return print_program(program)
+
+
+def _trees(path: Path, name: str) -> str:
+    """The syntax trees, as gast has them, of a function and those that it calls, in the order of the IR."""
+    import astunparse
+
+    from pcbatch.frontend import build, read_module
 
     module = read_module(str(path))
-    if not module.functions:
-        raise UsageError("PCB522", f"{path} has no function decorated with pcbatch.autobatch at its top level")
-    name = entry if entry is not None else module.default_entry
-    if name is None:
-        raise UsageError(
-            "PCB523", f"{path} has several batched functions; choose one with --entry: {_names(module.functions)}"
-        )
-    if name not in module.functions:
-        raise UsageError("PCB523", f"{path} has no batched function {name!r}; it has {_names(module.functions)}")
-    return name
+    sources = build(module.functions[name], module.resolve).sources.values()
+    return "\n".join(f"{source.span}: {source.qualname}\n{astunparse.dump(source.tree)}\n" for source in sources)
 
 
-def _names(functions: Any) -> str:
-    return ", ".join(functions)
+def _write(file: str, text: str) -> None:
+    try:
+        Path(file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError("PCB574", f"{file} cannot be written: {error.strerror}") from None
 
 
-# -- run ---------------------------------------------------------------------------------------------------------------
+# -- run, profile ------------------------------------------------------------------------------------------------------
 
 
 def _run(given: argparse.Namespace) -> int:
-    file, separator, name = given.target.rpartition(":")
-    if not separator or not name:
-        raise UsageError("PCB524", f"{given.target!r} is not of the form FILE.py:NAME")
-    batched = _load(_existing(file), name)
-    run = batched.run(*(_json(text, f"argument {place}") for place, text in enumerate(given.args, 1)))
-    print(run.report())
+    run = _ran(given)
+    print(json.dumps(run.as_json()) if given.json else run.report(lanes=None))
     return 1 if run.errors else 0
 
 
-def _load(path: Path, name: str) -> Batched[..., Any]:
-    """The batched function `name` of the module at `path`, which is imported."""
-    from pcbatch.api import Batched
-
-    _start_tensorflow_quietly()
-    specification = importlib.util.spec_from_file_location(path.stem, path)
-    assert specification is not None and specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[path.stem] = module
-    sys.path.insert(0, str(path.parent))
-    try:
-        specification.loader.exec_module(module)
-    except CompileError:
-        raise
-    except Exception as error:
-        raise UsageError("PCB525", f"importing {path} failed: {type(error).__name__}: {error}") from error
-    finally:
-        sys.path.remove(str(path.parent))
-    found = getattr(module, name, None)
-    if not isinstance(found, Batched):
-        raise UsageError("PCB526", f"{path} has no batched function {name!r}")
-    return found
+def _profile(given: argparse.Namespace) -> int:
+    run = _ran(given, **({} if given.trace is None else {"trace": given.trace}))
+    print(run.profile())
+    if given.trace:
+        print(f"\n{run.trace}")
+    for fault in run.errors:
+        print(f"\n{fault}")
+    return 1 if run.errors else 0
 
 
-def _start_tensorflow_quietly() -> None:
-    """Import TensorFlow without its start-up chatter, which goes past Python to the process's standard error."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    sys.stderr.flush()
-    real = os.dup(2)
-    with open(os.devnull, "w") as nothing:
-        os.dup2(nothing.fileno(), 2)
-    try:
-        importlib.import_module("tensorflow")
-    finally:
-        os.dup2(real, 2)
-        os.close(real)
+def _ran(given: argparse.Namespace, **options: Any) -> Run:
+    """The run that the command line asks for, under further options."""
+    file, separator, name = given.target.rpartition(":")
+    if not separator or not name or not file:
+        raise UsageError("PCB524", f"{given.target!r} is not of the form FILE.py:NAME")
+    path = existing(file)
+    batch = [_json(text.strip(), f"argument {place}") for place, text in enumerate(given.args, 1)]
+    lanes = {"lanes": given.lanes} if given.lanes is not None else {}
+    with loaded(path, name) as batched:
+        return batched.options(**options).run(*batch, **lanes)
 
 
 def _json(text: str, what: str) -> Any:
@@ -196,13 +250,6 @@ def _json(text: str, what: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise UsageError("PCB521", f"{what} is not JSON: {error.msg} at column {error.colno}: {text!r}") from None
-
-
-def _existing(file: str) -> Path:
-    path = Path(file)
-    if not path.is_file():
-        raise UsageError("PCB527", f"there is no file {file}")
-    return path
 
 
 if __name__ == "__main__":

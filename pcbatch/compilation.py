@@ -6,24 +6,33 @@ source -> frontend -> cfg IR -> lowering.types -> typed cfg -> lowering.calls ->
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import contextlib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from pcbatch.arguments import Arguments
-from pcbatch.compiled import make_machine, run_machine
+from pcbatch.compiled import make_machine, parameters, run_machine
+from pcbatch.identity import program_digest
 from pcbatch.ir.program import Program
 from pcbatch.linking import Linked
+from pcbatch.longruns import LongRun
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.captures import Captured
 from pcbatch.lowering.emit import Emitted, emit
 from pcbatch.lowering.environment import Environment
-from pcbatch.lowering.instances import Typed
 from pcbatch.lowering.shareable import shareable
+from pcbatch.lowering.static import Static
+from pcbatch.lowering.typed import Typed
 from pcbatch.lowering.types import infer
 from pcbatch.optimize import optimize
 from pcbatch.options import Options
 from pcbatch.runtime import table
 from pcbatch.runtime.backends.reference import ReferenceMachine
+from pcbatch.runtime.checkpoint import Saved
+from pcbatch.runtime.legs import Snapshot
 from pcbatch.runtime.machine import Machine
 from pcbatch.runtime.outcome import Outcome
 
@@ -36,16 +45,36 @@ class Compilation:
     environment: Environment
     arguments: Arguments
     options: Options
+    _lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
+    _ready: set[Any] = field(default_factory=set, init=False, repr=False, compare=False)
+    """The numbers of lanes that the machine is compiled for; for legs, with the capacities of stacks."""
+
+    @contextlib.contextmanager
+    def first_time(self, lanes: Any, capacity: int | None = None) -> Iterator[None]:
+        """One thread at a time, as long as something may be compiled inside for `lanes` lanes.
+
+        For a leg alone, with the `capacity` of its stacks.
+        """
+        if isinstance(lanes, int) and (lanes, capacity) in self._ready:
+            yield
+            return
+        with self._lock:
+            yield
+            if isinstance(lanes, int):
+                self._ready.add((lanes, capacity))
 
     @cached_property
     def typed(self) -> Typed:
         """The typed cfg program."""
-        return infer(self.linked.built.program, self.environment, tuple(self.arguments.types.values()))
+        program = self.linked.built.program
+        types, statics = self.arguments.types, self.arguments.statics
+        known = (Static(statics[name]) if name in statics else types[name] for name in program.entry.parameters)
+        return infer(program, self.environment, tuple(known))
 
     @cached_property
     def stack(self) -> Program:
-        """The stack program, not optimised."""
-        return lower_calls(self.typed.program, frozenset(self.environment.operand_types))
+        """The stack program, its control flow optimised, its stacks not."""
+        return lower_calls(optimize(self.typed.program), frozenset(self.environment.operand_types))
 
     @cached_property
     def optimized(self) -> Program:
@@ -65,7 +94,7 @@ class Compilation:
     @cached_property
     def emitted(self) -> Emitted:
         """The generated Python source."""
-        return emit(self.optimized, self.typed.origin, self.environment, self.shared_parameters)
+        return emit(self.optimized, self.typed.origin, self.typed.environment, self.shared_parameters)
 
     @cached_property
     def table(self) -> table.Program:
@@ -81,3 +110,22 @@ class Compilation:
     def run(self, arguments: Arguments, captured: Captured) -> Outcome:
         """Run the machine on `arguments`, which fit this compilation's, and on the captured values of now."""
         return run_machine(self.machine, self.environment.backend, self._parameters(), arguments, captured.values)
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells the program from all others, in every process."""
+        return program_digest(self.table)
+
+    def run_in_slices(self, arguments: Arguments, captured: Captured, options: Options, saved: Saved | None) -> Outcome:
+        """The same as `run`, as `options` say; from where `saved` stands, if that is given."""
+        machine = self.machine
+        assert isinstance(machine, Machine)  # options refuse the other one
+
+        def first_time(snapshot: Snapshot) -> contextlib.AbstractContextManager[None]:
+            return self.first_time(int(snapshot.state["pc"].shape[0]), int(machine.legs.capacity(snapshot)))
+
+        given = self._parameters()
+        run = LongRun(machine, given, options, self.digest, captured.values, first_time)
+        if saved is not None:
+            return run.resume(saved, arguments)
+        return run.start(arguments, parameters(machine, self.environment.backend, given, arguments))

@@ -10,13 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from pcbatch import longruns
 from pcbatch.arguments import Arguments, bind_arguments
 from pcbatch.diagnostics import UsageError
+from pcbatch.identity import program_digest
 from pcbatch.options import Options
 from pcbatch.runtime import table
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.backends.reference import ReferenceMachine
+from pcbatch.runtime.compaction import DEFAULT
 from pcbatch.runtime.machine import Machine
 from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.run import Run
@@ -35,6 +38,8 @@ def make_machine(program: table.Program, options: Options) -> Machine | Referenc
         jit=options.jit,
         max_depth=options.max_depth,
         max_steps=options.max_steps,
+        compaction=None if options.deterministic else DEFAULT,
+        trace=options.trace,
     )
 
 
@@ -45,7 +50,16 @@ def run_machine(
     arguments: Arguments,
     operands: Mapping[str, Any],
 ) -> Outcome:
-    """Run `machine`; `given` maps its parameters and shared parameters to those of the user's function.
+    """Run `machine`; `given` maps its parameters and shared parameters to those of the user's function."""
+    program = machine.program
+    shared = [arguments.values[given[name]] if name in given else operands[name] for name in program.shared]
+    return machine.run(parameters(machine, backend, given, arguments), shared, arguments.lanes)
+
+
+def parameters(
+    machine: Machine | ReferenceMachine, backend: Backend, given: Mapping[str, str], arguments: Arguments
+) -> list[Any]:
+    """What each parameter of the machine's program is for every lane.
 
     What all lanes share but the program writes is repeated for every lane.
     """
@@ -55,9 +69,7 @@ def run_machine(
         value = arguments.values[user]
         return backend.spread(value, arguments.types[user], arguments.lanes) if user in arguments.shared else value
 
-    program = machine.program
-    shared = [arguments.values[given[name]] if name in given else operands[name] for name in program.shared]
-    return machine.run([lane_value(name) for name in program.parameters], shared, arguments.lanes)
+    return [lane_value(name) for name in machine.program.parameters]
 
 
 class Compiled:
@@ -82,9 +94,18 @@ class Compiled:
         """The machine; made at the first call."""
         return make_machine(self.program, self.options)
 
+    @cached_property
+    def digest(self) -> str:
+        """What tells the program from all others, in every process."""
+        return program_digest(self.program)
+
     def _execute(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Outcome:
         backend = backend_named(self.options.backend)
-        arguments = bind_arguments(self.signature, self.options, backend, args, kwargs)
+        saved = longruns.read(self.options) if self.options.resume is not None else None
+        if saved is None:
+            arguments = bind_arguments(self.signature, self.options, backend, args, kwargs)
+        else:
+            arguments = longruns.saved_arguments(saved, self.signature, self.options, args, kwargs)
         for name, user in self.given.items():
             expected = self.program.types.get(name, self.program.shared_types.get(name))
             if expected is not None and arguments.types[user] != expected:
@@ -92,7 +113,13 @@ class Compiled:
                     "PCB515", f"{self.program.name} was compiled for {user}: {expected}, not {arguments.types[user]}"
                 )
         operands = {name: read() for name, read in self.operands.items()}
-        return run_machine(self.machine, backend, self.given, arguments, operands)
+        if not self.options.in_slices:
+            return run_machine(self.machine, backend, self.given, arguments, operands)
+        assert isinstance(self.machine, Machine)  # options refuse the other one
+        run = longruns.LongRun(self.machine, self.given, self.options, self.digest, operands)
+        if saved is not None:
+            return run.resume(saved, arguments)
+        return run.start(arguments, parameters(self.machine, backend, self.given, arguments))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run a batch; raises LaneError if a lane failed."""

@@ -6,8 +6,10 @@ A leaf module: everything in pcbatch may use it, it uses nothing of pcbatch.
 from __future__ import annotations
 
 import linecache
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, order=True)
@@ -62,21 +64,35 @@ class Diagnostic:
 
 
 def _excerpt(span: Span, label: str) -> list[str]:
-    """The location, the source line and a line of carets under the span, tabs kept so that the carets line up."""
+    """The location, the source line and a line of carets under the span, as wide as what stands above them."""
     text = span.text
     where = f"  --> {span}"
     if not text:
         return [where + (f": {label}" if label else "")]
     end = span.end_column if span.end_line == span.line else len(text)
     margin = " " * len(str(span.line))
-    indent = "".join("\t" if ch == "\t" else " " for ch in text[: span.column])
-    carets = "^" * max(1, end - span.column)
+    indent = _under(text[: span.column], " ")
+    carets = _under(text[span.column : end], "^")
     return [
         where,
         f"   {margin} |",
         f"   {span.line} | {text}",
-        f"   {margin} | {indent}{carets}" + (f" {label}" if label else ""),
+        f"   {margin} | {indent}{carets if '^' in carets else '^'}" + (f" {label}" if label else ""),
     ]
+
+
+def _under(text: str, mark: str) -> str:
+    """`mark` for each column that `text` takes up on a screen: two for a wide character, none for a combining one.
+
+    A tab stays a tab, since how wide it is depends on where it stands.
+    """
+    return "".join("\t" if character == "\t" else mark * _columns(character) for character in text)
+
+
+def _columns(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 
 
 class PcbatchError(Exception):
@@ -93,6 +109,13 @@ class PieceRefusalError(PcbatchError):
         self.code, self.message, self.help = code, message, help
         super().__init__(f"{code}: {message}\n  help: {help}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.code, self.message, self.help)
+
+
+class RefusedBeforeError(PieceRefusalError):
+    """A refusal that an earlier piece makes of the same value, so that it need not be told twice."""
+
 
 class CompileError(PcbatchError):
     """A program was refused before anything ran; `diagnostics` lists every fault found."""
@@ -100,6 +123,9 @@ class CompileError(PcbatchError):
     def __init__(self, diagnostics: Iterable[Diagnostic]):
         self.diagnostics = tuple(diagnostics)
         super().__init__("\n\n".join(diagnostic.render() for diagnostic in self.diagnostics))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.diagnostics,)
 
 
 class UnsupportedSyntaxError(CompileError, SyntaxError):
@@ -122,8 +148,11 @@ class UsageError(PcbatchError, ValueError):
     """PCB5xx: an option, an argument or a combination of them makes no sense."""
 
     def __init__(self, code: str, message: str):
-        self.code = code
+        self.code, self.message = code, message
         super().__init__(f"{code}: {message}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.code, self.message)
 
 
 class GradientError(PcbatchError, NotImplementedError):

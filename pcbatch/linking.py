@@ -28,6 +28,8 @@ class Linked:
     namespaces: Mapping[str, Namespace]
     links: tuple[tuple[Namespace, str, Batched[..., Any] | None], ...]
     entry: Batched[..., Any]
+    statics: Mapping[str, frozenset[str]]
+    """The static parameters of each function."""
 
     @cached_property
     def free(self) -> FreeValues:
@@ -61,22 +63,23 @@ def _link(entry: Batched[..., Any], known: Mapping[Any, Batched[..., Any]]) -> L
         links.append((namespace, name, batched))
         if batched is None:
             return None
-        owner[batched.function_source] = batched
+        owner.setdefault(batched.function_source, batched)  # under the options of the entry, if it is the same function
         return batched.function_source
 
     built = build(entry.function_source, resolve)
     namespaces = {name: owner[source].namespace for name, source in built.sources.items()}
-    return Linked(built, namespaces, tuple(links), entry)
+    statics = {name: frozenset(owner[source].static_argnames) for name, source in built.sources.items()}
+    return Linked(built, namespaces, tuple(links), entry, statics)
 
 
 def _known(entry: Batched[..., Any], links: Any) -> dict[Any, Batched[..., Any]]:
     """The batched functions seen so far, by code and closure."""
     every = [entry, *(batched for _, _, batched in links if batched is not None)]
-    return {_identity(batched.function): batched for batched in every}
+    return {_identity(batched.function, batched.receiver): batched for batched in every}
 
 
-def _identity(function: types.FunctionType) -> tuple[Any, ...]:
-    return (function.__code__, *map(id, function.__closure__ or ()))
+def _identity(function: types.FunctionType, receiver: Any = None) -> tuple[Any, ...]:
+    return (function.__code__, id(receiver), *map(id, function.__closure__ or ()))
 
 
 def _denoted(namespace: Namespace, name: str, known: Mapping[Any, Batched[..., Any]]) -> Batched[..., Any] | None:
@@ -89,4 +92,6 @@ def _denoted(namespace: Namespace, name: str, known: Mapping[Any, Batched[..., A
         return None
     if isinstance(value, Batched):
         return value
+    if isinstance(value, types.MethodType) and isinstance(value.__func__, types.FunctionType):
+        return known.get(_identity(value.__func__, value.__self__))
     return known.get(_identity(value)) if isinstance(value, types.FunctionType) else None

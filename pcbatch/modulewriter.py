@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,14 @@ def compiled_module(path: Path, batched: Batched[..., Any], batch: Sequence[Any]
     lines = text.splitlines()
     module = read_module(str(path))
     name = next(each for each, source in module.functions.items() if source.name == batched.function_source.name)
+    if batched.static_argnames:
+        raise UsageError(
+            "PCB517",
+            f"`{name}` has static parameters, {', '.join(batched.static_argnames)}, which a module compiled for one "
+            f"value of each cannot take; compile a function that calls it with literals",
+        )
     compilation = batched.compilation(*batch)
+    _refuse_defaults(compilation.emitted.source, compilation.environment.captured.operands)
     clashing = sorted(filter(is_reserved, batched.function.__globals__))
     if clashing:
         raise UsageError(
@@ -99,6 +106,17 @@ def _imports(bindings: Any, globals_: dict[str, Any]) -> list[str]:
                 f"make it a global of the module, or pass it as an argument",
             )
     return statements
+
+
+def _refuse_defaults(source: str, operands: Mapping[str, Mapping[str, str]]) -> None:
+    """Defaults that Python computed live in function objects, of which the written module has none."""
+    paths = [path for each in operands.values() for path in each]
+    if any("__defaults__" in text or "__kwdefaults__" in text for text in (source, *paths)):
+        raise UsageError(
+            "PCB509",
+            "a call of a batched function leaves out an argument whose default is not a literal, which no module "
+            "text can hold; pass the argument",
+        )
 
 
 def _is_literal(value: Any) -> bool:

@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+import difflib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal, TypedDict, get_args
 
+from pcbatch.axes import check_axes
 from pcbatch.diagnostics import UsageError
+from pcbatch.runtime.limits import LARGEST
 from pcbatch.runtime.schedules import schedule_named
 
-STRATEGIES = ("pc", "local", "hybrid", "depth", "agenda")
-BACKENDS = ("tensorflow", "jax", "reference")
-InAxes = int | None | tuple[int | None, ...] | Mapping[str, int | None]
+Strategy = Literal["pc", "local", "hybrid", "depth", "agenda"]
+ScheduleName = Literal["auto", "earliest", "busiest", "sweep", "adaptive"]
+BackendName = Literal["tensorflow", "jax", "reference"]
+STRATEGIES: tuple[str, ...] = get_args(Strategy)
+BACKENDS: tuple[str, ...] = get_args(BackendName)
+
+
+class OptionValues(TypedDict, total=False):
+    """The options as type checkers know them, for `autobatch` and `Batched.options`; the fields of `Options`.
+
+    `in_axes` is a tree of 0 and None, a prefix of the arguments (see `axes`).
+    """
+
+    in_axes: Any
+    static_argnames: str | tuple[str, ...]
+    strategy: Strategy
+    schedule: ScheduleName
+    backend: BackendName
+    jit: bool
+    vectorize: bool
+    max_depth: int | None
+    max_steps: int | None
+    deterministic: bool
+    trace: int
+    name: str | None
+    progress: bool
+    resume: str | os.PathLike[str] | None
 
 
 @dataclass(frozen=True)
@@ -27,36 +55,73 @@ class Options:
     vectorize: bool = True
     max_depth: int | None = None
     max_steps: int | None = None
+    deterministic: bool = False
+    trace: int = 0
     name: str | None = None
+    progress: bool = False
+    resume: str | None = None
 
     def __post_init__(self) -> None:
         _one_of("strategy", self.strategy, STRATEGIES, built=("pc",))
         _one_of("backend", self.backend, BACKENDS, built=("tensorflow", "reference"))
         schedule_named(self.schedule)
-        if self.static_argnames:
-            raise UsageError("PCB503", "static_argnames is not built yet; close over static values instead")
+        object.__setattr__(self, "static_argnames", _names(self.static_argnames))
         if self.vectorize is False:
             raise UsageError("PCB503", "vectorize=False (bodies written for whole batches) is not built yet")
-        for name in ("jit", "vectorize"):
+        for name in ("jit", "vectorize", "deterministic", "progress"):
             if not isinstance(getattr(self, name), bool):
                 raise UsageError("PCB504", f"{name} must be True or False, not {getattr(self, name)!r}")
+        object.__setattr__(self, "resume", _path(self.resume))
+        if self.in_slices and self.backend == "reference":
+            raise UsageError(
+                "PCB565", "backend='reference' runs lane by lane and not in slices; leave progress and resume away"
+            )
         if self.name is not None and not isinstance(self.name, str):
             raise UsageError("PCB504", f"name must be None or a string, not {self.name!r}")
         for name in ("max_depth", "max_steps"):
             limit = getattr(self, name)
             if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
                 raise UsageError("PCB504", f"{name} must be None or an int of at least 0, not {limit!r}")
+            if limit is not None and limit > LARGEST:
+                raise UsageError("PCB504", f"{name} must be at most {LARGEST} (int32), not {limit!r}")
+
+        self._check_trace()
+
+    @property
+    def in_slices(self) -> bool:
+        """Whether a run returns to Python now and then, so that it can show how far it is and be interrupted."""
+        return self.progress or self.resume is not None
+
+    def _check_trace(self) -> None:
+        trips = self.trace
+        if isinstance(trips, bool) or not isinstance(trips, int) or not 0 <= trips <= LARGEST:
+            raise UsageError(
+                "PCB504", f"trace must be how many trips are recorded, an int of at least 0, not {trips!r}"
+            )
+        if trips and self.backend == "reference":
+            raise UsageError(
+                "PCB560", "backend='reference' runs lane by lane: there is no schedule for trace to record"
+            )
 
     def changed(self, changes: Mapping[str, Any]) -> Options:
         """The same options with `changes`; UsageError PCB501 for a name that is no option."""
         known = [field.name for field in fields(self)]
         for name in changes:
             if name not in known:
-                raise UsageError("PCB501", f"there is no option {name!r}; the options are {', '.join(known)}")
+                near = difflib.get_close_matches(name, known, n=1)
+                meant = f"; did you mean {near[0]!r}?" if near else ""
+                raise UsageError("PCB501", f"there is no option {name!r}{meant}; the options are {', '.join(known)}")
         return replace(self, **changes)
 
-    def axes(self, parameters: tuple[str, ...]) -> dict[str, int | None]:
-        """The lane axis of each parameter: 0, or None where all lanes share the argument."""
+    def check_names(self, parameters: tuple[str, ...]) -> None:
+        """Refuse what does not fit a function with these parameters: UsageError PCB502, PCB508."""
+        for name in self.static_argnames:
+            if name not in parameters:
+                raise UsageError("PCB508", f"static_argnames has {name!r}, which is no parameter")
+        self.axes(parameters)
+
+    def axes(self, parameters: tuple[str, ...]) -> dict[str, Any]:
+        """The lane axis of each parameter: 0, None where all lanes share the argument, or a tree of these."""
         given = self.in_axes
         if isinstance(given, Mapping):
             unknown = [name for name in given if name not in parameters]
@@ -70,9 +135,23 @@ class Options:
         else:
             axes = dict.fromkeys(parameters, given)
         for name, axis in axes.items():
-            if axis is not None and (isinstance(axis, bool) or axis != 0):
-                raise UsageError("PCB502", f"in_axes of {name!r} must be 0 or None, not {axis!r}")
+            check_axes(axis, name)
         return axes
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    """One name, or several, as a tuple."""
+    names = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    if not all(isinstance(name, str) for name in names):
+        raise UsageError("PCB508", f"static_argnames are names of parameters, not {given!r}")
+    return names
+
+
+def _path(given: Any) -> str | None:
+    path = os.fspath(given) if isinstance(given, os.PathLike) else given
+    if path is not None and not isinstance(path, str):
+        raise UsageError("PCB504", f"resume must be None or a path, not {given!r}")
+    return path
 
 
 def _one_of(what: str, given: str, known: tuple[str, ...], built: tuple[str, ...]) -> None:

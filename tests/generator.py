@@ -9,17 +9,36 @@ Divisions, indices, asserts and raises fail in some lanes, rarely.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from tests.generator_expressions import CALLS, POOLS, Expressions, Kind, Signature
+from tests.generator_expressions import CALLS, LENGTH, POOLS, Kind, Signature
+from tests.generator_statements import Statements
 
 STATEMENTS = 9
 """How many statements, at most, a function has besides its frame."""
 ENTRY_PARAMETERS: tuple[tuple[str, Kind], ...] = (("a", "int"), ("b", "int"), ("x", "float"), ("xs", "array"))
-RESULTS: tuple[tuple[Kind, ...], ...] = (("int",), ("float",), ("bool",), ("int", "int"), ("float", "int"))
+OTHERS: tuple[tuple[str, Kind], ...] = (("xs", "array"), ("p", "pair"), ("d", "table"), ("way", "way"))
+RESULTS: tuple[tuple[Kind, ...], ...] = (
+    ("int",),
+    ("float",),
+    ("bool",),
+    ("int", "int"),
+    ("float", "int"),
+    ("pair",),
+    ("table", "int"),
+)
+HEADER = """import collections
+import math
+
+import pcbatch
+
+Pair = collections.namedtuple("Pair", "low high")
+
+
+"""
 
 
 @st.composite
@@ -28,7 +47,7 @@ def programs(draw: st.DrawFn) -> str:
     helpers = [_signature(draw, f"f{number}") for number in range(draw(st.integers(0, 2)))]
     signatures = [*helpers, Signature("main", ENTRY_PARAMETERS, draw(st.sampled_from(RESULTS)))]
     functions = [Writer(draw, signatures).function(signature) for signature in signatures]
-    return "import pcbatch\n\n\n" + "\n\n\n".join(functions) + "\n"
+    return HEADER + "\n\n\n".join(functions) + "\n"
 
 
 def _signature(draw: st.DrawFn, name: str) -> Signature:
@@ -36,34 +55,34 @@ def _signature(draw: st.DrawFn, name: str) -> Signature:
     most: dict[Kind, int] = {"int": 2, "float": 1, "bool": 1}
     for kind, limit in most.items():
         parameters += [(parameter, kind) for parameter in POOLS[kind][: draw(st.integers(0, limit))]]
-    if draw(st.booleans()):
-        parameters.append(("xs", "array"))
+    for parameter, kind in OTHERS:
+        if draw(st.integers(0, 2)) == 2:
+            parameters.append((parameter, kind))
     return Signature(name, tuple(parameters), draw(st.sampled_from(RESULTS)))
 
 
 @dataclass
-class Writer(Expressions):
+class Writer(Statements):
     """Writes one function. Every variable of POOLS is bound at the top, so any of them may be read anywhere."""
 
-    results: tuple[Kind, ...] = ()
-    lines: list[str] = field(default_factory=list)
-    indent: int = 1
     statements: int = 0
-    fresh: int = 0
 
     def function(self, signature: Signature) -> str:
         """The text of the function with this signature."""
         given = [name for name, _ in signature.parameters]
         self.results = signature.results
-        self.lines = ["@pcbatch.autobatch", f"def {signature.name}({', '.join(['n', *given])}):"]
-        initial: dict[Kind, str] = {"int": "2", "float": "0.5", "bool": "False"}
+        self.static = [name for name, kind in signature.parameters if kind == "way"]
+        options = '(static_argnames="way")' if self.static else ""
+        self.lines = [f"@pcbatch.autobatch{options}", f"def {signature.name}({', '.join(['n', *given])}):"]
+        initial: dict[Kind, str] = {"int": "2", "float": "0.5", "bool": "False", "pair": "Pair(2, 0.5)"}
+        initial["table"] = '{"count": 1, "on": True}'
         for kind, value in initial.items():
             for name in POOLS[kind]:
                 if name not in given:
                     self.line(f"{name} = {value}")
         if "xs" in given:
             self.arrays = ["xs"]
-            if self.chance(5):
+            if self.chance(8):
                 self.line("ys = xs + 0")
                 self.arrays = ["ys", "xs"]  # stores go to the first
         self.calls = CALLS  # without fuel there are no calls
@@ -74,10 +93,6 @@ class Writer(Expressions):
             self.statement(2)
         self.line(self.give_back())
         return "\n".join(self.lines)
-
-    def line(self, text: str) -> None:
-        """Add a line at the present indentation."""
-        self.lines.append("    " * self.indent + text)
 
     def block(self, depth: int) -> None:
         """One to three statements, indented."""
@@ -93,7 +108,7 @@ class Writer(Expressions):
     def statement(self, depth: int) -> None:
         """A statement with at most `depth` levels of blocks inside."""
         self.statements += 1
-        forms: list[Callable[[], None]] = [self.assign, self.augment, self.exchange, self.leave, self.check]
+        forms: list[Callable[[], None]] = [self.assign, self.augment, self.exchange, self.leave, self.check, self.check]
         forms += [self.assign, self.assign_call, self.assign_call, self.assign_call]
         if self.arrays:
             forms += [self.store, self.store]
@@ -101,77 +116,10 @@ class Writer(Expressions):
             forms += [self.leave, self.leave]
         if depth:
             forms += [lambda: self.branch(depth), lambda: self.branch(depth)]
-            forms += [lambda: self.repeat(depth), lambda: self.count(depth)] * 2
+            forms += [lambda: self.repeat(depth), lambda: self.count(depth), lambda: self.go_through(depth)] * 2
+            forms += [lambda: self.choose(depth)]
+        forms.append(lambda: self.line("pcbatch.sync()"))
         self.pick(forms)()
-
-    # -- statements without blocks -------------------------------------------------------------------------------------
-
-    def kind(self) -> Kind:
-        """The kind of a variable."""
-        kinds: Sequence[Kind] = ("int", "int", "float", "bool")
-        return self.pick(kinds)
-
-    def assign(self) -> None:
-        """Plain and chained assignment."""
-        kind = self.kind()
-        targets = self.pick([self.pick(POOLS[kind]), " = ".join(POOLS[kind][:2])])
-        self.line(f"{targets} = {self.bounded(kind, 2)}")
-
-    def augment(self) -> None:
-        """Augmented assignment, kept small by another."""
-        name, operator = self.pick(POOLS["int"]), self.pick(["+", "-", "*", "//"])
-        self.line(f"{name} {operator}= {self.divisor() if operator == '//' else self.number()}")
-        self.line(f"{name} %= 31")
-
-    def exchange(self) -> None:
-        """Variables change places at once; a tuple is built and taken apart again."""
-        self.fresh += 1
-        forms: list[Callable[[], list[str]]] = [
-            lambda: ["a, b = b, a"],
-            lambda: ["a, b, t0 = t0, a, b"],
-            lambda: ["x, result = result, x"],
-            lambda: [f"a, b = b, {self.bounded('int', 1)}"],
-            lambda: [f"pair{self.fresh} = (t0, x)", f"(t0, result), a = pair{self.fresh}, b"],
-        ]
-        for line in self.pick(forms)():
-            self.line(line)
-
-    def assign_call(self) -> None:
-        """Assign all results of a call."""
-        if not (callees := self.candidates(lambda results: True)):
-            return self.assign()
-        callee = self.pick(callees)
-        free = {kind: list(POOLS[kind]) for kind in callee.results}
-        targets = [free[kind].pop(self.draw(st.integers(0, len(free[kind]) - 1))) for kind in callee.results]
-        return self.line(f"{', '.join(targets)} = {self.call_of(callee)}")
-
-    def store(self) -> None:
-        """Replace or change one element of an array."""
-        element = f"{self.arrays[0]}[{self.index()}]"
-        if self.chance(3):
-            self.line(f"{element} += {self.draw(st.integers(1, 5))}")
-        else:
-            self.line(f"{element} = {self.bounded('int', 2)}")
-
-    def check(self) -> None:
-        """An `assert` or a `raise` that seldom fails."""
-        number, never = self.number(), self.draw(st.integers(-1, 4))
-        if self.chance(5):
-            self.line(f"assert {number} != {never}, f'{{{number}}} is not allowed'")
-        else:
-            self.line(f"if {number} == {never}:")
-            self.line(f"    raise ValueError(f'{{{number}}} is refused')")
-
-    def leave(self) -> None:
-        """A conditional `break`, `continue` or early `return`."""
-        self.line(f"if {self.expression('bool', 2)}:")
-        self.line("    " + (self.pick(["break", "continue"]) if self.loops and self.chance(7) else self.give_back()))
-
-    def give_back(self) -> str:
-        """The text of a return, of a call's results where there is a function with the same ones."""
-        if (callees := self.candidates(lambda results: results == self.results)) and self.chance(3):
-            return f"return {self.call_of(self.pick(callees))}"
-        return f"return {', '.join(self.bounded(kind, 1) for kind in self.results)}"
 
     # -- statements with blocks ----------------------------------------------------------------------------------------
 
@@ -202,6 +150,59 @@ class Writer(Expressions):
             self.line("        break")
         self.block(depth - 1)
         self.loops -= 1
+        self.otherwise(depth)
+
+    def otherwise(self, depth: int) -> None:
+        """Sometimes the `else` of the loop before."""
+        if self.chance(2):
+            self.line("else:")
+            self.block(depth - 1)
+
+    def go_through(self, depth: int) -> None:
+        """`for` over the elements of an array or a tuple."""
+        self.fresh += 1
+        counter, element = f"j{self.fresh}", f"e{self.fresh}"
+        written = f"({self.number()}, {self.expression('int', 1)}, {self.number()})"
+        whole = self.pick([written, *(self.arrays[1:] * 3)])
+        both = (f"{counter}, {element}", [counter, element])
+        one = (element, [element])
+        forms = [
+            (f"{whole}", one),
+            (f"{whole}", one),
+            (f"reversed({whole})", one),
+            (f"enumerate({whole})", both),
+            (f"enumerate({whole}, {self.number()})", both),
+            (f"zip({whole}, ({', '.join(map(str, range(2, 2 + LENGTH)))}))", both),
+        ]
+        sequence, (targets, names) = self.pick(forms)
+        self.line(f"for {targets} in {sequence}:")
+        self.counters += names
+        self.loops += 1
+        self.block(depth - 1)
+        self.loops -= 1
+        self.counters = self.counters[: -len(names)]
+        self.otherwise(depth)
+
+    def choose(self, depth: int) -> None:
+        """`match` on a number or on two, with captures and guards."""
+        self.fresh += 1
+        name = f"m{self.fresh}"
+        one = [("1", []), ("0 | 2", []), ("-1", []), (f"{name} if {name} > 2", [name]), (f"3 as {name}", [name])]
+        two = [("(0, 1)", []), (f"(1, {name})", [name]), (f"({name}, _) if {name} > 1", [name]), ("(-1 | 2, 0)", [])]
+        subject = f"{self.expression('int', 1)} % 4"
+        cases, subject = self.pick([(one, subject), (two, f"{subject}, {self.number()}")])
+        self.line(f"match {subject}:")
+        self.indent += 1
+        for _ in range(self.draw(st.integers(1, 3))):
+            pattern, names = self.pick(cases)
+            self.line(f"case {pattern}:")
+            self.counters += names
+            self.block(depth - 1)
+            self.counters = self.counters[: len(self.counters) - len(names)]
+        if self.chance(5):
+            self.line("case _:")
+            self.block(depth - 1)
+        self.indent -= 1
 
     def count(self, depth: int) -> None:
         """`for` over a range with one, two or three bounds; the step is positive, negative, or either by lane."""
@@ -215,3 +216,4 @@ class Writer(Expressions):
         self.block(depth - 1)
         self.loops -= 1
         self.counters.remove(counter)
+        self.otherwise(depth)

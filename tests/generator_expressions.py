@@ -8,11 +8,22 @@ from typing import Literal, TypeVar
 
 from hypothesis import strategies as st
 
-Kind = Literal["int", "float", "bool", "array"]
+Kind = Literal["int", "float", "bool", "array", "pair", "table", "way"]
 Choice = TypeVar("Choice")
 
-POOLS: dict[Kind, tuple[str, ...]] = {"int": ("a", "b", "t0"), "float": ("x", "result"), "bool": ("flag", "mask")}
-"""The variables of every function, by kind; some have names that a compiler likes to use itself."""
+POOLS: dict[Kind, tuple[str, ...]] = {
+    "int": ("a", "b", "t0"),
+    "float": ("x", "result"),
+    "bool": ("flag", "mask"),
+    "pair": ("p",),
+    "table": ("d",),
+}
+"""The variables of every function, by kind; some have names that a compiler likes to use itself.
+
+A pair is a named tuple `Pair(low: int, high: float)`, a table a dict `{"count": int, "on": bool}`.
+"""
+WAYS = ("0", "1", "2")
+"""What a static parameter `way` is given."""
 LENGTH = 4
 """The length of every lane array."""
 CALLS = 4
@@ -33,14 +44,16 @@ class Signature:
 class Expressions:
     """Writes expressions of one function, in which all variables of POOLS are bound.
 
-    `arrays` and `counters` are the arrays and range counters that are bound as well, `loops` the number of loops
-    around, `calls` what is spent of CALLS. Alternatives are thunks, for writing a call spends some of that.
+    `arrays`, `counters` and `static` are the arrays, the numbers that are not assigned (counters of loops, captures)
+    and the static parameters that are bound as well, `loops` the number of loops around, `calls` what is spent of
+    CALLS. Alternatives are thunks, for writing a call spends some of that.
     """
 
     draw: st.DrawFn
     callees: Sequence[Signature]
     arrays: list[str] = field(default_factory=list)
     counters: list[str] = field(default_factory=list)
+    static: list[str] = field(default_factory=list)
     loops: int = 0
     calls: int = 0
 
@@ -57,6 +70,12 @@ class Expressions:
         if depth and self.may_call(kind) and self.chance(4):
             return self.call(kind)
         match kind:
+            case "way":
+                return self.pick([*WAYS, *self.static])
+            case "pair":
+                return self.pair(depth)
+            case "table":
+                return self.table(depth)
             case "int":
                 return self.integer(depth)
             case "float":
@@ -78,7 +97,8 @@ class Expressions:
     def number(self) -> str:
         """A literal, a variable or a counter, an integer."""
         number = self.draw(st.integers(-5, 9))
-        return self.pick([f"({number})" if number < 0 else str(number), *POOLS["int"], *self.counters])
+        literal = f"({number})" if number < 0 else str(number)
+        return self.pick([literal, *POOLS["int"], *self.counters, "p.low", 'd["count"]', *self.static])
 
     def divisor(self) -> str:
         """Mostly not zero."""
@@ -111,9 +131,20 @@ class Expressions:
             lambda: f"abs({deeper()})",
             lambda: f"({deeper()} {self.pick(['or', 'and'])} {deeper()})",
             lambda: f"int({self.pick(POOLS['float'])})",
+            lambda: f"math.{self.pick(['floor', 'ceil'])}({self.expression('float', depth - 1)})",
+            lambda: f"round({self.expression('float', depth - 1)})",
+            lambda: f"({self.number()} {self.pick(['<<', '>>'])} ({self.number()} % 3))",
+            lambda: f"({deeper()} {self.pick(['&', '|', '^'])} {self.number()})",
+            lambda: f"{self.pick(['~', '+', '-'])}{self.number()}",
+            lambda: f"({self.number()} ** 2)",
+            lambda: f"divmod({deeper()}, {self.divisor()})[{self.pick(['0', '1'])}]",
+            lambda: f"sum(({self.number()}, {deeper()}, 1))",
+            lambda: f"({self.pick(POOLS['int'])} := {deeper()} % 17)",
         ]
         if self.arrays:
             forms += [lambda: f"{self.pick(self.arrays)}[{self.index()}]"] * 3
+            forms += [lambda: f"{self.pick(['sum', 'min', 'max'])}({self.part()})"] * 2
+            forms.append(lambda: f"len({self.pick(self.arrays)})")
         return self.pick(forms)()
 
     def real(self, depth: int) -> str:
@@ -121,7 +152,7 @@ class Expressions:
 
         def leaf() -> str:
             literal = str(self.draw(st.integers(0, 16)) / 4)
-            return self.pick([literal, *POOLS["float"], *(f"{counter} * 0.25" for counter in self.counters)])
+            return self.pick([literal, *POOLS["float"], *(f"float({counter})" for counter in self.counters)])
 
         if not depth:
             return leaf()
@@ -139,8 +170,49 @@ class Expressions:
             lambda: f"{self.pick(['min', 'max'])}({deeper()}, {leaf()})",
             lambda: f"abs({deeper()})",
             lambda: f"({deeper()} if {self.truth(depth - 1)} else {deeper()})",
+            lambda: "p.high",
+            lambda: self.pick(["0.25", *(f"{counter} * 0.25" for counter in self.counters if counter[0] == "i")]),
+            lambda: f"math.fabs({deeper()})",
+            lambda: f"math.copysign({leaf()}, {deeper()})",
+            lambda: f"float(math.floor({deeper()}))",
+            lambda: f"({self.pick(POOLS['float'])} := min(max({deeper()}, -8.0), 8.0))",
         ]
         return self.pick(forms)()
+
+    def pair(self, depth: int) -> str:
+        """A named tuple: a variable, one made anew, or one with another part."""
+        if not depth:
+            return "p"
+        return self.pick(
+            [
+                f"Pair({self.bounded('int', depth - 1)}, {self.bounded('float', depth - 1)})",
+                f"p._replace(low={self.bounded('int', depth - 1)})",
+                "Pair(*p)",
+            ]
+        )
+
+    def table(self, depth: int) -> str:
+        """A dict: a variable, one written out, or one with another entry."""
+        if not depth:
+            return "d"
+        return self.pick(
+            [
+                f'{{"count": {self.bounded("int", depth - 1)}, "on": {self.expression("bool", depth - 1)}}}',
+                f'{{**d, "count": {self.bounded("int", depth - 1)}}}',
+            ]
+        )
+
+    def part(self) -> str:
+        """An array, or a slice of fixed length of one, which may leave it."""
+        array = self.pick(self.arrays)
+        return self.pick([array, f"{array}[{self.window()}]"])
+
+    def window(self, length: int | None = None) -> str:
+        """A slice of fixed length, of 1 to 3 elements; its start is mostly one that fits."""
+        length = length or self.draw(st.integers(1, 3))
+        start = self.pick([*POOLS["int"], *self.counters])
+        number = self.draw(st.integers(0, LENGTH - length))
+        return self.pick([f"{number}:{number + length}", f"{start}:{start} + {length}"])
 
     def truth(self, depth: int) -> str:
         """A bool expression; divisions and indices on the right of `and` and `or` are guarded by the left."""
@@ -154,7 +226,10 @@ class Expressions:
             comparison,
             lambda: self.pick(POOLS["bool"]),
             lambda: f"not {self.pick(POOLS['bool'])}",
+            lambda: 'd["on"]',
         ]
+        if self.static:
+            forms += [lambda: f"way {self.pick(['==', '!=', '>'])} {self.pick(WAYS)}"] * 2
         if depth:
             forms += [
                 lambda: f"({comparison()} and {self.expression('bool', depth - 1)})",
@@ -163,8 +238,16 @@ class Expressions:
                 lambda: f"({name} != 0 and {self.number()} // {name} {self.pick(COMPARISONS)} {self.number()})",
                 lambda: f"({name} == 0 or {self.number()} % {name} {self.pick(COMPARISONS)} {self.number()})",
                 lambda: f"not ({comparison()})",
+                lambda: (
+                    f"{self.expression('int', depth - 1)} {self.pick(['in', 'not in'])} ({self.number()}, {name}, 3)"
+                ),
+                lambda: f"{self.number()} in range({self.pick(['4', '1, 7', '-6, 9, 3'])})",
+                lambda: f"({self.pick(POOLS['bool'])} := {comparison()})",
+                lambda: f"{self.pick(['any', 'all'])}(({self.pick(POOLS['bool'])}, {comparison()}))",
+                lambda: f"{self.pick(POOLS['bool'])} {self.pick(['&', '|', '^'])} ({comparison()})",
             ]
             if self.arrays:
+                forms.append(lambda: f"{self.number()} {self.pick(['in', 'not in'])} {self.part()}")
                 element = f"{self.arrays[0]}[{name}]"
                 forms.append(lambda: f"(0 <= {name} < {LENGTH} and {element} {self.pick(COMPARISONS)} {self.number()})")
         return self.pick(forms)()

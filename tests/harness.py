@@ -27,6 +27,7 @@ from typing import Any, Literal
 import numpy as np
 import tensorflow as tf
 
+import tests.schedules
 from pcbatch import LaneStatus
 from pcbatch.diagnostics import PcbatchError
 from pcbatch.ir.interpreter import interpret
@@ -63,9 +64,11 @@ class Mode:
 
 
 INTERPRETERS = (Mode("interpret cfg"), Mode("interpret stack"))
-REFERENCE = (Mode("reference", "earliest"), Mode("reference", "sweep"))
-GRAPH = (Mode("graph", "earliest"), Mode("graph", "sweep"))
-XLA = (Mode("xla", "earliest"), Mode("xla", "sweep"))
+REFERENCE = (Mode("reference", "auto"),)  # lanes run one by one there
+GRAPH = (Mode("graph", "busiest"), Mode("graph", tests.schedules.GATHERING), Mode("graph", tests.schedules.RANDOM))
+XLA = (Mode("xla", "earliest"), Mode("xla", "adaptive"))  # "adaptive" is "sweep" where nothing is dear, as here
+AUTO = Mode("xla", "adaptive")
+"""The machine as users run it."""
 MACHINES = REFERENCE + GRAPH + XLA
 MODES = INTERPRETERS + MACHINES
 
@@ -112,9 +115,9 @@ def load(name: str) -> Program:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """The leaves of nested tuples and lists, left to right."""
-    if isinstance(value, tuple | list):
-        for item in value:
+    """The leaves of nested tuples, lists and dicts, left to right."""
+    if isinstance(value, tuple | list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
             yield from leaves(item)
     else:
         yield value
@@ -122,6 +125,8 @@ def leaves(value: Any) -> Iterator[Any]:
 
 def shape_of(value: Any) -> Any:
     """The nesting of `value`, its leaves left out: what two structures must have in common."""
+    if isinstance(value, dict):
+        return {key: shape_of(item) for key, item in value.items()}
     return tuple(shape_of(item) for item in value) if isinstance(value, tuple | list) else None
 
 
@@ -179,7 +184,11 @@ def run_python(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Lane
             if text in error.message:
                 return Lane(status, message=error.message, line=failing_line(error))
         raise
-    except (AssertionError, ArithmeticError, LookupError, RuntimeError, ValueError) as error:
+    except (ValueError, OverflowError) as error:
+        numbers = str(error).startswith(("math ", "cannot convert float", "negative shift", "isqrt()"))
+        status = "ARITHMETIC" if numbers else FAILURES.get(type(error), "RAISED")
+        return Lane(status, message=str(error), line=failing_line(error))
+    except (AssertionError, ArithmeticError, LookupError, RuntimeError) as error:
         return Lane(FAILURES.get(type(error), "RAISED"), message=str(error), line=failing_line(error))
 
 
@@ -214,9 +223,12 @@ def expected(name: str, lanes: int) -> tuple[Lane, ...]:
 
 def run_interpreted(function: Any, stage: str, arguments: tuple[Any, ...], lanes: int) -> list[Lane]:
     """Every example of a batch through `pcbatch.ir.interpreter`, statements as the backend evaluates them at once."""
-    bound, compilation, _ = function._compilation(arguments, {})
+    bound, compilation, captured = function._compilation(arguments, {})
     program = {"cfg": compilation.typed.program, "stack": compilation.stack}[stage]
-    evaluate, store = interpreter_callbacks(program, compilation.typed.origin, compilation.environment)
+    environment = replace(
+        compilation.typed.environment, captured=replace(compilation.typed.environment.captured, values=captured.values)
+    )
+    evaluate, store = interpreter_callbacks(program, environment)
     limits = {"max_depth": compilation.options.max_depth, "max_steps": compilation.options.max_steps}
     results = []
     for lane in range(lanes):
@@ -262,6 +274,10 @@ def run_lanes(function: Any, mode: Mode, arguments: tuple[Any, ...], lanes: int)
 
 
 def _pick(value: Any, lane: int) -> Any:
+    if isinstance(value, dict):
+        return {key: _pick(item, lane) for key, item in value.items()}
+    if hasattr(value, "_fields"):
+        return type(value)(*(_pick(item, lane) for item in value))
     if isinstance(value, tuple | list):
         return type(value)(_pick(item, lane) for item in value)
     return np.asarray(value)[lane]

@@ -23,6 +23,14 @@ CONSTRUCTS: dict[type[ast.AST], str] = {
     ast.Assert: "assert",
     ast.Raise: "raise",
     ast.AugAssign: "augmented assignment",
+    ast.Match: "match",
+    ast.NamedExpr: "walrus",
+    ast.Starred: "starred",
+    ast.In: "in",
+    ast.NotIn: "not in",
+    ast.LShift: "shift",
+    ast.BitXor: "bitwise operator",
+    ast.Dict: "dict",
 }
 LOOPS = (ast.While, ast.For)
 
@@ -65,8 +73,24 @@ def _of_function(function: ast.FunctionDef, names: set[str]) -> Iterator[str]:
         match node:
             case ast.Constant(value=value):
                 yield type(value).__name__
+            case ast.Subscript(value=ast.Name(id="xs" | "ys"), slice=ast.Slice()):
+                yield "slice store" if isinstance(node.ctx, ast.Store) else "slice"
             case ast.Subscript(value=ast.Name(id="xs" | "ys")):
                 yield "array"
+            case ast.match_case(guard=ast.expr()):
+                yield "guard"
+            case ast.Attribute(value=ast.Name(id="p")):
+                yield "field"
+            case ast.Attribute(value=ast.Name(id="math")):
+                yield "math"
+            case ast.For(iter=ast.Call(func=ast.Name(id="enumerate" | "zip" | "reversed" as name))):
+                yield name
+            case ast.For(iter=ast.Name()):
+                yield "loop over an array"
+            case ast.For(iter=ast.Tuple()):
+                yield "loop over a tuple"
+            case ast.arg(arg="way"):
+                yield "static parameter"
             case ast.Compare(ops=[_, _, *_]):
                 yield "chained comparison"
             case ast.Assign(targets=[_, _, *_]):
@@ -84,6 +108,7 @@ def _of_function(function: ast.FunctionDef, names: set[str]) -> Iterator[str]:
                 yield "call in a condition"
         if isinstance(node, LOOPS):
             inner = [n for n in ast.walk(node) if n is not node]
+            yield from ["loop else"] * bool(node.orelse)
             yield from ["nested loops"] * any(isinstance(n, LOOPS) for n in inner)
             yield from ["early return in a loop"] * any(isinstance(n, ast.Return) for n in inner)
             yield from ["call in a loop"] * bool(calls(node))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import pcbatch
 from pcbatch.cli import main
 from pcbatch.ir.printer import print_program
 
@@ -19,7 +21,17 @@ CORPUS = ROOT / "tests" / "corpus"
 NAMES = sorted(path.stem for path in CORPUS.glob("*.py") if path.stem != "__init__")
 
 
-@pytest.mark.parametrize("name", NAMES)
+THROUGH_OBJECTS = {"method_calls": "NET", "optional_values": "PLAIN, SCALED"}
+"""Programs that call methods of an object: what it is an instance of is known where the module is imported only."""
+
+
+@pytest.mark.parametrize(("name", "owner"), THROUGH_OBJECTS.items())
+def test_static_ir_leaves_objects_to_be_found(name, owner, capsys):
+    assert main(["compile", str(CORPUS / f"{name}.py"), "--entry", name, "--dump-ir=cfg"]) == 0
+    assert re.search(rf"  extern .*{owner}", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in THROUGH_OBJECTS])
 def test_static_ir_equals_the_live_one(name, capsys):
     """`--dump-ir=cfg` reads the text alone; `f.ir("cfg")` resolves the names of the imported module."""
     path = CORPUS / f"{name}.py"
@@ -142,6 +154,194 @@ def test_run_prints_each_lane_and_the_exit_code_tells_of_faults(capsys):
 def test_bad_usage(arguments, said, capsys):
     assert main(arguments) == 2
     assert said in capsys.readouterr().err
+
+
+RUNNABLE = """
+import pcbatch
+
+
+@pcbatch.autobatch(backend="reference", in_axes=None)
+def double(x):
+    return x * 2
+
+
+@pcbatch.autobatch(backend="reference")
+def ratio(a, b):
+    return a // b, {"twice": a * 2}
+
+
+class Model:
+    @staticmethod
+    @pcbatch.autobatch(backend="reference")
+    def shifted(x):
+        return x + 1
+
+
+plain = len
+"""
+
+
+@pytest.fixture
+def runnable(tmp_path, monkeypatch):
+    """A file with functions to run, in the folder that the commands run in."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runnable.py").write_text(RUNNABLE)
+    return "runnable.py"
+
+
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        (["FILE:double", "-3", "--lanes", "2"], ["lane 0: -6", "lane 1: -6"]),
+        (["--lanes=1", "FILE:double", "--", "-3"], ["lane 0: -6"]),
+        (["FILE:double", "--lanes", "1", "-1.5e1"], ["lane 0: -30.0"]),
+        (["FILE:double", "--lanes", "1", "-0.5"], ["lane 0: -1.0"]),
+        (["FILE:double", "--lanes", "1", "[1,-2]"], ["lane 0: [ 2 -4]"]),
+        (["FILE:Model.shifted", "[1,-2]"], ["lane 0: 2", "lane 1: -1"]),
+        (["./FILE:Model.shifted", "[1]"], ["lane 0: 2"]),
+    ],
+)
+def test_arguments_of_a_run(words, lines, runnable, capsys):
+    """Options anywhere, negative numbers as they are."""
+    assert main(["run", *[word.replace("FILE", runnable) for word in words]]) == 0
+    assert capsys.readouterr().out.splitlines()[:-1] == lines
+
+
+def test_each_lane_and_then_the_faults(runnable, capsys):
+    assert main(["run", f"{runnable}:ratio", "[7, 1, 9]", "[2, 0, 3]"]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "lane 0: (3, {'twice': 14})",
+        "lane 1: ARITHMETIC",
+        "lane 2: (3, {'twice': 18})",
+        "lane 1 (ARITHMETIC): ZeroDivisionError: integer division or modulo by zero",
+        f"  --> {Path(runnable).resolve()}:12:5",
+        "      |",
+        '   12 |     return a // b, {"twice": a * 2}',
+        "      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
+        "1 of 3 lanes failed, 0 trips, 3 steps, 100% of the rows of use",
+    ]
+
+
+def test_a_run_as_json(runnable, capsys):
+    assert main(["run", f"{runnable}:ratio", "--json", "[7, 1]", "[2, 0]"]) == 1
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["lanes"][0] == {"status": "OK", "value": [3, {"twice": 14}]}
+    assert (printed["lanes"][1]["status"], printed["lanes"][1]["line"]) == ("ARITHMETIC", 12)
+
+
+BROKEN = {
+    "raises.py": "import pcbatch\n\ndef helper():\n    return 1 // 0\n\nhelper()\n",
+    "exits.py": "import sys\nsys.exit(3)\n",
+    "syntax.py": "import pcbatch\n\ndef f(:\n    pass\n",
+    "imports.py": "import syntax\n",
+    "bytes.py": b"# \xff\n",
+    "several.py": RUNNABLE,
+    "text.txt": "x = 1\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["run", "raises.py:f"], 2, ["PCB525", "raises.py", "line 6", "helper()", "line 4", "ZeroDivisionError"]),
+        (["run", "exits.py:f"], 2, ["PCB525", "SystemExit: 3"]),
+        (["run", "syntax.py:f"], 1, ["PCB152", "syntax.py:3:7", "def f(:"]),
+        (["compile", "syntax.py", "--dump-ir"], 1, ["PCB152", "syntax.py:3:7", "def f(:"]),
+        (["run", "imports.py:f"], 2, ["PCB525", "imports.py", "line 1", "syntax.py", "SyntaxError"]),
+        (["compile", "bytes.py", "--dump-ir"], 2, ["PCB572", "bytes.py cannot be read"]),
+        (["compile", ".", "--dump-ir"], 2, ["PCB527: . is a folder"]),
+        (["run", "text.txt:f"], 2, ["PCB527: text.txt is not a Python file"]),
+        (["run", "nowhere.py:f"], 2, ["PCB527: there is no file nowhere.py"]),
+        (["run", "several.py:rati", "[1]"], 2, ["PCB526", "did you mean ratio?"]),
+        (["run", "several.py:plain", "[1]"], 2, ["PCB526: 'plain' in several.py is not batched; it has double, ratio"]),
+        (["run", "several.py:ratio", "[1]"], 2, ["PCB510", "'b'", "(a, b)"]),
+        (["run", "several.py:ratio", "[1]", "[2]", "[3]"], 2, ["PCB510", "too many positional arguments"]),
+        (["run", "several.py:ratio", "[1]", "two"], 2, ["PCB521: argument 2 is not JSON"]),
+        (["run", "several.py:ratio", "--quickly", "[1]", "[2]"], 2, ["unrecognized arguments: --quickly"]),
+        (["run", "several.py:double", "1", "--lanes", "two"], 2, ["invalid int value: 'two'"]),
+        (["compile", "several.py", "--entry", "ratoi", "--dump-ast"], 2, ["PCB523", "did you mean ratio?"]),
+        (
+            ["compile", "several.py", "--entry", "ratio", "--args", '{"a": 1}'],
+            2,
+            ["PCB521: --args must be a JSON list"],
+        ),
+        (["compile", "several.py", "--entry", "ratio", "--args", "[[1]]"], 2, ["PCB510"]),
+        (["compile", "several.py", "--dump-ir=ssa"], 2, ["--dump-ir: invalid choice: 'ssa'"]),
+        (["compile", "several.py", "--args", "[]", "-o", "several.py"], 2, ["PCB573"]),
+        (["translate"], 2, ["invalid choice: 'translate'"]),
+        ([], 2, ["the following arguments are required: COMMAND"]),
+    ],
+    ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else value,
+)
+def test_every_mistake_is_told(words, code, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, text in BROKEN.items():
+        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert main(words) == code
+    printed = capsys.readouterr()
+    assert [text for text in said if text not in printed.err] == [], printed.err
+    assert "importlib" not in printed.err
+    assert printed.out == ""
+
+
+def test_what_is_imported_for_a_run_leaves_no_path_behind(runnable, capsys):
+    before = list(sys.path)
+    main(["run", f"{runnable}:Model.shifted", "[1]"])
+    assert sys.path == before
+    assert "runnable" not in before
+
+
+def test_a_file_named_like_a_module_of_python(tmp_path, monkeypatch, capsys):
+    """It is imported beside it, not in its place."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "random.py").write_text(RUNNABLE)
+    before = sys.modules.get("random")
+    assert main(["run", "random.py:Model.shifted", "[1]"]) == 0
+    assert sys.modules.get("random") is before
+
+
+@pytest.mark.parametrize("order", [["FILE", "--dump-ast", "--entry", "odd"], ["--entry=odd", "--dump-ast", "FILE"]])
+def test_syntax_trees(order, capsys):
+    """Of the function and of what it calls, as gast has them."""
+    arguments = [str(CORPUS / "parity.py") if word == "FILE" else word for word in order]
+    assert main(["compile", *arguments]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("FunctionDef(") == 2
+    assert ": odd\nFunctionDef(" in printed
+    assert "ctx=Param()" in printed  # gast's way with parameters
+
+
+def test_trees_then_ir_then_a_module(tmp_path, capsys):
+    """One command may show several things."""
+    written = tmp_path / "written.py"
+    words = ["--dump-ir=stack", "--args", "[[12], [8]]", "-o", str(written), "--dump-ast"]
+    assert main(["compile", *words, str(CORPUS / "gcd.py")]) == 0
+    printed = capsys.readouterr().out
+    assert printed.index("FunctionDef(") < printed.index("program stack")
+    assert "int32[]" in printed
+    assert "_Compiled(PROGRAM" in written.read_text()
+
+
+def test_version_and_help(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith(f"pcbatch {pcbatch.__version__} (Python {sys.version_info.major}.")
+    assert main(["run", "--help"]) == 0
+    assert "FILE.py:NAME" in capsys.readouterr().out
+
+
+def test_as_a_module_of_python():
+    done = subprocess.run(
+        [sys.executable, "-m", "pcbatch", "--version"], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert (done.returncode, done.stdout.split()[0], done.stderr) == (0, "pcbatch", "")
+
+
+def test_a_reader_that_has_enough():
+    """`pcbatch .. | head -1` ends without a traceback."""
+    command = f"{sys.executable} -m pcbatch compile tests/corpus/gcd.py --dump-ast --dump-ir | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.stdout.endswith("gcd\n")
+    assert done.stderr == ""
 
 
 def test_a_refusal_exits_with_one(tmp_path, capsys):

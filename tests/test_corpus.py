@@ -8,9 +8,11 @@ import itertools
 import pytest
 
 from tests.harness import (
+    AUTO,
     BATCH,
     CORPUS,
     GRAPH,
+    INTERPRETERS,
     LIMITS,
     MACHINES,
     MODES,
@@ -33,6 +35,13 @@ SIZES = (0, 1, 3)
 COSTS = {**dict.fromkeys(REFERENCE, 1), **dict.fromkeys(GRAPH, 2), **dict.fromkeys(XLA, 4)}
 """Seconds per run, roughly and relatively: what decides how often a mode comes up in the runs of small batches."""
 SMALL_RUNS = small_runs(NAMES, COSTS, SIZES)
+ALWAYS = (*INTERPRETERS, *REFERENCE, AUTO)
+IN_TURN = tuple(mode for mode in MODES if mode not in ALWAYS)
+QUICK_RUNS = tuple(
+    (name, mode) for place, name in enumerate(NAMES) for mode in (*ALWAYS, IN_TURN[place % len(IN_TURN)])
+)
+"""Every program in the interpreters, the reference and the machine as users run it, and in one further mode."""
+LONG_RUNS = tuple(run for run in itertools.product(NAMES, MODES) if run not in set(QUICK_RUNS))
 OTHER_RUNS = tuple(run for run in itertools.product(NAMES, MACHINES, SIZES) if run not in set(SMALL_RUNS))
 
 
@@ -65,9 +74,14 @@ def test_single_agrees_with_the_twin_and_the_stated_status(name: str) -> None:
         assert len(statuses) > 1, "a program that can fail does, in some lanes"
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("mode", MODES, ids=str)
-def test_every_program_in_every_mode(name: str, mode: Mode) -> None:
+@pytest.mark.parametrize(("name", "mode"), QUICK_RUNS, ids=str)
+def test_every_program(name: str, mode: Mode) -> None:
+    check(name, mode, BATCH)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "mode"), LONG_RUNS, ids=str)
+def test_every_program_in_the_other_modes(name: str, mode: Mode) -> None:
     check(name, mode, BATCH)
 
 

@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 
 from pcbatch.diagnostics import Diagnostic, Note
+from pcbatch.frontend.matching import PARTS
+from pcbatch.frontend.sequences import ELEMENT
+from pcbatch.ir.code import names
 from pcbatch.ir.dataflow import Analysis, live_after_each_op, liveness, solve
 from pcbatch.ir.program import Block, Function, Op, Primitive, Store, writes
 
@@ -32,10 +35,15 @@ Fact = tuple[Place, Place]
 Facts = frozenset[Fact]
 Reference = tuple[Path, Place]
 """A part of a value, by its path, and the place that it is taken from."""
+Taking = tuple[str, Reference]
+"""A variable that is assigned, and where a part of its new value comes from."""
 
 
-def shared_stores(function: Function) -> list[Diagnostic]:
-    """A diagnostic for each store to an array that may have another name whose value is read later."""
+def shared_stores(function: Function, user_names: Set[str]) -> list[Diagnostic]:
+    """A diagnostic for each store to an array that may have another name whose value is read later.
+
+    Names that are not among `user_names` hold what loops go over.
+    """
     if not any(isinstance(op, Store) for block in function.blocks for op in block.ops):
         return []
     nothing: Facts = frozenset()
@@ -47,7 +55,7 @@ def shared_stores(function: Function) -> list[Diagnostic]:
         for op, needed in zip(block.ops, live_after_each_op(block, live[block.label].end), strict=True):
             if isinstance(op, Store):
                 others = {name for name, _ in _related((op.array, ()), shared)} & (needed - {op.array})
-                found += [_refusal(op, sorted(others), function)] if others else []
+                found += [_refusal(op, sorted(others), function, user_names)] if others else []
             shared = _through(op, shared)
     return found
 
@@ -60,16 +68,25 @@ def _related(place: Place, facts: Facts) -> Iterator[Place]:
             yield first
 
 
-def _refusal(store: Store, others: list[str], function: Function) -> Diagnostic:
+def _refusal(store: Store, others: list[str], function: Function, user_names: Set[str]) -> Diagnostic:
     ops = [op for block in function.blocks for op in block.ops]
     spans = [op.span for op in ops if isinstance(op, Primitive) and {*others, store.array} & set(op.outputs)]
     earlier = [span for span in spans if span is not None and store.span is not None and span < store.span]
-    names = ", ".join(f"`{other}`" for other in others)
+    listed = ", ".join(f"`{other}`" for other in others if other in user_names)
+    if not listed:
+        return Diagnostic(
+            "PCB205",
+            f"`{store.array}` is changed here, while a loop goes over it",
+            store.span,
+            "Python would show the change to the loop too",
+            f"loop over a copy, `for x in tf.identity({store.array}):`, or over the positions, `range(len(..))`",
+            tuple(Note(span, "the loop") for span in earlier[-1:]),
+        )
     return Diagnostic(
         "PCB205",
-        f"`{store.array}` is changed here, and the same array may be read later as {names}",
+        f"`{store.array}` is changed here, and the same array may be read later as {listed}",
         store.span,
-        f"Python would show the change in {names} too",
+        f"Python would show the change in {listed} too",
         "copy the array where it gets its second name, `b = tf.identity(a)`, or use one name only",
         tuple(Note(span, "a second name may come from here") for span in earlier[-1:]),
     )
@@ -90,10 +107,14 @@ def _through(op: Op, facts: Facts) -> Facts:
         case Store():
             return facts
         case Primitive(code=code):
-            taken = _taken(code)
-        case _:
-            taken = ()
-    rebound = set(writes(op))
+            for rebound, taken in _assignments(code):
+                facts = _after(frozenset(rebound), taken, facts)
+            return facts
+    return _after(frozenset(writes(op)), (), facts)
+
+
+def _after(rebound: frozenset[str], taken: tuple[Taking, ...], facts: Facts) -> Facts:
+    """What holds after names are rebound to what they take."""
     kept = {fact for fact in facts if fact[0][0] not in rebound and fact[1][0] not in rebound}
     sources = {source for _, (_, (source, _)) in taken}
     near = [fact for fact in facts if fact[0][0] in sources or fact[1][0] in sources]
@@ -105,10 +126,6 @@ def _through(op: Op, facts: Facts) -> Facts:
         if new is not other:
             kept.update(_meeting(new, other, near))
     return frozenset(kept)
-
-
-Taking = tuple[str, Reference]
-"""A variable that is assigned, and where a part of its new value comes from."""
 
 
 def _meeting(first: Taking, second: Taking, facts: Sequence[Fact]) -> Iterator[Fact]:
@@ -137,13 +154,21 @@ def _meet(first: Path, second: Path) -> tuple[Path, Path] | None:
 
 
 @lru_cache(maxsize=1024)
-def _taken(code: str) -> tuple[Taking, ...]:
-    """What the targets of an assignment get, and from where."""
-    (statement,) = ast.parse(code).body
-    if not isinstance(statement, ast.Assign):
-        return ()
-    references = tuple(_references(statement.value))
-    return tuple(taking for target in statement.targets for taking in _bound(target, references))
+def _assignments(code: str) -> tuple[tuple[tuple[str, ...], tuple[Taking, ...]], ...]:
+    """For each assignment of a statement, in order: the names, what they get, and from where."""
+    return tuple(_assigned(ast.parse(code).body))
+
+
+def _assigned(statements: list[ast.stmt]) -> Iterator[tuple[tuple[str, ...], tuple[Taking, ...]]]:
+    for statement in statements:
+        if isinstance(statement, ast.With):
+            targets = [item.optional_vars for item in statement.items if item.optional_vars is not None]
+            yield tuple(n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)), ()
+            yield from _assigned(statement.body)
+        elif isinstance(statement, ast.Assign):
+            references = tuple(_references(statement.value))
+            taken = tuple(taking for target in statement.targets for taking in _bound(target, references))
+            yield names(ast.unparse(statement))[1], taken
 
 
 def _bound(target: ast.expr, references: tuple[Reference, ...]) -> Iterator[Taking]:
@@ -151,8 +176,12 @@ def _bound(target: ast.expr, references: tuple[Reference, ...]) -> Iterator[Taki
         case ast.Name(id=name):
             yield from ((name, reference) for reference in references)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            for index, part in enumerate(parts):
-                yield from _bound(part, tuple(_element(references, index)))
+            steps = _steps(parts)
+            for step, part in zip(steps, parts, strict=True):
+                inner = tuple(_element(references, step))
+                if isinstance(part, ast.Starred):  # a list of what is left
+                    part, inner = part.value, tuple(((ANY, *path)[:LIMIT], place) for path, place in inner)
+                yield from _bound(part, inner)
 
 
 def _references(node: ast.expr) -> Iterator[Reference]:
@@ -161,11 +190,14 @@ def _references(node: ast.expr) -> Iterator[Reference]:
         case ast.Name(id=name):
             yield (), (name, ())
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            for index, part in enumerate(parts):
-                yield from (((index, *path)[:LIMIT], place) for path, place in _references(part))
-        case ast.Dict(values=parts):
-            for part in parts:
-                yield from (((ANY, *path)[:LIMIT], place) for path, place in _references(part))
+            for step, part in zip(_steps(parts), parts, strict=True):
+                yield from (((step, *path)[:LIMIT], place) for path, place in _references(part))
+        case ast.Starred(value=value):
+            yield from _element(tuple(_references(value)), ANY)
+        case ast.Dict(keys=keys, values=parts):
+            for key, part in zip(keys, parts, strict=True):
+                inner = _references(part) if key is not None else _element(tuple(_references(part)), ANY)
+                yield from (((ANY, *path)[:LIMIT], place) for path, place in inner)
         case ast.IfExp(body=body, orelse=orelse):
             yield from _references(body)
             yield from _references(orelse)
@@ -184,8 +216,18 @@ def _references(node: ast.expr) -> Iterator[Reference]:
             yield from _element(tuple(_references(value)), f".{name}")
         case ast.Constant():
             pass
+        case ast.Call(func=ast.Name(id=name), args=[value, _]) if name == ELEMENT:
+            yield from _element(tuple(_references(value)), ANY)
+        case ast.Call(func=ast.Name(id=name), args=[value, _]) if name == PARTS:
+            yield from _references(value)
         case _:
             yield (), (f"{NEW}{node.lineno}:{node.col_offset}", ())
+
+
+def _steps(parts: Sequence[ast.expr]) -> list[int | str]:
+    """The positions of the parts of a display or a target: unknown from the first starred one on."""
+    first = next((at for at, part in enumerate(parts) if isinstance(part, ast.Starred)), len(parts))
+    return [at if at < first else ANY for at in range(len(parts))]
 
 
 def _step(index: ast.expr) -> int | str:

@@ -71,7 +71,7 @@ _LOOP = Ban("PCB119", "keeps its place in hidden state", "loop with `while` or `
 _MUTATE = Ban(
     "PCB112",
     "changes an object in place",
-    "make a new value and assign it; for arrays `a[i] = v` on an array of full size",
+    "make a new value and assign it, `xs = xs + [v]`, `d = {**d, key: v}`; an array has its full size from the start",
 )
 
 BUILTINS: dict[str, Ban] = {
@@ -136,10 +136,17 @@ METHODS: dict[str, Ban] = {
 MUTATORS = frozenset({"add", "append", "clear", "discard", "extend", "insert", "remove", "reverse", "sort", "update"})
 
 
-def ban_on(node: Any, local_names: Set[str], scope: Scope, *, discarded: bool = False) -> Ban | None:
-    """The ban on the call `node`, if there is one; `discarded` if nothing is done with its value."""
+def ban_on(
+    node: Any, local_names: Set[str], scope: Scope, *, discarded: bool = False, receiver: str | None = None
+) -> Ban | None:
+    """The ban on the call `node`, if there is one; `discarded` if nothing is done with its value.
+
+    Methods of the `receiver` are the user's own, however they are called; those of its attributes may be an array's.
+    """
     path = dotted(node.func)
     root, _, rest = (path or "").partition(".")
+    if root and root == receiver and "." not in rest:
+        return None
     origin = None if path is None or root in local_names else scope.origin(root)
     if origin is not None:
         if not rest and origin.path == f"builtins.{root}":

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterator, Sequence, Set
-
-import gast
 
 from pcbatch.diagnostics import Diagnostic, Note, Span
 from pcbatch.frontend.draft import DraftBlock, Places
-from pcbatch.frontend.nodes import span_of, walk
+from pcbatch.frontend.nodes import assigned_name, span_of, walk
 from pcbatch.frontend.source import FunctionSource
 from pcbatch.ir.code import names
 from pcbatch.ir.dataflow import definitely_assigned
@@ -28,6 +27,17 @@ def free_names(function: Function, variables: frozenset[str]) -> list[str]:
     ops = (op for block in function.blocks for op in block.ops)
     loaded = (name for op in ops if isinstance(op, Primitive) for name in names(op.code)[0])
     return [name for name in dict.fromkeys(loaded) if name not in variables]
+
+
+def rebound_receiver(source: FunctionSource) -> list[Diagnostic]:
+    """That a method assigns the name of the object that it is bound to, at the first place."""
+    places = (node for statement in source.tree.body for node in walk(statement))
+    found = next((n for n in places if source.receiver is not None and assigned_name(n) == source.receiver), None)
+    if found is None:
+        return []
+    message = f"`{source.receiver}`, the object that the method belongs to, is assigned"
+    help_ = "use another name; the object itself stays the same for all lanes"
+    return [Diagnostic("PCB209", message, span_of(found, source.file), "assigned here", help_)]
 
 
 def unassigned(function: Function, drafts: Sequence[DraftBlock], source: FunctionSource) -> list[Diagnostic]:
@@ -49,7 +59,7 @@ def _unassigned(name: str, span: Span | None, source: FunctionSource) -> Diagnos
         span_of(node, source.file)
         for statement in source.tree.body
         for node in walk(statement)
-        if isinstance(node, gast.Name) and node.id == name and isinstance(node.ctx, gast.Store)
+        if assigned_name(node) == name
     ]
     before = [each for each in assignments if span is None or each < span]
     if not before:
@@ -80,6 +90,7 @@ def unknown_names(
             if isinstance(node, Primitive) and name in names(node.code)[0]
         )
         close = difflib.get_close_matches(name, sorted(source.locals), n=1)
+        close += [f"math.{name}"] if hasattr(math, name) else []
         help_ = f"did you mean `{close[0]}`?" if close else f"define or import `{name}` in the module"
         found.append(Diagnostic("PCB208", f"the name `{name}` is not defined", next(spans), "unknown", help_))
     return found

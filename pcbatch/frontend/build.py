@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from pcbatch.diagnostics import Diagnostic, raise_all
 from pcbatch.frontend.aliasing import shared_stores
-from pcbatch.frontend.binding import free_names, unassigned, unknown_names
+from pcbatch.frontend.binding import free_names, rebound_receiver, unassigned, unknown_names
 from pcbatch.frontend.calls import Callees, Report, Resolve, check_uses
 from pcbatch.frontend.draft import DraftBlock, relabelled
-from pcbatch.frontend.ranges import INDEX
 from pcbatch.frontend.scope import is_builtin
 from pcbatch.frontend.source import FunctionSource
 from pcbatch.frontend.statements import Statements
 from pcbatch.frontend.syntax import check_syntax
 from pcbatch.ir.program import Function, Program
+from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def build(entry: FunctionSource, resolve: Resolve) -> Built:
 def _build_function(name: str, code: Statements, numbers: itertools.count[int], report: Report) -> Function:
     source = code.source
     # Names may have got their meaning since the function was read: `np.random` is known by its import.
-    for diagnostic in check_syntax(source.tree, source.file, source.locals, source.scope):
+    for diagnostic in check_syntax(source.tree, source.file, source.locals, source.scope, source.receiver):
         report(diagnostic)
     check_uses(code.callees, report)
     code.function()
@@ -69,19 +69,21 @@ def _build_function(name: str, code: Statements, numbers: itertools.count[int], 
         parameters=tuple(parameter.name for parameter in source.parameters),
         results=(code.result,),
         blocks=relabelled(drafts, labels),
+        cost=source.cost,
         span=source.span,
     )
     free = free_names(function, frozenset(code.variables))
     for diagnostic in _check(function, drafts, source, free):
         report(diagnostic)
-    externs = [each for each in free if each != INDEX and not is_builtin(source.scope, each)]
+    externs = [each for each in free if each not in PSEUDO_BUILTINS and not is_builtin(source.scope, each)]
     return Function(**{**vars(function), "externs": tuple(sorted(externs))})
 
 
 def _check(function: Function, drafts: list[DraftBlock], source: FunctionSource, free: list[str]) -> list[Diagnostic]:
-    known = {INDEX, source.receiver}
+    known = {*PSEUDO_BUILTINS, source.receiver}
     return [
+        *rebound_receiver(source),
         *unassigned(function, drafts, source),
         *unknown_names(free, drafts, source, known),
-        *shared_stores(function),
+        *shared_stores(function, source.locals),
     ]

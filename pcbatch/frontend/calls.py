@@ -9,8 +9,8 @@ from typing import Any
 import gast
 
 from pcbatch.diagnostics import Diagnostic
-from pcbatch.frontend.nodes import INNER_SCOPES, dotted, span_of
-from pcbatch.frontend.source import FunctionSource
+from pcbatch.frontend.nodes import INNER_SCOPES, dotted, span_of, unparse
+from pcbatch.frontend.source import FunctionSource, Parameter
 
 Resolve = Callable[[FunctionSource, str], FunctionSource | None]
 Report = Callable[[Diagnostic], None]
@@ -45,7 +45,7 @@ def check_uses(callees: Callees, report: Report) -> None:
     def root(node: Any) -> str:
         return (dotted(node) or "").partition(".")[0]
 
-    def visit(node: Any, hidden: frozenset[str], inner: bool) -> None:
+    def visit(node: Any, hidden: frozenset[str], inner: Any) -> None:
         if (
             isinstance(node, gast.Name | gast.Attribute)
             and root(node) not in hidden
@@ -54,20 +54,22 @@ def check_uses(callees: Callees, report: Report) -> None:
             report(_as_value(node, source))
             return
         if isinstance(node, gast.Call) and root(node.func) not in hidden and callees.called(node) is not None:
-            if inner:
-                report(_inside_inner_scope(node, source))
+            if isinstance(inner, gast.Lambda):
+                report(_inside_lambda(node, source))
+            elif inner is not None:
+                report(_inside_comprehension(node, inner, source))
             for part in (*node.args, *node.keywords):
                 visit(part, hidden, inner)
             return
         if isinstance(node, INNER_SCOPES):
             targets = [node.args] if isinstance(node, gast.Lambda) else [each.target for each in node.generators]
             hidden |= {each.id for target in targets for each in gast.walk(target) if isinstance(each, gast.Name)}
-            inner = True
+            inner = node if inner is None else inner
         for child in gast.iter_child_nodes(node):
             visit(child, hidden, inner)
 
     for statement in source.tree.body:
-        visit(statement, frozenset(), False)
+        visit(statement, frozenset(), None)
 
 
 def _as_value(node: Any, source: FunctionSource) -> Diagnostic:
@@ -81,13 +83,25 @@ def _as_value(node: Any, source: FunctionSource) -> Diagnostic:
     )
 
 
-def _inside_inner_scope(node: Any, source: FunctionSource) -> Diagnostic:
+def _inside_lambda(node: Any, source: FunctionSource) -> Diagnostic:
     return Diagnostic(
         "PCB115",
-        f"the batched function `{dotted(node.func)}` is called inside a lambda or comprehension",
+        f"the batched function `{dotted(node.func)}` is called inside a lambda",
         span_of(node, source.file),
         "called here",
-        "write a `for` loop over `range(..)` that calls it",
+        "call it in a statement, where its value is needed",
+    )
+
+
+def _inside_comprehension(node: Any, comprehension: Any, source: FunctionSource) -> Diagnostic:
+    first = comprehension.generators[0]
+    loop = f"for {unparse(first.target)} in {unparse(first.iter)}:"
+    return Diagnostic(
+        "PCB130",
+        f"the batched function `{dotted(node.func)}` is called inside a comprehension",
+        span_of(node, source.file),
+        "called here",
+        f"write a loop, `{loop}`, that calls it and adds to a total or stores into an array, `ys[i] = ..`",
     )
 
 
@@ -111,10 +125,16 @@ def bind(node: Any, callee: FunctionSource, source: FunctionSource, report: Repo
     name = dotted(node.func)
     faults: list[Diagnostic] = []
 
-    def fault(where: Any, message: str, label: str, code: str = "PCB202") -> None:
+    def fault(where: Any, message: str, label: str) -> None:
         help_ = f"it is defined as `{_signature(callee)}`"
-        faults.append(Diagnostic(code, message, span_of(where, source.file), label, help_))
+        faults.append(Diagnostic("PCB202", message, span_of(where, source.file), label, help_))
 
+    stars = [each for each in node.args if isinstance(each, gast.Starred)]
+    for star in [*stars, *(keyword for keyword in node.keywords if keyword.arg is None)]:
+        where = star.value if isinstance(star, gast.keyword) else star
+        report(_starred(where, name or "", callee, source))
+    if stars or any(keyword.arg is None for keyword in node.keywords):
+        return None
     positional = [p.name for p in callee.parameters if p.kind != "keyword"]
     by_keyword = {p.name for p in callee.parameters if p.kind != "positional"}
     found = [Argument(parameter, value) for parameter, value in zip(positional, node.args, strict=False)]
@@ -136,14 +156,33 @@ def bind(node: Any, callee: FunctionSource, source: FunctionSource, report: Repo
     for parameter in callee.parameters:
         if parameter.name in given or parameter.default is None:
             continue
-        if not is_literal(parameter.default):
-            message = f"the default of `{parameter.name}` is not a literal, so a batched call cannot use it"
-            fault(node, message, f"`{parameter.name}` is not given here", "PCB207")
-        else:
-            found.append(Argument(parameter.name, parameter.default, default=True))
+        found.append(Argument(parameter.name, _default(parameter, callee, str(name)), default=True))
     for diagnostic in faults:
         report(diagnostic)
     return None if faults else found
+
+
+def _starred(node: Any, name: str, callee: FunctionSource, source: FunctionSource) -> Diagnostic:
+    parameters = ", ".join(parameter.name for parameter in callee.parameters)
+    return Diagnostic(
+        "PCB110",
+        f"the batched function `{name}` is called with arguments that are unpacked",
+        span_of(node, source.file),
+        "how many there are is not known here",
+        f"unpack them first and write them out: `{name}({parameters})`",
+    )
+
+
+def _default(parameter: Parameter, callee: FunctionSource, name: str) -> Any:
+    """The expression of a default: itself where it is a literal, else the value that Python made at the definition."""
+    if is_literal(parameter.default):
+        return parameter.default
+    if parameter.kind == "keyword":
+        place = f"__kwdefaults__[{parameter.name!r}]"
+    else:
+        defaults = [p.name for p in callee.parameters if p.kind != "keyword" and p.default is not None]
+        place = f"__defaults__[{defaults.index(parameter.name)}]"
+    return gast.parse(f"{name}.{place}").body[0].value
 
 
 def _signature(source: FunctionSource) -> str:

@@ -10,7 +10,8 @@ import gast
 from pcbatch.diagnostics import Diagnostic
 from pcbatch.frontend import refusals
 from pcbatch.frontend.banned import ban_on
-from pcbatch.frontend.nodes import span_of, unparse
+from pcbatch.frontend.hints import is_sync
+from pcbatch.frontend.nodes import span_of, target_leaves, unparse
 from pcbatch.frontend.refusals import Refusal
 from pcbatch.frontend.scope import Scope, is_builtin
 
@@ -23,11 +24,14 @@ Rule = Refusal | Callable[["Checker", Any], None] | None
 class Checker:
     """One walk over one function, by the `rules`; `found` collects what is refused."""
 
-    def __init__(self, rules: Mapping[type, Rule], file: str, local_names: Set[str], scope: Scope):
+    def __init__(
+        self, rules: Mapping[type, Rule], file: str, local_names: Set[str], scope: Scope, receiver: str | None = None
+    ):
         self.rules = rules
         self.file = file
         self.local_names = local_names
         self.scope = scope
+        self.receiver = receiver
         self.inner = 0  # how many lambdas and comprehensions are around
         self.found: list[Diagnostic] = []
 
@@ -72,6 +76,9 @@ class Checker:
             return
         if isinstance(value, gast.Yield | gast.YieldFrom | gast.Await):
             self.visit(value)
+        elif isinstance(value, gast.Call) and is_sync(value, self.local_names, self.scope):
+            for argument in (*value.args, *value.keywords):
+                self.refuse(argument, refusals.SYNC_ARGUMENTS)
         elif isinstance(value, gast.Call) and self._banned(value, discarded=True):
             pass
         else:
@@ -80,6 +87,10 @@ class Checker:
     def assign(self, node: Any) -> None:
         """Check value, then targets."""
         self.visit(node.value)
+        leaves = [leaf for target in node.targets for leaf in target_leaves(target)]
+        starred = next((leaf for leaf in leaves if isinstance(leaf, gast.Starred)), None)
+        if starred is not None and any(isinstance(leaf, gast.Subscript) for leaf in leaves):
+            self.refuse(starred, refusals.STARRED_STORE)
         for target in node.targets:
             self.target(target)
 
@@ -97,20 +108,23 @@ class Checker:
     def target(self, node: Any) -> None:
         """Names, tuples of targets and elements of local arrays can be assigned."""
         match node:
-            case gast.Name():
+            case gast.Name() | gast.Starred(value=gast.Name()):
                 pass
             case gast.Tuple(elts=parts) | gast.List(elts=parts):
                 for part in parts:
                     self.target(part)
             case gast.Subscript(value=gast.Name(), slice=index):
                 indices = index.elts if isinstance(index, gast.Tuple) else [index]
-                wrong = next((each for each in indices if not self._is_index(each)), None)
+                whole = isinstance(index, gast.Constant) and index.value is Ellipsis
+                wrong = None if whole else next((each for each in indices if not self._is_index(each)), None)
                 if wrong is not None:
                     is_key = isinstance(wrong, gast.Constant) and isinstance(wrong.value, str)
-                    self.refuse(node, refusals.STORE_KEY if is_key else refusals.STORE_SLICE)
+                    self.refuse(node, refusals.STORE_KEY if is_key else refusals.STORE_INDEX)
                 self.all([each for each in indices if each is not wrong])
             case gast.Subscript():
                 self.refuse(node, refusals.STORE_NESTED)
+            case gast.Starred(value=inner):
+                self.target(inner)
             case gast.Attribute():
                 self.refuse(node, refusals.STORE_ATTRIBUTE)
             case _:
@@ -120,30 +134,7 @@ class Checker:
     def _is_index(node: Any) -> bool:
         if isinstance(node, gast.Constant):
             return isinstance(node.value, int) and not isinstance(node.value, bool)
-        return not isinstance(node, gast.Slice | gast.Starred)
-
-    def for_loop(self, node: Any) -> None:
-        """Only `for name in range(..)`."""
-        iterable = node.iter
-        function = iterable.func if isinstance(iterable, gast.Call) else None
-        is_range = isinstance(function, gast.Name) and function.id == "range" and self._builtin("range")
-        if not is_range:
-            self.refuse(node, refusals.FOR)
-        else:
-            self._range(iterable)
-            if not isinstance(node.target, gast.Name):
-                self.refuse(node.target, refusals.FOR_TARGET)
-        self.all([*node.body, *node.orelse])
-
-    def _range(self, node: Any) -> None:
-        self.all(node.args)
-        starred = any(isinstance(argument, gast.Starred) for argument in node.args)
-        if node.keywords or not 1 <= len(node.args) <= 3:
-            self.refuse(node, refusals.RANGE_ARGUMENTS)
-        elif (
-            len(node.args) == 3 and isinstance(node.args[2], gast.Constant) and node.args[2].value == 0 and not starred
-        ):
-            self.refuse(node.args[2], refusals.RANGE_ZERO)
+        return not isinstance(node, gast.Starred)
 
     def returns(self, node: Any) -> None:
         """A value must come back."""
@@ -217,39 +208,36 @@ class Checker:
             self.all([left, node.right])
 
     def compare(self, node: Any) -> None:
-        """Numbers are compared by value only."""
-        if any(isinstance(op, gast.Is | gast.IsNot) for op in node.ops):
-            self.refuse(node, refusals.IDENTITY)
-        elif any(isinstance(op, gast.In | gast.NotIn) for op in node.ops):
-            self.refuse(node, refusals.MEMBERSHIP)
+        """Numbers are compared by value only; whether something is None is known at compile time."""
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            is_none = isinstance(right, gast.Constant) and right.value is None
+            if isinstance(op, gast.Is | gast.IsNot) and not is_none:
+                self.refuse(node, refusals.IDENTITY)
+                break
         self.all([node.left, *node.comparators])
 
     def call(self, node: Any) -> None:
         """Look the called name up in the bans."""
+        if is_sync(node, self.local_names, self.scope):
+            self.refuse(node, refusals.SYNC_VALUE)
+            return
         if self._banned(node):
             return
         self.visit(node.func)
         self.all(node.args)
         for keyword in node.keywords:
-            if keyword.arg is None:
-                self.refuse(keyword.value, refusals.STARRED)
-            else:
-                self.visit(keyword.value)
+            self.visit(keyword.value)
 
     def _banned(self, node: Any, *, discarded: bool = False) -> bool:
-        ban = ban_on(node, self.local_names, self.scope, discarded=discarded)
+        ban = ban_on(node, self.local_names, self.scope, discarded=discarded, receiver=self.receiver)
         if ban is not None:
             name = unparse(node.func)
             self.refuse(node, Refusal(ban.code, f"`{name}(..)` {ban.why}", f"`{name}` is called here", ban.help))
         return ban is not None
 
     def dictionary(self, node: Any) -> None:
-        """Keys are written out: `{**other}` is a starred expression."""
-        for key, value in zip(node.keys, node.values, strict=True):
-            if key is None:
-                self.refuse(value, refusals.STARRED)
-            else:
-                self.all([key, value])
+        """Keys and values; `{**other}` has no key."""
+        self.all([each for pair in zip(node.keys, node.values, strict=True) for each in pair if each is not None])
 
     def walrus(self, node: Any) -> None:
         """An assignment inside a lambda or comprehension has a scope of its own or leaks from it."""
@@ -273,7 +261,7 @@ class Checker:
             self.refuse(node.target, refusals.ASYNC)
         self.all([node.iter, *node.ifs])
 
-    def _builtin(self, name: str) -> bool:
+    def is_builtin_name(self, name: str) -> bool:
         return name not in self.local_names and is_builtin(self.scope, name)
 
 
@@ -283,10 +271,8 @@ def _statements_in(node: Any) -> list[Any]:
         case gast.Try() | gast.TryStar():
             handlers = [statement for handler in node.handlers for statement in handler.body]
             return [*node.body, *handlers, *node.orelse, *node.finalbody]
-        case gast.With() | gast.AsyncWith():
+        case gast.AsyncWith():
             return list(node.body)
         case gast.AsyncFor():
             return [*node.body, *node.orelse]
-        case gast.Match():
-            return [statement for case in node.cases for statement in case.body]
     return []

@@ -22,6 +22,7 @@ class DraftBlock:
     """A block with, for each op and its terminator, the places of the names that it reads."""
 
     label: str
+    sync: bool = False
     ops: list[tuple[Op, Places]] = field(default_factory=list)
     terminator: Terminator | None = None
     places: Places = field(default_factory=dict)
@@ -44,12 +45,12 @@ class Draft:
         self._labels += 1
         return f"L{self._labels}"
 
-    def open(self, label: str) -> None:
-        """Begin the block `label`; if nothing leads to it there is no current block."""
+    def open(self, label: str, *, sync: bool = False) -> None:
+        """Begin the block `label`, at which lanes wait if `sync`; if nothing leads to it there is no current block."""
         if self.current is not None:
             raise ValueError(f"block {self.current.label} has not ended")
         if label in self._wanted:
-            self.current = self.blocks[label] = DraftBlock(label)
+            self.current = self.blocks[label] = DraftBlock(label, sync)
 
     def emit(self, op: Op, places: Places) -> None:
         """Append `op` to the current block, if there is one."""
@@ -83,14 +84,17 @@ def _terminator(block: DraftBlock) -> Terminator:
 def _threaded(blocks: list[DraftBlock]) -> list[DraftBlock]:
     """`blocks` without those that are empty and jump on (turns of loops apart) and without what cannot be reached.
 
+    Blocks at which lanes wait stay, empty or not.
+
     A jump to an empty block that returns becomes a return (what is called right before it is a tail call), a jump to an
     empty block that begins a turn begins it itself.
     """
-    ends = {block.label: _terminator(block) for block in blocks if not block.ops and _ends_path(_terminator(block))}
+    empty = [block for block in blocks if not block.ops and not block.sync]
+    ends = {block.label: _terminator(block) for block in empty if _ends_path(_terminator(block))}
     onward = {
         block.label: block.terminator.target
-        for block in blocks
-        if not block.ops and isinstance(block.terminator, Jump) and not block.terminator.turn
+        for block in empty
+        if isinstance(block.terminator, Jump) and not block.terminator.turn
     }
 
     def final(label: str) -> str:
@@ -148,6 +152,7 @@ def _merged(blocks: list[DraftBlock]) -> list[DraftBlock]:
             and not jump.turn
             and arrivals[jump.target] == 1
             and jump.target != block.label
+            and not by_label[jump.target].sync
         ):
             following = by_label[jump.target]
             gone.add(following.label)
@@ -163,6 +168,7 @@ def relabelled(blocks: Iterable[DraftBlock], labels: Mapping[str, str]) -> tuple
             labels[block.label],
             tuple(op for op, _ in block.ops),
             _redirect(_terminator(block), labels.__getitem__),
+            block.sync,
         )
         for block in blocks
     )

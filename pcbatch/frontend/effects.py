@@ -15,18 +15,24 @@ import gast
 
 from pcbatch.frontend.nodes import INNER_SCOPES, children
 
-CHEAP_BUILTINS = frozenset({"abs", "min", "max", "int", "float", "bool", "round", "len"})
+CHEAP_BUILTINS = frozenset({"abs", "min", "max", "int", "float", "bool", "round", "len", "range"})
+CHECKED_OPERATORS = gast.FloorDiv | gast.Mod
+SAFE_BESIDE_LITERALS = gast.Div | gast.Pow | gast.LShift | gast.RShift
+"""Operators that are checked too, unless their right operand is a literal, of which zero alone may fail."""
+CHECKED_BUILTINS = frozenset({"divmod", "int", "pow", "round"})
 
 
 @dataclass(frozen=True)
 class Effects:
     """Questions about expressions of one function.
 
-    `is_batched` says whether a Call node calls a batched function, `is_builtin` whether a name there means the builtin.
+    `is_batched` says whether a Call node calls a batched function, `is_builtin` whether a name there means the builtin,
+    `is_math` whether what is called is a function of Python's `math`.
     """
 
     is_batched: Callable[[Any], bool]
     is_builtin: Callable[[str], bool]
+    is_math: Callable[[Any], bool]
 
     def splits(self, node: Any) -> bool:
         """Whether the expression must be taken apart."""
@@ -66,12 +72,19 @@ class Effects:
         return name in CHEAP_BUILTINS and self.is_builtin(name)
 
     def may_fault(self, node: Any) -> bool:
-        """Whether evaluating the expression can fail a lane: `//`, `%`, divmod, an element read."""
+        """Whether evaluating the expression can fail a lane: a checked operator or function, an element read."""
         for each in _evaluated(node):
             match each:
-                case gast.BinOp(op=gast.FloorDiv() | gast.Mod()) | gast.Subscript(ctx=gast.Load()):
+                case gast.BinOp(op=op) if isinstance(op, CHECKED_OPERATORS):
                     return True
-                case gast.Call(func=gast.Name(id="divmod")):
+                case gast.BinOp(op=op, right=right) if isinstance(op, SAFE_BESIDE_LITERALS):
+                    if not isinstance(right, gast.Constant) or right.value == 0:
+                        return True
+                case gast.Subscript(ctx=gast.Load()):
+                    return True
+                case gast.Call(func=gast.Name(id=name)) if name in CHECKED_BUILTINS:
+                    return True
+                case gast.Call(func=function) if self.is_math(function):
                     return True
         return False
 

@@ -23,6 +23,7 @@ from pcbatch.frontend.nodes import (
     call,
     children,
     constant,
+    dotted,
     load,
     names_in,
     replace_children,
@@ -51,7 +52,7 @@ class Expressions:
         self.function_name = function_name
         self.report = report
         self.draft = Draft()
-        self.effects = Effects(lambda node: callees.called(node) is not None, self.is_builtin)
+        self.effects = Effects(lambda node: callees.called(node) is not None, self.is_builtin, self._is_math)
         self.result = next(
             name
             for name in itertools.chain(["result"], map("result_{}".format, itertools.count(1)))
@@ -67,6 +68,11 @@ class Expressions:
     def is_builtin(self, name: str) -> bool:
         """Whether `name` means Python's builtin in this function."""
         return name not in self.source.locals and is_builtin(self.source.scope, name)
+
+    def _is_math(self, function: Any) -> bool:
+        root, _, rest = (dotted(function) or "").partition(".")
+        origin = None if root in self.source.locals else self.source.scope.origin(root)
+        return origin is not None and f"{origin.path}.{rest}".startswith("math.")
 
     def span(self, node: Any) -> Span:
         """The place of `node` in the user's source."""
@@ -90,10 +96,16 @@ class Expressions:
 
     def primitive(self, targets: Sequence[Any], value: Any, span: Span) -> None:
         """Emit `targets = .. = value`, a statement without batched calls."""
-        code = unparse(gast.Assign(list(targets), value, None))
+        self._emit_code(unparse(gast.Assign(list(targets), value, None)), value, span)
+
+    def statement_text(self, code: str, node: Any) -> None:
+        """Emit `code`, the text of the whole statement `node`."""
+        self._emit_code(code, node, self.span(node))
+
+    def _emit_code(self, code: str, read: Any, span: Span) -> None:
         loaded, stored = names(code)
         inputs = tuple(name for name in loaded if name in self.variables)
-        self.draft.emit(Primitive(stored, inputs, code, span), self.places(value))
+        self.draft.emit(Primitive(stored, inputs, code, span), self.places(read))
 
     def assign(self, name: str, value: Any, span: Span) -> None:
         """Emit `name = value`."""
@@ -131,7 +143,7 @@ class Expressions:
 
     def _settled(self, node: Any, later: Sequence[Any]) -> Any:
         """`node` rewritten such that it may be evaluated after `later` expressions, which follow it in the source."""
-        if isinstance(node, gast.keyword):
+        if isinstance(node, gast.keyword | gast.Starred):
             return replace_children(node, [self._settled(node.value, later)])
         value = self.rewrite(node)
         if isinstance(value, gast.Slice):

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import linecache
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import gast
 
 from pcbatch.diagnostics import CompileError, Diagnostic, Span, raise_all
+from pcbatch.frontend import refusals
 from pcbatch.frontend.calls import Callees
+from pcbatch.frontend.hints import COST, is_cost
 from pcbatch.frontend.scope import Scope, StaticScope, module_level, static_scope
 from pcbatch.frontend.source import FunctionSource, from_tree, parse_lines, wrapped
 
+METHODS = ("builtins.staticmethod", "builtins.classmethod")
 DECORATORS = ("pcbatch.autobatch", "pcbatch.api.autobatch")
 
 
@@ -98,10 +103,12 @@ class _Reader:
         at = [index for index, decorator in enumerate(node.decorator_list) if self._is_autobatch(decorator)]
         if not at:
             return
-        below = node.decorator_list[at[-1] + 1 :]
-        if any(self._path(decorator) != "builtins.staticmethod" for decorator in below):
-            self.diagnostics.append(self._wrapped(node.name, below[0]))
+        hints = [each for each in node.decorator_list if isinstance(each, ast.Call) and self._path(each.func) in COST]
+        below = [each for each in node.decorator_list[at[-1] + 1 :] if each not in hints]
+        if any(self._path(decorator) not in METHODS for decorator in below):
+            self.diagnostics.append(wrapped(node.name, self._span(below[0])))
         elif (source := self._capture(node, qualname)) is not None:
+            source = replace(source, cost=self._cost(hints[0]) if hints else None)
             is_static = any(self._path(each) == "builtins.staticmethod" for each in node.decorator_list)
             self.functions[qualname] = source.bound() if "." in qualname and not is_static else source
 
@@ -140,7 +147,17 @@ class _Reader:
                 return f"{base}.{attribute}" if base else ""
         return ""
 
-    def _wrapped(self, name: str, decorator: ast.expr) -> Diagnostic:
-        end_line, end_column = decorator.end_lineno or decorator.lineno, decorator.end_col_offset or 0
-        span = Span(self.file, decorator.lineno, decorator.col_offset, end_line, end_column)
-        return wrapped(name, span)
+    def _cost(self, hint: ast.Call) -> float | None:
+        """The number that the outermost `@pcbatch.cost(number)` gives, as it counts when the file runs."""
+        value: Any = None
+        with contextlib.suppress(ValueError):
+            value = ast.literal_eval(hint.args[0]) if len(hint.args) == 1 else None
+        if is_cost(value):
+            return float(value)
+        refusal = refusals.COST_LITERAL if value is None else refusals.COST_VALUE
+        place = self._span(hint.args[0] if hint.args else hint)
+        self.diagnostics.append(Diagnostic(refusal.code, refusal.message, place, refusal.label, refusal.help))
+        return None
+
+    def _span(self, node: ast.expr) -> Span:
+        return Span(self.file, node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)

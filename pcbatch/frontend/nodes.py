@@ -72,7 +72,7 @@ def dotted(node: Any) -> str | None:
 
 
 def unparse(node: Any) -> str:
-    """Python text of an expression, or of an assignment as Python 3.11 and later print it.
+    """Python text of an expression or a statement, an assignment as Python 3.11 and later print it.
 
     (Python 3.10 puts parentheses around the targets of `a, b = b, a`.)
     """
@@ -129,12 +129,43 @@ def walk_scope(node: Any) -> Iterator[Any]:
         yield from walk_scope(child)
 
 
+def target_leaves(target: Any) -> list[Any]:
+    """The names and elements that a target assigns, from left to right."""
+    if isinstance(target, gast.Tuple | gast.List):
+        return [leaf for part in target.elts for leaf in target_leaves(part)]
+    return [target]
+
+
 def names_in(node: Any) -> frozenset[str]:
     """Every name inside `node`, whatever its scope."""
-    return frozenset(each.id for each in walk(node) if isinstance(each, gast.Name))
+    every = list(walk(node))
+    return frozenset(each.id for each in every if isinstance(each, gast.Name)) | {
+        each.name for each in every if _captures(each)
+    }
+
+
+def assigned_name(node: Any) -> str | None:
+    """The name that a single node assigns: a target, or a pattern of `match` that captures."""
+    if isinstance(node, gast.Name):
+        return str(node.id) if isinstance(node.ctx, gast.Store) else None
+    return str(node.name) if _captures(node) else None
+
+
+def _captures(node: Any) -> bool:
+    return isinstance(node, gast.MatchAs | gast.MatchStar) and node.name is not None
 
 
 def assigned_in(nodes: Sequence[Any]) -> frozenset[str]:
     """The names that `nodes` assign in their own scope (element stores apart)."""
+    found = (assigned_name(each) for node in nodes for each in walk_scope(node))
+    return frozenset(name for name in found if name is not None)
+
+
+def stored_in(nodes: Sequence[Any]) -> frozenset[str]:
+    """The names of the arrays into which `nodes` store elements."""
     every = (each for node in nodes for each in walk_scope(node))
-    return frozenset(each.id for each in every if isinstance(each, gast.Name) and isinstance(each.ctx, gast.Store))
+    return frozenset(
+        each.value.id
+        for each in every
+        if isinstance(each, gast.Subscript) and isinstance(each.ctx, gast.Store) and isinstance(each.value, gast.Name)
+    )

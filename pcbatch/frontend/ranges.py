@@ -7,6 +7,7 @@ the end of a turn, so that only the target has to be kept while the body runs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gast
@@ -22,9 +23,11 @@ INDEX = "__index__"
 class RangeLoop:
     """The parts of one loop, emitted through `code` in the order start, test, begin_turn, advance."""
 
-    def __init__(self, code: Expressions, node: Any):
+    def __init__(self, code: Expressions, node: Any, arguments: Sequence[Any], backwards: bool):
         self.code = code
         self.node = node
+        self.arguments = arguments
+        self.backwards = backwards
         self.span = code.span(node)
         self.changed = assigned_in([*node.body, node.iter])
         self.counter = ""
@@ -33,14 +36,28 @@ class RangeLoop:
 
     def start(self) -> None:
         """Evaluate the arguments, from left to right, and set the counter."""
-        arguments = self.node.iter.args
+        arguments = self.arguments
         first = arguments[0] if len(arguments) > 1 else self._number(0)
         self.counter = self.code.temporary()
+        if self.backwards:
+            self._start_backwards(first, arguments[-1])
+            return
         self.code.assign(self.counter, self._bound(first, kept=False), self.code.span(first))
         self.stop = self._bound(arguments[1] if len(arguments) > 1 else arguments[0])
         self.step = self._bound(arguments[2]) if len(arguments) > 2 else self._number(1)
         if literal(self.step) is None:
             self._refuse_zero_step(arguments[2])
+
+    def _start_backwards(self, low: Any, high: Any) -> None:
+        """From `high - 1` down to `low`."""
+        low = self._bound(low)
+        number = literal(low)
+        self.stop = self._placed(
+            gast.BinOp(low, gast.Sub(), self._number(1)) if number is None else _signed(number - 1)
+        )
+        first = self._placed(gast.BinOp(self._bound(high, kept=False), gast.Sub(), self._number(1)))
+        self.code.assign(self.counter, first, self.code.span(high))
+        self.step = self._placed(_signed(-1))
 
     def test(self, body: str, otherwise: str) -> None:
         """Go to `body` while the counter has not reached the end."""
@@ -109,6 +126,11 @@ class RangeLoop:
 
     def _placed(self, node: Any) -> Any:
         return gast.copy_location(node, self.node.iter)
+
+
+def _signed(value: int) -> Any:
+    """The literal of an int, placed nowhere yet."""
+    return gast.UnaryOp(gast.USub(), constant(-value)) if value < 0 else constant(value)
 
 
 def literal(node: Any) -> int | None:

@@ -44,18 +44,65 @@ IMPORT = Refusal(
     "imported here",
     "move the import to the top of the module",
 )
-WITH = Refusal(
+WITH_CONTROL = Refusal(
     "PCB107",
-    "`with` is not supported",
-    "here",
-    "move the block into a plain function without batched calls and call that",
+    "control flow inside `with` is not supported",
+    "this may leave the block, or branch in it",
+    "keep assignments in the block and decide after it; or move the block into a plain function and call that",
 )
-MATCH = Refusal("PCB108", "`match` is not supported", "here", "write `if .. elif .. else`")
-FOR = Refusal(
+WITH_STORE = Refusal(
+    "PCB107",
+    "an element is assigned inside `with`",
+    "assigned here",
+    "keep the value in a variable and store it after the block",
+)
+PATTERN = Refusal(
+    "PCB108",
+    "only literals, names, `|` and sequences of fixed length are supported as patterns",
+    "this pattern is something else",
+    "capture the whole and test its parts in a guard: `case p if p.x == 0:`",
+)
+PATTERN_ALTERNATIVES = Refusal(
+    "PCB108",
+    "a pattern with alternatives captures nothing",
+    "a name is captured here",
+    "write one `case` for each alternative",
+)
+PATTERN_LOCAL = Refusal(
+    "PCB108",
+    "a pattern compares with literals and with values from outside the function",
+    "this is a local variable",
+    "compare in a guard: `case x if x == p.limit:`",
+)
+LOOP_TARGET = Refusal(
     "PCB109",
-    "`for` loops over `range(..)` only",
-    "this is not a range",
-    "loop over the positions: `for i in range(len(xs)):` with `x = xs[i]`",
+    "the target of a loop is a name or a tuple of names",
+    "this is neither",
+    "loop with a name, `for x in xs:`, and assign in the loop's body",
+)
+RANGE_WITHIN = Refusal(
+    "PCB129",
+    "a range inside `enumerate`, `zip` or `reversed` is not supported",
+    "this is a range",
+    "loop over one range and compute the rest: `for i in range(n):` with `x = xs[i]`",
+)
+SEQUENCE_ARGUMENTS = Refusal(
+    "PCB129",
+    "these arguments are not supported in a loop",
+    "here",
+    "write `enumerate(xs)`, `enumerate(xs, start)`, `zip(xs, ys)` or `reversed(xs)`",
+)
+REVERSED = Refusal(
+    "PCB129",
+    "`enumerate` and `zip` cannot be reversed",
+    "Python would raise TypeError",
+    "reverse what is inside: `zip(reversed(xs), reversed(ys))`",
+)
+REVERSED_STEP = Refusal(
+    "PCB129",
+    "a range with a step cannot be reversed",
+    "here",
+    "write the range itself downwards: `range(last, first - 1, -step)`",
 )
 FOR_TARGET = Refusal(
     "PCB109", "the target of a loop over a range is one name", "this is not a name", "write `for i in range(..)`"
@@ -64,8 +111,11 @@ RANGE_ARGUMENTS = Refusal(
     "PCB109", "`range` takes one to three positional arguments", "here", "write `range(start, stop, step)`"
 )
 RANGE_ZERO = Refusal("PCB109", "the step of a range cannot be 0", "this is 0", "write a step that moves")
-STARRED = Refusal(
-    "PCB110", "starred expressions are not supported", "unpacked here", "write the elements out, one by one"
+STARRED_STORE = Refusal(
+    "PCB110",
+    "a starred target next to an element store is not supported",
+    "takes the rest",
+    "unpack into names first, then store the element",
 )
 STAR_PARAMETER = Refusal(
     "PCB110",
@@ -83,19 +133,19 @@ STORE_ATTRIBUTE = Refusal(
     "PCB112",
     "assigning an attribute is not supported",
     "assigned here",
-    "keep the value in a local variable and return it",
+    "make a new object: `p = dataclasses.replace(p, x=v)`, of a named tuple `p = p._replace(x=v)`",
 )
-STORE_SLICE = Refusal(
+STORE_INDEX = Refusal(
     "PCB112",
-    "only single elements can be assigned",
-    "this is not an integer index",
-    "store element by element in a loop, `a[i] = v`, or build a new array with TensorFlow operations",
+    "only elements and slices can be assigned",
+    "this is neither an integer index nor a slice",
+    "write one index or slice for each axis: `a[i, j:j + 2] = v`; `a[...] = v` alone takes the whole array",
 )
 STORE_KEY = Refusal(
     "PCB112",
     "entries of a dict cannot be assigned",
     "this is a key",
-    "make a new dict: `d = {.., key: v}`, or keep the value in a variable of its own",
+    "make a new dict: `d = {**d, key: v}`, or keep the value in a variable of its own",
 )
 STORE_NESTED = Refusal(
     "PCB112",
@@ -105,10 +155,10 @@ STORE_NESTED = Refusal(
 )
 SET = Refusal("PCB112", "sets are not supported", "a set", "use a tuple, or an array of bools")
 IDENTITY = Refusal(
-    "PCB113", "`is` and `is not` are not supported", "compares identities", "compare values with `==` and `!=`"
-)
-MEMBERSHIP = Refusal(
-    "PCB113", "`in` and `not in` are not supported", "here", "write `x == a or x == b`, or `tf.reduce_any(xs == x)`"
+    "PCB113",
+    "`is` and `is not` are supported with `None` only",
+    "compares identities",
+    "compare values with `==` and `!=`",
 )
 STRING = Refusal(
     "PCB114",
@@ -147,6 +197,25 @@ INT32 = Refusal(
 COMPLEX = Refusal("PCB117", "complex literals are not supported", "here", "write `tf.complex(real, imaginary)`")
 RETURN_NOTHING = Refusal(
     "PCB121", "a batched function returns a value", "nothing is returned here", "return a number, a tensor or a tuple"
+)
+SYNC_VALUE = Refusal(
+    "PCB126",
+    "`pcbatch.sync()` is a statement",
+    "it has no value",
+    "write it on a line of its own, where lanes are to wait for the others: `pcbatch.sync()`",
+)
+SYNC_ARGUMENTS = Refusal("PCB126", "`pcbatch.sync()` takes no arguments", "given here", "write `pcbatch.sync()`")
+COST_VALUE = Refusal(
+    "PCB127",
+    "a row cannot cost this",
+    "not a positive number",
+    "say about how many multiply-adds one row takes: `@pcbatch.cost(1000.0)`",
+)
+COST_LITERAL = Refusal(
+    "PCB128",
+    "this cost is not a literal, so it is not known without running the file",
+    "known only when the file runs",
+    "write the number here: `@pcbatch.cost(1000.0)`",
 )
 TYPES = Refusal("PCB123", "type aliases and type parameters are not supported", "here", "leave the types out")
 PYTHON_2 = Refusal("PCB125", "this is syntax of Python 2", "here", "write Python 3")

@@ -9,10 +9,15 @@ from typing import Any
 import gast
 
 from pcbatch.diagnostics import Diagnostic, Span
+from pcbatch.frontend.check_loops import range_arguments
+from pcbatch.frontend.contexts import emit_with
 from pcbatch.frontend.expressions import Expressions
+from pcbatch.frontend.matching import Match
 from pcbatch.frontend.messages import template
-from pcbatch.frontend.nodes import dotted, load, store
+from pcbatch.frontend.nodes import dotted, load, store, target_leaves
 from pcbatch.frontend.ranges import RangeLoop
+from pcbatch.frontend.sequences import SequenceLoop
+from pcbatch.frontend.stores import store_indices, stored_element
 from pcbatch.ir.program import Fault, FaultKind, Return, Store
 
 
@@ -56,6 +61,8 @@ class Statements(Expressions):
     def statement(self, node: Any) -> None:
         """Translate one statement."""
         match node:
+            case gast.Expr(value=gast.Call()):  # the syntax check lets nothing else pass that is called for nothing
+                self._sync(self.span(node))
             case gast.Expr() | gast.Pass():
                 pass
             case gast.Assign(targets=targets, value=value):
@@ -73,6 +80,10 @@ class Statements(Expressions):
                 self._while(node)
             case gast.For():
                 self._for(node)
+            case gast.Match():
+                Match(self, node).translate()
+            case gast.With():
+                emit_with(self, node)
             case gast.Break():
                 self.jump(self.loops[-1].leave, self.span(node))
             case gast.Continue():
@@ -87,7 +98,7 @@ class Statements(Expressions):
     # -- assignments ---------------------------------------------------------------------------------------------------
 
     def _assign(self, targets: Sequence[Any], value: Any, span: Span) -> None:
-        if any(isinstance(each, gast.Subscript) for target in targets for each in _leaves(target)):
+        if any(isinstance(each, gast.Subscript) for target in targets for each in target_leaves(target)):
             self._assign_with_stores(targets, value, span)
         elif len(targets) == 1 and isinstance(targets[0], gast.Name):
             self.into(value, targets[0].id, span)
@@ -103,7 +114,7 @@ class Statements(Expressions):
         whole = self.operand(value, targets) if len(targets) > 1 else None
         for target in targets:
             source = value if whole is None else load(whole, value)
-            for leaf, name in zip(list(_leaves(target)), self._spread(target, source, span), strict=True):
+            for leaf, name in zip(list(target_leaves(target)), self._spread(target, source, span), strict=True):
                 if isinstance(leaf, gast.Subscript):
                     self._store(leaf, name, span)
                 else:
@@ -111,7 +122,7 @@ class Statements(Expressions):
 
     def _spread(self, target: Any, value: Any, span: Span) -> list[str]:
         """Variables for the values that the leaves of `target` get."""
-        leaves = list(_leaves(target))
+        leaves = list(target_leaves(target))
         if leaves == [target]:
             return [self.operand(value)]
         names = {id(leaf): self.temporary() for leaf in leaves}
@@ -126,7 +137,7 @@ class Statements(Expressions):
 
     def _store(self, target: Any, value: str, span: Span) -> None:
         """`array[i, j] = value`."""
-        indices = _indices(target)
+        indices = store_indices(target)
         names = [self.operand(index, indices[position + 1 :]) for position, index in enumerate(indices)]
         self._emit_store(target, names, value, span)
 
@@ -151,13 +162,16 @@ class Statements(Expressions):
             value = gast.copy_location(gast.BinOp(load(target.id, target), node.op, node.value), node)
             self.into(value, target.id, span)
             return
-        indices = _indices(target)
+        indices = store_indices(target)
         names = [self.operand(index, [*indices[at + 1 :], node.value]) for at, index in enumerate(indices)]
-        loads = [load(name, index) for name, index in zip(names, indices, strict=True)]
-        index = loads[0] if len(loads) == 1 else gast.copy_location(gast.Tuple(loads, gast.Load()), target.slice)
-        element = gast.copy_location(gast.Subscript(target.value, index, gast.Load()), target)
-        value = gast.copy_location(gast.BinOp(element, node.op, node.value), node)
+        value = gast.copy_location(gast.BinOp(stored_element(target, names), node.op, node.value), node)
         self._emit_store(target, names, self.operand(value), span)
+
+    def _sync(self, span: Span) -> None:
+        """`pcbatch.sync()`: a block of its own begins, at which lanes wait."""
+        here = self.draft.label()
+        self.jump(here, span)
+        self.draft.open(here, sync=True)
 
     # -- control flow --------------------------------------------------------------------------------------------------
 
@@ -195,7 +209,8 @@ class Statements(Expressions):
     def _for(self, node: Any) -> None:
         span = self.span(node)
         head, body, again, orelse, leave = (self.draft.label() for _ in range(5))
-        loop = RangeLoop(self, node)
+        found = range_arguments(node.iter, self.is_builtin)
+        loop = RangeLoop(self, node, *found) if found is not None else SequenceLoop(self, node)
         loop.start()
         self.jump(head, span)
         self.draft.open(head)
@@ -244,14 +259,3 @@ class Statements(Expressions):
         names = tuple(self.operand(field, fields[at + 1 :]) for at, field in enumerate(fields))
         places = {name: self.span(field) for name, field in zip(names, fields, strict=True)}
         self.draft.end(Fault(text, names, kind, span), places)
-
-
-def _leaves(target: Any) -> list[Any]:
-    """The names and elements that a target assigns, from left to right."""
-    if isinstance(target, gast.Tuple | gast.List):
-        return [leaf for part in target.elts for leaf in _leaves(part)]
-    return [target]
-
-
-def _indices(target: Any) -> list[Any]:
-    return list(target.slice.elts) if isinstance(target.slice, gast.Tuple) else [target.slice]

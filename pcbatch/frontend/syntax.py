@@ -12,14 +12,16 @@ from typing import Any
 import gast
 
 from pcbatch.diagnostics import Diagnostic
-from pcbatch.frontend import refusals
+from pcbatch.frontend import check_blocks, check_loops, check_patterns, refusals
 from pcbatch.frontend.checker import SUPPORTED, Checker, Rule
 from pcbatch.frontend.scope import Scope
 
 
-def check_syntax(tree: Any, file: str, local_names: Set[str], scope: Scope) -> list[Diagnostic]:
-    """Every refusal of syntax in the function `tree`."""
-    checker = Checker(RULES, file, local_names, scope)
+def check_syntax(
+    tree: Any, file: str, local_names: Set[str], scope: Scope, receiver: str | None = None
+) -> list[Diagnostic]:
+    """Every refusal of syntax in the function `tree`, which may be a method of the object named `receiver`."""
+    checker = Checker(RULES, file, local_names, scope, receiver)
     checker.function(tree)
     return checker.found
 
@@ -35,7 +37,7 @@ _RULES: dict[str, Rule] = {
     "Assign": Checker.assign,
     "AugAssign": Checker.augmented,
     "AnnAssign": Checker.annotated,
-    "For": Checker.for_loop,
+    "For": check_loops.for_loop,
     "Return": Checker.returns,
     "Assert": Checker.asserts,
     "Raise": Checker.raises,
@@ -45,22 +47,19 @@ _RULES: dict[str, Rule] = {
     **_same(refusals.SCOPE, "Global", "Nonlocal"),
     "Delete": refusals.DELETE,
     **_same(refusals.IMPORT, "Import", "ImportFrom", "alias"),
-    **_same(refusals.WITH, "With", "withitem"),
-    **_same(refusals.MATCH, "Match", "match_case"),
-    **_same(
-        refusals.MATCH,
-        "MatchAs",
-        "MatchClass",
-        "MatchMapping",
-        "MatchOr",
-        "MatchSequence",
-        "MatchSingleton",
-        "MatchStar",
-    ),
-    **_same(refusals.MATCH, "MatchValue"),
+    **_same(check_blocks.with_block, "With"),
+    "withitem": SUPPORTED,
+    "Match": check_patterns.match_statement,
+    "match_case": check_patterns.match_case,
+    "MatchValue": check_patterns.value_pattern,
+    "MatchOr": check_patterns.alternatives,
+    **_same(SUPPORTED, "MatchAs", "MatchSequence", "MatchSingleton"),
+    **_same(refusals.PATTERN, "MatchClass", "MatchMapping", "MatchStar"),
     **_same(refusals.TYPES, "TypeAlias", "TypeVar", "TypeVarTuple", "ParamSpec"),
     # Expressions.
-    **_same(SUPPORTED, "BoolOp", "IfExp", "List", "Tuple", "Subscript", "Slice", "Attribute", "Name", "keyword"),
+    **_same(
+        SUPPORTED, "BoolOp", "IfExp", "List", "Tuple", "Starred", "Subscript", "Slice", "Attribute", "Name", "keyword"
+    ),
     "Constant": Checker.constant,
     "UnaryOp": Checker.unary,
     "BinOp": Checker.binary,
@@ -71,15 +70,13 @@ _RULES: dict[str, Rule] = {
     **_same(Checker.inner_scope, "Lambda", "ListComp", "DictComp", "GeneratorExp"),
     "comprehension": Checker.comprehension,
     **_same(refusals.SET, "Set", "SetComp"),
-    "Starred": refusals.STARRED,
     **_same(refusals.STRING, "JoinedStr", "FormattedValue", "TemplateStr", "Interpolation"),
     **_same(refusals.GENERATOR, "Yield", "YieldFrom"),
     # Operators and contexts.
     **_same(SUPPORTED, "Add", "Sub", "Mult", "Div", "FloorDiv", "Mod", "Pow", "MatMult"),
     **_same(SUPPORTED, "BitAnd", "BitOr", "BitXor", "LShift", "RShift", "Invert", "Not", "UAdd", "USub", "And", "Or"),
     **_same(SUPPORTED, "Eq", "NotEq", "Lt", "LtE", "Gt", "GtE"),
-    **_same(refusals.IDENTITY, "Is", "IsNot"),
-    **_same(refusals.MEMBERSHIP, "In", "NotIn"),
+    **_same(SUPPORTED, "Is", "IsNot", "In", "NotIn"),
     **_same(SUPPORTED, "Load", "Store", "Del", "Param", "AugLoad", "AugStore", "arguments"),
     # What can stand around a function, never in it.
     **_same(refusals.DEFINITION, "Module", "Interactive", "Expression", "FunctionType", "TypeIgnore", "type_ignore"),

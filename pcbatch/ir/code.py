@@ -21,12 +21,22 @@ def names(code: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 @lru_cache(maxsize=4096)
 def _rename(code: str, mapping: tuple[tuple[str, str], ...]) -> str:
-    return ast.unparse(_Renamer(dict(mapping)).visit(ast.parse(code)))
+    return ast.unparse(_Renamer(dict(mapping), dict(mapping)).visit(ast.parse(code)))
 
 
 def rename(code: str, mapping: Mapping[str, str]) -> str:
     """`code` with the names of its own scope renamed by `mapping`."""
     return _rename(code, tuple(sorted(mapping.items())))
+
+
+@lru_cache(maxsize=4096)
+def _rename_apart(code: str, loads: tuple[tuple[str, str], ...], stores: tuple[tuple[str, str], ...]) -> str:
+    return ast.unparse(_Renamer(dict(loads), dict(stores)).visit(ast.parse(code)))
+
+
+def rename_apart(code: str, loads: Mapping[str, str], stores: Mapping[str, str]) -> str:
+    """`code` with the names that it reads renamed by `loads` and those that it assigns by `stores`."""
+    return _rename_apart(code, tuple(sorted(loads.items())), tuple(sorted(stores.items())))
 
 
 class Scoped(ast.NodeTransformer):
@@ -139,11 +149,12 @@ class _Names(Scoped):
 
 
 class _Renamer(Scoped):
-    def __init__(self, mapping: dict[str, str]):
+    def __init__(self, loads: dict[str, str], stores: dict[str, str]):
         super().__init__()
-        self.mapping = mapping
+        self.loads, self.stores = loads, stores
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        if not self.hidden(node.id) and node.id in self.mapping:
-            return ast.copy_location(ast.Name(self.mapping[node.id], node.ctx), node)
+        mapping = self.loads if isinstance(node.ctx, ast.Load) else self.stores
+        if not self.hidden(node.id) and node.id in mapping:
+            return ast.copy_location(ast.Name(mapping[node.id], node.ctx), node)
         return node

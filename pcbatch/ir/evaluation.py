@@ -3,15 +3,44 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import CodeType
 from typing import Any
+
+import numpy as np
 
 from pcbatch.ir.code import names
 from pcbatch.ir.interpreter import Evaluate, LaneFaultError
 
 NO_NAMES: Mapping[str, Any] = {}
+
+
+def _shortest(*sequences: Any, strict: bool = False) -> int:
+    lengths = [len(sequence) for sequence in sequences]
+    if strict and len(set(lengths)) > 1:
+        raise ValueError(f"sequences of lengths {lengths}")
+    return min(lengths)
+
+
+def _parts(value: Any, count: int) -> Any:
+    if not isinstance(value, tuple | list) or len(value) != count:
+        raise TypeError(f"{value!r} is no sequence of {count}")
+    return value
+
+
+MEANINGS: Mapping[str, Callable[..., Any]] = {
+    "__axis__": lambda array, axis: np.arange(np.shape(array)[axis]),
+    "__elements__": lambda array, *indices: np.asarray(array)[mesh(indices)],
+    "__commit__": lambda value, type_: float(value) if "float" in type_ else value,
+    "__index__": operator.index,
+    "__length__": _shortest,
+    "__element__": lambda sequence, position: sequence[position],
+    "__parts__": _parts,
+    "__sequence__": lambda sequence: sequence,
+    "__flag__": lambda value, flag: value is flag,
+}
+"""The functions of `pseudo_builtins` on plain Python values."""
 
 
 @lru_cache(maxsize=4096)
@@ -22,12 +51,11 @@ def _compiled(code: str) -> CodeType:
 def python_evaluate(namespaces: Mapping[str, Mapping[str, Any]]) -> Evaluate:
     """An `evaluate` that executes statements as Python; free names are looked up in `namespaces[function_name]`.
 
-    A division by zero and an index out of range are faults of the lane. `__index__(n)`, which only frontends write,
-    makes `n` a Python int.
+    A division by zero and an index out of range are faults of the lane.
     """
 
     def evaluate(function: str, code: str, inputs: dict[str, Any]) -> dict[str, Any]:
-        scope = {"__index__": operator.index, **namespaces.get(function, NO_NAMES), **inputs}
+        scope = {**MEANINGS, **namespaces.get(function, NO_NAMES), **inputs}
         try:
             exec(_compiled(code), scope)
         except ZeroDivisionError as error:
@@ -39,8 +67,18 @@ def python_evaluate(namespaces: Mapping[str, Mapping[str, Any]]) -> Evaluate:
     return evaluate
 
 
+def mesh(indices: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Indices, scalars or vectors of positions, such that NumPy takes every combination of them."""
+    vectors = [at for at, index in enumerate(indices) if np.ndim(index)]
+    shape = {at: [-1 if other == at else 1 for other in vectors] for at in vectors}
+    return tuple(np.reshape(index, shape[at]) if at in shape else index for at, index in enumerate(indices))
+
+
 def copy_store(array: Any, indices: tuple[Any, ...], value: Any) -> Any:
-    """A copy of a NumPy array or of a list of lists, one element replaced; out of range is a fault of the lane."""
+    """A copy of a NumPy array or of a list of lists with `array[indices] = value`; out of range is a lane's fault.
+
+    An index is a scalar or, of arrays, a vector of positions: every combination of them is stored to.
+    """
     try:
         if isinstance(array, list):
             first, *rest = indices
@@ -48,7 +86,7 @@ def copy_store(array: Any, indices: tuple[Any, ...], value: Any) -> Any:
             array[first] = copy_store(array[first], tuple(rest), value) if rest else value
         else:
             array = array.copy()
-            array[indices] = value
+            array[mesh(indices)] = value
     except IndexError as error:
         raise LaneFaultError("INDEX", f"IndexError: {error}") from error
     return array

@@ -35,7 +35,13 @@ def _join_known(old: Type, new: Type) -> Type:
             return _join_tensors(old, new)
         case StructType(), StructType() if (old.kind, old.keys, len(old.items)) == (new.kind, new.keys, len(new.items)):
             return replace(old, items=tuple(_join_known(a, b) for a, b in zip(old.items, new.items, strict=True)))
-    raise ConflictError("a structure and something of another form do not meet; give both paths the same structure")
+        case StructType(), StructType() if (old.kind, *sorted(old.keys)) == (new.kind, *sorted(new.keys)) and old.keys:
+            raise ConflictError("the keys stand in another order; write them in the same order on both paths")
+    if isinstance(old, StructType) and isinstance(new, StructType) and old.kind == new.kind == "list":
+        raise ConflictError(
+            "a list has one length; for one that grows take an array of the largest size, `a[n] = v`, and count in `n`"
+        )
+    raise ConflictError("their structures differ; give both paths the same structure")
 
 
 def _join_tensors(old: TensorType, new: TensorType) -> TensorType:
@@ -57,4 +63,7 @@ def _join_tensors(old: TensorType, new: TensorType) -> TensorType:
                 f"a Python float does not fit {committed.dtype}; write an int, or tf.cast(.., tf.float32)"
             )
         return committed
-    raise ConflictError(f"dtypes {old.dtype} and {new.dtype} differ; write tf.cast(.., tf.{old.dtype}) at one of them")
+    if "bool" in (old.dtype, new.dtype):
+        raise ConflictError("a bool and a number do not meet; write True/False, or tf.cast one of them")
+    holds = new.dtype if is_float(new.dtype) and not is_float(old.dtype) else old.dtype  # a cast to int would cut off
+    raise ConflictError(f"dtypes {old.dtype} and {new.dtype} differ; write tf.cast(.., tf.{holds}) for the other one")

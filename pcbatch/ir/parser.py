@@ -85,7 +85,7 @@ def _with_inputs(program: Program) -> Program:
 
 # -- lines -------------------------------------------------------------------------------------------------------------
 
-_LABEL = re.compile(r"(\w+):")
+_LABEL = re.compile(r"(\w+)(, sync)?:")
 
 
 def _logical_lines(text: str) -> list[Line]:
@@ -124,7 +124,10 @@ def _without_comment(text: str) -> str:
 
 _NAME = r"[^\W\d]\w*"
 _NAMES = rf"{_NAME}(?:, {_NAME})*"
-_FUNCTION = re.compile(rf"function (?P<name>[^\s()]+)\((?P<parameters>{_NAMES})?\)(?: -> (?P<results>{_NAMES}))?")
+_COST = r"(?:, cost (?P<cost>[0-9.e+-]+))?"
+_FUNCTION = re.compile(
+    rf"function (?P<name>[^\s()]+)\((?P<parameters>{_NAMES})?\)(?: -> (?P<results>{_NAMES}))?{_COST}"
+)
 _VARIABLE = re.compile(rf"var (?P<name>{_NAME})")
 _STORAGE = re.compile(rf"(?:  (?P<storage>{'|'.join(get_args(StorageKind))}))?(?:  -- (?P<reason>.+))?")
 
@@ -148,7 +151,7 @@ def _function(lines: list[Line]) -> Function:
     blocks: list[Block] = []
     while lines and (label := _LABEL.fullmatch(lines[0][1])):
         at, _ = lines.pop(0)
-        blocks.append(_block(at, label[1], lines))
+        blocks.append(replace(_block(at, label[1], lines), sync=label[2] is not None))
     if not blocks:
         raise IRSyntaxError(number, f"function {match['name']} has no blocks")
     return Function(
@@ -158,7 +161,15 @@ def _function(lines: list[Line]) -> Function:
         tuple(blocks),
         externs,
         tuple(variables),
+        None if match["cost"] is None else _cost(number, match["cost"]),
     )
+
+
+def _cost(number: int, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise IRSyntaxError(number, f"{text} is no cost") from None
 
 
 def _variable(number: int, text: str) -> Variable:

@@ -15,9 +15,11 @@
       result = a
       return
 
-The other ops are `store a[i, j] = v`, `x = call f(y)`, `push x = ..`, `pop x, y`, `update x = ..`; the other
-terminators `fault assert "AssertionError: bad {}" x` and `pushjump b0, back to b3`. None of them can be mistaken for
-Python. The lines of a statement that has several keep its own indentation below that of the op.
+A block at which lanes wait for the others is headed `b1, sync:`, a function whose author says what a row costs
+`function f(x) -> result, cost 1000.0`. The other ops are `store a[i, j] = v`, `x = call f(y)`, `push x = ..`,
+`pop x, y`, `update x = ..`; the other terminators `fault assert "AssertionError: bad {}" x` and `pushjump b0, back to
+b3`. None of them can be mistaken for Python. The lines of a statement that has several keep its own indentation below
+that of the op.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ def print_program(program: Program, *, lines: bool = False) -> str:
 def print_function(function: Function, *, lines: bool = False) -> str:
     """The text of one function of a program."""
     results = f" -> {', '.join(function.results)}" if function.results else ""
-    header = f"function {function.name}({', '.join(function.parameters)}){results}"
+    cost = "" if function.cost is None else f", cost {function.cost!r}"
+    header = f"function {function.name}({', '.join(function.parameters)}){results}{cost}"
     text = [_with_line(header, function, lines)]
     if function.externs:
         text.append(f"{INDENT}extern {', '.join(function.externs)}")
@@ -78,7 +81,8 @@ def print_block(block: Block, *, lines: bool = False) -> str:
     """The text of one block, label first."""
     body = [_with_line(print_op(op), op, lines) for op in block.ops]
     body.append(_with_line(print_terminator(block.terminator), block.terminator, lines))
-    return "\n".join([f"{block.label}:", *(INDENT + text.replace("\n", "\n" + INDENT) for text in body)])
+    header = f"{block.label}{', sync' if block.sync else ''}:"
+    return "\n".join([header, *(INDENT + text.replace("\n", "\n" + INDENT) for text in body)])
 
 
 def print_op(op: Op) -> str:

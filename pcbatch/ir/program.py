@@ -1,8 +1,8 @@
 """The IR: one set of data types, two dialects (Radul et al., MLSys 2020, Figures 2 and 4).
 
     program    ::= function+                                    the entry function is the first
-    function   ::= name, parameters, results, block+            the entry block is the first
-    block      ::= label, op*, terminator
+    function   ::= name, parameters, results, cost?, block+     the entry block is the first
+    block      ::= label, sync?, op*, terminator
     op         ::= Primitive  y.. = f(x..)                      a straight-line piece of the user's source
                  | Store      a[i..] = v                        rebinds `a` with one element replaced
                  | Call       y.. = g(x..)                      "cfg" only
@@ -58,7 +58,11 @@ class Primitive:
 
 @dataclass(frozen=True)
 class Store:
-    """`array[indices..] = value`, operands being variables: rebinds `array` to a copy with one element replaced."""
+    """`array[indices..] = value`, operands being variables: rebinds `array` to a copy with some elements replaced.
+
+    There is an index for each leading axis: an integer, or a vector of distinct positions, of which every combination
+    is stored to. `value` is broadcast to what is replaced.
+    """
 
     array: str
     indices: tuple[str, ...]
@@ -166,11 +170,16 @@ Terminator = Jump | Branch | Return | Fault | PushJump
 
 @dataclass(frozen=True)
 class Block:
-    """Straight-line code; only the terminator may transfer control."""
+    """Straight-line code; only the terminator may transfer control.
+
+    At a `sync` block lanes wait for the others (`pcbatch.sync()`): they run it only when no lane can run a block that
+    is none. What a lane computes does not depend on it; a pass keeps such a block and where it begins.
+    """
 
     label: str
     ops: tuple[Op, ...]
     terminator: Terminator
+    sync: bool = False
 
 
 StorageKind = Literal["temporary", "register", "stack", "cached stack", "shared"]
@@ -196,6 +205,7 @@ class Function:
     """A batched function. `externs` are the free names that its code reads, sorted; no builtins, no batched functions.
 
     `variables` is empty until types or storage are known; then it lists every variable, in order of first appearance.
+    `cost` is what its author says that each row of its blocks costs (`pcbatch.cost`), None where nothing is said.
     """
 
     name: str
@@ -204,6 +214,7 @@ class Function:
     blocks: tuple[Block, ...]
     externs: tuple[str, ...] = ()
     variables: tuple[Variable, ...] = ()
+    cost: float | None = None
     span: Span | None = _span()
 
     @property

@@ -6,6 +6,7 @@ First part of `pcbatch.ir.verifier`.
 from __future__ import annotations
 
 import ast
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from keyword import iskeyword
@@ -83,6 +84,8 @@ def functions(program: Program) -> Violations:
             yield f"{function.name!r} is no name for a function"
         if not function.blocks:
             yield f"{function.name} has no blocks"
+        if function.cost is not None and not 0 < function.cost < math.inf:
+            yield f"{function.name}: a row cannot cost {function.cost}"
         for name in (*repeated(function.parameters), *repeated(function.results)):
             yield f"{function.name} has two parameters or two results called {name}"
         for name in (*variables_of(function), *function.externs, *(block.label for block in function.blocks)):

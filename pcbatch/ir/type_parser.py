@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from pcbatch.ir.types import StructType, TensorType, Type
+from pcbatch.ir.types import NONE, StructType, TensorType, Type
 
 _WORD = re.compile(r"[^\s()\[\]{}=,:'\"]+")
 _SHAPE = re.compile(r"\[(\d+(?:, \d+)*)?\]")
@@ -56,6 +56,8 @@ class _Reader:
             return self.struct("dict", "}", ": ")
         weak = self.skip("weak ")
         word = self.match(_WORD, "a type")[0]
+        if word == "None" and not weak:
+            return NONE
         if not weak and self.skip("("):
             return self.struct(word, ")", "=")
         shape = self.match(_SHAPE, f"a shape after {word!r}")[1]

@@ -1,13 +1,13 @@
 """Types of lane values: tensors of one dtype and static shape, and fixed structures of them.
 
 A type describes ONE example; the batch axis is the machine's business. `weak` marks Python numbers that have not met a
-tensor yet (as in JAX's weak types); weak numbers are scalars of int32 or float32.
+tensor yet (as in JAX's weak types); weak numbers are scalars of int32 or float64, as wide as Python's own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,11 @@ class TensorType:
     shape: tuple[int, ...] = ()
     weak: bool = False
 
+    @property
+    def returned(self) -> str:
+        """The dtype that such a value has in the results of a batch: a weak float becomes float32 there at last."""
+        return "float32" if self.weak and self.dtype == "float64" else self.dtype
+
     def __str__(self) -> str:
         """`int32[]`, `float32[3, 4]`, `weak int32[]`."""
         return f"{'weak ' if self.weak else ''}{self.dtype}[{', '.join(map(str, self.shape))}]"
@@ -25,7 +30,7 @@ class TensorType:
 
 @dataclass(frozen=True)
 class StructType:
-    """A fixed structure: `kind` is "tuple", "list", "dict" or the name of a named tuple or dataclass.
+    """A fixed structure: `kind` is "tuple", "list", "dict", "None" or the name of a named tuple or dataclass.
 
     `keys` are the dict's keys or the fields' names (empty for tuples and lists); `constructor` rebuilds a value from
     its items and takes no part in comparisons, so that a type read back from text equals the one that was printed.
@@ -47,11 +52,16 @@ class StructType:
             case "dict":
                 keys = [key if key.isidentifier() else repr(key) for key in self.keys]
                 return "{" + ", ".join(f"{k}: {v}" for k, v in zip(keys, items, strict=True)) + "}"
+            case "None":
+                return "None"
             case name:
                 return f"{name}({', '.join(f'{k}={v}' for k, v in zip(self.keys, items, strict=True))})"
 
 
 Type = TensorType | StructType
+
+NONE = StructType("None", ())
+"""The type of None: a structure without leaves."""
 
 
 def leaves(type_: Type) -> Iterator[TensorType]:
@@ -62,6 +72,16 @@ def leaves(type_: Type) -> Iterator[TensorType]:
         case StructType(items=items):
             for item in items:
                 yield from leaves(item)
+
+
+def with_leaves(type_: Type, new: Iterator[TensorType]) -> Type:
+    """`type_` with the next of `new` in place of each of its tensor types."""
+    match type_:
+        case TensorType():
+            return next(new)
+        case StructType(items=items):
+            return replace(type_, items=tuple(with_leaves(item, new) for item in items))
+    raise TypeError(f"not a type: {type_!r}")
 
 
 def records(type_: Type) -> Iterator[type]:

@@ -102,23 +102,23 @@ class _Lowering:
     def _blocks(self, block: ir.Block, assigned: set[str]) -> Iterator[ir.Block]:
         """The block, split after each of its calls."""
         ops: list[ir.Op] = []
-        label, part = block.label, 0
+        label, part, sync = block.label, 0, block.sync
         for op in block.ops:
             if isinstance(op, ir.Call):
                 if op is block.ops[-1] and (self.source.name, block.label) in self.tails:
                     arguments = self._arguments(op)
                     entry = self.program.function(op.function).entry
-                    yield ir.Block(label, (*ops, *arguments), ir.Jump(entry, turn=True, span=op.span))
+                    yield ir.Block(label, (*ops, *arguments), ir.Jump(entry, turn=True, span=op.span), sync)
                     return
                 part += 1
                 back = f"{block.label}.{part}"
                 saved = self._saved(assigned)
-                yield ir.Block(label, (*ops, *self._enter(op, saved)), self._push_jump(op, back))
-                label, ops = back, [*self._pops(saved, op), *self._outputs(op)]
+                yield ir.Block(label, (*ops, *self._enter(op, saved)), self._push_jump(op, back), sync)
+                label, sync, ops = back, False, [*self._pops(saved, op), *self._outputs(op)]
             else:
                 ops.append(self._plain(op))
             assigned |= set(ir.writes(op))
-        yield ir.Block(label, tuple(ops), self._terminator(block.terminator))
+        yield ir.Block(label, tuple(ops), self._terminator(block.terminator), sync)
 
     def _plain(self, op: ir.Op) -> ir.Op:
         match op:

@@ -12,7 +12,7 @@ import builtins
 import re
 import types
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pcbatch.ir import program as ir
@@ -22,13 +22,31 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 class Namespace:
-    """Name lookup as in the user's function: closure cells, then globals, then builtins; always the present value."""
+    """Name lookup as in the user's function: closure cells, then globals, then builtins; always the present value.
 
-    def __init__(self, function: types.FunctionType):
+    `values`, those of static parameters, come first; then those `given`: the object that a method is bound to, by the
+    name of its first parameter.
+    """
+
+    def __init__(
+        self,
+        function: types.FunctionType,
+        given: Mapping[str, Any] | None = None,
+        values: Mapping[str, Any] | None = None,
+    ):
         self.function = function
+        self.given = given or {}
+        self.values = values or {}
         self.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
 
+    def with_values(self, values: Mapping[str, Any]) -> Namespace:
+        """The same namespace inside the function when its static parameters have these values."""
+        return Namespace(self.function, self.given, values)
+
     def __getitem__(self, name: str) -> Any:
+        for first in (self.values, self.given):
+            if name in first:
+                return first[name]
         if name in self.cells:
             try:
                 return self.cells[name].cell_contents
@@ -40,7 +58,7 @@ class Namespace:
 
     def hides(self, name: str) -> bool:
         """Whether `name`, a built-in's, means something else here."""
-        return name in self.cells or name in self.function.__globals__
+        return any(name in names for names in (self.values, self.given, self.cells, self.function.__globals__))
 
     def path(self, text: str) -> Any:
         """The value of a dotted name such as `model.w`; KeyError or AttributeError where there is none."""
@@ -64,6 +82,10 @@ class Captured:
     values: Mapping[str, Any] = field(default_factory=dict)
     statics: tuple[tuple[str, str, Any], ...] = ()
     missing: tuple[tuple[str, str], ...] = ()
+
+    def without_values(self) -> Captured:
+        """What a compiled program may keep: everything but the arrays."""
+        return replace(self, values={})
 
 
 def code_of(op: ir.Op) -> str | None:

@@ -8,25 +8,25 @@ from pcbatch.diagnostics import Diagnostic, Note, Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.joins import ConflictError, is_float, join
 from pcbatch.ir.types import StructType, TensorType, Type
-from pcbatch.lowering.instances import Binding
+from pcbatch.lowering.static import Binding, Known
 
 
 def conflict(name: str, first: Binding, second: Binding, why: str) -> Diagnostic:
     """A variable is given two types that do not meet; both assignments are shown."""
     reason, _, help_ = why.partition("; ")
     subject = "the result" if name == "result" else f"`{name}`"
-    notes = (Note(first.span, f"{subject} is {first.type} here"),) if first.span is not None else ()
+    notes = (Note(first.span, f"{subject} is {first.known} here"),) if first.span is not None else ()
     return Diagnostic(
         "PCB301",
         f"{subject} is given two types that do not meet: {reason}",
         second.span,
-        f"{subject} is {second.type} here",
+        f"{subject} is {second.known} here",
         help_ or f"give {subject} one dtype, shape and structure on every path",
         notes,
     )
 
 
-def condition(type_: Type | None, span: Span | None) -> Diagnostic:
+def condition(type_: Known | None, span: Span | None) -> Diagnostic:
     """A branch is decided by something that is not one bool."""
     return Diagnostic(
         "PCB302",
@@ -53,21 +53,24 @@ def unsettled(name: str, first: Binding, second: Binding) -> Diagnostic:
     subject = "the result" if name == "result" else f"`{name}`"
     return Diagnostic(
         "PCB304",
-        f"the type of {subject} does not settle: from {first.type} it becomes {second.type}, and the other way round",
+        f"the type of {subject} does not settle: from {first.known} it becomes {second.known}, and the other way round",
         second.span,
         "assigned here",
         f"give {subject} the same dtype, shape and structure in every turn of a loop and in every call",
     )
 
 
-def store(op: ir.Store, type_of: Callable[[str], Type | None]) -> Iterator[Diagnostic]:
-    """What is wrong with the types of `a[i] = v`."""
+def store(op: ir.Store, type_of: Callable[[str], Type | None], function: ir.Function) -> Iterator[Diagnostic]:
+    """What is wrong with the types of `a[i] = v`, a store of `function`."""
     array, value = type_of(op.array), type_of(op.value)
     indices = [type_of(index) for index in op.indices]
     if array is None or value is None or None in indices:
         return
-    for type_ in indices:
-        if not isinstance(type_, TensorType) or type_.shape or is_float(type_.dtype) or type_.dtype == "bool":
+    spans: list[int] = []  # lengths of the slices among the indices
+    for name, type_ in zip(op.indices, indices, strict=True):
+        if isinstance(type_, TensorType) and type_.shape and _is_slice(name, function):
+            spans += type_.shape
+        elif not isinstance(type_, TensorType) or type_.shape or is_float(type_.dtype) or type_.dtype == "bool":
             yield Diagnostic("PCB305", f"an index must be one integer, this is {type_}", op.span, help="use int(..)")
             return
     if isinstance(array, StructType) or len(array.shape) < len(indices):
@@ -79,9 +82,14 @@ def store(op: ir.Store, type_of: Callable[[str], Type | None]) -> Iterator[Diagn
             help="only elements of tensors can be stored; build a new tuple instead of changing one",
         )
         return
-    element = TensorType(array.dtype, array.shape[len(indices) :])
+    element = TensorType(array.dtype, (*spans, *array.shape[len(indices) :]))
     try:
-        if join(element, value) != element:
+        stored: Type = value
+        if isinstance(value, TensorType):  # a row or a slice takes what broadcasts to it, as in NumPy
+            if not _broadcasts(value.shape, element.shape):
+                raise ConflictError(f"{value} does not fit {element}; give it that shape, or one that broadcasts to it")
+            stored = TensorType(value.dtype, element.shape, value.weak)
+        if join(element, stored) != element:
             raise ConflictError(f"{value} does not fit {element}")
     except ConflictError as why:
         reason, _, help_ = str(why).partition("; ")
@@ -94,6 +102,20 @@ def store(op: ir.Store, type_of: Callable[[str], Type | None]) -> Iterator[Diagn
         )
 
 
+def _is_slice(name: str, function: ir.Function) -> bool:
+    """Whether `name` holds the positions of a slice that a store goes to, rather than an array of the user's."""
+    ops = (op for block in function.blocks for op in block.ops)
+    return any(
+        isinstance(op, ir.Primitive) and op.outputs == (name,) and op.code.startswith(f"{name} = __axis__(")
+        for op in ops
+    )
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    padded = (1,) * (len(to) - len(shape)) + shape
+    return len(padded) == len(to) and all(size in (1, wanted) for size, wanted in zip(padded, to, strict=True))
+
+
 def reserved(name: str, span: Span | None) -> Diagnostic:
     """A variable has the name by which generated code knows the array library's operations."""
     return Diagnostic(
@@ -102,4 +124,50 @@ def reserved(name: str, span: Span | None) -> Diagnostic:
         span,
         "used in this function",
         "give the variable another name",
+    )
+
+
+def not_kept(name: str, known: Known | None, span: Span | None) -> Diagnostic:
+    """A static value that is no number is used where a lane must keep it."""
+    return Diagnostic(
+        "PCB404",
+        f"`{name}` is {known}, which a lane cannot keep",
+        span,
+        "needed here as a lane's value",
+        "what is not a tensor may be a static argument, or be used between two calls, branches or loops",
+    )
+
+
+def not_static(function: str, parameter: str, why: str, span: Span | None) -> Diagnostic:
+    """A static parameter is given something that is not known at compile time."""
+    return Diagnostic(
+        "PCB310",
+        f"the static parameter `{parameter}` of `{function}` must be known when it is compiled; what it is given {why}",
+        span,
+        f"`{parameter}` is given here",
+        f"hand on literals, static parameters, captured values and what is computed from these alone, or take "
+        f"`{parameter}` out of `static_argnames`",
+    )
+
+
+def static_assigned(name: str, span: Span | None) -> Diagnostic:
+    """A static parameter gets another value on some path."""
+    return Diagnostic(
+        "PCB311",
+        f"the static parameter `{name}` is assigned",
+        span,
+        "it has one value in the whole function",
+        f"give the new value a name of its own: `other = {name}`",
+    )
+
+
+def too_many(function: str, parameters: tuple[str, ...], limit: int, span: Span | None) -> Diagnostic:
+    """A recursion in which a static argument changes would be compiled for each of its values."""
+    names = ", ".join(f"`{name}`" for name in parameters)
+    return Diagnostic(
+        "PCB312",
+        f"`{function}` would be compiled for more than {limit} values of {names}",
+        span,
+        "each call here wants another one",
+        f"make {names} an ordinary argument: take it out of `static_argnames`",
     )

@@ -6,8 +6,10 @@ does. What this module returns is what `f.source()` shows and what is executed; 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from pcbatch.diagnostics import Span
@@ -16,11 +18,14 @@ from pcbatch.ir.code import rename
 from pcbatch.ir.types import Type, records
 from pcbatch.lowering.captures import free_roots
 from pcbatch.lowering.environment import Environment
-from pcbatch.lowering.pieces import PieceText, Statement, bind, execute, write_piece
+from pcbatch.lowering.pieces import PieceText, Statement, bind, compile_piece, execute, write_piece
 from pcbatch.lowering.tabletext import TableText, is_reserved
 from pcbatch.lowering.translate import OPS, OUT_OF_RANGE
 from pcbatch.runtime import table
+from pcbatch.runtime.limits import DEFAULT_MAX_DEPTH
 from pcbatch.runtime.status import LaneStatus
+
+DEPTH_MESSAGE = f"RecursionError: more than max_depth calls deep ({DEFAULT_MAX_DEPTH} unless max_depth=.. says more)"
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,8 @@ class BlockParts:
     function: str
     span: Span | None
     pops: tuple[str, ...]
+    sync: bool = False
+    cost: float | None = None
     body: list[PieceText | tuple[ir.Store, int]] = field(default_factory=list)
     sites: list[tuple[int, ...]] = field(default_factory=list)
     pushes: list[tuple[str, str | None]] = field(default_factory=list)
@@ -55,7 +62,8 @@ class BlockParts:
 def emit(program: ir.Program, origin: Mapping[str, str], environment: Environment, shared: tuple[str, ...]) -> Emitted:
     """Source for `program`.
 
-    `origin` gives the user's function of each function, `shared` the entry's parameters that all lanes share.
+    `origin` gives the user's function of each function, `environment` the meaning of names in each, `shared` the
+    entry's parameters that all lanes share.
     """
     return _Emission(program, origin, environment, shared).emitted()
 
@@ -116,7 +124,7 @@ class _Emission:
                 status = LaneStatus.ASSERTION if kind == "assert" else LaneStatus.RAISED
                 return self._site(span, status, message, arguments)
             case ir.PushJump(span=span):
-                return self._site(span, LaneStatus.MAX_DEPTH, "RecursionError: more than max_depth calls deep")
+                return self._site(span, LaneStatus.MAX_DEPTH, DEPTH_MESSAGE)
         return -1
 
     def _steps_site(self, terminator: ir.Terminator) -> int:
@@ -130,7 +138,8 @@ class _Emission:
     def _block(self, function: ir.Function, block: ir.Block) -> BlockParts:
         spans = [node.span for node in (*block.ops, block.terminator) if node.span is not None]
         pops = tuple(name for op in block.ops if isinstance(op, ir.Pop) for name in op.variables)
-        parts = BlockParts(block.label, function.name, min(spans, default=None), pops)
+        span = min(spans, default=None)
+        parts = BlockParts(block.label, function.name, span, pops, block.sync, function.cost)
         statements: list[ir.Primitive] = []
         written: set[str] = set()
         for index, op in enumerate(block.ops):
@@ -179,21 +188,34 @@ class _Emission:
         outputs = dict.fromkeys(name for op in ops for name in op.outputs)
         writes = tuple(name for name in outputs if name in needed or name in saved or self._stored(name))
         self._note_types(writes)
-        sites: list[int] = []
-
-        def site(span: Span | None, status: LaneStatus, message: str) -> int:
-            sites.append(self._site(span, status, message))
-            return sites[-1]
-
-        origin = self.origin[function.name]
         number = sum(isinstance(each, PieceText) for each in parts.body)
         name = f"{function.name}_{parts.label}" + (f"_{number + 1}" if number else "")
         while name in self.roots:  # the user's code reads something of that name
             name += "_"
-        text = write_piece(name, ops, writes, self.taken_variables(outputs), self.environment, origin, site)
+        variables = self.taken_variables(outputs)
+        write = partial(write_piece, name, ops, writes, variables, self.environment, function.name)
+        places: list[tuple[Span | None, LaneStatus, str]] = []
+
+        def place(*what: Any) -> int:
+            places.append(what)
+            return len(places) - 1
+
+        text = write(site=place)
         self._note_types(text.reads)
-        parts.body.append(self._bound(self._shared(text), origin))
+        sites: list[int] = []
+        if places:
+            checked = self._checked(text, function.name)
+            numbers = {at: self._site(*what) for at, what in enumerate(places) if at in checked}
+            sites = list(numbers.values())
+            text = write(site=partial(_numbered, itertools.count(), numbers))
+        parts.body.append(self._bound(self._shared(text), function.name))
         parts.sites.append(tuple(sites))
+
+    def _checked(self, text: PieceText, function: str) -> frozenset[int]:
+        """Which places of a piece can fail on the types that its variables have."""
+        piece = compile_piece(text, self.environment, function)
+        shared = [self.environment.operand_types[name] for name in piece.shared]
+        return self.environment.backend.checked_sites(piece, [self.types[name] for name in piece.reads], shared)
 
     def taken_variables(self, outputs: Mapping[str, None]) -> frozenset[str]:
         """Every name that is a variable inside a piece."""
@@ -205,9 +227,9 @@ class _Emission:
         reads = tuple(name for name in text.reads if name not in shared)
         return PieceText(text.name, reads, (*shared, *text.shared), text.writes, text.statements, text.free)
 
-    def _bound(self, text: PieceText, origin: str) -> PieceText:
+    def _bound(self, text: PieceText, function: str) -> PieceText:
         """The piece with its free names bound; one that another function binds to something else is renamed."""
-        values = bind(text.free, self.environment, origin)
+        values = bind(text.free, self.environment, function)
         values.pop(OPS, None)
         renamed = {name: fresh for name, value in values.items() if (fresh := self._binding(name, value)) != name}
         if not renamed:
@@ -241,3 +263,10 @@ class _Emission:
         type_ = self.variables[name].type
         assert type_ is not None, f"{name} has no type"
         return type_
+
+
+def _numbered(
+    places: Iterator[int], numbers: Mapping[int, int], span: Span | None, status: LaneStatus, message: str
+) -> int:
+    """The fault site of the next place that may fail; -1, which nothing reads, for one that cannot."""
+    return numbers.get(next(places), -1)

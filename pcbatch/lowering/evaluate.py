@@ -15,14 +15,14 @@ from pcbatch.runtime.status import LaneStatus
 from pcbatch.runtime.table import Piece
 
 
-def evaluator(program: ir.Program, origin: Mapping[str, str], environment: Environment) -> Evaluate:
+def evaluator(program: ir.Program, environment: Environment) -> Evaluate:
     """An `evaluate` for `pcbatch.ir.interpreter.interpret` of `program` in either dialect; pieces are compiled once."""
     compiled: dict[tuple[str, str, tuple[str, ...]], tuple[Piece, list[tuple[LaneStatus, str]]]] = {}
 
     def evaluate(function: str, code: str, inputs: dict[str, Any]) -> dict[str, Any]:
         key = (function, code, tuple(inputs))
         if key not in compiled:
-            compiled[key] = _compile(function, code, inputs, origin, environment)
+            compiled[key] = _compile(function, code, inputs, environment)
         piece, faults = compiled[key]
         values = environment.captured.values
         outputs, site = environment.backend.evaluate(
@@ -37,7 +37,7 @@ def evaluator(program: ir.Program, origin: Mapping[str, str], environment: Envir
 
 
 def _compile(
-    function: str, code: str, inputs: Mapping[str, Any], origin: Mapping[str, str], environment: Environment
+    function: str, code: str, inputs: Mapping[str, Any], environment: Environment
 ) -> tuple[Piece, list[tuple[LaneStatus, str]]]:
     faults: list[tuple[LaneStatus, str]] = []
 
@@ -48,13 +48,20 @@ def _compile(
     writes = names(code)[1]
     statement = ir.Primitive(writes, tuple(inputs), code)
     text = write_piece(
-        "statement", [statement], writes, frozenset((*inputs, *writes)), environment, origin[function], site
+        "statement",
+        [statement],
+        writes,
+        frozenset((*inputs, *writes)),
+        environment,
+        function,
+        site,
+        literal_indices=True,
     )
-    return compile_piece(text, environment, origin[function], tuple(range(len(faults)))), faults
+    return compile_piece(text, environment, function, tuple(range(len(faults)))), faults
 
 
 def interpreter_callbacks(
-    program: ir.Program, origin: Mapping[str, str], environment: Environment
+    program: ir.Program, environment: Environment
 ) -> tuple[Evaluate, Callable[[Any, tuple[Any, ...], Any], Any]]:
     """The two callbacks of `interpret`: statements and stores."""
 
@@ -64,4 +71,4 @@ def interpreter_callbacks(
         except IndexError as error:
             raise LaneFaultError("INDEX", f"IndexError: {error}") from None
 
-    return evaluator(program, origin, environment), store
+    return evaluator(program, environment), store

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import dis
 import functools
-import sysconfig
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-OWN = str(Path(__file__).resolve().parent.parent)
-INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+from pcbatch.installed import OWN, is_installed
+
 LOADS = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"}
 ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
 BETWEEN = {"CACHE", "PUSH_NULL"}
@@ -45,6 +43,20 @@ def fingerprint(value: Any) -> Any:
     everything else (arrays among it) by identity.
     """
     return _fingerprint(value, {})
+
+
+def static_key(value: Any) -> Any:
+    """A hashable key of a static argument: 1, 1.0 and True differ, functions count with what they capture.
+
+    Other objects count by their own equality. TypeError for what cannot be hashed, such as an array or a list.
+    """
+    match value:
+        case tuple():
+            return (type(value), *map(static_key, value))
+        case types.FunctionType() | types.MethodType() | functools.partial():
+            return fingerprint(value)
+    hash(value)
+    return (type(value), value)
 
 
 def _fingerprint(value: Any, visited: dict[int, int]) -> Any:
@@ -80,7 +92,7 @@ def _parts(value: Any, visited: dict[int, int]) -> Iterator[Any]:
 def _captured(function: types.FunctionType) -> Iterator[Any]:
     """The present values of what a user's function reads from around it; of what pcbatch wrapped, closures only."""
     file = function.__code__.co_filename
-    if _is_installed(file) and not file.startswith(OWN):
+    if is_installed(file) and not file.startswith(OWN):
         return
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     for root, *attributes in _paths(function.__code__):
@@ -100,7 +112,7 @@ def _captured(function: types.FunctionType) -> Iterator[Any]:
 def _followed(value: Any, attributes: list[str]) -> Any:
     """`value.a.b..` as far as attributes are stored values: a property may give another object at each look."""
     for attribute in attributes:
-        if isinstance(value, types.ModuleType) and _is_installed(getattr(value, "__file__", None) or "<frozen>"):
+        if isinstance(value, types.ModuleType) and is_installed(getattr(value, "__file__", None) or "<frozen>"):
             return value
         try:
             value = vars(value)[attribute]
@@ -129,10 +141,7 @@ def _paths(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=4096)
-def _is_installed(file: str) -> bool:
-    """Whether `file` belongs to Python itself or to an installed package."""
-    if file.startswith("<frozen"):
-        return True
-    parts = Path(file).parts
-    return "site-packages" in parts or "dist-packages" in parts or file.startswith(INSTALLED)
+def is_of_user(function: types.FunctionType) -> bool:
+    """Whether `function` belongs neither to pcbatch nor to Python or an installed package."""
+    file = function.__code__.co_filename
+    return not (is_installed(file) or file.startswith(OWN))

@@ -1,41 +1,53 @@
-"""Instances: functions at one signature each, and the typed program that is put together from them."""
+"""Instances: functions at one signature each, what is known of their variables, and one round of finding that out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from pcbatch.diagnostics import Diagnostic, Span
 from pcbatch.ir import program as ir
-from pcbatch.ir.relabel import relabel, retarget
+from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import Type
-from pcbatch.lowering.captures import ordered_variables
+from pcbatch.lowering import complaints
+from pcbatch.lowering.static import Binding, Known, Static, meet, plain
 
-Signature = tuple[Type | None, ...]
-
-
-@dataclass(frozen=True)
-class Binding:
-    """What is known of a variable: its type (None: nothing yet) and the assignment where that came from."""
-
-    type: Type | None = None
-    span: Span | None = None
+Signature = tuple[Known | None, ...]
+Key = tuple[str, tuple[Static, ...]]
+"""A function and the values of its static parameters: what has one instance within a cycle."""
 
 
 @dataclass
 class Instance:
-    """One function at one signature: its variables' types, the instances that it calls, and what is wrong with it."""
+    """One function at one signature: its variables' types, the instances that it calls, and what is wrong with it.
+
+    `users` has the user's names of variables that have another, `statics` the values of the static parameters.
+    `reached` are the blocks to which control may come, `decided` the arm of each branch whose condition is known.
+    """
 
     function: ir.Function
+    users: Mapping[str, str] = field(default_factory=dict)
     signature: Signature = ()
-    bindings: dict[str, Binding] = field(default_factory=dict)
+    statics: Mapping[str, Static] = field(default_factory=dict)
+    bindings: Mapping[str, Binding] = field(default_factory=dict)
     calls: dict[tuple[str, int], Instance] = field(default_factory=dict)
+    reached: frozenset[str] = frozenset()
+    decided: dict[str, str] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
-    def type(self, name: str) -> Type | None:
-        """The type of variable `name`, None while it is unknown."""
+    @property
+    def key(self) -> Key:
+        """What there is one instance of within a cycle."""
+        return self.function.name, tuple(self.statics.values())
+
+    def known(self, name: str) -> Known | None:
+        """The type or value of variable `name`, None while it is unknown."""
         binding = self.bindings.get(name)
-        return binding.type if binding is not None else None
+        return binding.known if binding is not None else None
+
+    def type(self, name: str) -> Type | None:
+        """The type of variable `name` as a lane's value."""
+        return plain(self.known(name))
 
     @property
     def results(self) -> list[Type | None]:
@@ -43,12 +55,39 @@ class Instance:
         return [self.type(name) for name in self.function.results]
 
 
-@dataclass(frozen=True)
-class Typed:
-    """The typed program, and which function of the untyped one each of its functions is an instance of."""
+class Round:
+    """The bindings of one instance in the making: the last round's are read, this round's are joined anew.
 
-    program: ir.Program
-    origin: Mapping[str, str]
+    Only the last round reports what is wrong.
+    """
+
+    def __init__(self, instance: Instance, report: bool):
+        self.instance = instance
+        self.new: dict[str, Binding] = {}
+        self.report = report
+
+    def known(self, name: str) -> Known | None:
+        """What to read now: the last round's type or value, or this round's where the last knew nothing."""
+        known = self.instance.known(name)
+        return known if known is not None or name not in self.new else self.new[name].known
+
+    def bind(self, name: str, known: Known | None, span: Span | None) -> None:
+        """Join `known` into the variable; a conflict leaves it as it is, and is reported with both assignments."""
+        old = self.new.setdefault(name, Binding(known, span))
+        try:
+            joined = meet(old.known, known)
+        except ConflictError as conflict:
+            self.complain(
+                complaints.conflict(self.instance.users.get(name, name), old, Binding(known, span), str(conflict))
+            )
+            return
+        if joined != old.known:
+            self.new[name] = Binding(joined, span)
+
+    def complain(self, *found: Diagnostic) -> None:
+        """Note what is wrong, if this is the round that reports."""
+        if self.report:
+            self.instance.diagnostics += found
 
 
 def reachable(root: Instance) -> list[Instance]:
@@ -62,36 +101,20 @@ def reachable(root: Instance) -> list[Instance]:
     return order
 
 
-def assemble(root: Instance) -> Typed:
-    """The program of all instances that `root` reaches, functions named and blocks labelled afresh, variables typed."""
-    order = reachable(root)
-    fresh: dict[int, str] = {}
-    for instance in order:
-        base, count = instance.function.name, 0
-        name = base
-        while name in fresh.values():
-            count += 1
-            name = f"{base}_{count}"
-        fresh[id(instance)] = name
-    functions = tuple(_function(instance, fresh) for instance in order)
-    origin = {fresh[id(instance)]: instance.function.name for instance in order}
-    return Typed(relabel(ir.Program("cfg", functions)), origin)
+def still_decided(instance: Instance, arms: Mapping[str, str]) -> bool:
+    """Whether the branches of `instance` to which control comes are decided as in `arms`, by block."""
+    return all(instance.decided.get(label) == arm for label, arm in arms.items() if label in instance.reached)
 
 
-def _function(instance: Instance, fresh: Mapping[int, str]) -> ir.Function:
-    name = fresh[id(instance)]
-
-    def callee(label: str, index: int, op: ir.Op) -> ir.Op:
-        return replace(op, function=fresh[id(instance.calls[label, index])]) if isinstance(op, ir.Call) else op
-
-    blocks = tuple(
-        replace(
-            block,
-            label=f"{name}.{block.label}",  # apart from the labels of other instances of this function
-            ops=tuple(callee(block.label, index, op) for index, op in enumerate(block.ops)),
-            terminator=retarget(block.terminator, lambda label: f"{name}.{label}"),
-        )
-        for block in instance.function.blocks
-    )
-    variables = tuple(ir.Variable(v, instance.type(v)) for v in ordered_variables(instance.function))
-    return replace(instance.function, name=name, blocks=blocks, variables=variables)
+def changed_bindings(
+    before: Mapping[Key, Mapping[str, Binding]], now: Mapping[Key, Mapping[str, Binding]]
+) -> Iterator[tuple[str, Binding, Binding]]:
+    """The variables whose types differ between two rounds, with both bindings."""
+    for key, bindings in now.items():
+        old = before.get(key, {})
+        if key not in before and not bindings:
+            yield "", Binding(), Binding()
+        for name in {**old, **bindings}:
+            first, second = old.get(name, Binding()), bindings.get(name, Binding())
+            if first.known != second.known:
+                yield name, first, second

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import linecache
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -61,15 +61,29 @@ def write_piece(
     environment: Environment,
     function: str,
     site: SpannedSite,
+    literal_indices: bool = False,
 ) -> PieceText:
     """The piece that runs `statements` of the user's `function` and gives `writes`.
 
     `variables` are the names that are variables there; the others are free, captured arrays (`environment`) apart.
+    `literal_indices` are checked in all statements, else in those of which inference found that they need it.
     """
     operands = environment.operands(function)
     own = variables | environment.hidden_builtins(function)
+    twin = partial(environment.twin, function)
     translated = tuple(
-        Statement(translate(op.code, partial(site, op.span), operands, own), op.span) for op in statements
+        Statement(
+            translate(
+                op.code,
+                partial(site, op.span),
+                operands,
+                own,
+                twin,
+                literal_indices=literal_indices or op.span in environment.overruns,
+            ),
+            op.span,
+        )
+        for op in statements
     )
     read: dict[str, None] = {}
     shared: dict[str, None] = {}
@@ -109,8 +123,14 @@ def bind(free: Sequence[str], environment: Environment, function: str) -> dict[s
     return bound
 
 
-def compile_piece(text: PieceText, environment: Environment, function: str, sites: tuple[int, ...] = ()) -> Piece:
-    """An executable piece, its free names bound to their present values in `function`."""
-    namespace = bind(text.free, environment, function)
+def compile_piece(
+    text: PieceText,
+    environment: Environment,
+    function: str,
+    sites: tuple[int, ...] = (),
+    given: Mapping[str, Any] | None = None,
+) -> Piece:
+    """An executable piece, its free names bound to their present values in `function`, or to those `given`."""
+    namespace = {**bind(text.free, environment, function), **(given or {})}
     execute(text.source(), namespace)
     return Piece(namespace[text.name], text.reads, text.writes, text.shared, sites, text.spans())

@@ -65,6 +65,8 @@ class TableText:
             f"function={self.origin[parts.function]!r},",
             f"span={self._span(parts.span)},",
             *([f"steps_site={steps_site},"] if steps_site >= 0 else []),
+            *(["sync=True,"] if parts.sync else []),
+            *([f"cost={parts.cost!r},"] if parts.cost is not None else []),
         ]
         inner = "".join(f"{INDENT * 3}{line}\n" for line in lines)
         self.blocks.append(f"{INDENT * 2}_pcb.Block(\n{inner}{INDENT * 2}),\n")

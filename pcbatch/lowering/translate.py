@@ -10,10 +10,13 @@ import ast
 from collections.abc import Callable, Mapping
 
 from pcbatch.ir.code import Scoped
+from pcbatch.ir.slices import length_of
 from pcbatch.runtime.status import LaneStatus
 
 BUILTINS = {
     "abs": "absolute",
+    "all": "all_of",
+    "any": "any_of",
     "bool": "to_bool",
     "divmod": "divmod_",
     "float": "to_float",
@@ -21,8 +24,18 @@ BUILTINS = {
     "len": "length",
     "max": "maximum",
     "min": "minimum",
+    "pow": "to_power",
     "round": "rounded",
+    "sum": "total",
+    "__axis__": "axis",
+    "__commit__": "committed",
+    "__elements__": "elements",
     "__index__": "index",
+    "__length__": "shortest",
+    "__element__": "element",
+    "__parts__": "parts",
+    "__sequence__": "sequence",
+    "__flag__": "same_flag",
 }
 """Built-in functions of the language and the function of `ops` that stands for each."""
 
@@ -31,19 +44,41 @@ OPS = "_ops"
 
 ZERO_DIVISION = (LaneStatus.ARITHMETIC, "ZeroDivisionError: integer division or modulo by zero")
 NEGATIVE_POWER = (LaneStatus.ARITHMETIC, "ValueError: a negative power of an integer is not an integer")
+NEGATIVE_SHIFT = (LaneStatus.ARITHMETIC, "ValueError: negative shift count")
+DIVISION = (LaneStatus.ARITHMETIC, "ZeroDivisionError: division by zero")
+NO_INT = (LaneStatus.ARITHMETIC, "OverflowError: cannot convert to an int of 32 bits: NaN, infinite or too large")
+DOMAIN = (LaneStatus.ARITHMETIC, "ValueError: math domain error, or OverflowError: math range error")
 OUT_OF_RANGE = (LaneStatus.INDEX, "IndexError: index out of range")
+SHORT_SLICE = (LaneStatus.INDEX, "IndexError: index out of range, or the slice leaves the array")
+
+CHECKED_BUILTINS = {"divmod": ZERO_DIVISION, "int": NO_INT, "pow": NEGATIVE_POWER, "round": NO_INT}
+"""Built-in functions that may fail a lane."""
 
 SiteOf = Callable[[LaneStatus, str], int]
+TwinOf = Callable[[str], "str | None"]
 
 
-def translate(code: str, site: SiteOf, operands: Mapping[str, str], own: frozenset[str]) -> str:
+def no_twin(path: str) -> None:
+    """For code that calls none of `math`'s and NumPy's functions."""
+
+
+def translate(
+    code: str,
+    site: SiteOf,
+    operands: Mapping[str, str],
+    own: frozenset[str],
+    twin: TwinOf = no_twin,
+    *,
+    literal_indices: bool = False,
+) -> str:
     """`code` with its operators and built-ins replaced by calls of `ops`.
 
     `site(status, message)` numbers a place that may fault. `operands` maps the text of a captured path (`W`,
     `model.w`) to the name under which it is handed in. Names in `own` (variables, and globals that hide a built-in)
-    are no built-ins.
+    are no built-ins. `twin` says by its path (`np.sqrt`) what in `ops` stands for a function that takes no tensors.
+    `literal_indices` are checked too where one of them is known to be out of range.
     """
-    tree = _Translator(site, operands, own).visit(ast.parse(code))
+    tree = _Translator(site, operands, own, twin, literal_indices).visit(ast.parse(code))
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
@@ -56,11 +91,15 @@ def _thunk(body: ast.expr) -> ast.Lambda:
 
 
 class _Translator(Scoped):
-    def __init__(self, site: SiteOf, operands: Mapping[str, str], own: frozenset[str]):
+    def __init__(
+        self, site: SiteOf, operands: Mapping[str, str], own: frozenset[str], twin: TwinOf, literal_indices: bool
+    ):
         super().__init__()
+        self.twin = twin
         self.site = site
         self.operands = operands
         self.own = own
+        self.literal_indices = literal_indices
         self.kept = 0  # middle operands of chained comparisons kept so far
 
     def visit(self, node: ast.AST) -> ast.AST:
@@ -76,13 +115,22 @@ class _Translator(Scoped):
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         self.generic_visit(node)
         patterns = [_pattern(t) for t in node.targets if isinstance(t, (ast.Tuple, ast.List))]
-        if patterns and not isinstance(node.value, ast.Tuple):  # a tensor does not unpack itself while it is traced
+        flat = isinstance(node.value, ast.Tuple) and not any(_nested(pattern) for pattern in patterns)
+        if patterns and not flat:  # a tensor does not unpack itself while it is traced
             node.value = _call("unpacked", node.value, patterns[0])
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         match node.op:
+            case ast.Mult():
+                return _call("multiply", node.left, node.right)
+            case ast.Div():
+                return self._checked("divide", DIVISION, node.left, node.right)
+            case ast.LShift():
+                return self._checked("left_shift", NEGATIVE_SHIFT, node.left, node.right)
+            case ast.RShift():
+                return self._checked("right_shift", NEGATIVE_SHIFT, node.left, node.right)
             case ast.FloorDiv():
                 return self._checked("floordiv", ZERO_DIVISION, node.left, node.right)
             case ast.Mod():
@@ -101,7 +149,12 @@ class _Translator(Scoped):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         self.generic_visit(node)
-        return _call("negate", node.operand) if isinstance(node.op, ast.Not) else node
+        match node.op:
+            case ast.Not():
+                return _call("negate", node.operand)
+            case ast.UAdd():
+                return _call("positive", node.operand)
+        return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
@@ -110,7 +163,7 @@ class _Translator(Scoped):
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
         if len(node.ops) == 1:
-            return node
+            return _comparison(node.left, node.ops[0], node.comparators[0])
         links: list[ast.expr] = []
         left = node.left
         for place, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
@@ -122,27 +175,61 @@ class _Translator(Scoped):
                 self.kept += 1
                 right = ast.NamedExpr(ast.Name(name, ast.Store()), right)
                 kept = ast.Name(name, ast.Load())
-            links.append(ast.Compare(left, [op], [right]))
+            links.append(_comparison(left, op, right))
             left = kept
         result = links.pop()
         for link in reversed(links):
             result = _call("both", link, _thunk(result))
         return result
 
+    def visit_Starred(self, node: ast.Starred) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load):
+            node.value = _call("spread", node.value)
+        return node
+
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load) or _static(node.slice):
+        if not isinstance(node.ctx, ast.Load):
             return node
-        return self._checked("getitem", OUT_OF_RANGE, node.value, _index(node.slice))
+        if _static(node.slice) and not (self.literal_indices and _has_position(node.slice)):
+            return node
+        index = _index(node.slice)
+        fault = SHORT_SLICE if any(_is_window(part) for part in ast.walk(index)) else OUT_OF_RANGE
+        return self._checked("getitem", fault, node.value, index)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         match node.func:
             case ast.Name(id=name) if name in BUILTINS and name not in self.own and not self.hidden(name):
-                if name == "divmod":
-                    return self._checked(BUILTINS[name], ZERO_DIVISION, *node.args)
                 node.func = ast.Attribute(ast.Name(OPS, ast.Load()), BUILTINS[name], ast.Load())
+                if name in CHECKED_BUILTINS:
+                    node.keywords.append(self._site(CHECKED_BUILTINS[name]))
+            case ast.Name() | ast.Attribute() if (root := _root(node.func)) and not self.hidden(root):
+                self._twin(node)
         return node
+
+    def _twin(self, node: ast.Call) -> None:
+        """Call what stands for a function that takes no tensors, if the call is of one."""
+        name = None if _root(node.func) in self.own else self.twin(ast.unparse(node.func))
+        if name is None:
+            return
+        if name == "without_twin":
+            node.func = _call(name, node.func)
+            return
+        module, _, function = name.partition(".")
+        node.func = ast.Attribute(ast.Attribute(ast.Name(OPS, ast.Load()), module, ast.Load()), function, ast.Load())
+        if module == "math":
+            node.keywords.append(self._site(DOMAIN))
+
+    def _site(self, fault: tuple[LaneStatus, str]) -> ast.keyword:
+        return ast.keyword("site", ast.Constant(self.site(*fault)))
+
+
+def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:
+    if isinstance(op, (ast.In, ast.NotIn)):
+        return _call("contains" if isinstance(op, ast.In) else "lacks", left, right)
+    return ast.Compare(left, [op], [right])
 
 
 def _root(path: ast.AST) -> str:
@@ -153,10 +240,14 @@ def _root(path: ast.AST) -> str:
 
 
 def _pattern(target: ast.expr) -> ast.expr:
-    """The form of an assignment's target: None for a name, a tuple of forms for a tuple."""
+    """The form of an assignment's target: None for a name, ... for a starred one, a tuple of forms for a tuple."""
     if isinstance(target, (ast.Tuple, ast.List)):
         return ast.Tuple([_pattern(element) for element in target.elts], ast.Load())
-    return ast.Constant(None)
+    return ast.Constant(... if isinstance(target, ast.Starred) else None)
+
+
+def _nested(pattern: ast.expr) -> bool:
+    return isinstance(pattern, ast.Tuple) and any(isinstance(part, ast.Tuple) for part in pattern.elts)
 
 
 def _static(index: ast.expr) -> bool:
@@ -165,12 +256,31 @@ def _static(index: ast.expr) -> bool:
     return all(isinstance(node, fixed) for node in ast.walk(index))
 
 
+def _has_position(index: ast.expr) -> bool:
+    """Whether a static index names a position, which may be out of range; slices may not, and keys are no positions."""
+    if isinstance(index, ast.Tuple):
+        return any(map(_has_position, index.elts))
+    constant = index.operand if isinstance(index, ast.UnaryOp) else index
+    return isinstance(constant, ast.Constant) and type(constant.value) is int
+
+
 def _index(index: ast.expr) -> ast.expr:
-    """An index as an argument: slices written as calls of `slice`."""
+    """An index as an argument: slices written as calls of `slice`, or of `ops.window` if their length is fixed."""
     match index:
         case ast.Slice(lower, upper, step):
+            length = length_of(lower, upper)
             parts = [part or ast.Constant(None) for part in (lower, upper, step)]
+            if length is not None:
+                return _call("window", *parts, length)
             return ast.Call(ast.Name("slice", ast.Load()), parts, [])
         case ast.Tuple(elts=elements):
             return ast.Tuple([_index(element) for element in elements], ast.Load())
     return index
+
+
+def _is_window(node: ast.AST) -> bool:
+    """Whether `node` is a call that `_index` made for a slice of fixed length."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="window")):
+            return name == OPS
+    return False

@@ -3,31 +3,35 @@
 No types are written by hand: a piece is traced once for each signature of its inputs, by the backend. Variables start
 unknown; an unknown operand gives an unknown result unevaluated. Each round recomputes every variable as the join of
 all its definitions under the previous round's types, so that a type seen before widening (a weak int that becomes a
-float) leaves no trace. The functions of a recursive cycle share one signature each; others are specialised per
-signature.
+float) leaves no trace. The functions of a recursive cycle share one signature each for equal static arguments; others
+are specialised per signature. A branch that is decided now has one arm: nothing is inferred for the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 
 from pcbatch.diagnostics import CompileError, Diagnostic, Span, raise_all
 from pcbatch.ir import program as ir
 from pcbatch.ir.callgraph import call_graph, components
-from pcbatch.ir.dataflow import live_after_each_op, liveness
-from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering import complaints
+from pcbatch.lowering.actions import Actions, Run
 from pcbatch.lowering.captures import function_variables
 from pcbatch.lowering.environment import Environment
-from pcbatch.lowering.instances import Binding, Instance, Signature, Typed, assemble, reachable
-from pcbatch.lowering.pieces import compile_piece, write_piece
+from pcbatch.lowering.instances import Instance, Key, Round, Signature, changed_bindings, reachable, still_decided
+from pcbatch.lowering.static import Binding, Known, Static, plain, static_arguments, wanted
+from pcbatch.lowering.tails import with_equal_results
 from pcbatch.lowering.translate import OPS
-from pcbatch.runtime.status import LaneStatus
-from pcbatch.runtime.table import Piece
+from pcbatch.lowering.typed import Typed, assemble
+from pcbatch.lowering.webs import Webs, split_function, split_webs
 
 MAX_ROUNDS = 100
+MAX_SPECIALISATIONS = 64
+"""How many instances of one function a recursion with changing static arguments may make."""
+
+Version = tuple[ir.Function, Mapping[str, str]]
+"""A function with a variable for each web, and the user's names of those that got another."""
 
 
 def infer(program: ir.Program, environment: Environment, arguments: Signature) -> Typed:
@@ -35,202 +39,256 @@ def infer(program: ir.Program, environment: Environment, arguments: Signature) -
     raise_all(
         complaints.reserved(OPS, f.span) for f in program.functions if OPS in {*function_variables(f), *f.externs}
     )
-    root = _Inference(program, environment).instance(program.entry.name, arguments)
+    webs = split_webs(program, frozenset(environment.operand_types))
+    raise_all(
+        complaints.static_assigned(name, span)
+        for function in webs.program.functions
+        for name, span in _assigned(function, environment.statics.get(function.name, frozenset()))
+    )
+    inference = _Inference(program, webs, environment)
+    root = inference.instance(program.entry.name, arguments)
     raise_all(diagnostic for instance in reachable(root) for diagnostic in instance.diagnostics)
-    return assemble(root)
+    return assemble(with_equal_results(root), environment, frozenset(inference.actions.overruns))
 
 
-@dataclass(frozen=True)
-class _Run:
-    """A maximal run of primitives in a block: its piece and the spans of its outputs' last assignments."""
-
-    piece: Piece
-    spans: Mapping[str, Span | None]
-
-
-Action = tuple[int, _Run | ir.Store | ir.Call]
-"""One thing that a block does, as inference sees it, with the index of its (last) op."""
-
-
-class _Round:
-    """The bindings of one instance in the making: the last round's are read, this round's are joined anew."""
-
-    def __init__(self, instance: Instance, report: list[Diagnostic] | None):
-        self.instance = instance
-        self.new: dict[str, Binding] = {}
-        self.report = report
-
-    def type(self, name: str) -> Type | None:
-        """The type to read now: the last round's, or this round's where the last knew nothing."""
-        known = self.instance.type(name)
-        return known if known is not None or name not in self.new else self.new[name].type
-
-    def bind(self, name: str, type_: Type | None, span: Span | None) -> None:
-        """Join `type_` into the variable; a conflict leaves it as it is, and is reported with both assignments."""
-        known = self.new.setdefault(name, Binding(type_, span))
-        try:
-            joined = join(known.type, type_)
-        except ConflictError as conflict:
-            if self.report is not None and type_ is not None and known.type is not None:
-                self.report.append(complaints.conflict(name, known, Binding(type_, span), str(conflict)))
-            return
-        if joined != known.type:
-            self.new[name] = Binding(joined, span)
+def _assigned(function: ir.Function, names: frozenset[str]) -> Iterator[tuple[str, Span | None]]:
+    """The places where `names` of a function are assigned."""
+    for block in function.blocks:
+        for op in block.ops:
+            yield from ((name, op.span) for name in ir.writes(op) if name in names)
 
 
 class _Inference:
-    def __init__(self, program: ir.Program, environment: Environment):
-        self.program = program
-        self.environment = environment
-        self.cycle_of = {name: cycle for cycle in components(call_graph(program)) for name in cycle}
+    def __init__(self, original: ir.Program, webs: Webs, environment: Environment):
+        self.originals = {function.name: function for function in original.functions}
+        self.program = webs.program
+        self.users = webs.users
+        self.reserved = frozenset(environment.operand_types)
+        self.statics = environment.statics
+        self.actions = Actions(environment)
+        self.cycle_of = {name: cycle for cycle in components(call_graph(self.program)) for name in cycle}
+        self.wanted: dict[int, frozenset[str]] = {}
         self.instances: dict[tuple[str, Signature], Instance] = {}
-        self.prepared: dict[str, list[tuple[ir.Block, list[Action]]]] = {}
-        self.traced: dict[tuple[int, Signature], tuple[Type, ...] | CompileError] = {}
 
     def instance(self, name: str, signature: Signature) -> Instance:
         """The instance of function `name` at `signature`, inferred together with the cycle that it belongs to."""
         if (name, signature) not in self.instances:
-            members = {member: Instance(self.program.function(member)) for member in self.cycle_of[name]}
-            members[name].signature = signature
-            self._settle(members, name)
-            self.instances[name, signature] = members[name]
+            function = self.program.function(name)
+            given = dict(zip(function.parameters, signature, strict=True))
+            statics = {n: s for n, s in given.items() if isinstance(s, Static)}
+            self.instances[name, signature] = self._settled(name, signature, statics)
         return self.instances[name, signature]
 
     # -- the fixed point -----------------------------------------------------------------------------------------------
 
-    def _settle(self, members: dict[str, Instance], entry: str) -> None:
-        """Rounds until no type changes, then one more that reports."""
-        before: dict[str, dict[str, Binding]] = {}
-        for count in range(MAX_ROUNDS):
-            self._round(members, entry, report=False)
-            now = {name: instance.bindings for name, instance in members.items()}
-            changed = next(_changed(before, now), None)
+    def _settled(self, name: str, signature: Signature, statics: Mapping[str, Static]) -> Instance:
+        """An instance, settled; where something is wrong, once more without what goes through dead arms only.
+
+        After `if w is None: w = 1` there is no None. Arms are taken for dead, and webs split accordingly; the answer
+        counts if the branches, which read what reaches them then, are decided in the same way.
+        """
+        versions: dict[Key, Version] = {}
+        assumed: dict[Key, dict[str, str]] = {}
+        best: Instance | None = None
+        while True:
+            entry = Instance(*self._version(versions, (name, tuple(statics.values()))), signature, statics)
+            members = self._settle(entry, versions)
+            holds = all(still_decided(each, assumed.get(key, {})) for key, each in members.items())
+            best = entry if holds or best is None else best
+            decided = {key: each.decided for key, each in members.items() if each.decided}
+            if not holds or decided == assumed or not any(each.diagnostics for each in members.values()):
+                return best
+            assumed = decided
+            versions = {
+                key: split_function(self.originals[key[0]], self.reserved, arms) for key, arms in decided.items()
+            }
+
+    def _wanted(self, function: ir.Function) -> frozenset[str]:
+        """The variables whose static values should be found; `function` is in `actions` for good."""
+        if id(function) not in self.wanted:
+            self.wanted[id(function)] = wanted(function, self.statics, self.program)
+        return self.wanted[id(function)]
+
+    def _version(self, versions: Mapping[Key, Version], key: Key) -> Version:
+        """The function of an instance, and the user's names of its variables."""
+        return versions.get(key) or (self.program.function(key[0]), self.users[key[0]])
+
+    def _settle(self, entry: Instance, versions: Mapping[Key, Version]) -> dict[Key, Instance]:
+        """Rounds until no type changes, then one more that reports; gives the members of the cycle of `entry`."""
+        members: dict[Key, Instance] = {entry.key: entry}
+        before: dict[Key, Mapping[str, Binding]] = {}
+        count = 0
+        while True:
+            self._round(members, entry, versions, report=False)
+            now = {key: instance.bindings for key, instance in members.items()}
+            changed = next(changed_bindings(before, now), None)
             if changed is None:
                 break
-            if count + 1 == MAX_ROUNDS:
-                members[entry].diagnostics.append(complaints.unsettled(*changed))
-                return
+            count += 1
+            if count >= MAX_ROUNDS + len(members) - 1:  # what a member gives may take a round to its caller
+                user = entry.users.get(changed[0], changed[0])
+                entry.diagnostics.append(complaints.unsettled(user, *changed[1:]))
+                return members
             before = now
-        self._round(members, entry, report=True)
+        self._round(members, entry, versions, report=True)
         if not any(instance.diagnostics for instance in members.values()):
             for instance in members.values():
                 instance.diagnostics += self._never_returning(instance)
+        return members
 
-    def _round(self, members: dict[str, Instance], entry: str, report: bool) -> None:
-        """Recompute all bindings of a cycle under the present ones."""
-        rounds = {name: _Round(each, each.diagnostics if report else None) for name, each in members.items()}
-        function = members[entry].function
-        for parameter, type_ in zip(function.parameters, members[entry].signature, strict=True):
-            rounds[entry].bind(parameter, type_, function.span)
-        for name in members:
-            for block, actions in self._prepare(members[name].function):
-                for index, action in actions:
-                    self._act(rounds, rounds[name], (block.label, index), action)
-                if report and isinstance(block.terminator, ir.Branch):
-                    condition = rounds[name].type(block.terminator.condition)
-                    if condition not in (None, TensorType("bool")):
-                        members[name].diagnostics.append(complaints.condition(condition, block.terminator.span))
-        for name, instance in members.items():
-            instance.bindings = rounds[name].new
+    def _round(
+        self, members: dict[Key, Instance], entry: Instance, versions: Mapping[Key, Version], report: bool
+    ) -> None:
+        """Recompute all bindings of a cycle under the present ones; `members` grows by what is called anew."""
+        rounds: dict[Key, Round] = {}
 
-    def _act(self, rounds: dict[str, _Round], mine: _Round, place: tuple[str, int], action: object) -> None:
+        def round_of(key: Key) -> Round:
+            if key not in rounds:
+                rounds[key] = Round(members[key], report)
+            return rounds[key]
+
+        function = entry.function
+        for parameter, known in zip(function.parameters, entry.signature, strict=True):
+            round_of(entry.key).bind(parameter, known, function.span)
+        done: list[Key] = []
+        while pending := [key for key in members if key not in done]:
+            for key in pending:
+                done.append(key)
+                self._through(round_of(key), lambda key: self._member(members, key, versions, round_of))
+        for key, each in rounds.items():
+            members[key].bindings = each.new
+
+    def _member(
+        self,
+        members: dict[Key, Instance],
+        key: Key,
+        versions: Mapping[Key, Version],
+        round_of: Callable[[Key], Round],
+    ) -> Round | None:
+        """The round of a member of the cycle, made now if it is met for the first time; None if there are too many."""
+        name, values = key
+        if key not in members:
+            if values and sum(name == other for other, _ in members) >= MAX_SPECIALISATIONS:
+                return None
+            function, users = self._version(versions, key)
+            static = [parameter for parameter in function.parameters if parameter in self.statics.get(name, ())]
+            members[key] = Instance(function, users, statics=dict(zip(static, values, strict=True)))
+            for parameter, value in members[key].statics.items():
+                round_of(key).bind(parameter, value, function.span)
+        return round_of(key)
+
+    # -- one round through one instance --------------------------------------------------------------------------------
+
+    def _through(self, mine: Round, member: Callable[[Key], Round | None]) -> None:
+        """Act on the blocks that control may reach, decided branches having one arm."""
+        function = mine.instance.function
+        blocks = self.actions.of(function, mine.instance.users, self._wanted(function))
+        mine.instance.calls = {}
+        mine.instance.decided = {}
+        reached = {function.entry}
+        done: set[str] = set()
+        while reached - done:
+            for block, actions in blocks:
+                if block.label in reached - done:
+                    done.add(block.label)
+                    for index, action in actions:
+                        self._act(mine, (block.label, index), action, member)
+                    reached |= set(self._onward(mine, block))
+        mine.instance.reached = frozenset(reached)
+
+    def _onward(self, mine: Round, block: ir.Block) -> tuple[str, ...]:
+        """Where control may go from the end of `block`."""
+        terminator = block.terminator
+        if isinstance(terminator, ir.Fault):
+            for name in terminator.arguments:
+                self._plain(mine, name, terminator.span)
+        if not isinstance(terminator, ir.Branch):
+            return ir.successors(terminator)
+        condition = mine.known(terminator.condition)
+        if isinstance(condition, Static) and isinstance(condition.value, bool):
+            mine.instance.decided[block.label] = terminator.true if condition.value else terminator.false
+            return (mine.instance.decided[block.label],)
+        if condition not in (None, TensorType("bool")):
+            mine.complain(complaints.condition(condition, terminator.span))
+        undecided = condition is None and terminator.condition in self._wanted(mine.instance.function)
+        return () if undecided else ir.successors(terminator)
+
+    def _act(self, mine: Round, place: tuple[str, int], action: object, member: Callable[[Key], Round | None]) -> None:
         match action:
-            case _Run(piece=piece, spans=spans):
-                inputs = tuple(mine.type(variable) for variable in piece.reads)
-                if any(type_ is None for type_ in inputs):
+            case Run(text=text, spans=spans):
+                inputs = tuple(mine.known(variable) for variable in text.reads)
+                if None in inputs:
                     return
-                outcome = self._trace(piece, inputs)
+                outcome = self.actions.trace(action, inputs, frozenset(mine.instance.statics))  # type: ignore[arg-type]
                 if isinstance(outcome, CompileError):
-                    if mine.report is not None:
-                        mine.report += outcome.diagnostics
+                    mine.complain(*outcome.diagnostics)
                     return
-                for variable, output_type in zip(piece.writes, outcome, strict=True):
-                    mine.bind(variable, output_type, spans[variable])
-            case ir.Store() as store:
-                mine.bind(store.array, mine.type(store.array), store.span)
-                if mine.report is not None:
-                    mine.report += complaints.store(store, mine.type)
-            case ir.Call(function=callee, arguments=arguments, outputs=outputs, span=span):
-                types = tuple(mine.type(argument) for argument in arguments)
-                if callee in rounds:
-                    target = rounds[callee].instance
-                    for parameter, given in zip(target.function.parameters, types, strict=True):
-                        rounds[callee].bind(parameter, given, span)
-                elif None in types:
-                    return
-                else:
-                    target = self.instance(callee, types)
-                mine.instance.calls[place] = target
-                for output, result in zip(outputs, target.results, strict=True):
-                    mine.bind(output, result, span)
+                for variable, known in zip(text.writes, outcome, strict=True):
+                    mine.bind(variable, known, spans[variable])
+            case ir.Store(array=array, span=span) as store:
+                mine.bind(array, mine.known(array), span)
+                types = {name: self._plain(mine, name, span) for name in ir.reads(store)}
+                mine.complain(*complaints.store(store, types.__getitem__, mine.instance.function))
+            case ir.Call() as call:
+                self._call(mine, place, call, member)
 
-    def _trace(self, piece: Piece, inputs: Signature) -> tuple[Type, ...] | CompileError:
-        key = (id(piece), inputs)
-        if key not in self.traced:
-            shared = [self.environment.operand_types[name] for name in piece.shared]
-            try:
-                self.traced[key] = self.environment.backend.abstract_eval(piece, inputs, shared)  # type: ignore[arg-type]
-            except CompileError as error:
-                self.traced[key] = error
-        return self.traced[key]
+    def _call(self, mine: Round, place: tuple[str, int], call: ir.Call, member: Callable[[Key], Round | None]) -> None:
+        static = static_arguments(call, self.statics, self.program)
+        values = {parameter: mine.known(given) for parameter, given in static.items()}
+        parameters = self.program.function(call.function).parameters
+        given = dict(zip(parameters, call.arguments, strict=True))
+        types = {p: values[p] if p in values else self._plain(mine, given[p], call.span) for p in parameters}
+        if None in values.values():
+            return
+        for parameter, value in values.items():
+            why = _unusable(value)
+            if why:
+                mine.complain(complaints.not_static(call.function, parameter, why, call.span))
+                return
+        if call.function in self.cycle_of[mine.instance.function.name]:
+            key = (call.function, tuple(value for value in values.values() if isinstance(value, Static)))
+            callee = member(key)
+            if callee is None:
+                mine.complain(complaints.too_many(call.function, tuple(values), MAX_SPECIALISATIONS, call.span))
+                return
+            for parameter, known in types.items():
+                callee.bind(parameter, known, call.span)
+            target = callee.instance
+        elif None in types.values():
+            return
+        else:
+            target = self.instance(call.function, tuple(types.values()))
+        mine.instance.calls[place] = target
+        for output, result in zip(call.outputs, target.results, strict=True):
+            mine.bind(output, result, call.span)
+
+    def _plain(self, mine: Round, name: str, span: Span | None) -> Type | None:
+        """The type of a variable that must be a lane's value here."""
+        known = mine.known(name)
+        if known is not None and plain(known) is None:
+            user = mine.instance.users.get(name, name)
+            mine.complain(complaints.not_kept(user, known, span))
+        return plain(known)
 
     def _never_returning(self, instance: Instance) -> Iterator[Diagnostic]:
         """That the instance never returns, where its results stayed unknown though nothing else is wrong with it."""
         if None in instance.results:
             unknown = (
-                action.span
-                for _, actions in self._prepare(instance.function)
-                for _, action in actions
-                if isinstance(action, ir.Call) and any(instance.type(output) is None for output in action.outputs)
+                op.span
+                for block in instance.function.blocks
+                if block.label in instance.reached
+                for op in block.ops
+                if isinstance(op, ir.Call) and any(instance.known(output) is None for output in op.outputs)
             )
             yield complaints.never_returns(instance.function.name, next(unknown, instance.function.span))
 
-    # -- what a function does, piece by piece --------------------------------------------------------------------------
 
-    def _prepare(self, function: ir.Function) -> list[tuple[ir.Block, list[Action]]]:
-        """The function's blocks as actions; made once."""
-        if function.name not in self.prepared:
-            live = liveness(function)
-            self.prepared[function.name] = [
-                (block, list(self._actions(function, block, live[block.label].end))) for block in function.blocks
-            ]
-        return self.prepared[function.name]
-
-    def _actions(self, function: ir.Function, block: ir.Block, live_out: frozenset[str]) -> Iterator[Action]:
-        live_after = live_after_each_op(block, live_out)
-        run: list[ir.Primitive] = []
-        for index, op in enumerate(block.ops):
-            if isinstance(op, ir.Primitive):
-                run.append(op)
-                if index + 1 == len(block.ops) or not isinstance(block.ops[index + 1], ir.Primitive):
-                    yield index, self._run(function, block.label, run, live_after[index])
-                    run = []
-            elif isinstance(op, (ir.Store, ir.Call)):
-                yield index, op
-            else:
-                raise TypeError(f"not an op of the cfg dialect: {op!r}")
-
-    def _run(self, function: ir.Function, label: str, ops: list[ir.Primitive], live: frozenset[str]) -> _Run:
-        spans = {name: op.span for op in ops for name in op.outputs}
-        writes = tuple(name for name in spans if name in live)
-        variables = function_variables(function)
-        name = f"{function.name}_{label}"
-        text = write_piece(name, ops, writes, variables, self.environment, function.name, _no_site)
-        return _Run(compile_piece(text, self.environment, function.name), spans)
-
-
-def _changed(
-    before: Mapping[str, Mapping[str, Binding]], now: Mapping[str, Mapping[str, Binding]]
-) -> Iterator[tuple[str, Binding, Binding]]:
-    """The variables whose types differ between two rounds, with both bindings."""
-    for function, bindings in now.items():
-        old = before.get(function, {})
-        for name in {**old, **bindings}:
-            first, second = old.get(name, Binding()), bindings.get(name, Binding())
-            if first.type != second.type:
-                yield name, first, second
-
-
-def _no_site(span: Span | None, status: LaneStatus, message: str) -> int:
-    """Sites are numbered at emission; types do not depend on them."""
-    return 0
+def _unusable(value: Known | None) -> str:
+    """Why `value` cannot be a static argument, "" if it can."""
+    if not isinstance(value, Static):
+        return f"is {value}, a value that lanes compute" if value is not None else ""
+    try:
+        hash(value)
+    except TypeError as error:
+        return f"cannot be hashed: {error}"
+    return ""

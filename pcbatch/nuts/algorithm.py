@@ -9,9 +9,9 @@ momenta of a stretch of trajectory. The weight of a point is exp(energy of the t
 kept as a logarithm.
 
 Blocks are numbered as calls reach the functions, breadth first, and within a function from top to bottom. So the leaf,
-at the end of `build_tree`, is the program's last block, and under the schedule "earliest", which takes the first block
-at which a chain waits, gradients are computed when no chain can do anything else: for as many chains at a time as
-possible.
+at the end of `build_tree`, is the program's last block: a schedule that sweeps the blocks in order brings chains to it
+from all others first, and under "earliest", which takes the first block at which a chain waits, gradients are computed
+when no chain can do anything else, for as many chains at a time as possible.
 """
 
 from __future__ import annotations

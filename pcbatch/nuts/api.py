@@ -32,7 +32,7 @@ def sample(
     leapfrogs_per_leaf: int = 1,
     dtype: Any = None,
     chunk: int = 1000,
-    schedule: str = "earliest",
+    schedule: str = "auto",
 ) -> Samples:
     """Draw from a density with the No-U-Turn sampler, all chains in one batched program.
 
@@ -56,8 +56,8 @@ def sample(
         leapfrogs_per_leaf: integration steps from one point of a trajectory to the next.
         dtype: of the computation; by default float64 if `initial` has a float64 array, else float32.
         chunk: draws that leave the machine at a time; another chunk compiles anew, another number of draws does not.
-        schedule: how the machine chooses blocks, as in `pcbatch.autobatch`; "earliest" computes gradients only when
-            no chain can do anything else.
+        schedule: how the machine chooses blocks, as in `pcbatch.autobatch`; with "auto" chains gather at the gradient
+            where it is dear, with "earliest" gradients are computed only when no chain can do anything else.
 
     Returns:
         The draws; chains that failed (a log density that is not finite at the start) are NaN, and a warning names them.

@@ -1,23 +1,41 @@
-"""Passes over the stack dialect, each a pure function from program to program, one to a file; and their order.
+"""The passes, each a pure function from program to program, one to a file; and their order.
 
-Every pass takes valid IR and returns valid IR that answers alike. `optimize` can show the program after each of them.
+Every pass takes valid IR and returns valid IR that answers alike. `optimize` runs those of a program's dialect and can
+show the program after each of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pcbatch.ir.program import Program
+from pcbatch.ir.program import Dialect, Program
+from pcbatch.ir.relabel import relabel
 from pcbatch.optimize.cached_tops import cache_tops
+from pcbatch.optimize.dead_code import remove_dead_code
 from pcbatch.optimize.folded_copies import fold_copies
 from pcbatch.optimize.invariants import share_invariants
+from pcbatch.optimize.jump_threading import thread_jumps
 from pcbatch.optimize.live_saves import save_only_live
+from pcbatch.optimize.melding import meld_arms
+from pcbatch.optimize.plain_conditions import branch_on_bools
 from pcbatch.optimize.pop_push import update_in_place
+from pcbatch.optimize.selects import select_values
+from pcbatch.optimize.straight_lines import merge_straight_lines
 from pcbatch.optimize.temporaries import find_temporaries
 
 Pass = Callable[[Program], Program]
 
-PASSES: Mapping[str, Pass] = {
+CFG_PASSES: Mapping[str, Pass] = {
+    "plain_conditions": branch_on_bools,
+    "melding": meld_arms,
+    "selects": select_values,
+    "jump_threading": thread_jumps,
+    "dead_code": remove_dead_code,
+    "straight_lines": merge_straight_lines,
+}
+"""The passes over control flow, in their order; they run again for as long as one of them finds something."""
+
+STACK_PASSES: Mapping[str, Pass] = {
     "invariants": share_invariants,
     "live_saves": save_only_live,
     "pop_push": update_in_place,
@@ -25,16 +43,25 @@ PASSES: Mapping[str, Pass] = {
     "folded_copies": fold_copies,
     "cached_tops": cache_tops,
 }
-"""All passes by name, in the order in which they run."""
+"""The passes over stacks, in their order."""
+
+PASSES: Mapping[Dialect, Mapping[str, Pass]] = {"cfg": CFG_PASSES, "stack": STACK_PASSES}
 
 
 def optimize(
     program: Program,
-    passes: Mapping[str, Pass] = PASSES,
+    passes: Mapping[str, Pass] | None = None,
     after: Callable[[str, Program], None] = lambda name, program: None,
 ) -> Program:
-    """Run `passes` one after the other; `after(name, program)` sees each result (to print, verify or count)."""
-    for name, run in passes.items():
-        program = run(program)
-        after(name, program)
-    return program
+    """Run the `passes` (None: all of the program's dialect); `after(name, program)` sees each result.
+
+    Every round of the passes over control flow leaves fewer blocks or ops, so that they come to an end.
+    """
+    chosen = PASSES[program.dialect] if passes is None else passes
+    while True:
+        before = program
+        for name, run in chosen.items():
+            program = run(program)
+            after(name, program)
+        if program.dialect == "stack" or program == before:
+            return relabel(program)

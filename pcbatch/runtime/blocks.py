@@ -1,7 +1,8 @@
-"""Running one basic block for the lanes that wait at it, the other lanes masked away.
+"""Running one basic block for the lanes that wait at it, the other lanes left out or masked away.
 
-Lanes that take no part still flow through the arithmetic as junk: what is computed for them is dropped when tops are
-written (`where`) and when stacks are (one scatter that leaves them out, never a `where` over a whole stack, which would
+A block computes a row for every lane, or, where it is dear and few wait, a row for each of a few gathered lanes
+(`Rows`). Rows that take no part still flow through the arithmetic as junk: what is computed for them is dropped when
+tops are written and when stacks are (one scatter that leaves them out, never a `where` over a whole stack, which would
 cost its depth).
 """
 
@@ -9,17 +10,17 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pcbatch.ir.types import TensorType
-from pcbatch.runtime import effects, values
+from pcbatch.runtime import effects
 from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.execution import Execution
 from pcbatch.runtime.limits import Limits
-from pcbatch.runtime.state import Layout, State, load_entry, to_stored
-from pcbatch.runtime.table import Block, Branch, Fault, Jump, Piece, PushJump, Return, Store
+from pcbatch.runtime.rows import Rows
+from pcbatch.runtime.state import Layout, State
+from pcbatch.runtime.table import Block, PushJump
 
 
 @dataclass(frozen=True)
@@ -44,261 +45,47 @@ class BlockRunner:
     @property
     def can_lack_room(self) -> bool:
         """Whether a lane that waits at the block can lack room for what it pushes."""
+        return bool(self._tested_stacks) or self._tests_depth
+
+    @property
+    def _tests_depth(self) -> bool:
+        """Whether the stack of program counters can be full."""
+        return isinstance(self.block.terminator, PushJump) and not self.limits.roomy
+
+    @property
+    def _tested_stacks(self) -> dict[str, int]:
+        """The variables whose stacks can be full though that of program counters is not, and what the block pushes."""
         is_call = isinstance(self.block.terminator, PushJump)
-        return bool(effects.growth(self.block)) or (is_call and self.layout.capacity < self.limits.max_depth)
+        return {} if is_call and self.layout.is_framed else effects.growth(self.block)
 
     def room(self, state: State) -> Array:
         """Which lanes have room for what the block pushes: a bool per lane, meaningful where they wait at it.
 
         A call beyond `max_depth` pushes nothing (the lane fails there), so there is always room for it.
         """
-        growth = effects.growth(self.block)
-        tests = [state[self.layout.pointer(name)] <= self.layout.capacity - growth[name] for name in sorted(growth)]
-        is_call = isinstance(self.block.terminator, PushJump)
-        if is_call and self.layout.capacity < self.limits.max_depth:
-            tests.append(state["depth"] <= self.layout.capacity)
+        pushed = self._tested_stacks
+        tests = [state[self.layout.pointer(name)] <= state["room"] - pushed[name] for name in sorted(pushed)]
+        if self._tests_depth:
+            tests.append(state["depth"] <= state["room"])
         room = functools.reduce(operator.and_, tests)
+        is_call = isinstance(self.block.terminator, PushJump)
         return room | (state["depth"] > self.limits.max_depth) if is_call else room
 
-    def run(self, state: State, shared: Mapping[str, Any], chosen: Array) -> tuple[State, Array]:
+    def run(
+        self, state: State, shared: Mapping[str, Any], chosen: Array, size: int | None = None
+    ) -> tuple[State, Array]:
         """The changed part of the state after all lanes that can have run the block, and which lanes went on from it.
 
         `chosen` is the scalar that guards this run, so it holds. That the mask reads it is what makes XLA update the
         state in place: where the two arms of a conditional get the very same operands, it copies all of them in both.
+        With a `size`, that many rows are computed, for lanes that are gathered; lanes that do not fit stay waiting.
         """
         mask = (state["pc"] == self.number) & chosen
-        frame = _Frame(self, state, shared, mask & self.room(state) if self.can_lack_room else mask)
+        mask = mask & self.room(state) if self.can_lack_room else mask
+        rows = Rows.of_all(self.backend, mask) if size is None else Rows.gathered(self.backend, mask, size)
         with self.backend.scope(self.block.label):
-            frame.pop()
-            for item in self.block.body:
-                match item:
-                    case Piece():
-                        frame.piece(item)
-                    case Store():
-                        frame.store(item)
-            frame.leave()
-            frame.write()
-        return frame.updates, frame.moving
-
-
-class _Frame:
-    """One run of one block: the values it has seen and made, and the lanes that still take part."""
-
-    def __init__(self, runner: BlockRunner, state: State, shared: Mapping[str, Any], mask: Array):
-        self.backend, self.layout, self.limits = runner.backend, runner.layout, runner.limits
-        self.spread_live = runner.spread_live
-        self.number, self.block = runner.number, runner.block
-        self.state, self.shared = state, shared
-        self.updates: State = {}
-        self.entered = mask
-        self.moving = mask  # the lanes that have not failed in this block
-        self.failed_before = False
-        self.values: dict[str, list[Array]] = {}  # what the block has read, popped and written
-        self.changed: set[str] = set()  # names in `values` whose value differs from the state's top
-        self.merged: set[str] = set()  # changed names whose value equals the top for lanes that take no part
-
-    # -- reading -------------------------------------------------------------------------------------------------------
-
-    def now(self, key: str) -> Array:
-        """The array `key` of the state as this block has left it so far."""
-        return self.updates[key] if key in self.updates else self.state[key]
-
-    def pointer(self, name: str) -> Array:
-        """The stack pointer of `name` after the pops, meaningful for the lanes that entered."""
-        return self.state[self.layout.pointer(name)] - Counter(self.block.pops)[name]
-
-    def entry(self, name: str) -> list[Array]:
-        """What lies at the stack pointer of `name`."""
-        stacks = [self.now(key) for key in self.layout.stacks(name)]
-        return load_entry(self.backend, stacks, self.pointer(name), self.layout.leaves(name))
-
-    def read(self, name: str) -> list[Array]:
-        """The leaves of the value that `name` has at this point of the block."""
-        if name not in self.values:
-            is_stack = self.layout.storage(name) == "stack"
-            self.values[name] = self.entry(name) if is_stack else [self.state[key] for key in self.layout.tops(name)]
-        return self.values[name]
-
-    def pop(self) -> None:
-        """Give every variable of `pops` the newest entry of its stack."""
-        for name in dict.fromkeys(self.block.pops):
-            if self.layout.storage(name) == "cached stack":
-                self.values[name] = self.entry(name)
-                self.changed.add(name)
-        # What a push of an unnamed value saves: the tops as they are now, before the body writes them.
-        self.after_pops = {
-            p.variable: self.read(p.variable) for p in self.block.pushes if self.needs_old_top(p.variable)
-        }
-
-    def needs_old_top(self, name: str) -> bool:
-        """Whether the pushes of `name` save or keep the top that it has before the body runs."""
-        unnamed = any(push.variable == name and push.saved is None for push in self.block.pushes)
-        return unnamed or name not in effects.written(self.block)
-
-    # -- the body ------------------------------------------------------------------------------------------------------
-
-    def fail(self, mask: Array, code: Array) -> None:
-        """Stop the moving lanes of `mask`; `code` is a fault site plus one."""
-        mask = self.moving & mask
-        self.updates["fault"] = self.backend.where(mask, code, self.now("fault"))
-        self.moving = self.moving & ~mask
-        self.failed_before = True
-
-    def piece(self, piece: Piece) -> None:
-        types = self.layout.program.types
-        leaves = [self.read(name) for name in piece.reads]
-        shared = [self.shared[name] for name in piece.shared]
-        write_types = [types[name] for name in piece.writes]
-        read_types = [types[name] for name in piece.reads]
-        lanes = self.backend.lanes_of(self.moving)
-
-        def vectorized() -> tuple[list[list[Array]], Array | None]:
-            fed = self.fed(leaves)
-            reads = [values.pack(type_, value) for type_, value in zip(read_types, fed, strict=True)]
-            outputs, site = self.backend.vectorize(piece, reads, shared, write_types, read_types, lanes)
-            return [values.flatten(t, output) for t, output in zip(write_types, outputs, strict=True)], site
-
-        if self.spread_live and self.failed_before:
-            outputs, site = self.if_any_moves(vectorized, piece)
-        else:
-            outputs, site = vectorized()
-        for name, output in zip(piece.writes, outputs, strict=True):
-            self.values[name] = output
-            self.changed.add(name)
-            self.merged.discard(name)
-        if site is not None:
-            self.fail(site > 0, site)
-
-    def fed(self, leaves: Sequence[Sequence[Array]]) -> Sequence[Sequence[Array]]:
-        """`leaves` as a piece may see them: where operations can raise, junk lanes get a moving lane's values."""
-        if not self.spread_live:
-            return leaves
-        lanes = self.backend.lanes_of(self.moving)
-        lane = self.backend.lane_numbers(lanes)
-        first = self.backend.min(self.backend.where(self.moving, lane, lane * 0 + (lanes - 1)))
-        source = self.backend.where(self.moving, lane, first)
-        return [[self.backend.take(leaf, source) for leaf in group] for group in leaves]
-
-    def if_any_moves(self, vectorized: Any, piece: Piece) -> tuple[list[list[Array]], Array | None]:
-        """Run a piece only where a lane is left whose values it can be fed, else give zeros."""
-        lanes = self.backend.lanes_of(self.moving)
-        types = [self.layout.leaves(name) for name in piece.writes]
-        blank = [self.backend.zeros(lanes, type_) for group in types for type_ in group]
-        no_site = self.backend.zeros(lanes, TensorType("int32"))
-
-        def live() -> list[Array]:
-            outputs, site = vectorized()
-            return [*(leaf for group in outputs for leaf in group), no_site if site is None else site]
-
-        *outputs, site = self.backend.cond(self.backend.any(self.moving), live, [*blank, no_site])
-        remaining = iter(outputs)
-        return [[next(remaining) for _ in group] for group in types], site
-
-    def store(self, store: Store) -> None:
-        """`array[indices..] = value` for the moving lanes, negative indices as in Python."""
-        (array_type,) = self.layout.leaves(store.array)
-        (value,) = self.read(store.value)
-        value = self.backend.cast(value, array_type.dtype)  # a weak number takes the array's dtype
-        inside, indices = self.moving, []
-        for name, size in zip(store.indices, array_type.shape, strict=False):
-            (index,) = self.read(name)
-            if self.layout.leaves(name)[0].dtype != "int32":
-                index = self.backend.cast(index, "int64")  # so that `size` and `-size` fit, whatever the index's dtype
-            inside = inside & (index >= -size) & (index < size)
-            indices.append(self.backend.cast(self.backend.where(index < 0, index + size, index), "int32"))
-        self.fail(~inside, self.backend.constant(store.site + 1))
-        pushed = any(push.variable == store.array for push in self.block.pushes)
-        if self.layout.storage(store.array) == "stack" and store.array not in self.changed and not pushed:
-            (key,) = self.layout.stacks(store.array)
-            place = [self.pointer(store.array), *indices]
-            value = to_stored(self.backend, value, array_type)
-            self.updates[key] = self.backend.masked_store(self.now(key), place, self.moving, value)
-            self.values.pop(store.array, None)
-            return
-        (array,) = self.read(store.array)
-        if store.array not in self.changed:
-            self.merged.add(store.array)
-        self.values[store.array] = [self.backend.masked_store(array, indices, self.moving, value)]
-        self.changed.add(store.array)
-
-    # -- the end of the block ------------------------------------------------------------------------------------------
-
-    def leave(self) -> None:
-        """Move the program counters of the lanes that have not failed."""
-        self.writing = self.moving
-        match self.block.terminator:
-            case Fault(site=site):  # the lane's tops are still written: the fault's message may show them
-                self.fail(self.moving, self.backend.constant(site + 1))
-            case PushJump(site=site):
-                self.fail(self.state["depth"] > self.limits.max_depth, self.backend.constant(site + 1))
-        if effects.is_step(self.block):
-            if self.limits.max_steps is not None:
-                over = self.state["steps"] >= self.limits.max_steps
-                self.fail(over, self.backend.constant(self.block.steps_site + 1))
-            self.updates["steps"] = self.backend.where(self.moving, self.state["steps"] + 1, self.state["steps"])
-        if not isinstance(self.block.terminator, Fault):
-            self.writing = self.moving
-        target = self.target()
-        if effects.can_fault(self.block, self.limits.max_steps):
-            target = self.backend.where(self.moving, target, self.backend.constant(self.layout.failed(self.number)))
-        self.updates["pc"] = self.backend.where(self.entered, target, self.state["pc"])
-
-    def target(self) -> Array:
-        """Where the moving lanes go, pushing and popping their stacks of program counters."""
-        match self.block.terminator:
-            case Jump(target=target):
-                return self.backend.constant(target)
-            case Branch(condition=condition, true=true, false=false):
-                (chosen,) = self.read(condition)
-                return self.backend.where(chosen, self.backend.constant(true), self.backend.constant(false))
-            case PushJump(target=target, back=back):
-                depth = self.state["depth"]
-                back_label = depth * 0 + back
-                self.updates["calls"] = self.backend.masked_store(self.state["calls"], [depth], self.moving, back_label)
-                self.updates["depth"] = self.backend.where(self.moving, depth + 1, depth)
-                return self.backend.constant(target)
-            case Return() if self.layout.has_calls:
-                depth = self.state["depth"]
-                shorter = self.backend.where(self.moving, depth - 1, depth)
-                self.updates["depth"] = shorter
-                return self.backend.load(self.state["calls"], [shorter])
-            case Return() | Fault():
-                return self.backend.constant(self.layout.finished)
-        raise TypeError(f"not a terminator: {self.block.terminator!r}")
-
-    def write(self) -> None:
-        """Push what is to be saved, then give the written variables their new tops."""
-        entries = self.entries()  # all are read before the first push writes a stack
-        for name, pushed in entries.items():
-            for place, entry in enumerate(pushed):
-                self.store_entry(name, place, entry)
-        for name in dict.fromkeys((*self.block.pops, *entries)):
-            key = self.layout.pointer(name)
-            count = sum(push.variable == name for push in self.block.pushes)
-            self.updates[key] = self.backend.where(self.writing, self.pointer(name) + count, self.state[key])
-        for name in sorted(self.changed):
-            storage = self.layout.storage(name)
-            if storage == "stack" and name not in entries:
-                self.store_entry(name, 0, self.values[name])
-            for key, value in zip(self.layout.tops(name) if storage else [], self.values[name], strict=False):
-                whole = name in self.merged
-                self.updates[key] = value if whole else self.backend.where(self.writing, value, self.state[key])
-
-    def entries(self) -> dict[str, list[list[Array]]]:
-        """What goes into each pushed variable's stack, from its pointer upwards; the top of a "stack" comes last."""
-        entries: dict[str, list[list[Array]]] = {}
-        for push in self.block.pushes:
-            name = push.variable
-            value = self.after_pops[name] if push.saved is None else self.read(push.saved)
-            entries.setdefault(name, []).append(value)
-        for name, pushed in entries.items():
-            if self.layout.storage(name) == "stack":
-                pushed.append(self.values[name] if name in self.changed else self.after_pops[name])
-        return entries
-
-    def store_entry(self, name: str, above: int, entry: Sequence[Array]) -> None:
-        """Write `entry` into the writing lanes' stacks of `name`, `above` entries above the pointer."""
-        place = self.pointer(name) + above
-        for key, type_, value in zip(self.layout.stacks(name), self.layout.leaves(name), entry, strict=True):
-            stored = to_stored(self.backend, value, type_)
-            self.updates[key] = self.backend.masked_store(self.now(key), [place], self.writing, stored)
+            execution = Execution(
+                self.backend, self.layout, self.limits, self.spread_live, self.number, state, shared, rows
+            )
+            execution.run()
+            return execution.updates(), rows.put(mask & ~mask, execution.moving, execution.moving)

@@ -1,20 +1,53 @@
-"""What a lane may use before it fails."""
+"""What a lane may use before it fails, and how its stacks grow on the way there."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-DEFAULT_MAX_DEPTH = 64
+DEFAULT_MAX_DEPTH = 8192
+"""Live calls that a lane may have unless `max_depth` says otherwise: a limit against recursion without end."""
+
+FIRST_CAPACITY = 32
+"""How many live calls stacks have room for at first, where `max_depth` allows more."""
+
+GROWTH = 4
+"""By what stacks grow. Each size is compiled anew (1 to 3 s), so few sizes: from 32 to 8192 there are five."""
+
+LARGEST = 2**31 - 2
+"""Depths and steps are counted in int32."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """`max_depth` live calls, `max_steps` loop turns and calls (None: no limit)."""
+    """`max_depth` live calls, `max_steps` loop turns and calls (None: no limit).
+
+    `roomy` says that stacks have room for `max_depth` calls from the start, so that no lane ever waits for room.
+    """
 
     max_depth: int
     max_steps: int | None
+    roomy: bool = False
 
     @classmethod
     def of(cls, max_depth: int | None, max_steps: int | None) -> Limits:
         """The limits that a user's options mean."""
-        return cls(DEFAULT_MAX_DEPTH if max_depth is None else max_depth, max_steps)
+        depth = DEFAULT_MAX_DEPTH if max_depth is None else max_depth
+        return cls(depth, max_steps, roomy=depth <= FIRST_CAPACITY)
+
+    @property
+    def largest_capacity(self) -> int:
+        """How many calls the largest stacks have room for: `max_depth`, made even so that entries are odd in number."""
+        return self.max_depth + self.max_depth % 2
+
+    @property
+    def first_capacity(self) -> int:
+        """How many calls the stacks of a program that has never run have room for."""
+        return self.largest_capacity if self.roomy else FIRST_CAPACITY
+
+    def sizes(self, after: int, until: int) -> list[int]:
+        """The capacities that stacks grow through from `after` to `until`, the first left out."""
+        found = []
+        while after < until:
+            after = min(after * GROWTH, self.largest_capacity)
+            found.append(after)
+        return found

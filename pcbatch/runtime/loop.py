@@ -2,61 +2,173 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime import effects
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.blocks import BlockRunner
+from pcbatch.runtime.compaction import Compaction
+from pcbatch.runtime.costs import block_costs
 from pcbatch.runtime.limits import Limits
-from pcbatch.runtime.schedules import Schedule
+from pcbatch.runtime.schedules.prices import USUAL_LANES, Prices
+from pcbatch.runtime.schedules.trip import Schedule, Trip
 from pcbatch.runtime.state import Layout, State
+from pcbatch.runtime.trace import recorded
 
 Counters = dict[str, Array]
-"""`executions` and `active`, int64 `[blocks]`: how often each block ran and for how many lanes; `trips`, int32."""
+"""All int64: `executions`, `active` and `rows`, `[blocks]`: how often each block ran, for how many lanes, how many rows
+it computed in all; `trips`, a scalar; `memory`, `[blocks]`: what the schedule remembers from trip to trip. Where trips
+are recorded, `trace` as well: see `trace.recorded`."""
+
+INT32_MAX = 2**31 - 1
 
 
 class Loop:
     """The loop of one program under one schedule; `run` may be traced for any number of lanes."""
 
-    def __init__(self, layout: Layout, limits: Limits, backend: Backend, schedule: Schedule, *, spread_live: bool):
+    def __init__(
+        self,
+        layout: Layout,
+        limits: Limits,
+        backend: Backend,
+        schedule: Schedule,
+        *,
+        spread_live: bool,
+        compaction: Compaction | None = None,
+        trace: int = 0,
+    ):
         self.layout, self.limits, self.backend, self.schedule = layout, limits, backend, schedule
+        self.compaction, self.trace = compaction, trace
         self.blocks = layout.program.blocks
         self.runners = [BlockRunner(backend, layout, limits, spread_live, number) for number in range(len(self.blocks))]
+        self.sync = [number for number, block in enumerate(self.blocks) if block.sync]
         self.successors = effects.successors(layout.program)
+        self.followed = [[place for place in places if place not in self.sync] for places in self.successors]
         self.can_fail = any(effects.can_fault(block, limits.max_steps) for block in self.blocks)
         self.changes = [effects.changes(layout, block, limits.max_steps) for block in self.blocks]
 
-    def run(self, state: State, shared: Mapping[str, Any]) -> tuple[State, Counters]:
-        """Trips until no lane can run."""
-        backend, count = self.backend, len(self.blocks)
+    @cached_property
+    def row_costs(self) -> tuple[float, ...]:
+        """The estimated work of one row of each block."""
+        return block_costs(self.layout.program, self.backend)
+
+    def prices(self, lanes: int) -> Prices:
+        """What trips and blocks are estimated to cost with so many lanes."""
+        return Prices(self.row_costs, lanes)
+
+    @property
+    def counter_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The counters, all int64, in the order in which they are passed on."""
+        per_block = (len(self.blocks),)
+        trace = {"trace": (self.trace, len(self.blocks) + 1)} if self.trace else {}
+        return {
+            "executions": per_block,
+            "active": per_block,
+            "rows": per_block,
+            "trips": (),
+            "memory": per_block,
+            **trace,
+        }
+
+    def start(self) -> Counters:
+        """The counters of a run that has not begun."""
+        zero = self.backend.cast(self.backend.constant(0), "int64")
+        return {
+            name: self.backend.zeros(shape[0], TensorType("int64", shape[1:])) if shape else zero
+            for name, shape in self.counter_shapes.items()
+        }
+
+    def run(
+        self, state: State, counters: Counters, shared: Mapping[str, Any], until: Array
+    ) -> tuple[State, Counters, Array]:
+        """Trips until no lane can run, or until there have been `until` trips (an int64 scalar) in all.
+
+        Gives the state, the counters, and whether a lane could go on: a scalar bool.
+        """
+        backend = self.backend
+        every = backend.lanes_of(state["pc"])
+        sizes = self._sizes(every)
+        prices = functools.partial(self.prices, every if isinstance(every, int) else USUAL_LANES)
 
         def guarded(
             number: int, predicate: Array, lanes: Array, state: State, followed: Sequence[int]
         ) -> tuple[State, list[Array]]:
-            return self._guarded(number, predicate, lanes, state, followed, shared)
+            return self._guarded(number, predicate, lanes, state, followed, shared, sizes[number])
 
-        def trip(carried: dict[str, Any]) -> dict[str, Any]:
-            state, ran = self.schedule.trip(backend, carried["plan"], carried["state"], guarded, self.successors)
+        def turn(carried: dict[str, Any]) -> dict[str, Any]:
+            before = carried["counters"]
+            trip = Trip(backend, carried["state"], carried["waiting"], guarded, self.followed, prices)
+            memory = self.schedule.trip(trip, before["memory"])
+            ran = backend.stack(trip.ran)
             counters = {
-                "executions": carried["counters"]["executions"] + backend.cast(ran > 0, "int64"),
-                "active": carried["counters"]["active"] + backend.cast(ran, "int64"),
-                "trips": carried["counters"]["trips"] + 1,
+                "executions": before["executions"] + backend.cast(ran > 0, "int64"),
+                "active": before["active"] + backend.cast(ran, "int64"),
+                "rows": self._rows(before["rows"], ran, sizes, every),
+                "trips": before["trips"] + 1,
+                "memory": memory,
             }
-            return {"state": state, "plan": self._plan(state), "counters": counters}
+            if self.trace:
+                live = backend.sum(carried["state"]["pc"] < self.layout.finished)
+                counters["trace"] = recorded(backend, before["trace"], ran, live, before["trips"])
+            return {"state": trip.state, "waiting": self._counted(trip.state), "counters": counters}
 
         def ready(carried: dict[str, Any]) -> Array:
-            return self.schedule.ready(backend, carried["plan"], count)
+            return backend.any(carried["waiting"] > 0)
 
-        per_block = backend.zeros(count, TensorType("int64"))
-        counters = {"executions": per_block, "active": per_block, "trips": backend.constant(0)}
-        end = backend.while_loop(ready, trip, {"state": state, "plan": self._plan(state), "counters": counters})
-        return end["state"], end["counters"]
+        def goes_on(carried: dict[str, Any]) -> Array:
+            return ready(carried) & (carried["counters"]["trips"] < until)
 
-    def _plan(self, state: State) -> Any:
+        start = {"state": state, "waiting": self._counted(state), "counters": counters}
+        end = backend.while_loop(goes_on, turn, start)
+        if not any(sizes):  # every run of a block computed a row for every lane
+            ran = end["counters"]["executions"] - counters["executions"]
+            end["counters"]["rows"] = counters["rows"] + ran * backend.cast(every, "int64")
+        return end["state"], end["counters"], ready(end)
+
+    def _sizes(self, lanes: Array | int) -> Sequence[tuple[int, ...]]:
+        """The sizes smaller than the batch that each block may run at; none where that is not known when tracing."""
+        if self.compaction is None or not isinstance(lanes, int) or lanes < 2 * self.compaction.floor:
+            return [()] * len(self.blocks)
+        return self.compaction.sizes(self.layout.program, self.row_costs, lanes)
+
+    def _rows(self, before: Array, ran: Array, sizes: Sequence[tuple[int, ...]], lanes: Array | int) -> Array:
+        """`before` and the rows that the blocks computed in a trip in which they ran for `ran` lanes: int64 `[blocks]`.
+
+        Only `before` where all blocks compute a row for every lane: these are counted once, at the end.
+        """
+        if not any(sizes):
+            return before
+        rows = self.backend.cast(ran > 0, "int64") * self.backend.cast(lanes, "int64")
+        for place in reversed(range(max(map(len, sizes)))):
+            size = self.backend.array([each[place] if place < len(each) else 0 for each in sizes], "int32")
+            rows = self.backend.where((ran > 0) & (ran <= size), self.backend.cast(size, "int64"), rows)
+        return before + rows
+
+    def _counted(self, state: State) -> Array:
+        """How many lanes wait at each block, able to run, that the schedule may choose: int32 `[blocks]`."""
         waiting = self._waiting(state, range(len(self.blocks)))
-        return self.schedule.plan(self.backend, waiting, len(self.blocks))
+        return self.backend.tally(self._in_turn(state, waiting), range(len(self.blocks)))
+
+    def _in_turn(self, state: State, waiting: Array) -> Array:
+        """`waiting`, but "finished" for the lanes that wait for others at a sync block.
+
+        They go on when all lanes that can run are at such blocks: those at one of them, where the lane with the fewest
+        steps is, so that lanes that come back to the same place for ever hold up nobody.
+        """
+        if not self.sync:
+            return waiting
+        backend = self.backend
+        finished = backend.constant(self.layout.finished)
+        there = functools.reduce(operator.or_, [waiting == number for number in self.sync])
+        elsewhere = backend.any((waiting < finished) & ~there)
+        fewest = backend.min(backend.where(there, state["steps"], backend.constant(INT32_MAX)))
+        turn = backend.min(backend.where(there & (state["steps"] == fewest), waiting, finished))
+        return backend.where(there & (elsewhere | (waiting != turn)), finished, waiting)
 
     def _waiting(self, state: State, numbers: Sequence[int]) -> Array:
         """The block at which each lane waits; "finished" for lanes that lack room for one of the blocks `numbers`."""
@@ -75,13 +187,35 @@ class Loop:
         state: State,
         followed: Sequence[int],
         shared: Mapping[str, Any],
+        sizes: tuple[int, ...],
     ) -> tuple[State, list[Array]]:
-        """See `schedules.Guarded`. Only what the block changes goes through the conditional."""
+        """See `schedules.trip.Guarded`: a chain of guards, one for each size that the block may run at."""
+        arrivals: list[Array] = []
+        fewest = 0
+        for size in (*sizes, None):
+            fits = predicate & (lanes > fewest) if fewest else predicate
+            fits = fits & (lanes <= size) if size is not None else fits
+            state, arrived = self._sized(number, fits, lanes, state, followed, shared, size)
+            arrivals = [sum_ + one for sum_, one in zip(arrivals, arrived, strict=True)] if fewest else arrived
+            fewest = size or 0
+        return state, arrivals
+
+    def _sized(
+        self,
+        number: int,
+        predicate: Array,
+        lanes: Array,
+        state: State,
+        followed: Sequence[int],
+        shared: Mapping[str, Any],
+        size: int | None,
+    ) -> tuple[State, list[Array]]:
+        """Run the block on `size` rows, or on all lanes. Only what it changes goes through the conditional."""
         backend, keys = self.backend, self.changes[number]
         counted = bool(followed) and not self._all_arrive(number, followed)
 
         def block() -> list[Array]:
-            updates, moving = self.runners[number].run(state, shared, predicate)
+            updates, moving = self.runners[number].run(state, shared, predicate, size)
             if not updates.keys() <= set(keys):
                 raise AssertionError(
                     f"{self.blocks[number].label} changes {updates.keys() - set(keys)}, not in its effects"

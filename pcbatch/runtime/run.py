@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,11 +14,17 @@ from pcbatch.diagnostics import Diagnostic, PcbatchError, Span, UsageError
 from pcbatch.ir.types import leaves
 from pcbatch.runtime import values
 from pcbatch.runtime.outcome import Outcome
+from pcbatch.runtime.profile import Profile
+from pcbatch.runtime.shown import listed, written
 from pcbatch.runtime.status import LaneStatus
-from pcbatch.runtime.table import Block, FaultSite, Piece, Program
+from pcbatch.runtime.table import FaultSite, Program
+from pcbatch.runtime.trace import Trace
+from pcbatch.runtime.utilization import Utilization
 
 SHOWN_LANES = 5
 """How many failed lanes a message draws."""
+SHOWN_RESULTS = 20
+"""How many lanes' results a report lists."""
 
 
 @dataclass(frozen=True)
@@ -36,51 +42,6 @@ class LaneFault:
 
     def __str__(self) -> str:
         return self.render()
-
-
-@dataclass(frozen=True)
-class Utilization:
-    """How many of the rows that were computed belonged to lanes that took part.
-
-    A block that runs computes one row for each lane of the batch; `active` counts, by block label, the rows that were
-    of use, `executed` all of them. A source line's rows are those of all blocks that contain a part of it.
-    """
-
-    active: Mapping[str, int]
-    executed: Mapping[str, int]
-    lines: Mapping[str, tuple[int, ...]] = field(repr=False)
-    """The source lines of each block."""
-
-    @property
-    def overall(self) -> float:
-        """The part of all rows that was of use; 1 if none was computed."""
-        return _ratio(sum(self.active.values()), sum(self.executed.values()))
-
-    @property
-    def by_block(self) -> dict[str, float]:
-        """The part of each block's rows that was of use, by label, for blocks that ran."""
-        return {label: _ratio(self.active[label], rows) for label, rows in self.executed.items() if rows}
-
-    @property
-    def by_line(self) -> dict[int, float]:
-        """The part of each source line's rows that was of use, for lines that ran."""
-        active = self._per_line(self.active)
-        return {line: _ratio(active[line], rows) for line, rows in self.rows_by_line.items() if rows}
-
-    @property
-    def rows_by_line(self) -> dict[int, int]:
-        """How many rows were computed for each source line."""
-        return self._per_line(self.executed)
-
-    def _per_line(self, rows: Mapping[str, int]) -> dict[int, int]:
-        found: defaultdict[int, int] = defaultdict(int)
-        for label, lines in self.lines.items():
-            for line in lines:
-                found[line] += rows[label]
-        return dict(sorted(found.items()))
-
-    def __repr__(self) -> str:
-        return f"<utilization {self.overall:.0%} of {sum(self.executed.values())} rows>"
 
 
 @dataclass(frozen=True)
@@ -154,19 +115,78 @@ class Run:
     @cached_property
     def utilization(self) -> Utilization:
         """How many of the rows that were computed belonged to lanes that took part."""
-        executed = {label: times * len(self.status) for label, times in self.executions.items()}
-        lines = {block.label: _lines(block) for block in self.program.blocks}
-        return Utilization(self._by_label(self._concrete.active), executed, lines)
+        active, executed = self._by_label(self._concrete.active), self._by_label(self._concrete.rows)
+        return Utilization.of(self.program, active, executed)
+
+    def profile(self) -> Profile:
+        """What was executed, line by line of the user's source; printed, the source with the figures beside it."""
+        return Profile.of(self.program, self._concrete, self._counts())
+
+    @cached_property
+    def trace(self) -> Trace:
+        """What the schedule chose, step by step, for runs under the option `trace`; UsageError PCB561 for others."""
+        return Trace.of(self.program, self._concrete)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the run; its lanes may all have ended by then."""
+        return self.outcome.checkpoint is not None and self.outcome.checkpoint.interrupted
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save where the run stands to `path` (an npz file): `f.options(resume=path)()` goes on from there.
+
+        A file of this name is replaced once the new one is written. A finished run can be saved too: it resumes to its
+        results. Raises OSError where the file cannot be written, UsageError PCB566 for a run that was not made in
+        slices, of which nothing is left but the results.
+        """
+        if self.outcome.checkpoint is None:
+            raise UsageError(
+                "PCB566",
+                f"this run of {self.program.name} was made in one go, so there is nothing to go on from; "
+                f"runs under {self.program.name}.options(progress=True) can be saved",
+            )
+        self.outcome.checkpoint.save(path)
 
     def check(self) -> Any:
-        """The value; LaneError if a lane failed."""
+        """The value; LaneError if a lane failed, RunInterruptedError if Ctrl-C ended the run."""
+        if self.interrupted:
+            raise RunInterruptedError(self)
         if self.errors:
             raise LaneError(self)
         return self.value
 
-    def report(self) -> str:
-        """The value, every failed lane at its source line, and the counts, as text."""
-        return "\n".join([f"{_plain(self.value)}", *(fault.render() for fault in self.errors), self._counts()])
+    def report(self, lanes: int | None = SHOWN_RESULTS) -> str:
+        """Each lane's result (the first `lanes` of them), every failed lane at its source line, and the counts."""
+        count = len(self.status)
+        shown = count if lanes is None else min(lanes, count)
+        more = [f"and {count - shown} more lanes"] if shown < count else []
+        return "\n".join([*map(self._ended, range(shown)), *more, *(f.render() for f in self.errors), self._counts()])
+
+    def as_json(self) -> dict[str, Any]:
+        """What `report` says, for JSON: `value` is None for a failed lane, text for a number that is not finite."""
+        failed = {fault.lane: fault for fault in self.errors}
+        lanes: list[dict[str, Any]] = []
+        for lane, status in enumerate(self.status.tolist()):
+            end: dict[str, Any] = {"status": LaneStatus(status).name, "value": None}
+            if lane not in failed:
+                end["value"] = listed(self._result(lane))
+            elif (span := failed[lane].span) is not None:
+                end |= {"message": failed[lane].message, "file": span.file, "line": span.line}
+            else:
+                end |= {"message": failed[lane].message}
+            lanes.append(end)
+        counts = {"trips": self.trips, "steps": self.steps, "utilization": round(self.utilization.overall, 4)}
+        return {"function": self.program.name, "lanes": lanes, **counts}
+
+    def _ended(self, lane: int) -> str:
+        status = LaneStatus(int(self.status[lane]))
+        return f"lane {lane}: {written(self._result(lane)) if status is LaneStatus.OK else status.name}"
+
+    def _result(self, lane: int) -> Any:
+        """What one lane returned: NumPy scalars and arrays in the user's structure."""
+        results = zip(self.program.results, self._concrete.values, strict=True)
+        found = [_picked(self.program, name, value, lane) for name, value in results]
+        return found[0] if len(found) == 1 else tuple(found)
 
     @property
     def _concrete(self) -> Outcome:
@@ -181,12 +201,14 @@ class Run:
 
     def _counts(self) -> str:
         lanes, failed = len(self.status), len(self.errors)
-        ended = f"{failed} of {lanes} lanes failed" if failed else f"{lanes} lanes"
+        unended = int(np.count_nonzero(self.status == LaneStatus.UNFINISHED))
+        ended = f"{failed - unended} of {lanes} lanes failed" if failed > unended else f"{lanes} lanes"
+        ended += f", {unended} not at their end" if unended else ""
         return f"{ended}, {self.trips} trips, {self.steps} steps, {self.utilization.overall:.0%} of the rows of use"
 
     def __repr__(self) -> str:
         concrete = self.outcome.backend.is_concrete(self.outcome.status)
-        return f"<Run of {self.program.name}: {self._counts() if concrete else 'inside a tf.function'}>"
+        return f"<pcbatch.Run of {self.program.name}: {self._counts() if concrete else 'inside a tf.function'}>"
 
 
 class LaneError(PcbatchError, RuntimeError):
@@ -212,6 +234,42 @@ class LaneError(PcbatchError, RuntimeError):
         head = f"{len(run.errors)} of {len(run.status)} lanes of {run.program.name} failed"
         super().__init__("\n\n".join([head, *shown, *more]))
 
+    def __repr__(self) -> str:
+        return f"<pcbatch.LaneError: {str(self).splitlines()[0]}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle has the message alone, no `run`: a run holds generated code, which other processes have not."""
+        return _lane_error, (str(self),)
+
+
+def _lane_error(message: str) -> LaneError:
+    """A LaneError from another process, without its run."""
+    return LaneError.__new__(LaneError, message)
+
+
+class RunInterruptedError(KeyboardInterrupt):
+    """Ctrl-C ended a run under the options `progress` or `resume`; `run` is the run as far as it came.
+
+    Lanes that had ended have their results there, and nothing of the others is lost:
+
+        walk = walk.options(progress=True)
+        try:
+            ends = walk(starts)
+        except pcbatch.RunInterruptedError as interrupted:
+            interrupted.run.save("walk.npz")
+
+    and later, in another process, `ends = walk.options(resume="walk.npz")()`. As a KeyboardInterrupt it passes through
+    `except Exception`. (`walk.run(starts)` raises nothing: it returns the run.)
+    """
+
+    def __init__(self, run: Run):
+        self.run = run
+        ended = int(np.count_nonzero(run.status != LaneStatus.UNFINISHED))
+        super().__init__(
+            f"{run.program.name} was interrupted after {run.trips} trips, when {ended} of {len(run.status)} lanes had "
+            "ended; .run has their results, and .run.save(path) keeps the rest"
+        )
+
 
 def _faults(program: Program, outcome: Outcome) -> Iterator[LaneFault]:
     """The failed lanes in order, their messages filled in."""
@@ -228,11 +286,17 @@ def _faults(program: Program, outcome: Outcome) -> Iterator[LaneFault]:
 
 
 def _shown(program: Program, name: str, value: Any, lane: int) -> Any:
-    """One lane's value as a message shows it: NumPy scalars and arrays inside the user's structure."""
+    """One lane's value as a message shows it: as `_picked`, weak numbers being Python's."""
     type_ = program.types[name]
-    found = [np.asarray(leaf)[lane] for leaf in values.flatten(type_, value)]
-    weak = [type_leaf.weak for type_leaf in leaves(type_)]
+    found = values.flatten(type_, _picked(program, name, value, lane))
+    weak = [leaf.weak for leaf in leaves(type_)]
     return values.pack(type_, [leaf.item() if is_weak else leaf for leaf, is_weak in zip(found, weak, strict=True)])
+
+
+def _picked(program: Program, name: str, value: Any, lane: int) -> Any:
+    """One lane's part of a variable's value: NumPy scalars and arrays inside the user's structure."""
+    type_ = program.types[name]
+    return values.pack(type_, [np.asarray(leaf)[lane] for leaf in values.flatten(type_, value)])
 
 
 def _value(outcome: Outcome) -> Any:
@@ -243,26 +307,3 @@ def _templates(program: Program, site: FaultSite) -> list[str]:
     """A fault's message, still with its fields, and its source: one text, or one for each block that it may be in."""
     spans = [site.span] if site.span is not None else [block.span for block in program.blocks]
     return [Diagnostic(site.status.name, site.message, span).render() for span in spans]
-
-
-def _plain(value: Any) -> Any:
-    """`value` with NumPy arrays in place of the array library's, for printing."""
-    match value:
-        case tuple() if hasattr(value, "_fields"):
-            return type(value)(*map(_plain, value))
-        case tuple() | list():
-            return type(value)(map(_plain, value))
-        case dict():
-            return {key: _plain(item) for key, item in value.items()}
-    return np.asarray(value)
-
-
-def _lines(block: Block) -> tuple[int, ...]:
-    """The source lines that a block's code comes from."""
-    spans = [span for item in block.body if isinstance(item, Piece) for span in item.spans if span is not None]
-    spans = spans or ([block.span] if block.span is not None else [])
-    return tuple(sorted({line for span in spans for line in range(span.line, span.end_line + 1)}))
-
-
-def _ratio(part: int, whole: int) -> float:
-    return part / whole if whole else 1.0

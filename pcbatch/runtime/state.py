@@ -7,7 +7,10 @@ number of the place that ends the program). For every variable `v` and every lea
 `stack v 0` the stack, and `pointer v` says how many entries the stack holds below the top.
 
 A "register" has a top only. A "cached stack" keeps the top apart; entries `0 .. pointer - 1` of the stack lie below
-it. A "stack" has no top apart: it is entry `pointer` of the stack, which for that reason has one entry more.
+it. A "stack" has no top apart: it is entry `pointer` of the stack.
+
+All stacks have the same number of entries, one more than their *capacity*, the live calls that they have room for: for
+every lane `room`. So a state can leave the machine, be given longer stacks (`Layout.grown`), and go on.
 """
 
 from __future__ import annotations
@@ -19,22 +22,40 @@ from typing import Any
 
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.frames import is_framed
 from pcbatch.runtime.table import Program, PushJump
 
 State = dict[str, Array]
 
 
 @dataclass(frozen=True)
+class Held:
+    """What an array of the state holds for each lane: one value of `type`, or, `stacked`, a stack of them."""
+
+    value: TensorType
+    stacked: bool = False
+
+    @property
+    def type(self) -> TensorType:
+        """The type of an element. XLA scatters bools six times slower than bytes, so stacks of bools are bytes."""
+        return TensorType("uint8", self.value.shape) if self.stacked and self.value.dtype == "bool" else self.value
+
+
+@dataclass(frozen=True)
 class Layout:
-    """Which arrays a program's state has; `capacity` is how many entries a stack has room for below the top."""
+    """Which arrays a program's state has."""
 
     program: Program
-    capacity: int
 
     @cached_property
     def has_calls(self) -> bool:
         """Whether the program needs a stack of program counters at all."""
         return any(isinstance(block.terminator, PushJump) for block in self.program.blocks)
+
+    @cached_property
+    def is_framed(self) -> bool:
+        """Whether a lane's stacks are never longer than its stack of program counters."""
+        return is_framed(self.program)
 
     @cached_property
     def finished(self) -> int:
@@ -67,33 +88,65 @@ class Layout:
         """The key of the stack pointer of `name`."""
         return f"pointer {name}"
 
-    def start(self, backend: Backend, lanes: Any, inputs: Mapping[str, Sequence[Array]], example: Array) -> State:
-        """The state of lanes that wait at the entry block with `inputs` (leaves by parameter); all else reads zero."""
-
-        def integers() -> Array:
-            return backend.zeros(lanes, TensorType("int32"))
-
-        state = {"pc": integers(), "fault": integers(), "steps": integers(), "example": example}
+    @cached_property
+    def arrays(self) -> dict[str, Held]:
+        """What every array of the state holds, by key, in the order in which states are passed on."""
+        number = Held(TensorType("int32"))
+        found = dict.fromkeys(("pc", "fault", "steps", "example"), number)
         if self.has_calls:
-            state["depth"] = integers() + 1
-            state["calls"] = backend.zeros(lanes, TensorType("int32", (self.capacity + 1,))) + self.finished
+            found |= {"depth": number, "calls": Held(TensorType("int32"), stacked=True)}
+        if self.has_calls or set(self.program.storage.values()) - {"register"}:
+            found["room"] = number
         for name, storage in self.program.storage.items():
             types = self.leaves(name)
-            values = list(inputs.get(name, ())) or [backend.zeros(lanes, type_) for type_ in types]
-            state.update(zip(self.tops(name), values, strict=False))  # no keys for a "stack"
-            if storage == "register":
-                continue
-            state[self.pointer(name)] = integers()
+            found.update(zip(self.tops(name), map(Held, types), strict=False))  # no keys for a "stack"
+            if storage != "register":
+                found[self.pointer(name)] = number
+                found.update((key, Held(t, stacked=True)) for key, t in zip(self.stacks(name), types, strict=True))
+        return found
+
+    @cached_property
+    def all_stacks(self) -> list[str]:
+        """The keys of all stacks, that of program counters included."""
+        return [key for key, held in self.arrays.items() if held.stacked]
+
+    def start(
+        self, backend: Backend, lanes: Any, inputs: Mapping[str, Sequence[Array]], example: Array, capacity: Any
+    ) -> State:
+        """The state of lanes that wait at the entry block with `inputs` (leaves by parameter); all else reads zero.
+
+        The stacks have room for `capacity` live calls: an int, or an int32 scalar.
+        """
+        given = {key: leaf for name, group in inputs.items() for key, leaf in zip(self.tops(name), group, strict=False)}
+        given["example"] = example
+        state = {}
+        for key, held in self.arrays.items():
             # An odd number of entries: with a power of two the lanes' rows lie a power of two apart and fall into the
             # same few sets of the cache (128 floats, 64 lanes: 32 us a trip at depth 256 instead of 11).
-            entries = (self.capacity + (storage == "stack")) | 1
-            for key, type_, value in zip(self.stacks(name), types, values, strict=True):
-                stack = backend.zeros(lanes, stored_type(type_, entries))
-                if storage == "stack" and name in inputs:
-                    everyone = integers() == 0
-                    stack = backend.masked_store(stack, [integers()], everyone, to_stored(backend, value, type_))
-                state[key] = stack
+            entries = capacity + 1 if held.stacked else None
+            state[key] = given[key] if key in given else backend.zeros(lanes, held.type, entries)
+        if "room" in state:
+            # An array, as reading it off a stack's shape inside the loop makes XLA copy that stack in every block.
+            state["room"] = state["room"] + capacity
+        if self.has_calls:
+            state["depth"] = state["depth"] + 1
+            state["calls"] = state["calls"] + self.finished
+        for name, group in inputs.items():
+            if self.storage(name) == "stack":
+                everyone = state["pc"] == 0
+                for key, type_, value in zip(self.stacks(name), self.leaves(name), group, strict=True):
+                    first = to_stored(backend, value, type_)
+                    state[key] = backend.masked_store(state[key], [state["pc"]], everyone, first)
         return state
+
+    def capacity(self, backend: Backend, state: State) -> Any:
+        """How many live calls the stacks of `state` have room for: an int where known, else an int32 scalar."""
+        return backend.entries_of(state[self.all_stacks[0]]) - 1 if self.all_stacks else 0
+
+    def grown(self, backend: Backend, state: State, capacity: Any) -> State:
+        """`state` with stacks that have room for `capacity` live calls, more than they had."""
+        longer = {key: backend.lengthen(state[key], capacity + 1) for key in self.all_stacks}
+        return {**state, **longer, "room": state["room"] * 0 + capacity}
 
     def read(self, backend: Backend, state: State, name: str) -> list[Array]:
         """The tops of variable `name`, one array for each leaf of its type."""
@@ -102,19 +155,20 @@ class Layout:
         return load_entry(backend, [state[k] for k in self.stacks(name)], state[self.pointer(name)], self.leaves(name))
 
 
-def stored_type(type_: TensorType, entries: int) -> TensorType:
-    """The type of one lane's stack of values of `type_`. XLA scatters bools six times slower than bytes."""
-    return TensorType("uint8" if type_.dtype == "bool" else type_.dtype, (entries, *type_.shape))
-
-
 def to_stored(backend: Backend, value: Array, type_: TensorType) -> Array:
     """`value` as it is kept inside a stack."""
     return backend.cast(value, "uint8") if type_.dtype == "bool" else value
 
 
-def load_entry(backend: Backend, stacks: Sequence[Array], index: Array, types: Sequence[TensorType]) -> list[Array]:
-    """Entry `index[lane]` of every lane's stack, leaf by leaf."""
-    entries = [backend.load(stack, [index]) for stack in stacks]
+def load_entry(
+    backend: Backend,
+    stacks: Sequence[Array],
+    index: Array,
+    types: Sequence[TensorType],
+    rows: Array | None = None,
+) -> list[Array]:
+    """Entry `index[row]` of the stack of every row's lane, leaf by leaf; `rows` as in `Backend.load`."""
+    entries = [backend.load(stack, [index], rows) for stack in stacks]
     return [
         backend.cast(entry, "bool") if type_.dtype == "bool" else entry
         for entry, type_ in zip(entries, types, strict=True)

@@ -109,7 +109,9 @@ class PushJump:
 class Block:
     """One basic block. `span` is the user's source that it comes from, `function` the name of the user's function.
 
-    `steps_site` is the fault for exceeding `max_steps` where the terminator counts a step (a turn, a call).
+    `steps_site` is the fault for exceeding `max_steps` where the terminator counts a step (a turn, a call). At a `sync`
+    block lanes wait until no lane can run elsewhere. `cost` is what the user says that a row costs; None leaves it to
+    the estimate (`costs.block_costs`).
     """
 
     label: str
@@ -120,6 +122,8 @@ class Block:
     function: str = ""
     span: Span | None = None
     steps_site: int = -1
+    sync: bool = False
+    cost: float | None = None
 
 
 @dataclass(frozen=True)

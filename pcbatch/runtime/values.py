@@ -15,6 +15,8 @@ def flatten(type_: Type, value: Any) -> list[Any]:
             return [value]
         case StructType(kind=kind, items=items, keys=keys):
             match kind:
+                case "None":
+                    parts = []
                 case "tuple" | "list":
                     parts = list(value)
                 case "dict":
@@ -41,6 +43,8 @@ def _pack(type_: Type, leaves: Iterator[Any]) -> Any:
         case StructType(kind=kind, items=items, keys=keys, constructor=constructor):
             parts = [_pack(item, leaves) for item in items]
             match kind:
+                case "None":
+                    return None
                 case "list":
                     return parts
                 case "dict":

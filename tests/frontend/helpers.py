@@ -10,6 +10,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from pcbatch.frontend import Built, FunctionSource, build, read_function
+from pcbatch.hints import cost
 
 FOLDER = Path(__file__).parent
 
@@ -28,6 +29,14 @@ class Marked:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
+    @property
+    def __defaults__(self) -> Any:
+        return self.function.__defaults__
+
+    @property
+    def __kwdefaults__(self) -> Any:
+        return self.function.__kwdefaults__
+
 
 def marking(function: Any = None, **options: Any) -> Any:
     """A stand-in for `pcbatch.autobatch`."""
@@ -38,6 +47,7 @@ def load_live(path: Path) -> dict[str, Any]:
     """The namespace of the module at `path` after it has run with `marking` in the place of `autobatch`."""
     stand_in = ModuleType("pcbatch")
     stand_in.autobatch = marking  # type: ignore[attr-defined]
+    stand_in.cost, stand_in.sync = cost, lambda: None  # type: ignore[attr-defined]
     namespace: dict[str, Any] = {"__name__": path.stem}
     real = sys.modules["pcbatch"]
     sys.modules["pcbatch"] = stand_in

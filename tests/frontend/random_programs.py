@@ -73,6 +73,8 @@ class Generator:
             lambda e: f"abs({e()})",
             lambda e: f"xs[{e()} % 3]",
             lambda e: f"({self.name()} := {e()})",
+            lambda e: f"({e()} {self.draw.choice(['in', 'not in'])} ({e()}, {e()}, 3))",
+            lambda e: f"min(*xs, *({e()}, {e()}))",
         ]
         return self.draw.choice(kinds)(lambda: self.expression(depth + 1))
 
@@ -112,6 +114,8 @@ class Generator:
             *[self.assignment] * 5,
             *[self.condition] * 3,
             *[self.for_loop] * 3,
+            *[self.for_each] * 2,
+            *[self.match] * 2,
             *[self.while_loop] * 2,
             *[self.leaving] * 3,
         ]
@@ -121,6 +125,7 @@ class Generator:
         e, element = self.expression, f"xs[{self.expression(2)} % 3]"
         forms = (
             f"{self.name()}, {self.name()} = {e()}, {e()}",
+            f"{self.name()}, *rest, {self.name()} = [*xs, {e()}]",
             f"{self.name()} {self.draw.choice('+-*')}= {e()}",
             f"{element} = {e()}",
             f"{element} += {e()}",
@@ -140,6 +145,31 @@ class Generator:
         if len(bounds) == 2 and self.maybe(0.5):
             bounds.append(self.draw.choice(["-1", "2", f"{self.expression(1)} % 4 - 2"]))
         return self.loop([f"for {self.name()} in range({', '.join(bounds)}):"], depth)
+
+    def for_each(self, depth: int) -> Lines:
+        e, name = self.expression, self.name
+        forms = (
+            f"for {name()} in ({e()}, {e()}, {e(1)}):",
+            f"for {name()} in (2, -1):",
+            f"for {name()}, {name()} in enumerate([*xs], {e()}):",
+            f"for {name()}, ({name()}, {name()}) in zip((1, {e()}), reversed([({e()}, {e()}), (3, 4)])):",
+            f"for {name()} in reversed(range({e()} % 5, {e()} % 7)):",
+        )
+        return self.loop([self.draw.choice(forms)], depth)
+
+    def match(self, depth: int) -> Lines:
+        e, name = self.expression, self.name
+        first, second = self.draw.sample("abc", 2)
+        pair = self.maybe(0.5)
+        subject = f"{e()}, {e()}" if pair else e()
+        patterns = ("0, _", f"(1 | 2 as {first}), {second}", f"{name()}, True", f"({name()}, -1)", "_, (0 | 7)")
+        if not pair:
+            patterns = ("0 | 1", "-3", "True", f"_ as {name()}", f"2 | 3 as {name()}", "7")
+        lines = [f"match {subject}:"]
+        for pattern in self.draw.sample(patterns, self.draw.randint(1, 3)):
+            guard = f" if {e()}" if "_ as" in pattern or self.maybe(0.4) else ""
+            lines += [f"    case {pattern}{guard}:", *(f"    {line}" for line in self.inside(depth))]
+        return [*lines, "    case _:", *(f"    {line}" for line in self.inside(depth))] if self.maybe(0.4) else lines
 
     def while_loop(self, depth: int) -> Lines:
         self.counters += 1

@@ -159,5 +159,5 @@ def test_no_file(tmp_path: Path) -> None:
 def test_a_file_that_is_not_python(read: Read) -> None:
     with pytest.raises(CompileError) as caught:
         read("def f(n:\n    return n\n")
-    assert caught.value.diagnostics[0].code == "PCB100"
+    assert caught.value.diagnostics[0].code == "PCB152"
     assert isinstance(caught.value, SyntaxError)

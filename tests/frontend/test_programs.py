@@ -92,7 +92,7 @@ def nested(value: Any) -> Any:
 
 
 def store(array: Any, indices: tuple[Any, ...], value: Any) -> Any:
-    return nested(copy_store([*array], indices, value))
+    return nested(copy_store([*array] if isinstance(array, list) else array, indices, value))
 
 
 def functions(path: Path) -> dict[str, Function]:

@@ -19,8 +19,9 @@ from tests.frontend.random_programs import Generator
 
 COUNT = 60
 # In how many of the programs a construct must occur at least.
-FLOORS = {"if ": 40, "elif ": 8, "else:": 40, "for ": 40, "while ": 25, "break": 5, "continue": 5, "raise ": 8}
+FLOORS = {"if ": 40, "elif ": 8, "else:": 40, "for ": 40, "while ": 25, "break": 5, "continue": 4, "raise ": 8}
 FLOORS |= {" and ": 50, " or ": 50, "not ": 40, " if ": 50, ":= ": 40, "near(": 50, "mixed(": 50, "assert ": 8}
+FLOORS |= {"match ": 25, "case ": 25, "enumerate": 8, "zip": 8, " in (": 40, "*rest": 10}
 FLOORS |= {"xs[": 50, "//": 40, "%": 50, "return ": 60}
 
 

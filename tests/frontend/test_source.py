@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import linecache
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from pcbatch.diagnostics import CompileError, Span
+from pcbatch.diagnostics import CompileError, Diagnostic, Span
 from pcbatch.frontend import FunctionSource, build, read_function
 from pcbatch.ir.printer import print_program
 
@@ -166,7 +167,7 @@ def test_columns_count_characters(define: Callable[..., Any]) -> None:
     assert diagnostic.span == Span("<cell 0>", 3, 19, 3, 25)
     assert diagnostic.render().splitlines()[3:5] == [
         '   3 | \t\tπ = "日本"; return π is ä',
-        "     | \t\t                 ^^^^^^ compares identities",
+        "     | \t\t                   ^^^^^^ compares identities",  # two columns for each of 日 and 本
     ]
 
 
@@ -194,30 +195,142 @@ def test_no_source() -> None:
     assert diagnostic.help
 
 
+class Called:
+    __call__ = plain
+
+
+async def coroutine(x):
+    return x
+
+
+def generator(x):
+    yield x
+
+
+NO_FUNCTIONS = {
+    "built in": [len, [].append],
+    "a class": [int, Model],
+    "a functools.partial": [functools.partial(plain, 1)],
+    "a property": [property(plain)],
+    "an object with `__call__`": [Called()],
+    "an int": [3],
+    "a Model": [Model()],
+}
+
+
 @pytest.mark.parametrize(
-    "value",
-    [len, int, functools.partial(plain, 1), 3, Model()],
-    ids=["builtin", "class", "partial", "number", "object"],
+    ("kind", "value"), [(kind, value) for kind, values in NO_FUNCTIONS.items() for value in values]
 )
-def test_what_is_no_plain_function(value: Any) -> None:
+def test_what_is_no_plain_function(kind: str, value: Any) -> None:
     diagnostic = refusal(value)
-    assert diagnostic.code == "PCB100"
-    assert "is not a plain Python function" in diagnostic.message
+    assert diagnostic.code == "PCB150"
+    assert f"is {kind}, not a plain Python function" in diagnostic.message
+    assert diagnostic.help
+
+
+@pytest.mark.parametrize("value", [coroutine, generator])
+def test_functions_that_do_not_simply_return(value: Any) -> None:
+    diagnostic = refusal(value)
+    assert diagnostic.code == "PCB105"
+    assert diagnostic.span.file == __file__
 
 
 def test_changed_source(define: Callable[..., Any]) -> None:
     function = define("def f(x):\n    return x\n")["f"]
     linecache.cache["<cell 0>"] = (1, None, ["def g(x, y):\n", "    return y\n"], "<cell 0>")
     diagnostic = refusal(function)
-    assert diagnostic.code == "PCB100"
-    assert "cannot be found" in diagnostic.message
+    assert diagnostic.code == "PCB151"
+    assert "cannot be found in <cell 0>: line 1 is another" in diagnostic.message
 
 
-def test_text_that_is_not_python(define: Callable[..., Any]) -> None:
+@pytest.mark.parametrize(
+    ("text", "code", "columns"),
+    [("return )", "PCB152", (11, 12)), ("print x", "PCB125", (4, 11)), ("exec 'x'", "PCB125", (4, 12))],
+)
+def test_text_that_is_not_python(text: str, code: str, columns: Any, define: Callable[..., Any]) -> None:
     function = define("def f(x):\n    return x\n")["f"]
-    linecache.cache["<cell 0>"] = (1, None, ["def f(x):\n", "    return )\n"], "<cell 0>")
+    linecache.cache["<cell 0>"] = (1, None, ["def f(x):\n", f"    {text}\n"], "<cell 0>")
     diagnostic = refusal(function)
-    assert (diagnostic.code, diagnostic.span.line) == ("PCB100", 2)
+    assert (diagnostic.code, diagnostic.span.line) == (code, 2)
+    assert (diagnostic.span.column, diagnostic.span.end_column) == columns
+
+
+def test_text_with_a_null_byte(define: Callable[..., Any]) -> None:
+    function = define("def f(x):\n    return x\n")["f"]
+    linecache.cache["<cell 0>"] = (1, None, ["def f(x):\n", "    return '\0'\n"], "<cell 0>")
+    assert refusal(function).code == "PCB152"
+
+
+# -- where text may come from ------------------------------------------------------------------------------------------
+
+
+def executed(file: str, text: str) -> Any:
+    namespace: dict[str, Any] = {}
+    exec(compile(text, file, "exec"), namespace)
+    return namespace["f"]
+
+
+CELL = "def f(x):\n    return x + 1\n"
+
+
+def test_a_cell_whose_text_is_made_when_it_is_asked_for(define: Callable[..., Any]) -> None:
+    """Entries of one element are lazy: linecache calls them with nothing."""
+    file = str(Path(__file__).parent / "no such file")
+    linecache.cache[file] = (lambda: CELL,)
+    assert read_function(executed(file, CELL)).span.line == 1
+    del linecache.cache[file]
+
+
+def test_a_cell_with_a_date(define: Callable[..., Any]) -> None:
+    """Older IPythons date their entries, so `checkcache` drops them, and put them back by replacing that function."""
+    file = "<ipython-input-1-0123456789ab>"
+    linecache.cache[file] = (len(CELL), 1.5, CELL.splitlines(keepends=True), file)
+    assert read_function(executed(file, CELL)).span.text == "def f(x):"
+    assert read_function(executed(file, CELL)).span.text == "def f(x):"
+    del linecache.cache[file]
+
+
+def test_cells_that_define_the_same_name(define: Callable[..., Any]) -> None:
+    """A cell that is run again has another file; the first function still has its own text."""
+    first, second = (define(f"def f(x):\n    return x + {number}\n")["f"] for number in (1, 2))
+    code = [print_program(build(read_function(each), lambda source, name: None).program) for each in (first, second)]
+    assert ["x + 1" in code[0], "x + 2" in code[1]] == [True, True]
+
+
+def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "edited.py"
+    file.write_text(CELL)
+    function = executed(str(file), CELL)
+    assert read_function(function).span.line == 1
+    file.write_text("# A line more.\n" + CELL)
+    assert refusal(function).code == "PCB151"
+
+
+@pytest.mark.parametrize(
+    "line", ["x = 1", "é = 1", "日本 = 1", "e\u0301 = 1", "ñ, 日 = 1, 2", "\t日 = 1", "a\u200b = 1"]
+)
+def test_carets_stand_under_what_they_mean(line: str, define: Callable[..., Any]) -> None:
+    """The marked text and the carets begin in the same column of a screen and are as wide."""
+    text = f"{line}; y = 2"
+    linecache.cache["<wide>"] = (1, None, [text + "\n"], "<wide>")
+    column = text.index("y")
+    drawn, carets = Diagnostic("PCB100", "", Span("<wide>", 1, column, 1, column + 5)).render().splitlines()[3:5]
+    assert screen_columns(drawn[: drawn.index("y = 2")]) == screen_columns(carets[: carets.index("^")])
+    assert carets.count("^") == 5
+    whole = Diagnostic("PCB100", "", Span("<wide>", 1, 0, 1, column)).render().splitlines()[4]
+    assert screen_columns(whole[7:]) == screen_columns(text[:column]) or "\t" in text
+    del linecache.cache["<wide>"]
+
+
+def screen_columns(text: str) -> int:
+    """How wide `text` is, by a table of the characters used here."""
+    width = 0
+    for character in text:
+        if character == "\t":
+            width = width // 8 * 8 + 8
+        else:
+            width += {"日": 2, "本": 2, "\u0301": 0, "\u200b": 0}.get(character, 1)
+    return width
 
 
 def test_lambda() -> None:

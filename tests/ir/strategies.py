@@ -112,7 +112,7 @@ def variables() -> st.SearchStrategy[ir.Variable]:
 
 @cache
 def functions() -> st.SearchStrategy[ir.Function]:
-    blocks = st.builds(ir.Block, labels(), st.lists(ops(), max_size=3).map(tuple), terminators())
+    blocks = st.builds(ir.Block, labels(), st.lists(ops(), max_size=3).map(tuple), terminators(), st.booleans())
     return st.builds(
         ir.Function,
         st.sampled_from(["f", "function", "Model.step"]),
@@ -121,6 +121,7 @@ def functions() -> st.SearchStrategy[ir.Function]:
         st.lists(blocks, min_size=1, max_size=3).map(tuple),
         name_tuples(),
         st.lists(variables(), max_size=2).map(tuple),
+        st.none() | st.floats(0, exclude_min=True, allow_infinity=False),
         spans(),
     )
 

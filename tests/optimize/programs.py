@@ -89,6 +89,71 @@ def marks(n):
     return tf.reduce_sum(seen * tf.constant([1, 10, 100, 1000]))
 
 
+@pcbatch.autobatch
+def clamped(x, low):
+    """Choices between plain operators, one inside the other; `share` is a number of the weaker type on one path."""
+    share = 0
+    if x < low:
+        x = low
+    elif x > 10:
+        x, share = 10, x - 10
+    else:
+        share = x
+    if share > 3 and divides(x, share):
+        return x * 100
+    return x + share
+
+
+@pcbatch.autobatch
+def divides(a, b):
+    return a % b == 0
+
+
+@pcbatch.autobatch
+def either(a, b):
+    """One dear function in both arms, on other operands; both arms begin alike and end with an operator."""
+    if a > b:
+        start = tf.abs(b)
+        value = tf.minimum(a, start)
+        value = value + 1
+    else:
+        start = tf.abs(b)
+        value = tf.minimum(b, start)
+        value = value - 1
+    return value * start
+
+
+@pcbatch.autobatch
+def unread(n, k):
+    """A counter that counts for nobody."""
+    waste = n * k
+    while n > 0 and (k > 0 or divides(n, 2)):
+        n -= k + 3
+        waste = waste + 1
+    return n
+
+
+@pcbatch.autobatch
+def asked(n, k):
+    """A condition that is known where it is asked again."""
+    small = n < 3
+    if small:
+        k = tf.abs(k)
+    if small:
+        n = n * tf.abs(n)
+    return n - k
+
+
+@pcbatch.autobatch
+def meeting(n):
+    """A place where lanes wait for the others stays, though nothing else would begin there."""
+    n = n + 1
+    pcbatch.sync()
+    if n > 3:
+        n = n - 3
+    return n
+
+
 ENTRIES = {
     "fibonacci": (fibonacci, [(0,), (1,), (5,), (7,)]),
     "kept": (kept, [(0, 3), (3, 2), (5, -1)]),
@@ -98,5 +163,33 @@ ENTRIES = {
     "between": (between, [(0,), (2,), (5,)]),
     "outside": (outside, [(0,), (4,)]),
     "marks": (marks, [(0,), (3,), (9,)]),
+    "clamped": (clamped, [(1, 2), (5, 2), (14, 0), (4, 1), (50, 3)]),
+    "either": (either, [(1, 2), (5, -2), (-4, -9)]),
+    "unread": (unread, [(0, 1), (9, 2), (12, -1), (8, -2)]),
+    "asked": (asked, [(1, -2), (-2, -3), (5, -1)]),
+    "meeting": (meeting, [(0,), (5,)]),
 }
 """Each entry function with the examples on which its programs are compared."""
+
+
+@pcbatch.autobatch
+def counted(n, total):
+    """A loop written as a tail call."""
+    if n == 0:
+        return total
+    return counted(n - 1, total + n % 7)
+
+
+@pcbatch.autobatch
+def ping(n, total):
+    """Two functions that call each other last."""
+    if n == 0:
+        return total
+    return pong(n - 1, total + 1)
+
+
+@pcbatch.autobatch
+def pong(n, total):
+    if n == 0:
+        return -total
+    return ping(n - 1, total + 2)

@@ -10,11 +10,7 @@ import tensorflow as tf
 from pcbatch.diagnostics import GradientError, PrimitiveError, UsageError
 from pcbatch.ir.types import StructType, TensorType
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
-from pcbatch.runtime.limits import Limits
-from pcbatch.runtime.loop import Loop
 from pcbatch.runtime.machine import Machine
-from pcbatch.runtime.schedules import schedule_named
-from pcbatch.runtime.state import Layout
 from pcbatch.runtime.status import LaneStatus
 from pcbatch.runtime.table import Block, Branch, Jump, Program, Push, PushJump, Return
 from tests.runtime import tables
@@ -170,56 +166,45 @@ def test_lanes_without_room_wait_and_go_on_later(schedule, jit, storage):
     """A lane whose pushes do not fit is paused before its block has any effect; with larger stacks it goes on."""
     program = tables.stored(tables.fibonacci(), storage)
     n = tf.constant([2, 8, 1, 5, 3])
-
-    def loop(capacity):
-        layout = Layout(program, capacity)
-        runs = Loop(layout, Limits(10, None), BACKEND, schedule_named(schedule), spread_live=not jit)
-        return layout, BACKEND.compile(lambda state: runs.run(state, {}), jit)
-
-    layout, small = loop(2)
-    state, counters = small(layout.start(BACKEND, 5, {"n": [n]}, tf.range(5)))
-    np.testing.assert_array_equal(state["pc"] == layout.finished, [True, False, True, False, True])
+    machine = Machine(program, BACKEND, schedule=schedule, jit=jit, max_depth=40)
+    machine.capacity = 2
+    arrived, outcome = machine.leg(machine.begin([n], 5), [])
+    state = arrived.snapshot.state
+    np.testing.assert_array_equal(state["pc"] == len(program.blocks), [True, False, True, False, True])
     np.testing.assert_array_equal(state["fault"], np.zeros(5))
-    grown = {key: _longer(key, value) for key, value in state.items()}
-    layout, large = loop(9)
-    state, more = large(grown)
-    np.testing.assert_array_equal(layout.read(BACKEND, state, "r")[0], [2, 34, 1, 8, 3])
-    straight = run(program, n, schedule=schedule, jit=jit)
-    np.testing.assert_array_equal(counters["active"] + more["active"], straight.active)
-    np.testing.assert_array_equal(state["steps"], straight.steps)
-
-
-def _longer(key, array):
-    """An array of the state with room for seven more stack entries, if it is a stack."""
-    if not key.startswith(("stack", "calls")):
-        return array
-    return tf.pad(array, [[0, 0], [0, 7]] + [[0, 0]] * (array.shape.rank - 2))
-
-
-def test_lanes_that_are_left_waiting_are_unfinished():
-    """The status of lanes that never had room; their outputs read 0, the others' are right."""
-    machine = Machine(tables.fibonacci(), BACKEND, jit=False)
-    machine.layout = Layout(machine.program, 2)
-    machine.loop = Loop(machine.layout, Limits(10, None), BACKEND, schedule_named("sweep"), spread_live=True)
-    outcome = machine.run([tf.constant([2, 8, 1])], [], 3)
-    np.testing.assert_array_equal(outcome.status, [0, STATUS.UNFINISHED, 0])
-    np.testing.assert_array_equal(outcome.values[0], [2, 0, 1])
+    assert (bool(arrived.paused), bool(arrived.can_run)) == (True, False)
+    np.testing.assert_array_equal(outcome.status, [0, STATUS.UNFINISHED, 0, STATUS.UNFINISHED, 0])
+    np.testing.assert_array_equal(outcome.values[0], [2, 0, 1, 0, 3])
     assert outcome.site[1] == -1
+    arrived, outcome = machine.leg(machine.grown(arrived.snapshot), [])
+    np.testing.assert_array_equal(outcome.values[0], [2, 34, 1, 8, 3])
+    assert (bool(arrived.paused), bool(arrived.can_run)) == (False, False)
+    straight = run(program, n, schedule=schedule, jit=jit, max_depth=10)
+    np.testing.assert_array_equal(outcome.active, straight.active)
+    np.testing.assert_array_equal(outcome.steps, straight.steps)
+
+
+def optimized_hlo(machine, roomy):
+    """What XLA makes of a whole run of 64 lanes, or of a leg of one on stacks with room for 32 calls."""
+    if roomy:
+        arguments, compiled = [tf.zeros([64], tf.int32), tf.zeros([64, 128])], machine._whole_run(machine.legs, 64)
+    else:
+        specs = [*machine.legs.specs(64, 32), ("int64", ())]
+        arguments, compiled = [tf.zeros(shape, dtype) for dtype, shape in specs], machine._leg(64)
+    return compiled.experimental_get_compiler_ir(*arguments)(stage="optimized_hlo")
 
 
 @pytest.mark.parametrize("schedule", ["earliest", "sweep"])
-@pytest.mark.parametrize("storage", STORAGES)
-def test_stacks_are_written_in_place(schedule, storage):
+@pytest.mark.parametrize(("storage", "roomy"), [("cached stack", True), ("cached stack", False), ("stack", False)])
+def test_stacks_are_written_in_place(schedule, storage, roomy):
     """XLA copies no stack where a block runs: a step costs the same at any depth.
 
     Arms that do nothing hold copies too, of a buffer onto itself, which cost nothing.
     """
     program = tables.stored(tables.fibonacci(with_state=True), storage)
-    machine = Machine(program, BACKEND, schedule=schedule, max_depth=31)
-    entries = 31 if storage == "cached stack" else 33  # room for the top too, made odd
-    compiled = machine._program_for(64)
-    text = compiled.experimental_get_compiler_ir(tf.zeros([64], tf.int32), tf.zeros([64, 128]))(stage="optimized_hlo")
-    stack = rf"f32\[64,{entries},128\]\S* "
+    machine = Machine(program, BACKEND, schedule=schedule, max_depth=31 if roomy else 100)
+    text = optimized_hlo(machine, roomy)
+    stack = r"f32\[64,33,128\]\S* "
     computations = re.split(r"\n}\n", text)
     blocks = [part for part in computations if re.match(r"\s*%\w*(_true_|_body_)", part)]
     assert len(blocks) == 6
@@ -377,14 +362,14 @@ def test_a_captured_layer_under_a_tape(jit):
 def test_everything_is_reported_by_example():
     """A lane may compute any example: values, status, site and steps are reported at the example's place."""
     machine = Machine(tables.faults(), BACKEND, jit=False)
-    start = machine.layout.start
+    start = machine.legs.layout.start
 
-    def permuted(backend, lanes, inputs, example):
+    def permuted(backend, lanes, inputs, example, capacity):
         order = tf.constant([2, 0, 1])
         inputs = {name: [tf.gather(leaf, order) for leaf in group] for name, group in inputs.items()}
-        return start(backend, lanes, inputs, order)
+        return start(backend, lanes, inputs, order, capacity)
 
-    object.__setattr__(machine.layout, "start", permuted)
+    object.__setattr__(machine.legs.layout, "start", permuted)
     outcome = machine.run([np.array([3, 0, -2], np.int32)], [], 3)
     np.testing.assert_array_equal(outcome.status, [0, STATUS.ARITHMETIC, STATUS.ASSERTION])
     np.testing.assert_array_equal(outcome.site, [-1, 0, 1])

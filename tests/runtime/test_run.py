@@ -1,7 +1,9 @@
 """What users see of a run: statuses, messages, the use of rows, and errors from Python and from inside a graph."""
 
 import dataclasses
+import json
 import linecache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from pcbatch.diagnostics import PcbatchError, UsageError
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
 from pcbatch.runtime.machine import Machine
 from pcbatch.runtime.run import LaneError, Run
+from pcbatch.runtime.shown import listed, written
 from pcbatch.runtime.status import LaneStatus
 from pcbatch.runtime.table import Block, Program, Return
 from tests.runtime import tables
@@ -63,8 +66,8 @@ def test_how_the_rows_were_used(machine):
     # Pieces of these tables all say line 10; blocks without pieces, line 21 and 22.
     assert used.by_line == {10: (4 + 3 + 2 + 1) / 16, 21: 0.25, 22: 0.25}
     assert used.rows_by_line == {10: 16, 21: 4, 22: 4}
-    assert repr(used) == "<utilization 50% of 24 rows>"
-    assert repr(run) == "<Run of faults: 3 of 4 lanes failed, 1 trips, 6 steps, 50% of the rows of use>"
+    assert repr(used) == "<pcbatch.Utilization: 50% of 24 rows>"
+    assert repr(run) == "<pcbatch.Run of faults: 3 of 4 lanes failed, 1 trips, 6 steps, 50% of the rows of use>"
 
 
 def test_no_lanes():
@@ -117,11 +120,58 @@ def test_checked_value(machine):
 
 
 def test_report(machine):
-    """What the command line prints: the value, the failed lanes, the counts."""
-    report = Run.of(machine.program, outcome_of(machine, tf.constant([5, 0]))).report()
-    assert "[2, 0]" in report
-    assert "lane 1 (ARITHMETIC)" in report
-    assert report.endswith("1 of 2 lanes failed, 1 trips, 4 steps, 62% of the rows of use")
+    """What the command line prints: each lane's end, the failed lanes' source, the counts."""
+    run = Run.of(machine.program, outcome_of(machine, tf.constant([5, 0])))
+    lines = run.report().splitlines()
+    assert lines[:3] == [
+        "lane 0: (1.4142135, 2)",
+        "lane 1: ARITHMETIC",
+        "lane 1 (ARITHMETIC): ZeroDivisionError: integer division by zero",
+    ]
+    assert lines[-1] == "1 of 2 lanes failed, 1 trips, 4 steps, 62% of the rows of use"
+    assert run.report(lanes=1).splitlines()[1] == "and 1 more lanes"
+
+
+def test_a_run_as_json(machine):
+    """Every lane's value or fault, in what `json` can write; a float32 in its own digits."""
+    run = Run.of(machine.program, outcome_of(machine, tf.constant([5, 0])))
+    good, bad = json.loads(json.dumps(run.as_json()))["lanes"]
+    assert good == {"status": "OK", "value": [1.4142135, 2]}
+    fault = {"message": "ZeroDivisionError: integer division by zero", "file": tables.FILE, "line": 20}
+    assert bad == {"status": "ARITHMETIC", "value": None, **fault}
+
+
+class Pair(NamedTuple):
+    """A named tuple of results."""
+
+    left: Any
+    right: Any
+
+
+@dataclasses.dataclass
+class Point:
+    """A dataclass of results."""
+
+    x: Any
+
+
+SHOWN = [
+    (np.float32(0.1), "0.1", 0.1),
+    (np.bool_(True), "True", True),
+    (np.array([1, 2], np.int32), "[1 2]", [1, 2]),
+    ((np.int32(1), [np.float32("nan")]), "(1, [nan])", [1, ["nan"]]),
+    ((np.int32(1),), "(1,)", [1]),
+    ({"a": np.float64(-np.inf)}, "{'a': -inf}", {"a": "-inf"}),
+    (Pair(np.int32(1), np.int32(2)), "Pair(left=1, right=2)", {"left": 1, "right": 2}),
+    (Point(np.array([[True]])), "Point(x=[[ True]])", {"x": [[True]]}),
+    (np.complex64(1 + 2j), "(1+2j)", "(1+2j)"),
+]
+
+
+@pytest.mark.parametrize(("value", "text", "data"), SHOWN, ids=[text for _, text, _ in SHOWN])
+def test_how_values_are_shown(value, text, data):
+    assert written(value) == text
+    assert listed(value) == data
 
 
 @pytest.mark.parametrize("jit", [True, False])
@@ -169,7 +219,7 @@ def test_inside_a_graph_a_run_knows_its_arrays(machine):
         run = Run.of(machine.program, outcome_of(machine, x))
         with pytest.raises(UsageError, match="PCB533"):
             _ = run.errors
-        assert repr(run) == "<Run of faults: inside a tf.function>"
+        assert repr(run) == "<pcbatch.Run of faults: inside a tf.function>"
         return run.value[1], run.status
 
     i, status = inside(tf.constant([5, 0]))

@@ -5,20 +5,27 @@ import pytest
 import tensorflow as tf
 
 from pcbatch.diagnostics import UsageError
+from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
 from pcbatch.runtime.machine import Machine
 from pcbatch.runtime.schedules import SCHEDULES, schedule_named
-from pcbatch.runtime.table import Block, Branch, Jump, Program, Return
+from pcbatch.runtime.schedules.adaptive import SHARE
+from pcbatch.runtime.schedules.busiest import AGEING
+from pcbatch.runtime.schedules.prices import Prices
+from pcbatch.runtime.schedules.trip import Trip
+from pcbatch.runtime.status import LaneStatus
+from pcbatch.runtime.table import Block, Branch, FaultSite, Jump, Program, Return
 from tests.runtime.tables import BOOL, INT, piece
+from tests.schedules import GATHERING, RANDOM
 
 BACKEND = TensorFlowBackend()
 
 
 def test_names():
-    """Each schedule by its name; "auto" is the guarded sweep."""
-    assert [schedule_named(name).name for name in SCHEDULES] == ["earliest", "sweep"]
-    assert schedule_named("auto").name == "sweep"
-    with pytest.raises(UsageError, match=r"PCB530.*'latest'.*'auto', 'earliest', 'sweep'"):
+    """Each schedule by its name; "auto" is the adaptive one."""
+    assert [schedule_named(name).name for name in SCHEDULES][:4] == ["earliest", "busiest", "sweep", "adaptive"]
+    assert schedule_named("auto").name == "adaptive"
+    with pytest.raises(UsageError, match=r"PCB530.*'latest'.*'auto', 'earliest', 'busiest', 'sweep', 'adaptive'"):
         schedule_named("latest")
 
 
@@ -48,3 +55,88 @@ def test_a_diamond(schedule, x, executions, trips):
     np.testing.assert_array_equal(outcome.executions, executions)
     assert outcome.trips == trips
     np.testing.assert_array_equal(outcome.values[0], [10 * v + 1 if v > 0 else v - 9 for v in x])
+
+
+# -- how long lanes wait -----------------------------------------------------------------------------------------------
+
+
+class Waiting:
+    """Trips by hand: lanes that come back to their block at once, so that no number of waiting lanes ever changes."""
+
+    def __init__(self, schedule, waiting, row_costs):
+        self.schedule, self.waiting = schedule, tf.constant(waiting)
+        self.prices = Prices(row_costs, sum(waiting))
+        self.memory = BACKEND.zeros(len(waiting), TensorType("int64"))
+
+    def trip(self):
+        """One trip; the blocks that ran."""
+
+        def guarded(number, predicate, lanes, state, followed):
+            ran.extend([number] if predicate else [])
+            return state, [lanes if predicate else tf.constant(0) for _ in followed]
+
+        ran = []
+        onward = [(number,) for number in range(len(self.waiting))]
+        trip = Trip(BACKEND, {}, self.waiting, guarded, onward, lambda: self.prices)
+        self.memory = self.schedule.trip(trip, self.memory)
+        return ran
+
+    def longest(self, block, trips):
+        """The most trips in a row in which `block` did not run."""
+        ran = [block in self.trip() for _ in range(trips)]
+        return max(len(gap) for gap in "".join("x" if each else "." for each in ran).split("x"))
+
+
+def test_a_dear_block_waits_for_as_long_as_it_takes():
+    """A lane that loops for ever through a cheap block holds up those at a dear one for no longer than that costs."""
+    waiting = Waiting(schedule_named("adaptive"), [1, 3], [1.0, 1e6])
+    trip = waiting.prices.trip + waiting.prices.executions[0]
+    assert waiting.longest(0, 300) == 0
+    assert 100 < waiting.longest(1, 700) <= waiting.prices.executions[1] / trip + 1
+
+
+def test_dear_blocks_take_turns():
+    """Lanes that loop for ever through a dear block hold up those at another only so long."""
+    waiting = Waiting(schedule_named("adaptive"), [60, 1], [1e6, 1e6])
+    assert waiting.longest(0, 30) <= 1
+    assert waiting.longest(1, 30) <= 1 / SHARE + 1
+
+
+def test_busiest_ages():
+    """A lane alone is chosen after at most 16 trips for each of the others."""
+    waiting = Waiting(schedule_named("busiest"), [9, 1], [1.0, 1.0])
+    assert 50 < waiting.longest(1, 400) <= AGEING * 10
+
+
+def test_trips_that_are_cheap_leave_dear_lanes_to_gather():
+    """What runs is what gives most lanes for its cost: cheap blocks first, then the dearer one with more lanes."""
+    trips = Waiting(schedule_named("adaptive"), [2, 30, 32], [1.0, 1e6, 1e6])
+    assert [trips.trip() for _ in range(3)] == [[0], [0], [0]]
+    trips = Waiting(schedule_named("adaptive"), [0, 30, 32], [1.0, 1e6, 1e6])
+    assert trips.trip() == [2]
+    trips = Waiting(schedule_named("adaptive"), [0, 30, 32], [1.0, 1e6, 2e6])
+    assert trips.trip() == [1]
+
+
+def test_cheap_programs_are_swept():
+    waiting = Waiting(schedule_named("adaptive"), [2, 0, 32], [1.0, 100.0, 50.0])
+    assert waiting.trip() == [0, 2]
+    np.testing.assert_array_equal(waiting.memory, [0, 0, 0])
+
+
+@pytest.mark.parametrize("schedule", ["earliest", "busiest", "sweep", "adaptive", GATHERING, RANDOM])
+@pytest.mark.parametrize("jit", [True, False])
+def test_endless_lanes_keep_nobody_from_ending(schedule, jit):
+    """Lanes in an endless loop fail at their limit; the others, which wait at a dear block, end with their results."""
+    blocks = (
+        Block("b0", (piece(lambda x: (x < 0,), "x", "t"),), Branch("t", 1, 2)),
+        Block("b1", (piece(lambda x: (x - 1,), "x", "x"),), Jump(1, turn=True), steps_site=0),
+        Block("b2", (piece(lambda x: (x - 1, x > 1), "x", "x t"),), Branch("t", 2, 3), cost=1e8),
+        Block("b3", (piece(lambda x: (x + 100,), "x", "x"),), Return()),
+    )
+    faults = (FaultSite(LaneStatus.MAX_STEPS, "too many steps"),)
+    program = Program("endless", ("x",), ("x",), {"x": INT, "t": BOOL}, {"x": "register"}, blocks, faults)
+    machine = Machine(program, BACKEND, schedule=schedule, jit=jit, max_steps=50)
+    outcome = machine.run([tf.constant([-1, 3, -9, 1, 5])], [], 5)
+    np.testing.assert_array_equal(outcome.values[0], [0, 100, 0, 100, 100])
+    np.testing.assert_array_equal(np.asarray(outcome.status) == LaneStatus.MAX_STEPS, [True, False, True, False, False])

@@ -28,7 +28,7 @@ NUMBERS = [
 
 def number(x):
     """A Python number as a Weak."""
-    return Weak(tf.constant(x, tf.float32 if isinstance(x, float) else tf.int32))
+    return Weak(tf.constant(x, tf.float64 if isinstance(x, float) else tf.int32))
 
 
 @pytest.fixture(params=["eager", "graph", "xla"])
@@ -50,7 +50,7 @@ def values_of(request):
     return run
 
 
-WEAK_TYPES = {bool: "bool[]", int: "weak int32[]", float: "weak float32[]"}
+WEAK_TYPES = {bool: "bool[]", int: "weak int32[]", float: "weak float64[]"}
 
 
 def check_against_python(values_of, symbol, pairs):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pcbatch.runtime.outcome import Outcome
 
 Array = Any
+Spec = tuple[str, tuple[int | None, ...]]
+"""The dtype and shape of an argument; None for a length that is known only when a program runs."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,12 @@ class Backend(Protocol):
     plain_builtins: Mapping[str, Callable[..., Any]]
     """Built-in functions that do not know the library's values, as `single` needs them."""
 
+    def twin(self, function: Any) -> str | None:
+        """The path in `ops` of what stands for a function of Python, `math` or NumPy that takes no such arrays.
+
+        It is "without_twin" where nothing does, None for every other function.
+        """
+
     def is_array(self, value: Any) -> bool:
         """Whether a captured value is an array (a tensor, a NumPy array, a variable) and so a shared operand."""
 
@@ -47,8 +55,14 @@ class Backend(Protocol):
     def example_type(self, value: Any) -> Type:
         """The type of one example of a structure of `[lanes, ...]` arrays; TypeError where a leaf has no batch axis."""
 
-    def as_arrays(self, value: Any) -> Any:
-        """An argument (arrays, numbers, lists of numbers, structures of these) with arrays of the library as leaves."""
+    def as_arrays(self, value: Any, example: bool = False) -> Any:
+        """An argument (arrays, numbers, lists of numbers, structures of these) with arrays of the library as leaves.
+
+        It is a batch, or one `example`, in which a list of scalar arrays is a structure too.
+        """
+
+    def structure_of(self, value: Any) -> Type:
+        """The structure of what `as_arrays` gave, its arrays standing for leaves of whatever shape."""
 
     def spread(self, value: Any, type_: Type, lanes: Any) -> Any:
         """A structure of `type_` repeated for every lane: `[lanes, ...]` arrays."""
@@ -68,6 +82,15 @@ class Backend(Protocol):
     def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
         """The types of the piece's outputs, found by tracing it on abstract values; nothing is computed."""
 
+    def checked_sites(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[int]:
+        """The fault sites that `piece` really checks on such types: float division, for one, never fails."""
+
+    def cost(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
+        """The estimated work of `piece` for one example: multiply-adds or elements, see `runtime.costs`."""
+
+    def line_costs(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[float, ...]:
+        """What of the `cost` comes from each line of the piece's body, one number for each of its `spans`."""
+
     def vectorize(
         self,
         piece: Piece,
@@ -84,8 +107,8 @@ class Backend(Protocol):
         the fault site plus one of each lane's first failed check or 0, or None where the piece has no checks.
         """
 
-    def zeros(self, lanes: Array | int, type_: TensorType) -> Array:
-        """Zeros of shape `[lanes, *type_.shape]`."""
+    def zeros(self, lanes: Array | int, type_: TensorType, entries: Array | int | None = None) -> Array:
+        """Zeros of shape `[lanes, *type_.shape]`, or, given `entries`, of `[lanes, entries, *type_.shape]`."""
 
     def constant(self, value: int) -> Array:
         """An int32 scalar."""
@@ -98,6 +121,12 @@ class Backend(Protocol):
 
     def lanes_of(self, array: Array) -> Array | int:
         """The length of the first axis, an int where it is known."""
+
+    def entries_of(self, stack: Array) -> Array | int:
+        """The length of the second axis, an int where it is known."""
+
+    def lengthen(self, stack: Array, entries: Array | int) -> Array:
+        """`stack` with zeros after its end, so that its second axis has length `entries`."""
 
     def lane_numbers(self, lanes: Array | int) -> Array:
         """int32 `[0, 1, .., lanes - 1]`."""
@@ -114,11 +143,27 @@ class Backend(Protocol):
     def scatter(self, array: Array, rows: Array) -> Array:
         """The inverse of `take`: row `rows[i]` of the result is `array[i]`; `rows` is a permutation."""
 
-    def load(self, array: Array, indices: Sequence[Array]) -> Array:
-        """`array[lane, i, j, ..]` for every lane: `[lanes, rest..]`. Indices are int32 `[lanes]`, of junk lanes any."""
+    def compact(self, mask: Array, size: int) -> Array:
+        """int32 `[size]`: the first lanes at which `mask` holds, in order, then the first of them again and again."""
 
-    def masked_store(self, array: Array, indices: Sequence[Array], mask: Array, value: Array) -> Array:
-        """`array` with `array[lane, i, j, ..] = value[lane]` where `mask`; costs the elements written, not all."""
+    def load(self, array: Array, indices: Sequence[Array], lanes: Array | None = None) -> Array:
+        """`array[lane, i, j, ..]` for every row: `[rows, rest..]`. Indices are int32 `[rows]`, of junk rows any.
+
+        `lanes` is int32 `[rows]`, the lane of each row; where it is None, row i is lane i.
+        """
+
+    def masked_store(
+        self, array: Array, indices: Sequence[Array], mask: Array, value: Array, lanes: Array | None = None
+    ) -> Array:
+        """`array` with `array[lane, i, j, ..] = value[row]` for the rows of `mask`; see `load`.
+
+        It costs the elements written, not all. No two rows of `mask` are of the same lane. Indices are `[rows]`, or
+        `[rows, n]`: distinct positions, of which every combination is written. Values are broadcast to what is written
+        of a lane.
+        """
+
+    def all_of_lane(self, mask: Array) -> Array:
+        """`[lanes]` bool: whether all of a lane's `[lanes, ..]` bools hold."""
 
     def any(self, mask: Array) -> Array:
         """Whether any element of a bool array holds: a scalar."""
@@ -129,8 +174,14 @@ class Backend(Protocol):
     def tally(self, numbers: Array, labels: Sequence[int]) -> Array:
         """How many of `[lanes]` int32 `numbers` equal each label: int32 `[len(labels)]`."""
 
+    def weighted(self, array: Array, weights: Sequence[float]) -> Array:
+        """float32 scalar: the sum of a vector of bools or numbers, each times its weight."""
+
     def min(self, array: Array) -> Array:
         """Scalar minimum of an integer array."""
+
+    def max(self, array: Array) -> Array:
+        """Scalar maximum of an array that is not empty."""
 
     def stack(self, scalars: Sequence[Array]) -> Array:
         """A vector of scalars."""
@@ -147,14 +198,17 @@ class Backend(Protocol):
     def scope(self, name: str) -> AbstractContextManager[Any]:
         """Operations made inside carry `name`, so that `explain` can say where a refused one comes from."""
 
-    def compile(self, function: Callable[..., Any], jit: bool) -> Callable[..., Any]:
-        """`function` compiled for repeated calls with arguments of equal shapes; by XLA if `jit`."""
+    def compile(
+        self, function: Callable[..., Any], jit: bool, specs: Sequence[Spec] | None = None
+    ) -> Callable[..., Any]:
+        """`function` compiled for repeated calls with arguments of equal shapes; by XLA if `jit`.
 
-    def lower(self, compiled: Callable[..., Any], types: Sequence[tuple[int | None, TensorType]], jit: bool) -> None:
-        """Trace what `compile` gave for arguments of these types, and let XLA read it if `jit`, without running it.
-
-        Each type comes with the length of the lane axis before its shape, or None where there is no such axis.
+        Given `specs`, it is traced once for all arguments of such shapes, where a length may be None: known only when
+        it runs. XLA compiles it anew for each length.
         """
+
+    def lower(self, compiled: Callable[..., Any], specs: Sequence[Spec], jit: bool) -> None:
+        """Trace what `compile` gave for arguments of these specs, and let XLA read it if `jit`, without running it."""
 
     def seal(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         """`function(*arrays)`, for which asking a gradient raises GradientError; forward it runs under any tape."""

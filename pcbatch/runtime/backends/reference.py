@@ -32,6 +32,7 @@ class ReferenceMachine:
         self.program, self.backend = program, backend
         self.max_depth, self.max_steps = max_depth, max_steps
         self.statistics = Statistics()
+        self.stack_entries = 0  # they are lists
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> Outcome:
         """Run `lanes` lanes, one after the other."""
@@ -73,7 +74,7 @@ def run_reference(
         for place, leaf in enumerate(leaves(type_)):
             blank = _blank(backend, leaf, failed_too)
             array = np.stack([blank if row is None else row[place] for row in rows]) if rows else blank[None][:0]
-            stacked.append(backend.array(array, leaf.dtype))
+            stacked.append(backend.array(array, leaf.dtype if failed_too else leaf.returned))
         return values.pack(type_, stacked)
 
     names = dict.fromkeys(name for site in program.faults for name in site.arguments)
@@ -87,7 +88,8 @@ def run_reference(
         fault_values={name: column(name, failed_too=True) for name in names},
         executions=executions,
         active=executions,
-        trips=np.int32(0),
+        rows=executions,  # lane by lane: no row is computed for nobody
+        trips=np.int64(0),
         steps=np.array([lane.steps for lane in finished], np.int32),
         backend=backend,
     )

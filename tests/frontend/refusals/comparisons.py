@@ -3,7 +3,7 @@ import pcbatch
 
 @pcbatch.autobatch
 def f(x, xs):
-    if x is None:
+    if x is None or x is True:
         return 0
     if x is not xs and x in xs:
         return 1

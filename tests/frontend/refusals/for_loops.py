@@ -3,14 +3,30 @@ import pcbatch
 
 @pcbatch.autobatch
 def f(xs, n):
-    for x in xs:
+    for xs[0] in xs:
+        n += 1
+    for n, *rest in xs:
+        n += 1
+    for i, x in enumerate(range(n)):
+        n += i
+    for i, x in zip(range(n), xs):
+        n += i
+    for (i, x) in zip(xs, xs, strict=n):
+        n += i
+    for i, x in enumerate(*xs):
+        n += i
+    for x in zip():
         n += x
-    for i, x in enumerate(xs):
+    for i, x in reversed(enumerate(xs)):
+        n += i
+    for i in reversed(range(0, n, 2)):
         n += i
     for (i, j) in range(n):
         n += i
     for i in range(0, n, 0):
         n += i
     for i in range(stop=n):
+        n += i
+    for i in range(*xs):
         n += i
     return n

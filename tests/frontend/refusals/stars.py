@@ -3,6 +3,5 @@ import pcbatch
 
 @pcbatch.autobatch
 def f(x, *rest, **options):
-    first, *others = x
-    y = max(*others, **options)
-    return {**options}, [*others], y, first
+    x[0], *others = x
+    return x

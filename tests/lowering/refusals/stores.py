@@ -12,6 +12,10 @@ def stores(xs, i, x):
     xs[x] = 1.0
     xs[i, i] = 1.0
     xs[i] = i
+    counts = xs > 0.0
+    counts[0] = 0.5
+    xs[1:3] = xs[:3]
+    xs[[0, 1]] = 1.0
     pair = (xs, x)
     pair[0] = xs
-    return pair
+    return pair, counts

@@ -12,16 +12,26 @@ import tensorflow as tf
 
 from pcbatch.ir.types import Type, leaves
 from pcbatch.runtime import values
-from pcbatch.runtime.backends.tensorflow import structures
+from pcbatch.runtime.backends.tensorflow import arithmetic, structures
+from pcbatch.runtime.backends.tensorflow.membership import same_flag
+from pcbatch.runtime.backends.tensorflow.weak import unify
 
 
-def as_arrays(value: Any) -> Any:
-    """`value` with tensors as leaves: tuples, dicts, named tuples and dataclasses are structures, lists are arrays.
+def as_arrays(value: Any, example: bool = False) -> Any:
+    """`value` with tensors as leaves.
+
+    Tuples, dicts, named tuples, dataclasses and lists of arrays or of structures are structures; lists of numbers are
+    arrays; None stays. In one `example` a list of scalar tensors is a structure too.
 
     Python ints become int32, floats float32; NumPy arrays, tensors and variables keep their dtypes. Raises TypeError
     for what is no array.
     """
-    return _map(_tensor, value)
+    return _map(_tensor, value, 0 if example else 1)
+
+
+def structure_of(value: Any) -> Type:
+    """The type of a structure of tensors, whatever their shapes, each standing for a scalar."""
+    return structures.type_of(_map(_scalar, value))
 
 
 def example_type(value: Any) -> Type:
@@ -43,39 +53,53 @@ def as_type(value: Any, type_: Type) -> Any:
     return values.pack(type_, structures.leaf_tensors(value, type_))
 
 
-def store_element(array: Any, indices: Any, value: Any) -> tf.Tensor:
-    """`array` with `array[indices] = value`, negative indices counting from the end; IndexError out of range."""
-    array = tf.convert_to_tensor(array)
-    place = []
-    for index, size in zip(indices if isinstance(indices, tuple) else (indices,), array.shape, strict=False):
-        number = operator.index(index)
-        if not -size <= number < size:
-            raise IndexError(f"index {number} is out of range for an axis of {size}")
-        place.append(number % size)
-    element = tf.convert_to_tensor(value, array.dtype)
-    return tf.tensor_scatter_nd_update(array, [place], element[None])
-
-
 def _rounded(value: Any, digits: int | None = None) -> Any:
     """`round` of one example's value: an int without digits, as Python."""
     number = value.numpy() if isinstance(value, tf.Tensor) else value
     return round(float(number)) if digits is None else tf.convert_to_tensor(round(float(number), digits), value.dtype)
 
 
+def _shifted(python: Callable[[Any, Any], Any], function: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]) -> Any:
+    """A shift of one example's values, which tensors have no operator for."""
+
+    def shift(a: Any, b: Any) -> Any:
+        if not isinstance(a, tf.Tensor) and not isinstance(b, tf.Tensor):
+            return python(a, b)
+        x, y, _ = unify(a, b)
+        if bool(tf.reduce_any(y < 0)):
+            raise ValueError("negative shift count")
+        return function(x, y)
+
+    return shift
+
+
 PLAIN_BUILTINS: dict[str, Callable[..., Any]] = {
+    "__flag__": same_flag,
     "divmod": lambda a, b: (a // b, a % b),
     "round": lambda value, digits=None: (
         _rounded(value, digits) if isinstance(value, tf.Tensor) else round(value, digits)
     ),
+    "pos": lambda value: value if isinstance(value, tf.Tensor) else +value,
+    "lshift": _shifted(operator.lshift, arithmetic.left_shift),
+    "rshift": _shifted(operator.rshift, arithmetic.right_shift),
 }
-"""Built-ins that tensors do not support though numbers do, for plain Python on one example."""
+"""What tensors do not support though numbers do, `value is True` too, for plain Python on one example."""
 
 
 def _tensor(value: Any) -> tf.Tensor:
     try:
         return tf.convert_to_tensor(value)
     except (ValueError, tf.errors.InvalidArgumentError) as error:
-        raise TypeError(f"not an array: {error}") from None
+        ragged = (
+            "; give all lanes one length, and the lengths as an argument" if "non-rectangular" in str(error) else ""
+        )
+        raise TypeError(f"not an array: {str(error).rstrip('.')}{ragged}") from None
+
+
+def _scalar(tensor: tf.Tensor) -> np.ndarray:
+    if tensor.dtype == tf.string:
+        raise TypeError("a lane has numbers, no text; pass character codes, `[ord(c) for c in text]`")
+    return np.zeros((), tensor.dtype.as_numpy_dtype)
 
 
 def _stand_in(tensor: tf.Tensor) -> np.ndarray:
@@ -83,23 +107,41 @@ def _stand_in(tensor: tf.Tensor) -> np.ndarray:
     if tensor.shape.rank == 0:
         raise TypeError(
             "a scalar has no batch axis; pass an array with one entry for each lane, or share it between lanes with "
-            "in_axes={..: None}"
+            "in_axes={..: None}; for one example alone call `.single(..)`"
         )
     if not tensor.shape[1:].is_fully_defined():
         raise TypeError(f"the shape of an example must be static, not {tensor.shape[1:]}")
     return np.broadcast_to(np.zeros((), tensor.dtype.as_numpy_dtype), tensor.shape[1:])
 
 
-def _map(function: Callable[[Any], Any], value: Any) -> Any:
+def _is_part(item: Any, rank: int) -> bool:
+    """Whether a list with this item is a structure rather than an array written out: an array of `rank` or more is."""
+    match item:
+        case list():
+            return any(_is_part(each, rank) for each in item)
+        case dict() | None:
+            return True
+        case tuple():
+            return hasattr(item, "_fields") or any(_is_part(each, rank) for each in item)
+        case tf.Tensor() | tf.Variable() | np.ndarray() | np.generic():
+            return len(item.shape) >= rank
+    return dataclasses.is_dataclass(item) and not isinstance(item, type)
+
+
+def _map(function: Callable[[Any], Any], value: Any, rank: int = 0) -> Any:
+    """`value` with `function` of each of its leaves."""
     match value:
         case tuple() if hasattr(value, "_fields"):
-            return type(value)(*(_map(function, item) for item in value))
+            return type(value)(*(_map(function, item, rank) for item in value))
         case tuple():
-            return tuple(_map(function, item) for item in value)
+            return tuple(_map(function, item, rank) for item in value)
+        case list() if any(_is_part(item, rank) for item in value):
+            return [_map(function, item, rank) for item in value]
         case dict():
-            return {key: _map(function, item) for key, item in value.items()}
+            return {key: _map(function, item, rank) for key, item in value.items()}
+        case None:
+            return None
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.replace(
-            value, **{f.name: _map(function, getattr(value, f.name)) for f in dataclasses.fields(value)}
-        )
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return dataclasses.replace(value, **{name: _map(function, item, rank) for name, item in fields.items()})
     return function(value)

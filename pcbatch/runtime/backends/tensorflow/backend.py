@@ -11,8 +11,18 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime.backends.protocol import Explanation
-from pcbatch.runtime.backends.tensorflow import arguments, gradients, graphs, pieces, refusals, structures
+from pcbatch.runtime.backends.protocol import Explanation, Spec
+from pcbatch.runtime.backends.tensorflow import (
+    arguments,
+    gathering,
+    gradients,
+    graphs,
+    pieces,
+    refusals,
+    scattering,
+    structures,
+    twins,
+)
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.table import Piece, Program
@@ -25,6 +35,9 @@ class TensorFlowBackend:
     ops_module = "pcbatch.runtime.backends.tensorflow.ops"
     plain_builtins: Mapping[str, Callable[..., Any]] = arguments.PLAIN_BUILTINS
 
+    def twin(self, function: Any) -> str | None:
+        return twins.twin(function)
+
     # -- a user's values -----------------------------------------------------------------------------------------------
 
     def is_array(self, value: Any) -> bool:
@@ -36,8 +49,11 @@ class TensorFlowBackend:
     def example_type(self, value: Any) -> Type:
         return arguments.example_type(value)
 
-    def as_arrays(self, value: Any) -> Any:
-        return arguments.as_arrays(value)
+    def as_arrays(self, value: Any, example: bool = False) -> Any:
+        return arguments.as_arrays(value, example)
+
+    def structure_of(self, value: Any) -> Type:
+        return arguments.structure_of(value)
 
     def spread(self, value: Any, type_: Type, lanes: Any) -> Any:
         return arguments.spread(value, type_, lanes)
@@ -56,10 +72,19 @@ class TensorFlowBackend:
         return outputs, int(recorder.site())
 
     def store_element(self, array: Any, indices: Any, value: Any) -> tf.Tensor:
-        return arguments.store_element(array, indices, value)
+        return scattering.store_element(array, indices, value)
 
     def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
         return pieces.abstract_eval(piece, reads, shared)
+
+    def checked_sites(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[int]:
+        return pieces.checked_sites(piece, reads, shared)
+
+    def cost(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
+        return pieces.cost(piece, reads, shared)
+
+    def line_costs(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[float, ...]:
+        return pieces.line_costs(piece, reads, shared)
 
     def vectorize(
         self,
@@ -74,8 +99,8 @@ class TensorFlowBackend:
 
     # -- making arrays -------------------------------------------------------------------------------------------------
 
-    def zeros(self, lanes: Any, type_: TensorType) -> tf.Tensor:
-        return tf.zeros([lanes, *type_.shape], type_.dtype)
+    def zeros(self, lanes: Any, type_: TensorType, entries: Any = None) -> tf.Tensor:
+        return tf.zeros([lanes, *([] if entries is None else [entries]), *type_.shape], type_.dtype)
 
     def constant(self, value: int) -> tf.Tensor:
         return tf.constant(int(value), tf.int32)
@@ -89,6 +114,13 @@ class TensorFlowBackend:
     def lanes_of(self, array: tf.Tensor) -> Any:
         static = array.shape[0]
         return tf.shape(array)[0] if static is None else static
+
+    def entries_of(self, stack: tf.Tensor) -> Any:
+        static = stack.shape[1]
+        return tf.shape(stack)[1] if static is None else static
+
+    def lengthen(self, stack: tf.Tensor, entries: Any) -> tf.Tensor:
+        return tf.pad(stack, [[0, 0], [0, entries - self.entries_of(stack)]] + [[0, 0]] * (len(stack.shape) - 2))
 
     # -- elementwise ---------------------------------------------------------------------------------------------------
 
@@ -109,21 +141,41 @@ class TensorFlowBackend:
     def scatter(self, array: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
         return tf.tensor_scatter_nd_update(tf.zeros_like(array), rows[:, None], array)
 
-    def load(self, array: tf.Tensor, indices: Sequence[tf.Tensor]) -> tf.Tensor:
-        lanes = self.lane_numbers(self.lanes_of(array))
-        # Junk lanes may point anywhere, at which the CPU kernel of a gather would raise.
-        clipped = [tf.clip_by_value(index, 0, size - 1) for index, size in zip(indices, array.shape[1:], strict=False)]
-        return tf.gather_nd(array, tf.stack([lanes, *clipped], axis=-1))
+    def compact(self, mask: tf.Tensor, size: int) -> tf.Tensor:
+        # A sum and a scatter: 5 us for 64 lanes and 46 for 4096 under XLA, a sort 7 and 490.
+        count = self.lanes_of(mask)
+        places = tf.where(mask, tf.cumsum(tf.cast(mask, tf.int32)) - 1, size)
+        first = tf.fill([size], tf.argmax(mask, output_type=tf.int32))
+        return self._scattered(first, [places], self.lane_numbers(count))
+
+    def load(self, array: tf.Tensor, indices: Sequence[tf.Tensor], lanes: tf.Tensor | None = None) -> tf.Tensor:
+        lanes = self.lane_numbers(self.lanes_of(array)) if lanes is None else lanes
+        sizes = [self.entries_of(array), *array.shape[2:]]
+        # Junk rows may point anywhere, at which the CPU kernel of a gather would raise.
+        clipped = [tf.clip_by_value(index, 0, size - 1) for index, size in zip(indices, sizes, strict=False)]
+        return gathering.gather_by_lane(array, lanes, clipped)
 
     def masked_store(
-        self, array: tf.Tensor, indices: Sequence[tf.Tensor], mask: tf.Tensor, value: tf.Tensor
+        self,
+        array: tf.Tensor,
+        indices: Sequence[tf.Tensor],
+        mask: tf.Tensor,
+        value: tf.Tensor,
+        lanes: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        # One scatter that drops the lanes which take no part, by giving them a row that does not exist: XLA writes in
-        # place. With where(mask, new_array, array) a push would cost the whole stack.
+        # Rows which take no part get a lane that does not exist.
         count = self.lanes_of(array)
-        lanes = tf.where(mask, self.lane_numbers(count), count)
-        places = tf.stack([lanes, *indices], axis=-1)
+        lanes = tf.where(mask, self.lane_numbers(count) if lanes is None else lanes, count)
+        return self._scattered(array, [lanes, *indices], value)
+
+    def _scattered(self, array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) -> tf.Tensor:
+        # One scatter that drops what has no place: XLA writes in place. With where(mask, new_array, array) a push would
+        # cost the whole stack.
+        places, value = scattering.places(indices, value, array.shape)
         return tf.raw_ops.TensorScatterUpdate(tensor=array, indices=places, updates=value, bad_indices_policy="IGNORE")
+
+    def all_of_lane(self, mask: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_all(mask, axis=list(range(1, mask.shape.rank)))
 
     # -- over all lanes ------------------------------------------------------------------------------------------------
 
@@ -136,7 +188,18 @@ class TensorFlowBackend:
     def min(self, array: tf.Tensor) -> tf.Tensor:
         return tf.reduce_min(array)
 
+    def max(self, array: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_max(array)
+
+    def weighted(self, array: tf.Tensor, weights: Sequence[float]) -> tf.Tensor:
+        return tf.reduce_sum(tf.cast(array, tf.float32) * tf.constant(list(weights), tf.float32))
+
     def tally(self, numbers: tf.Tensor, labels: Sequence[int]) -> tf.Tensor:
+        if labels == range(len(labels)):
+            # One pass over the lanes instead of one for each label: 27 us for 4096 lanes and 40 labels, not 440.
+            rest = len(labels)
+            found = tf.where((numbers >= 0) & (numbers < rest), numbers, rest)
+            return tf.math.unsorted_segment_sum(tf.ones_like(numbers), found, rest + 1)[:rest]
         hits = numbers[:, None] == tf.constant(list(labels), tf.int32)
         return tf.reduce_sum(tf.cast(hits, tf.int32), axis=0)
 
@@ -171,17 +234,22 @@ class TensorFlowBackend:
     def scope(self, name: str) -> AbstractContextManager[Any]:
         return tf.name_scope(name)
 
-    def compile(self, function: Callable[..., Any], jit: bool) -> Callable[..., Any]:
+    def compile(
+        self, function: Callable[..., Any], jit: bool, specs: Sequence[Spec] | None = None
+    ) -> Callable[..., Any]:
         # TensorFlow warns of retracing by a function's code, which all our programs share; a partial stands for itself.
-        return tf.function(functools.partial(function), jit_compile=True if jit else None, autograph=False)
+        signature = None if specs is None else [tf.TensorSpec(shape, dtype) for dtype, shape in specs]
+        return tf.function(
+            functools.partial(function), jit_compile=True if jit else None, autograph=False, input_signature=signature
+        )
 
-    def lower(self, compiled: Any, types: Sequence[tuple[int | None, TensorType]], jit: bool) -> None:
-        lead = [[] if lanes is None else [lanes] for lanes, _ in types]
-        specs = [tf.TensorSpec([*axis, *t.shape], t.dtype) for axis, (_, t) in zip(lead, types, strict=True)]
+    def lower(self, compiled: Any, specs: Sequence[Spec], jit: bool) -> None:
+        signature = [tf.TensorSpec(shape, dtype) for dtype, shape in specs]
+        traced = compiled.get_concrete_function(*signature)
         if jit:
-            compiled.experimental_get_compiler_ir(*specs)(stage="hlo")
-        else:
-            compiled.get_concrete_function(*specs)
+            # What XLA reads must have no length unknown; the trace, which is kept, may have some.
+            fixed = tf.function(lambda *arrays: traced(*arrays), jit_compile=True, autograph=False)
+            fixed.experimental_get_compiler_ir(*signature)(stage="hlo")
 
     def seal(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return gradients.seal(function, name)

@@ -5,42 +5,94 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Iterator, Sequence
-from types import CodeType
+from types import CodeType, TracebackType
 from typing import Any
 
-from pcbatch.diagnostics import Diagnostic, PieceRefusalError, PrimitiveError, Span
+from pcbatch.diagnostics import Diagnostic, Note, PieceRefusalError, PrimitiveError, RefusedBeforeError, Span
+from pcbatch.installed import OWN, is_installed
 from pcbatch.ir.code import names
 from pcbatch.runtime.backends.tensorflow.weak import WeakTypeError
 from pcbatch.runtime.table import Piece
 
 _NO_RULE = (
-    "write it with operations that TensorFlow can batch; where there are none, compute it for the whole batch outside "
-    "of the batched function and hand the result in as an argument"
+    "write it with operations that TensorFlow can batch; or say how a whole batch is computed with "
+    "pcbatch.primitive(fn, batched=..); or loop over the lanes in this one call with pcbatch.fallback(fn)"
 )
 _DTYPES = re.compile(
     r"passed to parameter|was expected to be an? \w+ tensor|conversion requested dtype|that does not match type"
 )
 _CAST = "nothing is cast by itself, as everywhere in TensorFlow: write tf.cast(.., ..) for one of the operands"
+_ATTRIBUTE = re.compile(r"(?:AttributeError: )?'(?:SymbolicTensor|EagerTensor|Tensor)' object has no attribute '(\w+)'")
+_NONE = re.compile(r"^None values not supported\.?")
+_HELPS = (
+    (_DTYPES, _CAST),
+    (_ATTRIBUTE, "values of lanes are TensorFlow's tensors: write tf.reduce_sum(x), tf.reshape(x, ..) and the like"),
+    (_NONE, "test for it before: `if x is None:`"),
+    (
+        re.compile(r"must be rank 2 but is rank 1 for MatMul"),
+        "a matrix times a vector is tf.linalg.matvec(W, v), two vectors are tf.tensordot(u, v, 1)",
+    ),
+)
+_PLAINLY = (
+    (
+        re.compile(r"Input '[xy]' of '(\w+)' Op has type (\w+) that does not match type (\w+) of argument '[xy]'\.?"),
+        r"TensorFlow's \1 takes operands of one dtype, not \3 and \2",
+    ),
+    (
+        re.compile(r"Expected (\w+) passed to parameter '[xy]' of op '(\w+)', got (\S+) of type '(\w+)' instead\."),
+        r"TensorFlow's \2 takes operands of one dtype, not \1 and the \4 \3",
+    ),
+    (_ATTRIBUTE, r"a tensor has no attribute `\1`"),
+    (_NONE, "None is used as if it were a number"),
+)
+"""Messages of TensorFlow that name its own parameters and classes, and the same in words that the user knows."""
+_NO_VALUE = re.compile(r"SymbolicTensor|[Ss]ymbolic `?tf\.Tensor|\bWeak\b")
+_HELPER_OF_TENSORS = (
+    "a function that is not batched sees tensors that have no value yet, as in a tf.function: write `tf.sin` for "
+    "`math.sin` and `np.sin`, tf.where for `if`; or put @pcbatch.autobatch on `{}`, then all of these may stay"
+)
+_TENSORS = (
+    "in a comprehension, a lambda and the arguments of what is not batched a lane's number is a tensor that has no "
+    "value yet: write a loop, or TensorFlow's operations"
+)
+_ONE_SHAPE = (
+    "arrays have the same shape in all lanes: take the largest length, a constant, and mask what is too much; or write "
+    "a loop, `for i in range(n)`"
+)
 _MOVING_SLICE = "for a moving window write tf.gather(a, start + tf.range(k)) with a constant k"
 
 
 def traced(piece: Piece, error: BaseException) -> PrimitiveError:
-    """`error`, raised while `piece` was traced: PCB401, or what pcbatch itself refuses inside pieces."""
+    """`error`, raised while `piece` was traced: PCB401, or what pcbatch itself refuses inside pieces.
+
+    It has no diagnostics where an earlier piece has refused the same.
+    """
+    if isinstance(error, RefusedBeforeError):
+        return PrimitiveError([])
     if isinstance(error, PieceRefusalError):
         line = _line_of_traceback(piece, error)
         return PrimitiveError([_at(piece, error.code, error.message, line, error.help)])
-    reason = _reason(error)
-    help = _CAST if _DTYPES.search(reason) else ""
-    return PrimitiveError([_at(piece, "PCB401", reason, _line_of_traceback(piece, error), help)])
+    why = reason(error)
+    helper = _helper(piece, error)
+    help = next((help for pattern, help in _HELPS if pattern.search(why)), "")
+    if not help and _NO_VALUE.search(why):
+        help = _TENSORS if helper is None else _HELPER_OF_TENSORS.format(helper.tb_frame.f_code.co_name)
+    notes = () if helper is None else (_note(helper),)
+    return PrimitiveError([_at(piece, "PCB401", _plainly(why), _line_of_traceback(piece, error), help, notes)])
 
 
 def unbatched(piece: Piece, operations: Sequence[Any], error: BaseException) -> PrimitiveError:
-    """PCB402: pfor failed with `error` on the last of `operations`, which runs inside the ones before it."""
+    """PCB402: pfor failed with `error` on the last of `operations`, which runs inside the ones before it.
+
+    What a rule of pcbatch's own refuses has a code of its own.
+    """
+    if isinstance(error, PieceRefusalError):
+        return PrimitiveError([diagnostic(piece, error.code, error.message, operation=operations[0], help=error.help)])
     missing = re.search(r"No pfor vectorization defined for (\w+)", str(error))
     kind = missing[1] if missing else operations[-1].type
-    reason = "it has no vectorisation rule" if missing else _clean(str(error))
-    help = _MOVING_SLICE if kind in ("StridedSlice", "Slice") else _NO_RULE
-    message = f"TensorFlow's {kind} cannot be batched: {reason}"
+    why = "it has no vectorisation rule" if missing else _clean(str(error))
+    help = {"StridedSlice": _MOVING_SLICE, "Slice": _MOVING_SLICE, "Range": _ONE_SHAPE}.get(kind, _NO_RULE)
+    message = f"TensorFlow's {kind} cannot be batched: {why}"
     return PrimitiveError([diagnostic(piece, "PCB402", message, operation=operations[0], help=help)])
 
 
@@ -54,17 +106,30 @@ def diagnostic(piece: Piece, code: str, message: str, *, operation: Any, help: s
     return _at(piece, code, message, _line_of_operation(piece, operation), help)
 
 
-def _at(piece: Piece, code: str, message: str, line: int | None, help: str = "") -> Diagnostic:
-    return Diagnostic(code, message, _span(piece, line), help=help)
+def _at(
+    piece: Piece, code: str, message: str, line: int | None, help: str = "", notes: tuple[Note, ...] = ()
+) -> Diagnostic:
+    return Diagnostic(code, message, _span(piece, line), help=help, notes=notes)
 
 
 def _span(piece: Piece, line: int | None) -> Span | None:
     """The user's source of line `line` of the generated file; the piece's first where the line is unknown."""
     if line is not None:
-        place = line - piece.function.__code__.co_firstlineno - 1
+        place = _place(piece, line)
         if 0 <= place < len(piece.spans) and piece.spans[place] is not None:
             return piece.spans[place]
     return next((span for span in piece.spans if span is not None), None)
+
+
+def _place(piece: Piece, line: int) -> int:
+    """Which line of the piece's body line `line` of the generated file is, if it is one."""
+    return line - piece.function.__code__.co_firstlineno - 1
+
+
+def line_of_body(piece: Piece, operation: Any) -> int | None:
+    """Which line of the piece's body made a graph operation; None for the return, and where it is unknown."""
+    line = _line_of_operation(piece, operation)
+    return None if line is None or _place(piece, line) >= len(piece.spans) else _place(piece, line)
 
 
 # -- finding the line --------------------------------------------------------------------------------------------------
@@ -86,6 +151,27 @@ def _line_of_traceback(piece: Piece, error: BaseException) -> int | None:
             return traceback.tb_lineno
         traceback = traceback.tb_next
     return None
+
+
+def _helper(piece: Piece, error: BaseException) -> TracebackType | None:
+    """The last place in the user's own code that the piece had come to when `error` was raised, if not in the piece."""
+    own = set(_codes(piece.function.__code__))
+    traceback, inside, found = error.__traceback__, False, None
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        inside = inside or code in own
+        if inside and code not in own and not is_installed(code.co_filename) and not code.co_filename.startswith(OWN):
+            found = traceback
+        traceback = traceback.tb_next
+    return found
+
+
+def _note(traceback: TracebackType) -> Note:
+    """The line of a helper."""
+    code, line = traceback.tb_frame.f_code, traceback.tb_lineno
+    text = linecache.getline(code.co_filename, line).rstrip()
+    span = Span(code.co_filename, line, len(text) - len(text.lstrip()), line, len(text))
+    return Note(span, f"this is in the helper `{code.co_name}`")
 
 
 def _line_of_operation(piece: Piece, operation: Any) -> int | None:
@@ -115,7 +201,7 @@ def _line_that_assigns(piece: Piece, name: str) -> int | None:
 # -- wording -----------------------------------------------------------------------------------------------------------
 
 
-def _reason(error: BaseException) -> str:
+def reason(error: BaseException) -> str:
     """What went wrong, in one paragraph. Our own message, where TensorFlow caught it and raised a vaguer one."""
     cause: BaseException | None = error
     while cause is not None:
@@ -128,10 +214,19 @@ def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+def _plainly(text: str) -> str:
+    for pattern, words in _PLAINLY:
+        text = pattern.sub(words, text)
+    return text
+
+
 def _clean(text: str) -> str:
     """TensorFlow's message without node names and instructions."""
     text = re.sub(r"\{\{(function_)?node [^}]*\}\}\s*", "", text)
     text = re.sub(r" for '= (\w+)\[[^']*'", r" for \1", text)
     text = re.sub(r" Error: Expected .*", "", text)
+    text = re.sub(
+        r" You can attempt the following resolutions.*| This error may indicate .*", "", text, flags=re.DOTALL
+    )
     text = re.sub(r"\s*\[Op:\w+\]( name:.*)?", "", text)
     return text.strip().split("\n\n")[0].strip()

@@ -1,4 +1,4 @@
-"""`a[i]` where `i` may differ from lane to lane: a gather that cannot raise, its range check recorded."""
+"""`a[i]` and `a[i:i+k]` where `i` may differ from lane to lane: gathers that cannot raise, range checks recorded."""
 
 from __future__ import annotations
 
@@ -9,26 +9,63 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pcbatch.diagnostics import PieceRefusalError
+from pcbatch.ir.slices import Window
 from pcbatch.runtime.backends.tensorflow.recorder import fault
-from pcbatch.runtime.backends.tensorflow.weak import Weak
+from pcbatch.runtime.backends.tensorflow.weak import Weak, is_lane_value
 
 
 def getitem(a: Any, index: Any, site: int) -> Any:
     """`a[index]` as Python and NumPy mean it: negative indices count from the end.
 
-    A lane's index out of range is a fault at `site`; what it reads then is junk. Constant indices out of range raise
-    IndexError at once. Structures (tuples, dicts, ..) take constant indices only. Slices need constant bounds.
+    A lane's index out of range is a fault at `site`, and so is a `Window` that leaves the array; what it reads then is
+    junk. Structures (tuples, dicts, ..) take constant indices only. Slices that are no `Window` need constant bounds.
     """
     if isinstance(a, Weak):
         raise TypeError("a number has no elements")
-    lane_index = any(_varies(part) for part in _parts(index))
-    if isinstance(a, np.ndarray) and lane_index:
+    lane_index = any(is_lane_value(part) for part in _parts(index))
+    if isinstance(a, np.ndarray) and (lane_index or any(isinstance(part, Window) for part in _entries(index))):
         a = tf.convert_to_tensor(a)
     if isinstance(a, (tf.Tensor, tf.Variable)):
         return _element(tf.convert_to_tensor(a), index, site)
     if lane_index:
         raise TypeError(f"a {type(a).__name__} takes constant indices only; write tf.stack(..)[i] to index by lane")
-    return a[index]
+    return a[_resolved(index, len(a)) if isinstance(index, Window) else index]
+
+
+def _resolved(window: Window, size: int) -> slice:
+    """A window of constant bounds into a tuple or list, whose length cannot differ by lane."""
+    return window.resolve(size)
+
+
+def window(start: Any, stop: Any, step: Any, length: Any) -> Window:
+    """`start:stop:step`, whose bounds are `length` apart by the way they are written; refused where that differs."""
+    if is_lane_value(length) or is_lane_value(step):
+        raise PieceRefusalError("PCB406", "the length of a slice differs from lane to lane", _FIXED_LENGTH)
+    return Window(start, stop, 1 if step is None else step, length)
+
+
+def axis(a: Any, number: int) -> tf.Tensor:
+    """int32 `[0, 1, .., n - 1]`: the positions along axis `number` of `a`, a slice of which is where a store goes."""
+    shape = tf.TensorShape(a.shape)
+    if shape.rank <= number:
+        raise TypeError(f"too many indices for an array of rank {shape.rank}")
+    return tf.range(shape[number])
+
+
+def elements(a: Any, *indices: Any) -> tf.Tensor:
+    """`a` at every combination of `indices`, one for each leading axis: a scalar, or a vector of valid positions."""
+    return _gather(tf.convert_to_tensor(a), [(at, tf.convert_to_tensor(i)) for at, i in enumerate(indices)])
+
+
+_FIXED_LENGTH = (
+    "an array of a lane has one static length: read a fixed number of elements, a[i:i + k] with k a literal or a "
+    "captured int, or keep the whole array and mask it: tf.where((p >= i) & (p < j), a, 0.), p = tf.range(len(a))"
+)
+
+
+def _entries(index: Any) -> tuple[Any, ...]:
+    return index if isinstance(index, tuple) else (index,)
 
 
 def _parts(index: Any) -> list[Any]:
@@ -38,17 +75,15 @@ def _parts(index: Any) -> list[Any]:
             return [part for item in index for part in _parts(item)]
         case slice():
             return [index.start, index.stop, index.step]
+        case Window():
+            return [index.start, index.stop]
     return [index]
-
-
-def _varies(part: Any) -> bool:
-    return isinstance(part, (Weak, tf.Tensor, tf.Variable))
 
 
 def _element(a: tf.Tensor, index: Any, site: int) -> tf.Tensor:
     parts = _expand(index if isinstance(index, tuple) else (index,), a.shape)
     fixed: list[Any] = []  # the index with a full slice for each lane index
-    lane_indices: list[tuple[int, tf.Tensor]] = []  # axis of a[fixed] and index, in order
+    lane_indices: list[tuple[int, tf.Tensor]] = []  # axis of a[fixed] and the position or positions in it, in order
     sizes = iter(a.shape)
     axis = 0
     for part in parts:
@@ -61,12 +96,20 @@ def _element(a: tf.Tensor, index: Any, site: int) -> tf.Tensor:
             _refuse_lane_bounds(part)
             fixed.append(part)
             axis += 1
-        elif _varies(part):
+        elif isinstance(part, Window):
+            fixed.append(slice(None))
+            lane_indices.append((axis, _positions(part, size, site)))
+            axis += 1
+        elif is_lane_value(part):
             fixed.append(slice(None))
             lane_indices.append((axis, _in_range(part, size, site)))
             axis += 1
-        else:
-            fixed.append(_constant(part, size))
+        elif -size <= _constant(part) < size:
+            fixed.append(int(part))
+        else:  # every lane that comes here fails
+            fixed.append(slice(None))
+            lane_indices.append((axis, _in_range(tf.constant(int(part)), size, site)))
+            axis += 1
     if any(part != slice(None) for part in fixed):
         a = a[tuple(fixed)]
     return _gather(a, lane_indices) if lane_indices else a
@@ -86,45 +129,93 @@ def _expand(parts: tuple[Any, ...], shape: tf.TensorShape) -> list[Any]:
 
 
 def _refuse_lane_bounds(part: slice) -> None:
-    if any(_varies(bound) for bound in (part.start, part.stop, part.step)):
-        raise TypeError("slice bounds must be constants; for a moving window write tf.gather(a, start + tf.range(k))")
+    if any(is_lane_value(bound) for bound in (part.start, part.stop, part.step)):
+        raise PieceRefusalError("PCB406", "the length of this slice may differ from lane to lane", _FIXED_LENGTH)
 
 
-def _constant(part: Any, size: int) -> int:
+def _positions(window: Window, size: int, site: int) -> tf.Tensor:
+    """The positions of a window, int32 `[count]`, made safe; one that Python would cut short is a fault.
+
+    The bounds are brought into the array as `slice.indices` does it, and what is left must have the full length.
+    """
+    count, step = window.count, window.step
+    lower, upper = (0, size) if step > 0 else (-1, size - 1)
+
+    def inside(bound: Any) -> tf.Tensor:
+        position = _integer(bound)
+        position = tf.where(position < 0, tf.maximum(position, -size - 1) + size, position)
+        return tf.cast(tf.clip_by_value(position, lower, upper), tf.int32)
+
+    start, stop = inside(window.start), inside(window.stop)
+    found = tf.math.floordiv(stop - start + (step - 1 if step > 0 else step + 1), step)
+    fault(tf.maximum(found, 0) != count, site)
+    return tf.clip_by_value(start + step * tf.range(count), 0, max(size - 1, 0))
+
+
+def _constant(part: Any) -> int:
+    if isinstance(part, np.ndarray | list):
+        _refuse_array(np.asarray(part).dtype == bool)
     if isinstance(part, (bool, np.bool_)) or not isinstance(part, (int, np.integer)):
         kind = type(part).__name__
         raise TypeError(f"an index is an int, a slice, None or ..., not {kind}; write tf.gather or tf.where")
-    if not -size <= part < size:
-        raise IndexError(f"index {part} is out of range for an axis of length {size}")
     return int(part)
+
+
+def _refuse_array(mask: bool) -> None:
+    """Refuse an array as an index: a mask, or positions."""
+    if mask:
+        raise PieceRefusalError(
+            "PCB407",
+            "an array indexed by a mask has a length that differs from lane to lane",
+            "keep the whole array and choose within it: tf.where(mask, a, 0.); count with tf.reduce_sum(tf.cast(mask, "
+            "tf.int32))",
+        )
+    raise PieceRefusalError("PCB407", "an index is one number, not an array", "write tf.gather(a, indices)")
+
+
+def _integer(part: Any) -> tf.Tensor:
+    """An index as an int32 or int64 scalar."""
+    position = tf.convert_to_tensor(part)
+    if position.shape.rank != 0:
+        _refuse_array(position.dtype == tf.bool)
+    if not position.dtype.is_integer:
+        raise TypeError(f"an index is an int, not {position.dtype.name}; write int(i)")
+    return tf.cast(position, tf.int32 if position.dtype.size < 4 or position.dtype == tf.int32 else tf.int64)
 
 
 def _in_range(part: Any, size: int, site: int) -> tf.Tensor:
     """A lane's index, made safe: counted from the front and clamped; out of range is a fault."""
-    position = tf.convert_to_tensor(part)
-    if position.shape.rank != 0:
-        raise TypeError("an index that differs by lane is a scalar; for an array of them write tf.gather(a, indices)")
-    if not position.dtype.is_integer:
-        raise TypeError(f"an index is an int, not {position.dtype.name}; write int(i)")
-    position = tf.cast(position, tf.int32 if position.dtype.size < 4 or position.dtype == tf.int32 else tf.int64)
+    position = _integer(part)
     fault((position < -size) | (position >= size), site)
     position = tf.where(position < 0, position + size, position)
     return tf.cast(tf.clip_by_value(position, 0, max(size - 1, 0)), tf.int32)
 
 
 def _gather(a: tf.Tensor, lane_indices: list[tuple[int, tf.Tensor]]) -> tf.Tensor:
-    """`a` at one position of each of some axes. Adjacent axes are merged first, so that an element costs an element."""
+    """`a` at one position, or at a vector of positions, of each of some axes.
+
+    Adjacent axes are merged first, so that an element costs an element.
+    """
     axes = [axis for axis, _ in lane_indices]
     if 0 in (a.shape[axis] for axis in axes):  # every index is out of range: the lanes have failed, the result is junk
-        return tf.zeros([size for axis, size in enumerate(a.shape) if axis not in axes], a.dtype)
+        shapes = {axis: positions.shape.as_list() for axis, positions in lane_indices}
+        return tf.zeros([n for axis, size in enumerate(a.shape) for n in shapes.get(axis, [size])], a.dtype)
     first, count = axes[0], len(axes)
     if axes == list(range(first, first + count)):
         merged = a.shape[first : first + count].as_list()
-        pairs = zip(merged, (position for _, position in lane_indices), strict=True)
-        flat = functools.reduce(lambda so_far, pair: so_far * pair[0] + pair[1], pairs, tf.constant(0))
+        pairs = zip(merged, (positions for _, positions in lane_indices), strict=True)
+        flat = functools.reduce(_flat, pairs, tf.constant(0)) if count > 1 else lane_indices[0][1]
         if count > 1:
             a = tf.reshape(a, [*a.shape[:first], math.prod(merged), *a.shape[first + count :]])
-        return tf.gather(a, flat if count > 1 else lane_indices[0][1], axis=first)
-    for axis, position in reversed(lane_indices):
-        a = tf.gather(a, position, axis=axis)
+        return tf.gather(a, flat, axis=first)
+    for axis, positions in reversed(lane_indices):
+        a = tf.gather(a, positions, axis=axis)
     return a
+
+
+def _flat(so_far: tf.Tensor, axis: tuple[int, tf.Tensor]) -> tf.Tensor:
+    """Positions in the axes so far and in one more, of `size`, as positions in all of them merged."""
+    size, positions = axis
+    if positions.shape.rank:
+        so_far = so_far[..., None]
+    return so_far * size + positions

@@ -1,7 +1,7 @@
 """Pieces on the TensorFlow backend: the types they give (`abstract_eval`), running them for all lanes (`vectorize`).
 
 A piece is traced as a function of one example; pfor (Agarwal, "Static Automatic Batching in TensorFlow", ICML 2019)
-turns the trace into operations on all lanes.
+turns the trace into operations on all lanes. `cost` estimates from a trace how much work a lane is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pcbatch.diagnostics import CompileError, Diagnostic, raise_all
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime import values
-from pcbatch.runtime.backends.tensorflow import blame, purity, rules
+from pcbatch.runtime.backends.tensorflow import blame, marked, purity, rules, work
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, leaf_tensors, type_of, wrap
 from pcbatch.runtime.table import Piece
@@ -29,9 +29,7 @@ def abstract_eval(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -
     Raises PrimitiveError, at the user's line, for operations that fail on these types, for impure ones, and for outputs
     that are not tensors.
     """
-    from tensorflow.python.framework.func_graph import FuncGraph
-
-    graph = FuncGraph("piece")
+    graph = _piece_graph()
     with graph.as_default(), recording():
         outputs = _call(piece, [_placeholders(type_) for type_ in reads], [_placeholders(type_) for type_ in shared])
         types: list[Type] = []
@@ -46,6 +44,47 @@ def abstract_eval(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -
     return tuple(types)
 
 
+def checked_sites(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[int]:
+    """The fault sites that the piece checks on such types, found by tracing it as `abstract_eval` does."""
+    with _piece_graph().as_default(), recording() as recorder:
+        _call(piece, [_placeholders(type_) for type_ in reads], [_placeholders(type_) for type_ in shared])
+    return frozenset(recorder.sites)
+
+
+def cost(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
+    """The estimated work of one lane, from the operations that a trace of the piece has; see `work`."""
+    return sum(cost for _, cost in _costs(piece, reads, shared))
+
+
+def line_costs(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[float, ...]:
+    """The estimated work of one lane, for each line of the piece's body: that of the operations made there."""
+    found = [0.0] * len(piece.spans)
+    for operation, cost in _costs(piece, reads, shared):
+        place = blame.line_of_body(piece, operation)
+        if place is not None:
+            found[place] += cost
+    return tuple(found)
+
+
+def _costs(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[tuple[Any, float]]:
+    """The operations of a trace of the piece for one lane, and the work of each."""
+    graph = _piece_graph()
+    with graph.as_default(), recording() as recorder:
+        lane = [_placeholders(type_) for type_ in reads]
+        outputs = _call(piece, lane, [_placeholders(type_) for type_ in shared])
+        types = [type_of(value) for value in outputs]
+        found = [leaf for value, type_ in zip(outputs, types, strict=True) for leaf in leaf_tensors(value, type_)]
+        inputs = [leaf for value, type_ in zip(lane, reads, strict=True) for leaf in leaf_tensors(value, type_)]
+        return list(work.by_operation(graph, inputs, [*found, recorder.site()]))
+
+
+def _piece_graph() -> Any:
+    """A graph to trace a piece in and throw away."""
+    from tensorflow.python.framework.func_graph import FuncGraph
+
+    return FuncGraph("piece")
+
+
 def _placeholders(type_: Type) -> Any:
     leaves = [tf.compat.v1.placeholder(leaf.dtype, leaf.shape) for leaf in leaf_types(type_)]
     return wrap(values.pack(type_, leaves), type_)
@@ -56,11 +95,17 @@ def _output_type(piece: Piece, name: str, value: Any) -> Type:
         return type_of(value)
     except NotATensorError as what:
         help = "what is not a tensor may be used between two calls, branches or loops, but not be kept across one"
+        if isinstance(value, str):
+            help = (
+                "lanes keep numbers: give each text a number, `START, END = 0, 1`; one that never changes may be a "
+                "static argument"
+            )
         raise blame.error(
             piece, "PCB404", f"`{name}` is {what}, which a lane cannot keep", name=name, help=help
         ) from None
     except TypeError as why:
-        raise blame.error(piece, "PCB404", f"`{name}`: {why}", name=name) from None
+        reason, _, help = str(why).partition("; ")
+        raise blame.error(piece, "PCB404", f"`{name}`: {reason}", name=name, help=help) from None
 
 
 def _call(piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[Any, ...]:
@@ -92,7 +137,8 @@ def vectorize(
     elif stacked:
         rows = _vectorized(piece, stacked, shared, types, read_types, lanes)
     else:
-        once = _one_lane(piece, [], shared, types)
+        without_leaves = [wrap(values.pack(type_, []), type_) for type_ in read_types]
+        once = _one_lane(piece, without_leaves, shared, types)
         rows = [tf.broadcast_to(leaf, tf.concat([[lanes], leaf.shape], axis=0)) for leaf in once]
     known = lanes if isinstance(lanes, int) else None
     for row, leaf_type in zip(rows, out_types, strict=True):
@@ -128,7 +174,8 @@ def _vectorized(
     def one_lane(lane: tf.Tensor) -> list[tf.Tensor]:
         remaining = iter(tf.gather(leaf, lane) for leaf in stacked)  # pfor knows this gather: it takes the leaf itself
         reads = [wrap(values.pack(t, [next(remaining) for _ in leaf_types(t)]), t) for t in read_types]
-        return [_of_this_graph(leaf) for leaf in _one_lane(piece, reads, shared, types)]
+        with marked.tracing_lane():
+            return [_of_this_graph(leaf) for leaf in _one_lane(piece, reads, shared, types)]
 
     def all_lanes() -> list[tf.Tensor]:
         try:

@@ -79,6 +79,11 @@ def recording() -> Iterator[Recorder]:
         _current.reset(token)
 
 
+def is_recording() -> bool:
+    """Whether a piece is being traced, or run at once."""
+    return _current.get() is not None
+
+
 def fault(bad: Any, site: int) -> None:
     """`Recorder.fault` of the piece that is being traced; RuntimeError outside of one."""
     recorder = _current.get()

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.ir.types import StructType, TensorType, Type
+from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime import values
 from pcbatch.runtime.backends.tensorflow.weak import Weak, commit, is_committed, is_number, weak
@@ -26,10 +26,12 @@ def type_of(value: Any) -> Type:
     if isinstance(value, bool):
         return TensorType("bool")
     if is_number(value):
-        return TensorType(weak(value).dtype.name, (), weak=True)
+        return TensorType(weak(value).value.dtype.name, (), weak=True)
     if is_committed(value):
         return _tensor_type(value)
     match value:
+        case None:
+            return NONE
         case tuple() if hasattr(value, "_fields"):
             return _record(type(value), dict(zip(value._fields, value, strict=True)))
         case tuple():
@@ -42,7 +44,7 @@ def type_of(value: Any) -> Type:
             return StructType("dict", tuple(type_of(item) for item in value.values()), tuple(value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _record(type(value), {f.name: getattr(value, f.name) for f in dataclasses.fields(value)})
-    raise NotATensorError(_describe(value))
+    raise NotATensorError(describe(value))
 
 
 def _record(constructor: type, fields: dict[str, Any]) -> StructType:
@@ -61,14 +63,15 @@ def _tensor_type(value: Any) -> TensorType:
         raise NotATensorError(f"a tensor of {dtype.name}")
     shape = tf.TensorShape(value.shape)
     if not shape.is_fully_defined():
-        raise TypeError(f"the shape of a lane's value must be static, not {shape}; write tf.ensure_shape(.., [..])")
+        raise TypeError(
+            f"the shape of a lane's value must be static, not {shape}; where lanes need different sizes "
+            "take the largest, a constant; where TensorFlow does not know the shape write tf.ensure_shape(.., [..])"
+        )
     return TensorType(dtype.name, tuple(shape.as_list()))
 
 
-def _describe(value: Any) -> str:
+def describe(value: Any) -> str:
     """What `value` is, in words for an error."""
-    if value is None:
-        return "None"
     if isinstance(value, str):
         return f"the string {value!r}"
     if isinstance(value, tf.GradientTape):

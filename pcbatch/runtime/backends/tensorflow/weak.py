@@ -1,7 +1,7 @@
 """Weak numbers: Python numbers of a lane that have not met a tensor yet (weak types, as in JAX).
 
 A literal or a `range` counter keeps the freedom of a Python number while it is stored per lane: it takes the dtype of
-the tensor that it meets. `Weak` wraps the scalar tensor (int32 or float32) that holds such a number inside a piece.
+the tensor that it meets. `Weak` wraps the scalar tensor (int32 or float64) that holds such a number inside a piece.
 """
 
 from __future__ import annotations
@@ -13,7 +13,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pcbatch.runtime.backends.tensorflow import arithmetic
+
 INT, FLOAT = tf.int32, tf.float32
+"""What a Python int and a Python float become where nothing else decides."""
+DOUBLE = tf.float64
+"""What holds a weak float: a Python float is a double, and loses nothing on its way to the tensor that it meets."""
 
 
 class WeakTypeError(TypeError):
@@ -30,6 +35,24 @@ def is_number(value: object) -> bool:
     return isinstance(value, Weak) or (isinstance(value, (int, float)) and not isinstance(value, (bool, np.generic)))
 
 
+def is_lane_value(value: object) -> bool:
+    """Whether `value` is traced (a tensor, a variable, a weak number) rather than a plain Python value."""
+    return isinstance(value, (Weak, tf.Tensor, tf.Variable))
+
+
+def carrier(value: Any) -> tf.Tensor:
+    """A lane value as a tensor, a weak float in full width."""
+    return value.value if isinstance(value, Weak) else tf.convert_to_tensor(value)
+
+
+def scalar(value: Any, what: str) -> tf.Tensor:
+    """`carrier` of a lane value that is one number; TypeError for arrays, which says that `what` takes none."""
+    tensor = carrier(value)
+    if tensor.shape.rank != 0:
+        raise TypeError(f"{what} takes a scalar, not an array of shape {tensor.shape.as_list()}")
+    return tensor
+
+
 def commit(number: Any, dtype: tf.DType) -> tf.Tensor:
     """`number` (see `is_number`) as a scalar tensor of `dtype`; WeakTypeError where it cannot take that dtype."""
     is_int = number.dtype == INT if isinstance(number, Weak) else isinstance(number, int)
@@ -38,7 +61,7 @@ def commit(number: Any, dtype: tf.DType) -> tf.Tensor:
     if not (dtype.is_floating or dtype.is_complex or (is_int and dtype.is_integer)):
         raise WeakTypeError(f"a Python float does not fit {dtype.name}; write tf.cast(.., tf.float32) on the tensor")
     if isinstance(number, Weak):
-        return number.value if number.dtype == dtype else tf.cast(number.value, dtype)
+        return number.value if number.value.dtype == dtype else tf.cast(number.value, dtype)
     return tf.constant(number, dtype)
 
 
@@ -47,7 +70,7 @@ def weak(number: Any) -> Weak:
     if isinstance(number, Weak):
         return number
     if isinstance(number, float):
-        return Weak(tf.constant(number, FLOAT))
+        return Weak(tf.constant(number, DOUBLE))
     if not INT.min <= number <= INT.max:
         raise WeakTypeError(f"the int {number} is beyond int32; write tf.constant({number}, tf.int64)")
     return Weak(tf.constant(number, INT))
@@ -60,7 +83,7 @@ def unify(a: Any, b: Any) -> tuple[tf.Tensor, tf.Tensor, bool]:
     """
     if is_number(a) and is_number(b):
         left, right = weak(a), weak(b)
-        dtype = INT if left.dtype == right.dtype == INT else FLOAT
+        dtype = INT if left.dtype == right.dtype == INT else DOUBLE
         return commit(left, dtype), commit(right, dtype), True
     if is_number(a):
         right = tf.convert_to_tensor(b)
@@ -92,11 +115,11 @@ def _arithmetic(function: Callable[..., tf.Tensor]) -> Rule:
 
 
 def _comparison(function: Callable[..., tf.Tensor]) -> Rule:
-    """A bool tensor; an int is compared with a float exactly, as Python does: float64 holds every int32 and float32."""
+    """A bool tensor; an int is compared with a float exactly, as Python does: float64 holds every int32."""
 
     def rule(a: Weak, b: Weak) -> tf.Tensor:
-        dtype = a.dtype if a.dtype == b.dtype else tf.float64
-        return function(commit(a, dtype), commit(b, dtype))
+        left, right, _ = unify(a, b)
+        return function(left, right)
 
     return rule
 
@@ -106,42 +129,10 @@ def _bits(function: Callable[..., tf.Tensor]) -> Rule:
 
     def rule(a: Weak, b: Weak) -> Weak:
         if not a.dtype == b.dtype == INT:
-            raise WeakTypeError("bitwise operators take ints, not floats")
+            raise WeakTypeError("bitwise operators take ints, not floats; write int(..)")
         return Weak(function(a.value, b.value))
 
     return rule
-
-
-def _true_divide(a: Weak, b: Weak) -> Weak:
-    """Always a float; two ints are divided in float64 and rounded once, as a Python quotient that meets a float32."""
-    if a.dtype == b.dtype == INT:
-        return Weak(tf.cast(commit(a, tf.float64) / commit(b, tf.float64), FLOAT))
-    return _arithmetic(tf.divide)(a, b)
-
-
-def _power(a: Weak, b: Weak) -> Weak:
-    """An int to an int is an int; a negative exponent truncates the power, where TensorFlow would stop the run."""
-    if a.dtype == b.dtype == INT:
-        return Weak(int_power(a.value, b.value))
-    return _arithmetic(tf.pow)(a, b)
-
-
-def int_power(base: tf.Tensor, exponent: tf.Tensor) -> tf.Tensor:
-    """`base ** exponent` of integer tensors; negative exponents give the result truncated to an int and never raise."""
-    if exponent.dtype.is_unsigned:
-        return tf.pow(base, exponent)
-    zero, one = tf.zeros_like(exponent), tf.ones_like(base)
-    sign = tf.where(tf.math.floormod(exponent, 2) == 0, one, base)
-    inverse = tf.where(tf.abs(base) == 1, sign, tf.zeros_like(base))
-    return tf.where(exponent < 0, inverse, tf.pow(base, tf.maximum(exponent, zero)))
-
-
-def _left_shift(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    return tf.where(y > 31, tf.zeros_like(x), tf.bitwise.left_shift(x, tf.clip_by_value(y, 0, 31)))
-
-
-def _right_shift(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    return tf.bitwise.right_shift(x, tf.clip_by_value(y, 0, 31))
 
 
 Method = Callable[["Weak", Any], Any]
@@ -173,7 +164,7 @@ def _operators(symbol: Callable[[Any, Any], Any], rule: Rule) -> tuple[Method, M
 
 
 class Weak:
-    """A number that has not met a tensor: `value` is a scalar int32 or float32 tensor.
+    """A number that has not met a tensor: `value` is a scalar int32 or float64 tensor.
 
     Operators follow Python: with numbers the result is weak again (comparisons give bool tensors), with a tensor it has
     the tensor's dtype. An int takes any numeric dtype, a float floating and complex ones. Ints wrap in int32.
@@ -186,14 +177,14 @@ class Weak:
     shape = tf.TensorShape([])
 
     def __init__(self, value: tf.Tensor):
-        if value.dtype not in (INT, FLOAT) or value.shape.rank != 0:
-            raise TypeError(f"a weak number is an int32 or float32 scalar, not {value.dtype.name}{value.shape}")
+        if value.dtype not in (INT, DOUBLE) or value.shape.rank != 0:
+            raise TypeError(f"a weak number is an int32 or float64 scalar, not {value.dtype.name}{value.shape}")
         self.value = value
 
     @property
     def dtype(self) -> tf.DType:
         """tf.int32 or tf.float32: what the number is where nothing else decides."""
-        return self.value.dtype
+        return INT if self.value.dtype == INT else FLOAT
 
     def __repr__(self) -> str:
         return f"Weak({self.value!r})"
@@ -201,15 +192,15 @@ class Weak:
     __add__, __radd__ = _operators(operator.add, _arithmetic(tf.add))
     __sub__, __rsub__ = _operators(operator.sub, _arithmetic(tf.subtract))
     __mul__, __rmul__ = _operators(operator.mul, _arithmetic(tf.multiply))
-    __truediv__, __rtruediv__ = _operators(operator.truediv, _true_divide)
-    __floordiv__, __rfloordiv__ = _operators(operator.floordiv, _arithmetic(tf.math.floordiv))
-    __mod__, __rmod__ = _operators(operator.mod, _arithmetic(tf.math.floormod))
-    _pow, __rpow__ = _operators(operator.pow, _power)
+    __truediv__, __rtruediv__ = _operators(operator.truediv, _arithmetic(arithmetic.true_divide))
+    __floordiv__, __rfloordiv__ = _operators(operator.floordiv, _arithmetic(arithmetic.floor_divide))
+    __mod__, __rmod__ = _operators(operator.mod, _arithmetic(arithmetic.modulo))
+    _pow, __rpow__ = _operators(operator.pow, _arithmetic(arithmetic.power))
     __and__, __rand__ = _operators(operator.and_, _bits(tf.bitwise.bitwise_and))
     __or__, __ror__ = _operators(operator.or_, _bits(tf.bitwise.bitwise_or))
     __xor__, __rxor__ = _operators(operator.xor, _bits(tf.bitwise.bitwise_xor))
-    __lshift__, __rlshift__ = _operators(operator.lshift, _bits(_left_shift))
-    __rshift__, __rrshift__ = _operators(operator.rshift, _bits(_right_shift))
+    __lshift__, __rlshift__ = _operators(operator.lshift, _bits(arithmetic.left_shift))
+    __rshift__, __rrshift__ = _operators(operator.rshift, _bits(arithmetic.right_shift))
     __lt__, _ = _operators(operator.lt, _comparison(tf.less))
     __le__, _ = _operators(operator.le, _comparison(tf.less_equal))
     __gt__, _ = _operators(operator.gt, _comparison(tf.greater))
@@ -260,37 +251,3 @@ class Weak:
     def __tf_tracing_type__(self, context: Any) -> Any:
         """As an argument of a `tf.function` the number becomes a tensor."""
         return tf.TensorSpec([], self.dtype)
-
-
-# -- how TensorFlow's functions see a Weak -----------------------------------------------------------------------------
-
-
-def _convert(value: Weak, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> tf.Tensor:
-    """Registered, not `__tf_tensor__`: only a registered conversion is told the dtype of the other operand."""
-    return value.value if dtype is None else commit(value, tf.as_dtype(dtype))
-
-
-def _convert_sequence(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
-    """Lists that contain a Weak, such as `tf.concat([v, [i]], 0)`; other lists are left to TensorFlow."""
-    leaves = _sequence_leaves(value)
-    if not any(isinstance(leaf, Weak) for leaf in leaves):
-        return NotImplemented
-    if dtype is None:
-        committed = [leaf.dtype for leaf in leaves if is_committed(leaf)]
-        is_int = all(leaf.dtype == INT if isinstance(leaf, Weak) else isinstance(leaf, int) for leaf in leaves)
-        dtype = committed[0] if committed else INT if is_int else FLOAT
-    return _pack(value, tf.as_dtype(dtype))
-
-
-def _sequence_leaves(value: Any) -> list[Any]:
-    return [leaf for item in value for leaf in _sequence_leaves(item)] if isinstance(value, (list, tuple)) else [value]
-
-
-def _pack(value: Any, dtype: tf.DType) -> tf.Tensor:
-    if isinstance(value, (list, tuple)):
-        return tf.stack([_pack(item, dtype) for item in value])
-    return commit(value, dtype) if is_number(value) else tf.convert_to_tensor(value, dtype)
-
-
-tf.register_tensor_conversion_function(Weak, _convert)
-tf.register_tensor_conversion_function((list, tuple), _convert_sequence, priority=98)  # before TensorFlow's own packing

@@ -1,0 +1,133 @@
+"""How long do a sampler and a program of many blocks take to trace and compile?
+
+    python -m benchmarks.compile_time [--repeats 3] [--json out/compile_time.json]
+
+Each figure is from a fresh process, the jobs taking turns: wall and CPU seconds of the first call, and CPU seconds
+divided by those of a fixed job that XLA compiles (no pcbatch in it), which a busy machine slows down as well.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+import pcbatch
+import pcbatch.nuts
+from benchmarks.harness import arguments, write_json
+
+CHAINS, ROWS, COLUMNS = 64, 569, 30
+SCHEDULES = ("earliest", "busiest", "sweep", "adaptive")
+
+
+@pcbatch.autobatch
+def halvings(x, limit):
+    """How often `x` is halved, or tripled and one added, until it is below `limit`."""
+    count = 0
+    while x > limit:
+        if x % 2 == 0:
+            while x % 4 == 0:
+                x = x // 4
+                count = count + 2
+            x = x // 2
+        else:
+            x = 3 * x + 1
+        count = count + 1
+    return count
+
+
+def reference() -> None:
+    """A job for XLA alone: 150 sums and sines, one after another."""
+
+    @tf.function(jit_compile=True)
+    def function(x: tf.Tensor) -> tf.Tensor:
+        for turn in range(150):
+            x = tf.cumsum(tf.sin(x) * tf.reduce_sum(x) + turn, axis=turn % 2)
+        return x
+
+    function(tf.ones((32, 32)))
+
+
+def log_density(weights: tf.Tensor, data: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
+    """Logistic regression with a standard normal prior."""
+    x, y = data
+    logits = tf.linalg.matvec(x, weights[1:]) + weights[0]
+    return tf.reduce_sum(y * logits - tf.nn.softplus(logits)) - 0.5 * tf.reduce_sum(weights * weights)
+
+
+def sampler(schedule: str) -> Any:
+    """The statistics of compiling the sampler of a logistic regression, 569 rows of 30 numbers."""
+    random = np.random.default_rng(0)
+    x = random.normal(size=(ROWS, COLUMNS)).astype(np.float32)
+    data = (tf.constant(x), tf.constant(random.integers(0, 2, ROWS), tf.float32))
+    start = np.zeros(COLUMNS + 1, np.float32)
+    samples = pcbatch.nuts.sample(
+        log_density, start, data=data, chains=CHAINS, draws=1, chunk=10, step_size=0.05, schedule=schedule
+    )
+    return samples.stats
+
+
+def loops() -> Any:
+    """The statistics of compiling a small program of nested loops."""
+    halvings(tf.range(1, 9), tf.ones(8, tf.int32))
+    return halvings.stats()
+
+
+JOBS: dict[str, Callable[[], Any]] = {
+    "reference": reference,
+    "loops": loops,
+    **{f"sampler, {schedule}": partial(sampler, schedule) for schedule in SCHEDULES},
+}
+
+
+def measured(name: str) -> dict[str, float]:
+    """Seconds of a job in this process."""
+    wall, processor = time.perf_counter(), time.process_time()
+    stats = JOBS[name]()
+    figures = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - processor}
+    return figures if stats is None else {**figures, "trace": stats.trace_seconds, "compile": stats.compile_seconds}
+
+
+def in_fresh_process(name: str) -> dict[str, float]:
+    """`measured(name)` of a process that does nothing else."""
+    command = [sys.executable, "-m", "benchmarks.compile_time", "--inside", name]
+    figures: dict[str, float] = json.loads(
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
+    )
+    return figures
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = arguments(__doc__)
+    parser.add_argument("--inside", choices=JOBS, help="only this job, in this process")
+    options = parser.parse_args()
+    if options.inside:
+        print(json.dumps(measured(options.inside)))
+        return
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in JOBS}
+    for _ in range(options.repeats):
+        for name, figures in found.items():
+            figures.append(in_fresh_process(name))
+    medians = {name: {k: statistics.median(each[k] for each in runs) for k in runs[0]} for name, runs in found.items()}
+    print(f"{'median seconds':>20} {'wall':>7} {'cpu':>7} {'ratio':>7} {'trace':>7} {'compile':>8}")
+    for name, each in medians.items():
+        each["ratio"] = each["cpu"] / medians["reference"]["cpu"]
+        shown = [
+            f"{each[key]:>7.2f}" if key in each else " " * 7 for key in ("wall", "cpu", "ratio", "trace", "compile")
+        ]
+        print(f"{name:>20} " + " ".join(shown))
+    if options.json:
+        write_json(options.json, {"medians": medians, "runs": found})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""Which source files belong to Python, to installed packages or to pcbatch itself, and not to the user's project.
+
+A leaf module: everything in pcbatch may use it, it uses nothing of pcbatch.
+"""
+
+from __future__ import annotations
+
+import sysconfig
+from functools import lru_cache
+from pathlib import Path
+
+OWN = str(Path(__file__).resolve().parent)
+"""The folder of pcbatch."""
+INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+@lru_cache(maxsize=4096)
+def is_installed(file: str) -> bool:
+    """Whether `file` belongs to Python itself or to an installed package."""
+    if file.startswith("<frozen"):
+        return True
+    parts = Path(file).parts
+    return "site-packages" in parts or "dist-packages" in parts or file.startswith(INSTALLED)

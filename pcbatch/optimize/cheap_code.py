@@ -1,0 +1,113 @@
+"""Which statements are so plain that they may run for lanes that did not ask for them: operators, and nothing else.
+
+Such a statement cannot fault, costs about as much as its values have elements, and is a plain assignment to names, so
+that a pass can take it apart. A division, a power with a computed exponent, a shift and an index may fault; a call of
+anything but a few built-ins may cost what it likes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from functools import lru_cache
+
+from pcbatch.ir import program as ir
+from pcbatch.ir.code import rename
+
+_BUILTINS = frozenset({"abs", "bool", "float", "max", "min"})
+_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor)
+_BESIDE_LITERALS = (ast.Div, ast.Pow)
+"""Operators that cannot fail with a literal on their right that is not zero."""
+_UNARY = (ast.Not, ast.USub, ast.UAdd, ast.Invert)
+_COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+def is_cheap(op: ir.Op, externs: tuple[str, ...]) -> bool:
+    """Whether `op` assigns operators' results to names and can neither fault nor call anything.
+
+    `externs` are the free names of its function: a built-in of one of these names is another one's.
+    """
+    return isinstance(op, ir.Primitive) and all(name not in externs for name in called(op.code)) and _is_plain(op.code)
+
+
+@lru_cache(maxsize=4096)
+def called(code: str) -> tuple[str, ...]:
+    """The names that `code` calls, dotted ones and other expressions as text."""
+    return tuple(ast.unparse(node.func) for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call))
+
+
+def calls_opaque(op: ir.Op, externs: tuple[str, ...]) -> bool:
+    """Whether `op` calls something that nothing is known of, or multiplies matrices: what may be dear."""
+    if not isinstance(op, ir.Primitive):
+        return False
+    return any(
+        name in externs or name not in _BUILTINS for name in called(op.code) if not name.startswith("__")
+    ) or any(isinstance(node, ast.MatMult) for node in ast.walk(ast.parse(op.code)))
+
+
+@lru_cache(maxsize=4096)
+def work(code: str) -> int:
+    """How many operators `code` has: what it costs for each element."""
+    return sum(
+        isinstance(node, (ast.operator, ast.unaryop, ast.cmpop, ast.boolop)) for node in ast.walk(ast.parse(code))
+    )
+
+
+@lru_cache(maxsize=4096)
+def _is_plain(code: str) -> bool:
+    match ast.parse(code).body:
+        case [ast.Assign(targets=[ast.Name()], value=value)]:
+            return _is_total(value)
+        case [ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values))]:
+            return (
+                len(targets) == len(values)
+                and all(isinstance(t, ast.Name) for t in targets)
+                and all(map(_is_total, values))
+            )
+    return False
+
+
+def _is_total(node: ast.expr) -> bool:
+    """Whether evaluating `node` can neither fault nor call anything unknown."""
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, (bool, int, float))
+        case ast.Name():
+            return True
+        case ast.BinOp(left=left, op=operator, right=right):
+            if isinstance(operator, _BESIDE_LITERALS):
+                return isinstance(right, ast.Constant) and bool(right.value) and _is_total(left)
+            return isinstance(operator, _OPERATORS) and _is_total(left) and _is_total(right)
+        case ast.UnaryOp(op=operator, operand=operand):
+            return isinstance(operator, _UNARY) and _is_total(operand)
+        case ast.BoolOp(values=values):
+            return all(map(_is_total, values))
+        case ast.Compare(left=left, ops=operators, comparators=others):
+            return all(isinstance(o, _COMPARISONS) for o in operators) and all(map(_is_total, [left, *others]))
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return all(map(_is_total, [test, body, orelse]))
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+            return name in _BUILTINS and all(map(_is_total, arguments))
+    return False
+
+
+def renamed(op: ir.Primitive, reads: Mapping[str, str], writes: Mapping[str, str]) -> ir.Primitive:
+    """The plain assignment `op` with the names that it reads and those that it assigns renamed apart."""
+    (statement,) = ast.parse(op.code).body
+    assert isinstance(statement, ast.Assign)
+    targets, value = ast.unparse(statement.targets[0]), ast.unparse(statement.value)
+    code = f"{rename(targets, writes)} = {rename(value, reads)}"
+    return ir.Primitive(
+        tuple(writes.get(name, name) for name in op.outputs),
+        tuple(dict.fromkeys(reads.get(name, name) for name in op.inputs)),
+        ast.unparse(ast.parse(code)),
+        op.span,
+    )
+
+
+def assigned_value(op: ir.Op) -> ast.expr | None:
+    """The right side of `name = value`; None for all else."""
+    match ast.parse(op.code).body if isinstance(op, ir.Primitive) else []:
+        case [ast.Assign(targets=[ast.Name()], value=value)]:
+            return value
+    return None

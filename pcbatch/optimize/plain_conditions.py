@@ -1,0 +1,32 @@
+"""A branch on `bool(x)`, `x` being a bool already, is a branch on `x`: who branches on `x` again can be told why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from pcbatch.ir import program as ir
+from pcbatch.ir.types import TensorType
+from pcbatch.optimize.control_flow import Graph
+
+
+def branch_on_bools(program: ir.Program) -> ir.Program:
+    """Leave out conversions to bool of what is one."""
+    return replace(program, functions=tuple(map(_plain, program.functions)))
+
+
+def _plain(function: ir.Function) -> ir.Function:
+    graph = Graph(function)
+    uses = Counter(name for block in function.blocks for op in (*block.ops, block.terminator) for name in ir.reads(op))
+    return graph.rebuilt(_with_plain_condition(graph, uses, block) for block in function.blocks)
+
+
+def _with_plain_condition(graph: Graph, uses: Counter[str], block: ir.Block) -> ir.Block:
+    match block:
+        case ir.Block(
+            ops=(*ops, ir.Primitive(outputs=(asked,), inputs=(given,), code=code)), terminator=ir.Branch() as end
+        ):
+            converted = asked == end.condition and code == f"{asked} = bool({given})" and uses[asked] == 1
+            if converted and "bool" not in graph.function.externs and graph.types.get(given) == TensorType("bool"):
+                return replace(block, ops=tuple(ops), terminator=replace(end, condition=given))
+    return block

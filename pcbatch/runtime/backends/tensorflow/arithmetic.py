@@ -1,0 +1,58 @@
+"""Python's arithmetic on tensors that hold Python's numbers: int32, which wraps, and float64, which is Python's float.
+
+Every function takes two tensors of one dtype and never raises; what Python would raise for is checked by `ops`.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+
+def true_divide(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """`x / y`: a float64, also of two ints."""
+    return tf.cast(x, tf.float64) / tf.cast(y, tf.float64)
+
+
+def floor_divide(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """`x // y`. For floats CPython's own algorithm: the floor of a rounded quotient would make `1.0 // 0.1` 10."""
+    if x.dtype.is_integer:
+        return tf.math.floordiv(x, y)
+    rest = tf.sign(x) * tf.math.floormod(tf.abs(x), tf.abs(y))  # C's fmod
+    quotient = (x - rest) / y
+    quotient = tf.where((rest != 0) & ((y < 0) != (rest < 0)), quotient - 1, quotient)
+    floored = tf.floor(quotient)
+    return tf.where(quotient - floored > 0.5, floored + 1, floored)
+
+
+def modulo(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """`x % y`, with the sign of `y`."""
+    return tf.math.floormod(x, y)
+
+
+def power(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """`x ** y` of two ints or two floats."""
+    return int_power(x, y) if x.dtype.is_integer else tf.pow(x, y)
+
+
+def int_power(base: tf.Tensor, exponent: tf.Tensor) -> tf.Tensor:
+    """`base ** exponent` of integer tensors; negative exponents give the result truncated to an int and never raise."""
+    if exponent.dtype.is_unsigned:
+        return tf.pow(base, exponent)
+    zero, one = tf.zeros_like(exponent), tf.ones_like(base)
+    sign = tf.where(tf.math.floormod(exponent, 2) == 0, one, base)
+    inverse = tf.where(tf.abs(base) == 1, sign, tf.zeros_like(base))
+    return tf.where(exponent < 0, inverse, tf.pow(base, tf.maximum(exponent, zero)))
+
+
+def left_shift(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """`x << y`: bits that leave the dtype are lost, so a shift by its width or more gives 0."""
+    width = 8 * x.dtype.size
+    shifted = tf.bitwise.left_shift(x, tf.clip_by_value(y, 0, width - 1))
+    return tf.where(y > width - 1, tf.zeros_like(x), shifted)
+
+
+def right_shift(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """`x >> y`: the sign is shifted in, so a shift by the width or more gives -1 or 0."""
+    width = 8 * x.dtype.size
+    shifted = tf.bitwise.right_shift(x, tf.clip_by_value(y, 0, width - 1))
+    return tf.where(y > width - 1, tf.zeros_like(x), shifted) if x.dtype.is_unsigned else shifted

@@ -1,0 +1,143 @@
+"""Operators that need a check: `*`, `/`, `//`, `%`, `**` and the shifts. What Python raises for is the lane's fault."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import arithmetic
+from pcbatch.runtime.backends.tensorflow.recorder import fault
+from pcbatch.runtime.backends.tensorflow.weak import Weak, is_lane_value, is_number, unify
+
+
+def multiply(a: Any, b: Any) -> Any:
+    """`a * b`; refused for bools, of which TensorFlow would make a conjunction where Python counts.
+
+    Refused for a list times a lane's integer, too: Python repeats the list, TensorFlow multiplies its elements.
+    """
+    for x, y in ((a, b), (b, a)):
+        if isinstance(x, (list, tuple)) and is_lane_value(y) and y.shape.rank == 0 and y.dtype.is_integer:
+            raise TypeError(
+                "a list cannot be repeated as often as a lane says, its length must be the same in all; write "
+                "tf.fill([LONGEST], v) with a constant length, or tf.constant(xs) * n to multiply the elements"
+            )
+        if isinstance(x, (tf.Tensor, tf.Variable)) and x.dtype == tf.bool:
+            raise TypeError("* takes numbers, not bools; write tf.where(flag, x, 0) or tf.cast(flag, x.dtype)")
+    return a * b
+
+
+def positive(a: Any) -> Any:
+    """`+a`: the number itself."""
+    if isinstance(a, (tf.Tensor, tf.Variable)):
+        if a.dtype == tf.bool:
+            raise TypeError("+ takes numbers, not bools; write tf.cast(flag, tf.int32)")
+        return tf.convert_to_tensor(a)
+    return +a
+
+
+def divide(a: Any, b: Any, site: int) -> Any:
+    """`a / b`: zero divides Python's own numbers as little as Python does, tensors as TensorFlow does."""
+    static = not (is_lane_value(a) or is_lane_value(b))
+    if is_number(a) and is_number(b) and not (static and b != 0):
+        x, y, _ = unify(a, b)
+        return Weak(arithmetic.true_divide(x, _checked_divisor(y, site)))
+    return a / b
+
+
+def floordiv(a: Any, b: Any, site: int) -> Any:
+    """`a // b`: floors; zero under an int or under Python's own float is a fault. Float tensors follow TensorFlow."""
+    return _divide(operator.floordiv, lambda x, y, floor: (floor(x, y),), a, b, site)
+
+
+def mod(a: Any, b: Any, site: int) -> Any:
+    """`a % b` with the sign of `b`; faults as `floordiv`."""
+    return _divide(operator.mod, lambda x, y, floor: (tf.math.floormod(x, y),), a, b, site)
+
+
+def divmod_(a: Any, b: Any, site: int) -> Any:
+    """`(a // b, a % b)`, checked once."""
+    return _divide(divmod, lambda x, y, floor: (floor(x, y), tf.math.floormod(x, y)), a, b, site)
+
+
+def _divide(
+    python: Callable[[Any, Any], Any], function: Callable[..., tuple[tf.Tensor, ...]], a: Any, b: Any, site: int
+) -> Any:
+    if not (is_lane_value(a) or is_lane_value(b)):
+        if not (is_number(a) and is_number(b) and b == 0):
+            return python(a, b)
+    elif isinstance(a, str):
+        raise TypeError("a lane's value cannot be formatted into a string, except in the message of assert and raise")
+    x, y, weak = unify(a, b)
+    if x.dtype == tf.bool:
+        raise TypeError("// and % take numbers, not bools; write tf.cast(flag, tf.int32)")
+    if weak or x.dtype.is_integer:
+        y = _checked_divisor(y, site)
+    # Python's own rule for its own floats; tensors divide as TensorFlow does.
+    floor = arithmetic.floor_divide if weak else tf.math.floordiv
+    results = tuple(Weak(result) if weak else result for result in function(x, y, floor))
+    return results if len(results) > 1 else results[0]
+
+
+def _checked_divisor(y: tf.Tensor, site: int) -> tf.Tensor:
+    """`y` with 1 for 0, which is a fault: the CPU's kernel raises on zero, also for lanes that are not there."""
+    if _all_known(y, lambda divisor: divisor != 0):
+        return y
+    zero = tf.equal(y, tf.zeros_like(y))
+    fault(tf.reduce_any(zero), site)
+    return tf.where(zero, tf.ones_like(y), y)
+
+
+def _integers(a: Any, b: Any) -> bool:
+    """Whether two static values are ints: what they raise is a lane's fault, not the compilation's."""
+    return isinstance(a, (int, np.integer)) and isinstance(b, (int, np.integer))
+
+
+def _all_known(y: tf.Tensor, good: Callable[[Any], Any]) -> bool:
+    """Whether every element of `y` is known to be `good` while tracing, so that no check is needed."""
+    known = tf.get_static_value(y)
+    return known is not None and bool(np.all(good(known)))
+
+
+def power(a: Any, b: Any, site: int) -> Any:
+    """`a ** b`; a negative power of an int, which is no int, is a fault unless the exponent is a literal."""
+    if not (is_lane_value(a) or is_lane_value(b)) or (is_number(a) and is_number(b) and not isinstance(b, Weak)):
+        return a**b
+    x, y, weak = unify(a, b)
+    if not x.dtype.is_integer:
+        return Weak(tf.pow(x, y)) if weak else tf.pow(x, y)
+    if not x.dtype.is_unsigned:
+        fault(tf.reduce_any(y < 0), site)
+    result = arithmetic.int_power(x, y)
+    return Weak(result) if weak else result
+
+
+def left_shift(a: Any, b: Any, site: int) -> Any:
+    """`a << b` of ints: bits that leave the dtype are lost; a negative count is a fault."""
+    return _shift(operator.lshift, arithmetic.left_shift, a, b, site)
+
+
+def right_shift(a: Any, b: Any, site: int) -> Any:
+    """`a >> b` of ints; a negative count is a fault."""
+    return _shift(operator.rshift, arithmetic.right_shift, a, b, site)
+
+
+def _shift(
+    python: Callable[[Any, Any], Any],
+    function: Callable[[tf.Tensor, tf.Tensor], tf.Tensor],
+    a: Any,
+    b: Any,
+    site: int,
+) -> Any:
+    if not (is_lane_value(a) or is_lane_value(b)) and not (_integers(a, b) and b < 0):
+        return python(a, b)
+    x, y, weak = unify(a, b)
+    if not x.dtype.is_integer:
+        raise TypeError(f"<< and >> take ints, not {x.dtype.name}; write int(..) or tf.cast(.., tf.int32)")
+    if not y.dtype.is_unsigned and not _all_known(y, lambda count: count >= 0):
+        fault(tf.reduce_any(y < 0), site)
+    result = function(x, y)
+    return Weak(result) if weak else result

@@ -1,0 +1,189 @@
+"""Python's built-in functions on numbers and arrays of one lane."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pcbatch.diagnostics import PieceRefusalError
+from pcbatch.ir.type_parser import parse_type
+from pcbatch.runtime.backends.tensorflow.checked import power
+from pcbatch.runtime.backends.tensorflow.choice import choose
+from pcbatch.runtime.backends.tensorflow.recorder import fault
+from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, wrap
+from pcbatch.runtime.backends.tensorflow.weak import (
+    DOUBLE,
+    INT,
+    Weak,
+    carrier,
+    is_lane_value,
+    scalar,
+    unify,
+)
+
+
+def minimum(*xs: Any) -> Any:
+    """`min` of two or more scalars, of a tuple or list of them, or of the elements of a vector."""
+    return _extreme(builtins.min, tf.less, tf.reduce_min, xs)
+
+
+def maximum(*xs: Any) -> Any:
+    """`max` of two or more scalars, of a tuple or list of them, or of the elements of a vector."""
+    return _extreme(builtins.max, tf.greater, tf.reduce_max, xs)
+
+
+def _extreme(
+    python: Callable[..., Any], better: Callable[..., tf.Tensor], reduce: Callable[..., tf.Tensor], xs: tuple[Any, ...]
+) -> Any:
+    name = python.__name__
+    if len(xs) == 1 and is_lane_value(xs[0]):
+        vector = tf.convert_to_tensor(xs[0])
+        if vector.shape.rank != 1:
+            raise TypeError(f"{name} of one array takes a vector; write tf.reduce_{name}(x)")
+        if vector.shape[0] == 0:
+            raise ValueError(f"{name}() of an empty vector")
+        return reduce(vector)
+    found, *others = xs if len(xs) > 1 else tuple(xs[0]) or (None,)
+    if not any(is_lane_value(x) for x in (found, *others)):
+        return python(*xs)
+    for x in (found, *others):
+        if is_lane_value(x) and tf.TensorShape(x.shape).rank != 0:
+            raise TypeError(f"{name} compares scalars; write tf.{name}imum(x, y) for arrays")
+    for x in others:
+        left, right, _ = unify(x, found)
+        found = choose(better(left, right), x, found)  # Python's own rule, which also settles what NaN and -0.0 give
+    return found
+
+
+def total(xs: Any, start: Any = 0) -> Any:
+    """`sum(xs, start)` along the first axis of an array, or of a fixed number of values."""
+    if not is_lane_value(xs):
+        return builtins.sum(xs, start)
+    tensor = carrier(xs)
+    if tensor.shape.rank == 0:
+        raise TypeError("a number has no elements to sum")
+    if tensor.dtype == tf.bool:
+        raise TypeError("sum takes numbers, not bools; write tf.cast(flags, tf.int32)")
+    result = tf.reduce_sum(tensor, axis=0)
+    return result if not is_lane_value(start) and start == 0 else start + result
+
+
+def to_power(base: Any, exponent: Any, modulus: Any = None, *, site: int) -> Any:
+    """`pow(base, exponent)`, that is, `base ** exponent`; a modulus is for static values only."""
+    if modulus is None:
+        return power(base, exponent, site)
+    if any(is_lane_value(x) for x in (base, exponent, modulus)):
+        raise PieceRefusalError(
+            "PCB408",
+            "pow(..) with a modulus has no twin in TensorFlow",
+            "square and multiply in a loop, with % modulus",
+        )
+    return pow(base, exponent, modulus)
+
+
+def absolute(x: Any) -> Any:
+    """`abs(x)`."""
+    return tf.abs(x) if isinstance(x, tf.Variable) else abs(x)
+
+
+def to_int(x: Any, site: int) -> Any:
+    """`int(x)`: a weak int, floats truncated towards zero; NaN, infinity and what int32 cannot hold is a fault."""
+    if not is_lane_value(x):
+        return _static_int(int, x, site)
+    number = scalar(x, "int()")
+    return Weak(tf.cast(number, INT)) if not number.dtype.is_floating else whole(_truncated(number), site)
+
+
+def whole(x: tf.Tensor, site: int) -> Weak:
+    """A float without fraction as a weak int; a fault where it is not finite or int32 cannot hold it."""
+    wide = tf.cast(x, DOUBLE)
+    fits = (wide >= INT.min) & (wide <= INT.max)  # not where it is NaN
+    fault(~fits, site)
+    return Weak(tf.cast(tf.where(fits, wide, tf.zeros_like(wide)), INT))
+
+
+def _truncated(x: tf.Tensor) -> tf.Tensor:
+    wide = tf.cast(x, DOUBLE)
+    return tf.where(wide < 0, tf.math.ceil(wide), tf.floor(wide))
+
+
+def _static_int(function: Callable[..., Any], x: Any, site: int) -> Any:
+    """An int of a static value; what is not finite fails the lane, not the compilation."""
+    if isinstance(x, (float, np.floating)) and not np.isfinite(x):
+        fault(True, site)
+        return 0
+    return function(x)
+
+
+def to_float(x: Any) -> Any:
+    """`float(x)`: a weak float; a float64 tensor stays one, as it is as wide as Python's float."""
+    if not is_lane_value(x):
+        return float(x)
+    number = scalar(x, "float()")
+    if not isinstance(x, Weak) and number.dtype == tf.float64:
+        return number
+    return Weak(tf.cast(number, DOUBLE))
+
+
+def index(x: Any) -> Any:
+    """`operator.index(x)`: an integer scalar as a weak int; TypeError for floats and bools."""
+    if not is_lane_value(x):
+        return operator.index(x)
+    number = scalar(x, "range()")
+    if not number.dtype.is_integer:
+        raise TypeError(f"range() takes ints, not {number.dtype.name}; write int(..)")
+    return Weak(tf.cast(number, INT))
+
+
+def committed(x: Any, type_: str) -> Any:
+    """`x` as the end of a block would leave it in a variable of `type_` ("float32[]", "weak float64[]")."""
+    wanted = parse_type(type_)
+    return wrap(leaf_tensors(x, wanted)[0], wanted)
+
+
+def length(x: Any) -> int:
+    """`len(x)`: the static length of the leading axis, or of a structure."""
+    if not is_lane_value(x):
+        return len(x)
+    shape = tf.TensorShape(x.shape)
+    if shape.rank == 0:
+        raise TypeError("a number has no len()")
+    return int(shape[0])
+
+
+def rounded(x: Any, digits: int | None = None, *, site: int) -> Any:
+    """`round(x, digits)` of a scalar: half to even; an int (weak, for floats) where `digits` is None, else like `x`.
+
+    Decimal digits are found by scaling, so the last bit may differ from Python's own rounding.
+    """
+    if not is_lane_value(x):
+        return round(x, digits) if digits is not None else _static_int(round, x, site)
+    if is_lane_value(digits):
+        raise TypeError("the number of digits to round to must be a constant")
+    number = scalar(x, "round()")
+    if number.dtype.is_integer:
+        result = _round_int(number, digits or 0)
+    elif digits is None:
+        return whole(tf.round(number), site)
+    else:
+        scale = tf.constant(10.0 ** abs(digits), number.dtype)
+        result = tf.round(number * scale) / scale if digits >= 0 else tf.round(number / scale) * scale
+    return Weak(result) if isinstance(x, Weak) else result
+
+
+def _round_int(x: tf.Tensor, digits: int) -> tf.Tensor:
+    """An integer rounded to a multiple of `10 ** -digits`, half to even; itself where `digits` is not negative."""
+    if digits >= 0:
+        return x
+    unit = 10**-digits
+    if unit > x.dtype.max:
+        return tf.zeros_like(x)
+    quotient, rest = tf.math.floordiv(x, unit), tf.math.floormod(x, unit)
+    is_odd = tf.math.floormod(quotient, 2) == 1
+    up = (rest > unit // 2) | ((rest == unit // 2) & is_odd & (unit % 2 == 0))
+    return (quotient + tf.cast(up, x.dtype)) * unit

@@ -1,0 +1,146 @@
+"""Sequences taken apart: what a loop goes over, patterns of `match`, unpacking, starred arguments."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, KeysView, ValuesView
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pcbatch.diagnostics import PieceRefusalError, RefusedBeforeError
+from pcbatch.ir.joins import ConflictError, join
+from pcbatch.ir.types import Type
+from pcbatch.runtime import values
+from pcbatch.runtime.backends.tensorflow.structures import describe, leaf_tensors, type_of, wrap
+from pcbatch.runtime.backends.tensorflow.weak import Weak
+
+_OF_A_DICT = (
+    (dict, "a dict"),
+    (KeysView, "the keys of a dict"),
+    (ValuesView, "the values of a dict"),
+    (ItemsView, "the items of a dict"),
+)
+
+
+def shortest(*sequences: Any, strict: bool = False) -> int:
+    """The length of the shortest of some arrays, tuples and lists; PieceRefusalError for what a loop cannot go over.
+
+    With `strict` they must be of one length: ValueError.
+    """
+    lengths = [_length(sequence) for sequence in sequences]
+    if strict and len(set(lengths)) > 1:
+        raise ValueError(f"zip(.., strict=True) goes over sequences of lengths {', '.join(map(str, lengths))}")
+    return min(lengths)
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, (tf.Tensor, tf.Variable, np.ndarray))
+
+
+def sequence(value: Any) -> Any:
+    """`value`, if a loop can go over it; else PieceRefusalError."""
+    _length(value)
+    return value
+
+
+def _length(sequence: Any, refusal: type[PieceRefusalError] = PieceRefusalError) -> int:
+    if isinstance(sequence, tuple | list):
+        return len(sequence)
+    if _is_array(sequence) and len(sequence.shape) > 0:
+        return int(sequence.shape[0])
+    kind, help = _no_sequence(sequence)
+    raise refusal("PCB401", f"a loop goes over an array, a tuple, a list or a range, not over {kind}", help)
+
+
+def _no_sequence(value: Any) -> tuple[str, str]:
+    """What `value`, which a loop cannot go over, is, and what to write instead."""
+    if isinstance(value, (bool, int, float, Weak)) or _is_array(value):
+        return "a number", "write `for i in range(n):` to count up to a number"
+    for kind, of in (
+        (KeysView, "the keys of "),
+        (ValuesView, "the values of "),
+        (ItemsView, "the items of "),
+        (dict, ""),
+    ):
+        if isinstance(value, kind):
+            help = 'write out the values, `for value in (d["a"], d["b"]):`, since no lane can hold a key'
+            return f"{of}a dict", help
+    if isinstance(value, (str, bytes)):
+        return describe(value), "no lane can hold text; loop over `range(len(..))`, or over numbers"
+    return describe(value), "make a tuple or a list of its elements"
+
+
+def element(sequence: Any, position: Any) -> Any:
+    """The element at `position`, which is in range for every lane that is really there.
+
+    Arrays `[n, ...]` give `[...]`. The elements of tuples and lists must have types that join, as the values of one
+    variable do; TypeError where they do not.
+    """
+    size = _length(sequence, RefusedBeforeError)  # the head of the loop has asked for the length
+    place = tf.clip_by_value(tf.cast(tf.convert_to_tensor(position), tf.int32), 0, max(size - 1, 0))  # junk lanes
+    if _is_array(sequence):
+        return _row(tf.convert_to_tensor(sequence), place)
+    if size == 0:
+        raise TypeError("a loop over an empty tuple or list never runs; leave it out")
+    type_ = _joined(sequence)
+    leaves = zip(*(leaf_tensors(item, type_) for item in sequence), strict=True)
+    return wrap(values.pack(type_, [_row(tf.stack(each), place) for each in leaves]), type_)
+
+
+def _row(array: tf.Tensor, place: tf.Tensor) -> tf.Tensor:
+    if array.shape[0] == 0:  # the loop never runs; only types are asked for
+        return tf.zeros(array.shape[1:], array.dtype)
+    return tf.gather(array, place)
+
+
+def _joined(items: tuple[Any, ...] | list[Any]) -> Type:
+    type_: Type | None = None
+    try:
+        for item in items:
+            type_ = join(type_, type_of(item))
+    except ConflictError as error:
+        raise TypeError(
+            f"the elements that a loop goes over must be alike ({error}); write them out one by one"
+        ) from None
+    assert type_ is not None  # only the join of unknown types is unknown
+    return type_
+
+
+def parts(value: Any, count: int) -> Any:
+    """`value`, a sequence of `count` parts as a pattern of `match` wants it; TypeError for everything else."""
+    if not isinstance(value, (tuple, list)):
+        kind = "an array" if isinstance(value, (Weak, tf.Tensor, tf.Variable)) else f"a {type(value).__name__}"
+        raise TypeError(
+            f"a sequence pattern takes tuples and lists apart, not {kind}; capture it and test its elements"
+        )
+    if len(value) != count:
+        raise TypeError(f"a pattern of {count} parts can never match a {type(value).__name__} of {len(value)}")
+    return value
+
+
+def spread(value: Any) -> Any:
+    """What `*value` unpacks: an array along its first axis, everything else as Python; TypeError for a number."""
+    if isinstance(value, Weak) or (_is_array(value) and len(value.shape) == 0):
+        raise TypeError("a number cannot be taken apart; an array can, along its first axis")
+    return tf.unstack(value) if isinstance(value, (tf.Tensor, tf.Variable)) else value
+
+
+def unpacked(value: Any, pattern: Any) -> Any:
+    """`value` for an assignment to a tuple of targets: tensors along their first axis, other values as Python.
+
+    `pattern` is None for a name, ... for a starred one, a tuple of patterns for a tuple of targets. ValueError where
+    the numbers differ.
+    """
+    if pattern is None or pattern is ...:
+        return value
+    items = list(spread(value))
+    if ... in pattern:
+        before = pattern.index(...)
+        after = len(pattern) - before - 1
+        if len(items) < before + after:
+            raise ValueError(f"{len(items)} values for at least {before + after} targets")
+        pattern = (*pattern[:before], *[None] * (len(items) - before - after), *pattern[before + 1 :])
+    if len(items) != len(pattern):
+        raise ValueError(f"{len(items)} values for {len(pattern)} targets")
+    return tuple(unpacked(item, part) for item, part in zip(items, pattern, strict=True))

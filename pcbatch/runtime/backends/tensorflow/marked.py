@@ -1,0 +1,252 @@
+"""Function calls in a graph that carry their own vectorisation rule, and whose gradients do as well.
+
+pfor looks for a rule on the operation itself before it asks its registry. A rule gets the operation's inputs, arguments
+first and captured values after them, each stacked (`[lanes, ...]`) or the same for all lanes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.eager import record  # private, but what tf.recompute_grad is made of; there is no public twin
+
+Body = Callable[..., list[tf.Tensor]]
+
+_lane_graph: ContextVar[Any] = ContextVar("lane_graph", default=None)
+
+
+@contextlib.contextmanager
+def tracing_lane() -> Iterator[None]:
+    """Everything traced now, in this very graph, is about to be vectorised, and is dead afterwards."""
+    token = _lane_graph.set(tf.compat.v1.get_default_graph())
+    try:
+        yield
+    finally:
+        _lane_graph.reset(token)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """One call of `body(lanes, *arguments)` for the whole batch.
+
+    The arguments at `stacked` places are repeated for the lanes where they do not differ; the others, and what the
+    function captures, must be the same for all lanes: else `refusal(place)` is raised, place None for captured values.
+    """
+
+    body: Body
+    stacked: tuple[int, ...]
+    refusal: Callable[[int | None], Exception]
+
+    def outputs(self, call: _Function, inputs: Any) -> list[tf.Tensor]:
+        """`[lanes, ...]` outputs."""
+        lanes = inputs.pfor.loop_len_vector
+        arguments = []
+        for place, (tensor, is_stacked, _) in enumerate(inputs.inputs):
+            if place >= call.arguments or place not in self.stacked:
+                if is_stacked:
+                    raise self.refusal(place if place < call.arguments else None)
+            elif not is_stacked:
+                tensor = tf.broadcast_to(tensor, tf.concat([lanes, tf.shape(tensor)], axis=0))
+            if place < call.arguments:
+                arguments.append(tensor)
+        return self.body(lanes[0], *arguments)
+
+    def gradient(self, count: int, upstreams: int, vector_jacobian: Callable[[Body], Body]) -> Whole:
+        """The rule for the gradient with respect to the stacked arguments, which takes `upstreams` more."""
+
+        def body(lanes: tf.Tensor, *arguments: tf.Tensor) -> list[tf.Tensor]:
+            return vector_jacobian(lambda *leaves: self.body(lanes, *leaves))(*arguments)
+
+        return Whole(body, (*self.stacked, *range(count, count + upstreams)), self.refusal)
+
+    def covers(self, place: int) -> bool:
+        """Whether gradients with respect to the argument at `place` come from `body`.
+
+        Of an argument without a lane axis each lane has a gradient of its own, but `body` has only their sum.
+        """
+        return place in self.stacked
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One call of the function for each lane, in a loop."""
+
+    def outputs(self, call: _Function, inputs: Any) -> list[tf.Tensor]:
+        """`[lanes, ...]` outputs."""
+
+        def one(lane: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            return tuple(call([tf.gather(t, lane) if is_stacked else t for t, is_stacked, _ in inputs.inputs]))
+
+        specs = tuple(tf.TensorSpec(output.shape, output.dtype) for output in call.concrete.graph.outputs)
+        return list(tf.map_fn(one, tf.range(inputs.pfor.loop_len_vector[0]), fn_output_signature=specs))
+
+    def gradient(self, count: int, upstreams: int, vector_jacobian: Callable[[Body], Body]) -> Loop:
+        """The rule for the gradient."""
+        return self
+
+    def covers(self, place: int) -> bool:
+        """Whether gradients with respect to the argument at `place` are looped: all are."""
+        return True
+
+
+Rule = Whole | Loop
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A traced function of `arguments` tensors and of what it captures."""
+
+    concrete: Any
+    arguments: int
+
+    def __call__(self, inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """Call it, captured values given as well."""
+        stateful = any(op.op_def is not None and op.op_def.is_stateful for op in self.concrete.graph.get_operations())
+        call = tf.raw_ops.StatefulPartitionedCall if stateful else tf.raw_ops.PartitionedCall
+        found = self.concrete.graph.outputs
+        outputs = call(args=list(inputs), Tout=[output.dtype for output in found], f=self.concrete)
+        for output, known in zip(outputs, found, strict=True):
+            output.set_shape(known.shape)
+        return list(outputs)
+
+
+def call(body: Body, arguments: Sequence[tf.Tensor], rule: Rule | None, name: str) -> list[tf.Tensor]:
+    """`body(*arguments)`, a list of tensors, as one operation that `rule` vectorises; None is TensorFlow's own rules.
+
+    Tapes see the operation, not what is inside it: its gradient is again such an operation.
+    """
+    from tensorflow.python.ops.parallel_for.pfor import wrap
+
+    named = tf.autograph.experimental.do_not_convert(lambda *leaves: body(*leaves))
+    named.__name__ = "".join(letter if letter.isalnum() else "_" for letter in name)
+    specs = [tf.TensorSpec(argument.shape, argument.dtype) for argument in arguments]
+    concrete = tf.function(named, autograph=False).get_concrete_function(*specs)
+    function = _Function(concrete, len(arguments))
+    inputs = [*arguments, *concrete.captured_inputs]
+    # XLA compiles what is dead too. It must not see the function of one example, which it may have no kernels for.
+    hidden = isinstance(rule, Whole) and _lane_graph.get() is tf.compat.v1.get_default_graph()
+    with record.stop_recording():
+        outputs = _stand_in(concrete, inputs) if hidden else function(inputs)
+
+    def convert(given: Any) -> list[Any]:
+        assert rule is not None
+        if not hidden and not any(is_stacked for _, is_stacked, _ in given.inputs):
+            return [wrap(output, False) for output in function([tensor for tensor, _, _ in given.inputs])]
+        return [wrap(output, True) for output in rule.outputs(function, given)]
+
+    if rule is not None:
+        outputs[0].op.pfor_converter = convert
+    for variable in concrete.graph.trainable_variables:
+        tf.convert_to_tensor(variable)  # reading it is what makes a tape watch it
+
+    def backward(*upstreams: tf.Tensor) -> list[tf.Tensor | None]:
+        return _gradients(body, arguments, concrete, upstreams, rule, name)
+
+    record.record_operation(name, outputs, inputs, backward)
+    return outputs
+
+
+def _stand_in(concrete: Any, inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """A call of nothing, with the inputs and outputs of `concrete`; stateful, so that pfor always converts it."""
+    specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in inputs]
+    outputs = [(output.shape, output.dtype) for output in concrete.graph.outputs]
+    nothing = tf.function(lambda *leaves: [tf.zeros(shape, dtype) for shape, dtype in outputs], autograph=False)
+    found = tf.raw_ops.StatefulPartitionedCall(
+        args=list(inputs), Tout=[dtype for _, dtype in outputs], f=nothing.get_concrete_function(*specs)
+    )
+    for output, (shape, _) in zip(found, outputs, strict=True):
+        output.set_shape(shape)
+    return list(found)
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+def _differentiable(tensor: Any) -> bool:
+    return tensor.dtype.is_floating or tensor.dtype.is_complex
+
+
+def _gradients(
+    body: Body,
+    arguments: Sequence[tf.Tensor],
+    concrete: Any,
+    upstreams: Sequence[tf.Tensor | None],
+    rule: Rule | None,
+    name: str,
+) -> list[tf.Tensor | None]:
+    """The gradients with respect to the arguments and captured values, None for those that have none."""
+    outputs = concrete.graph.outputs
+    carrying = [place for place, output in enumerate(outputs) if _differentiable(output)]
+    given = [tf.zeros_like(outputs[i]) if upstreams[i] is None else upstreams[i] for i in carrying]
+    found: dict[int, tf.Tensor] = {}
+
+    def taken(places: list[int], rule: Rule | None) -> None:
+        def vector_jacobian(function: Body) -> Body:
+            return _vector_jacobian(function, places, carrying, len(arguments))
+
+        ours = rule.gradient(len(arguments), len(given), vector_jacobian) if rule is not None else None
+        if places:
+            results = call(vector_jacobian(body), [*arguments, *given], ours, f"{name}_gradient")
+            found.update(zip(places, results, strict=True))
+
+    floats = [place for place, argument in enumerate(arguments) if _differentiable(argument)]
+    taken([place for place in floats if rule is None or rule.covers(place)], rule)
+    taken([place for place in floats if place not in found], None)
+    captured = _captured_gradients(body, arguments, concrete, carrying, given, rule, name)
+    return [found.get(place) for place in range(len(arguments))] + captured
+
+
+def _vector_jacobian(function: Body, places: list[int], carrying: list[int], count: int) -> Body:
+    """`function`'s gradient at its first `count` arguments with respect to those at `places`.
+
+    It takes as further arguments the gradients that come from its outputs at `carrying`.
+    """
+
+    def gradient(*leaves: tf.Tensor) -> list[tf.Tensor]:
+        arguments, given = leaves[:count], leaves[count:]
+        with tf.GradientTape() as tape:
+            sources = [arguments[place] for place in places]
+            tape.watch(sources)
+            outputs = function(*arguments)
+            targets = [outputs[place] for place in carrying]
+        return tape.gradient(targets, sources, given, tf.UnconnectedGradients.ZERO)
+
+    return gradient
+
+
+def _captured_gradients(
+    body: Body,
+    arguments: Sequence[tf.Tensor],
+    concrete: Any,
+    carrying: list[int],
+    given: Sequence[tf.Tensor],
+    rule: Rule | None,
+    name: str,
+) -> list[tf.Tensor | None]:
+    """Gradients with respect to what the function captures: variables, and values of the lane from around it."""
+    captured = concrete.captured_inputs
+    variables = {id(variable.handle): variable for variable in concrete.graph.trainable_variables}
+    places = [i for i, tensor in enumerate(captured) if id(tensor) in variables or _differentiable(tensor)]
+
+    def gradient(*leaves: tf.Tensor) -> list[tf.Tensor]:
+        with tf.GradientTape() as tape:
+            graph = tf.compat.v1.get_default_graph()
+            sources = [variables.get(id(captured[i])) for i in places]
+            sources = [graph.capture(captured[i]) if s is None else s for i, s in zip(places, sources, strict=True)]
+            tape.watch(sources)
+            outputs = body(*leaves[: len(arguments)])
+            targets = [outputs[place] for place in carrying]
+        found = tape.gradient(targets, sources, leaves[len(arguments) :], tf.UnconnectedGradients.ZERO)
+        return [tf.convert_to_tensor(each) for each in found]
+
+    gradients: list[tf.Tensor | None] = [None] * len(captured)
+    if places:
+        ours = rule if isinstance(rule, Loop) else None
+        for place, found in zip(places, call(gradient, [*arguments, *given], ours, f"{name}_gradient"), strict=True):
+            gradients[place] = found
+    return gradients

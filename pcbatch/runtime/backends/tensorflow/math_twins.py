@@ -1,0 +1,193 @@
+"""The functions of Python's `math` on a number of a lane, with its rules: a float of 64 bits, errors included.
+
+As in Python the argument is a float first, so they compute in float64 whatever the dtype; the result is a weak float
+that takes the dtype of the tensor it meets, or a float64 tensor where an argument was one. Where Python would raise
+ValueError or OverflowError the lane fails. CPython's own rule finds them all: a NaN that no argument explains, or an
+infinity from finite arguments.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow.functions import to_int, whole
+from pcbatch.runtime.backends.tensorflow.recorder import fault
+from pcbatch.runtime.backends.tensorflow.weak import DOUBLE, Weak, carrier, is_lane_value, scalar
+
+Twin = Callable[..., Any]
+
+
+def _double(x: Any, name: str) -> tf.Tensor:
+    return tf.cast(scalar(x, f"math.{name}"), DOUBLE) if is_lane_value(x) else tf.constant(x, DOUBLE)
+
+
+def _wide(arguments: tuple[Any, ...]) -> bool:
+    """Whether an argument is a float64 tensor, which the result then is too."""
+    return any(is_lane_value(x) and not isinstance(x, Weak) and x.dtype == tf.float64 for x in arguments)
+
+
+def _static(name: str, arguments: tuple[Any, ...], site: int, junk: Any) -> Any:
+    """Python's own function; what it raises for numbers fails the lane, not the compilation."""
+    try:
+        return getattr(math, name)(*arguments)
+    except (ValueError, OverflowError, ZeroDivisionError):
+        fault(True, site)
+        return junk
+
+
+def _float(name: str, function: Callable[..., tf.Tensor]) -> Twin:
+    """The twin of a function from floats to a float."""
+
+    def twin(*arguments: Any, site: int) -> Any:
+        if not any(is_lane_value(x) for x in arguments):
+            return _static(name, arguments, site, math.nan)
+        doubles = [_double(x, name) for x in arguments]
+        result = function(*doubles)
+        explained = reduce(tf.logical_or, [tf.math.is_nan(x) for x in doubles])
+        finite = reduce(tf.logical_and, [tf.math.is_finite(x) for x in doubles])
+        fault((tf.math.is_nan(result) & ~explained) | (tf.math.is_inf(result) & finite), site)
+        return result if _wide(arguments) else Weak(result)
+
+    return twin
+
+
+def _bool(name: str, function: Callable[[tf.Tensor], tf.Tensor]) -> Twin:
+    """The twin of a question about a float, which cannot fail."""
+
+    def twin(x: Any, *, site: int) -> Any:
+        return function(_double(x, name)) if is_lane_value(x) else getattr(math, name)(x)
+
+    return twin
+
+
+def _int(name: str, function: Callable[[tf.Tensor], tf.Tensor]) -> Twin:
+    """The twin of a rounding to an int."""
+
+    def twin(x: Any, *, site: int) -> Any:
+        if not is_lane_value(x):
+            return _static(name, (x,), site, 0)
+        number = scalar(x, f"math.{name}")
+        return whole(function(tf.cast(number, DOUBLE)), site) if number.dtype.is_floating else to_int(x, site)
+
+    return twin
+
+
+def _logarithm(x: tf.Tensor, base: tf.Tensor | None = None) -> tf.Tensor:
+    return tf.math.log(x) if base is None else tf.math.log(x) / tf.math.log(base)
+
+
+def _hypotenuse(*xs: tf.Tensor) -> tf.Tensor:
+    """Scaled by the largest, so that no square overflows."""
+    sizes = [tf.abs(x) for x in xs]
+    largest = reduce(tf.maximum, sizes)
+    scale = tf.where((largest > 0) & tf.math.is_finite(largest), largest, tf.ones_like(largest))
+    length = scale * tf.sqrt(tf.add_n([tf.square(size / scale) for size in sizes]))
+    infinite = reduce(tf.logical_or, [tf.math.is_inf(x) for x in xs])
+    return tf.where(infinite, tf.constant(math.inf, DOUBLE), length)
+
+
+def _copysign(x: tf.Tensor, sign: tf.Tensor) -> tf.Tensor:
+    signed = tf.where(sign == 0, 1 / sign, sign)  # -0.0 has a sign too, which its inverse shows
+    return tf.where(signed < 0, -tf.abs(x), tf.abs(x))
+
+
+def _remainder(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """C's `fmod`, whose sign is that of `x`."""
+    rest = tf.math.floormod(tf.abs(x), tf.abs(y))
+    infinite = tf.math.is_inf(y) & tf.math.is_finite(x)
+    rest = tf.where(tf.math.is_inf(x) | (y == 0), tf.constant(math.nan, DOUBLE), tf.where(infinite, tf.abs(x), rest))
+    return _copysign(rest, x)
+
+
+def _cube_root(x: tf.Tensor) -> tf.Tensor:
+    """A power near to the root, then one step of Newton's method: the power alone is wrong in the 14th digit."""
+    near = tf.pow(tf.abs(x), tf.constant(1 / 3, DOUBLE))
+    better = near - (near - tf.abs(x) / tf.square(near)) / 3
+    return _copysign(tf.where((near == 0) | tf.math.is_inf(near), near, better), x)
+
+
+def _erf(x: tf.Tensor) -> tf.Tensor:
+    """TensorFlow's kernel gives NaN for large arguments, for which the value is 1 to the last bit from 6 on."""
+    return tf.where(tf.abs(x) > 6, tf.sign(x), tf.math.erf(tf.clip_by_value(x, -6, 6)))
+
+
+_FLOATS: dict[str, Callable[..., tf.Tensor]] = {
+    "acos": tf.math.acos,
+    "acosh": tf.math.acosh,
+    "asin": tf.math.asin,
+    "asinh": tf.math.asinh,
+    "atan": tf.math.atan,
+    "atan2": tf.math.atan2,
+    "atanh": tf.math.atanh,
+    "cbrt": _cube_root,
+    "copysign": _copysign,
+    "cos": tf.math.cos,
+    "cosh": tf.math.cosh,
+    "degrees": lambda x: x * (180 / math.pi),
+    "erf": _erf,
+    "erfc": tf.math.erfc,
+    "exp": tf.math.exp,
+    "exp2": lambda x: tf.pow(tf.constant(2.0, DOUBLE), x),
+    "expm1": tf.math.expm1,
+    "fabs": tf.abs,
+    "fmod": _remainder,
+    "hypot": _hypotenuse,
+    "lgamma": tf.math.lgamma,
+    "log": _logarithm,
+    "log10": lambda x: tf.math.log(x) / math.log(10),
+    "log1p": tf.math.log1p,
+    "log2": lambda x: tf.math.log(x) / math.log(2),
+    "pow": tf.pow,
+    "radians": lambda x: x * (math.pi / 180),
+    "sin": tf.math.sin,
+    "sinh": tf.math.sinh,
+    "sqrt": tf.math.sqrt,
+    "tan": tf.math.tan,
+    "tanh": tf.math.tanh,
+}
+_BOOLS = {"isfinite": tf.math.is_finite, "isinf": tf.math.is_inf, "isnan": tf.math.is_nan}
+_INTS = {"ceil": tf.math.ceil, "floor": tf.math.floor}
+
+OVERFLOWS = frozenset({"cosh", "exp", "exp2", "expm1", "sinh"})
+"""Functions that have no domain to leave: what fails is too large."""
+
+
+def isqrt(n: Any, *, site: int) -> Any:
+    """`math.isqrt` of an int32, which float64 takes the root of exactly."""
+    if not is_lane_value(n):
+        return _static("isqrt", (n,), site, 0)
+    number = scalar(n, "math.isqrt")
+    if not number.dtype.is_integer:
+        raise TypeError(f"math.isqrt takes an int, not {number.dtype.name}; write int(..)")
+    return whole(tf.floor(tf.sqrt(tf.cast(number, DOUBLE))), site)
+
+
+def prod(xs: Any, *, start: Any = 1, site: int) -> Any:
+    """`math.prod` of a vector, or of a fixed number of values."""
+    if not is_lane_value(xs):
+        return reduce(lambda so_far, x: so_far * x, xs, start)
+    product = tf.reduce_prod(carrier(xs), axis=0)
+    return product if not is_lane_value(start) and start == 1 else start * product
+
+
+TWINS: dict[str, Twin] = {
+    **{name: _float(name, function) for name, function in _FLOATS.items()},
+    **{name: _bool(name, function) for name, function in _BOOLS.items()},
+    **{name: _int(name, function) for name, function in _INTS.items()},
+    "isqrt": isqrt,
+    "prod": prod,
+}
+NAMES = {name: name for name in TWINS}
+"""Path in `math` to attribute of this module."""
+
+
+def __getattr__(name: str) -> Twin:
+    try:
+        return TWINS[name]
+    except KeyError:
+        raise AttributeError(name) from None

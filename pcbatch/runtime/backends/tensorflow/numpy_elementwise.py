@@ -1,0 +1,152 @@
+"""NumPy's functions that work element by element, for values of lanes; see `numpy_twins`."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow.weak import DOUBLE, Weak, carrier, is_number, unify
+
+Twin = Callable[..., Any]
+
+
+def array(x: Any) -> tf.Tensor:
+    """An argument as a tensor; a list or tuple of numbers is a vector."""
+    return tf.convert_to_tensor(x)
+
+
+def inexact(x: tf.Tensor) -> tf.Tensor:
+    """`x` in floating point: float64 for ints and bools, as NumPy has it."""
+    return x if x.dtype.is_floating or x.dtype.is_complex else tf.cast(x, tf.float64)
+
+
+def _float(function: Callable[[tf.Tensor], tf.Tensor]) -> Twin:
+    def twin(x: Any) -> Any:
+        if isinstance(x, Weak):
+            return Weak(function(tf.cast(x.value, DOUBLE)))
+        return function(inexact(array(x)))
+
+    return twin
+
+
+def _any(function: Callable[[tf.Tensor], tf.Tensor]) -> Twin:
+    def twin(x: Any) -> Any:
+        result = function(carrier(x) if isinstance(x, Weak) else array(x))
+        return Weak(result) if isinstance(x, Weak) and result.dtype != tf.bool else result
+
+    return twin
+
+
+def _pair(function: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], floats: bool = False) -> Twin:
+    def twin(a: Any, b: Any) -> Any:
+        x, y, weak = unify(a if is_number(a) else array(a), b if is_number(b) else array(b))
+        if floats and not x.dtype.is_floating:
+            x, y = tf.cast(x, DOUBLE), tf.cast(y, DOUBLE)
+        result = function(x, y)
+        return Weak(result) if weak and result.dtype != tf.bool else result
+
+    return twin
+
+
+def _operator(symbol: Callable[[Any, Any], Any]) -> Twin:
+    return lambda a, b: symbol(a if is_number(a) else array(a), b if is_number(b) else array(b))
+
+
+def _power(a: Any, b: Any) -> Any:
+    if not any(array(x).dtype.is_floating for x in (a, b)):
+        raise TypeError("np.power of ints raises for negative powers; write a ** b, which fails the lane")
+    return _operator(operator.pow)(a, b)
+
+
+def truth(x: Any) -> tf.Tensor:
+    """The truth of each element: numbers are true unless they are 0."""
+    given = array(x)
+    return given if given.dtype == tf.bool else tf.not_equal(given, tf.zeros_like(given))
+
+
+def _finite(function: Callable[[tf.Tensor], tf.Tensor], of_ints: bool) -> Twin:
+    def twin(x: tf.Tensor) -> tf.Tensor:
+        return function(x) if x.dtype.is_floating else tf.fill(x.shape, of_ints)
+
+    return _any(twin)
+
+
+_maximum, _minimum = _pair(tf.maximum), _pair(tf.minimum)
+
+
+def _clip(a: Any, a_min: Any, a_max: Any) -> Any:
+    return _minimum(_maximum(a, a_min), a_max)
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    return _pair(lambda a, b: tf.where(truth(condition), a, b))(x, y)
+
+
+_SQUARE: Twin = _any(tf.square)
+
+ELEMENTWISE: dict[str, Twin] = {
+    **{
+        name: _float(function)
+        for name, function in {
+            "arccos": tf.acos,
+            "arccosh": tf.acosh,
+            "arcsin": tf.asin,
+            "arcsinh": tf.asinh,
+            "arctan": tf.atan,
+            "arctanh": tf.atanh,
+            "cos": tf.cos,
+            "cosh": tf.cosh,
+            "deg2rad": lambda x: x * (math.pi / 180),
+            "degrees": lambda x: x * (180 / math.pi),
+            "exp": tf.exp,
+            "expm1": tf.math.expm1,
+            "fabs": tf.abs,
+            "log": tf.math.log,
+            "log10": lambda x: tf.math.log(x) / math.log(10),
+            "log1p": tf.math.log1p,
+            "log2": lambda x: tf.math.log(x) / math.log(2),
+            "rad2deg": lambda x: x * (180 / math.pi),
+            "radians": lambda x: x * (math.pi / 180),
+            "rint": tf.round,
+            "sin": tf.sin,
+            "sinh": tf.sinh,
+            "sqrt": tf.sqrt,
+            "tan": tf.tan,
+            "tanh": tf.tanh,
+        }.items()
+    },
+    "abs": _any(tf.abs),
+    "ceil": _any(lambda x: tf.math.ceil(x) if x.dtype.is_floating else x),
+    "floor": _any(lambda x: tf.floor(x) if x.dtype.is_floating else x),
+    "isfinite": _finite(tf.math.is_finite, True),
+    "isinf": _finite(tf.math.is_inf, False),
+    "isnan": _finite(tf.math.is_nan, False),
+    "logical_not": lambda x: tf.logical_not(truth(x)),
+    "negative": _any(tf.negative),
+    "sign": _any(tf.sign),
+    "square": _SQUARE,
+    "add": _operator(operator.add),
+    "subtract": _operator(operator.sub),
+    "multiply": _operator(operator.mul),
+    "divide": _operator(operator.truediv),
+    "power": _power,
+    "equal": _pair(tf.equal),
+    "not_equal": _pair(tf.not_equal),
+    "less": _pair(tf.less),
+    "less_equal": _pair(tf.less_equal),
+    "greater": _pair(tf.greater),
+    "greater_equal": _pair(tf.greater_equal),
+    "maximum": _maximum,
+    "minimum": _minimum,
+    "arctan2": _pair(tf.atan2, floats=True),
+    "hypot": _pair(lambda x, y: tf.sqrt(tf.square(x) + tf.square(y)), floats=True),
+    "logical_and": lambda a, b: tf.logical_and(truth(a), truth(b)),
+    "logical_or": lambda a, b: tf.logical_or(truth(a), truth(b)),
+    "logical_xor": lambda a, b: tf.math.logical_xor(truth(a), truth(b)),
+    "clip": _clip,
+    "where": _where,
+}

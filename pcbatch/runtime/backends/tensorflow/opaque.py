@@ -1,0 +1,192 @@
+"""Calls of `pcbatch.primitive` and `pcbatch.fallback` functions inside pieces.
+
+While a piece is traced for one example, such a call becomes one graph operation, a function call that carries its own
+vectorisation rule; pfor finds the rule on the operation. Everywhere else the function simply runs.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.diagnostics import PieceRefusalError
+from pcbatch.ir.types import Type
+from pcbatch.ir.types import leaves as leaf_types
+from pcbatch.runtime import values
+from pcbatch.runtime.backends.tensorflow import blame, marked
+from pcbatch.runtime.backends.tensorflow.recorder import is_recording
+from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of, wrap
+from pcbatch.runtime.backends.tensorflow.weak import Weak, is_number
+
+Body = Callable[..., list[tf.Tensor]]
+
+
+def call_primitive(
+    fn: Callable[..., Any],
+    batched: Callable[..., Any] | None,
+    shared: frozenset[str],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    """`fn(*args, **kwargs)`, for which `batched` is called when a piece is vectorised; see `pcbatch.primitive`."""
+    if batched is None or not _in_piece():
+        return fn(*args, **kwargs)
+    call = _Call(fn, args, kwargs)
+    places = range(len(call.leaf_names))
+    stacked = tuple(place for place in places if call.leaf_names[place] not in shared)
+    whole = marked.Whole(_batched_body(call, batched, shared), stacked, _refuse_shared(call))
+    return call.pack(marked.call(call.body, call.leaves, whole, call.name))
+
+
+def call_fallback(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """`fn(*args, **kwargs)`, run for one lane after the other when a piece is vectorised; see `pcbatch.fallback`."""
+    if not _in_piece():
+        return fn(*args, **kwargs)
+    call = _Call(fn, args, kwargs)
+    return call.pack(marked.call(call.body, call.leaves, marked.Loop(), call.name))
+
+
+def _in_piece() -> bool:
+    return is_recording() and not tf.executing_eagerly()
+
+
+@dataclass
+class _Call:
+    """One call: which of its arguments are lane values, and what it gives, which is known once `body` has been traced.
+
+    Values of a lane (tensors, variables, weak numbers, NumPy arrays, structures that have some) go through the
+    operation as `leaves`, `leaf_names` saying to which parameter each belongs. `fn` gets everything else as it is.
+    """
+
+    fn: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    types: dict[str, Type] = field(default_factory=dict)
+    leaves: list[tf.Tensor] = field(default_factory=list)
+    leaf_names: list[str] = field(default_factory=list)
+    result: Type | None = None
+
+    def __post_init__(self) -> None:
+        self.name = getattr(self.fn, "__name__", type(self.fn).__name__)
+        self.bound = inspect.signature(self.fn).bind(*self.args, **self.kwargs)
+        for name, value in self.bound.arguments.items():
+            if any(map(_is_lane_value, _parts(value))):
+                self.types[name] = type_of(value)
+                self.leaves += leaf_tensors(value, self.types[name])
+                self.leaf_names += [name for _ in leaf_types(self.types[name])]
+
+    def arguments(self, leaves: Sequence[tf.Tensor], wrapped: bool) -> inspect.BoundArguments:
+        """The arguments with `leaves` in place of their own, weak numbers wrapped as such if `wrapped`."""
+        remaining = iter(leaves)
+        again = inspect.BoundArguments(self.bound.signature, dict(self.bound.arguments))
+        for name, type_ in self.types.items():
+            value = values.pack(type_, [next(remaining) for _ in leaf_types(type_)])
+            again.arguments[name] = wrap(value, type_) if wrapped else value
+        return again
+
+    def body(self, *leaves: tf.Tensor) -> list[tf.Tensor]:
+        """`fn` from leaves to leaves, for one example."""
+        bound = self.arguments(leaves, wrapped=True)
+        value = self.fn(*bound.args, **bound.kwargs)
+        self.result = type_of(value)
+        return leaf_tensors(value, self.result)
+
+    def pack(self, leaves: Sequence[tf.Tensor]) -> Any:
+        """What `fn` gives, made of its leaves."""
+        assert self.result is not None  # `body` has been traced
+        return wrap(values.pack(self.result, leaves), self.result)
+
+
+def _is_lane_value(value: Any) -> bool:
+    return isinstance(value, (Weak, tf.Tensor, tf.Variable)) or hasattr(value, "__array__")
+
+
+def _parts(value: Any) -> list[Any]:
+    """The leaves of a structure of any kind."""
+    return tf.nest.flatten(value) if not isinstance(value, (Weak, tf.Variable)) else [value]
+
+
+# -- the user's batched form -------------------------------------------------------------------------------------------
+
+
+def _batched_body(call: _Call, batched: Callable[..., Any], shared: frozenset[str]) -> Body:
+    """`batched` from leaves (`[lanes, ...]`, but for shared arguments) to leaves, its results checked."""
+
+    def body(lanes: tf.Tensor, *leaves: tf.Tensor) -> list[tf.Tensor]:
+        bound = call.arguments(leaves, wrapped=False)
+        for name, value in bound.arguments.items():
+            if name not in call.types and name not in shared:
+                bound.arguments[name] = tf.nest.map_structure(lambda part: _repeated(part, lanes), value)
+        try:
+            value = batched(*bound.args, **bound.kwargs)
+        except PieceRefusalError:
+            raise
+        except Exception as error:
+            raise PieceRefusalError(
+                "PCB412",
+                f"the batched form of `{call.name}` failed: {blame.reason(error)}",
+                "every argument has a leading lane axis there, unless `shared=` names it",
+            ) from error
+        return _checked(call, value, lanes)
+
+    return body
+
+
+def _repeated(value: Any, lanes: tf.Tensor) -> Any:
+    """A number for all lanes; what is no number (an option, a function) as it is."""
+    if is_number(value) or isinstance(value, bool):
+        return tf.fill([lanes], tf.constant(value))
+    return value
+
+
+def _checked(call: _Call, value: Any, lanes: tf.Tensor) -> list[tf.Tensor]:
+    """The leaves of what the batched form gave; PieceRefusalError PCB411 where they are not those of `fn`."""
+    assert call.result is not None
+    wanted = list(leaf_types(call.result))
+    axis = tf.get_static_value(lanes)
+
+    def refusal(gives: str) -> PieceRefusalError:
+        expected = ", ".join(f"{t.dtype}[{', '.join(map(str, ('lanes', *t.shape)))}]" for t in wanted)
+        return PieceRefusalError(
+            "PCB411",
+            f"the batched form of `{call.name}` gives {gives}, not {expected}",
+            f"give what `{call.name}` gives for one example, which is {call.result}, with a leading lane axis",
+        )
+
+    try:
+        leaves = [tf.convert_to_tensor(leaf) for leaf in values.flatten(call.result, value)]
+    except (TypeError, ValueError, KeyError, AttributeError):
+        raise refusal(f"another structure ({type(value).__name__})") from None
+    for leaf, type_ in zip(leaves, wanted, strict=True):
+        shape = tf.TensorShape([axis, *type_.shape])
+        if leaf.dtype.name != type_.dtype or not leaf.shape.is_compatible_with(shape):
+            raise refusal(", ".join(f"{each.dtype.name}{_shown(each.shape)}" for each in leaves))
+        leaf.set_shape(shape)
+    return leaves
+
+
+def _shown(shape: tf.TensorShape) -> str:
+    return "[..]" if shape.rank is None else f"[{', '.join('?' if size is None else str(size) for size in shape)}]"
+
+
+def _refuse_shared(call: _Call) -> Callable[[int | None], PieceRefusalError]:
+    """What to raise where the leaf at a place (None: something captured) differs by lane and must not."""
+
+    def refusal(place: int | None) -> PieceRefusalError:
+        if place is None:
+            return PieceRefusalError(
+                "PCB413",
+                f"`{call.name}` reads a value from around it that differs by lane, which its batched form cannot see",
+                "pass it as an argument",
+            )
+        return PieceRefusalError(
+            "PCB413",
+            f"the argument `{call.leaf_names[place]}` of `{call.name}`, which is declared shared, differs by lane",
+            f"take it out of `shared=`; the batched form of `{call.name}` then gets it with a lane axis",
+        )
+
+    return refusal

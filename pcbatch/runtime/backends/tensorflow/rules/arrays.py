@@ -1,0 +1,145 @@
+"""Rules for elementwise operations, reductions, scans, segments and paddings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow.rules.family import (
+    Applies,
+    Rule,
+    aligned,
+    always,
+    attributes,
+    stacked,
+    with_leading_axes,
+)
+
+
+def _betainc(inputs: Any) -> tf.Tensor:
+    a, b, x = aligned(inputs, 3)
+    zero = tf.zeros_like(a) + tf.zeros_like(b) + tf.zeros_like(x)  # the operation does not broadcast
+    return tf.math.betainc(a + zero, b + zero, x + zero)
+
+
+def _next_after(inputs: Any) -> tf.Tensor:
+    start, towards = aligned(inputs, 2)
+    return tf.math.nextafter(start, towards)
+
+
+def _bitcast(inputs: Any) -> tf.Tensor:
+    return tf.bitcast(inputs.stacked_input(0), inputs.get_attr("type"))
+
+
+def _l2_loss(inputs: Any) -> tf.Tensor:
+    x = inputs.stacked_input(0)
+    return tf.reduce_sum(x * x, axis=list(range(1, x.shape.rank))) / 2
+
+
+def _euclidean_norm(inputs: Any) -> tf.Tensor:
+    axes = _moved(inputs.unstacked_input(1))
+    return tf.raw_ops.EuclideanNorm(input=inputs.stacked_input(0), axis=axes, keep_dims=inputs.get_attr("keep_dims"))
+
+
+def _moved(axis: tf.Tensor) -> tf.Tensor:
+    """Axes of one example as axes of `[lanes, ...]`; negative ones stay."""
+    return tf.where(axis >= 0, axis + 1, axis)
+
+
+def _cumulative_logsumexp(inputs: Any) -> tf.Tensor:
+    axis = _moved(tf.cast(inputs.unstacked_input(1), tf.int32))
+    return tf.raw_ops.CumulativeLogsumexp(
+        x=inputs.stacked_input(0), axis=axis, **attributes(inputs, "exclusive", "reverse")
+    )
+
+
+def _one_hot(inputs: Any) -> tf.Tensor:
+    """With values for on and off that differ by lane, which TensorFlow's own rule leaves out."""
+    inputs.stack_inputs(stack_indices=[0, 2, 3])
+    indices, depth = inputs.stacked_input(0), inputs.unstacked_input(1)
+    axis = inputs.get_attr("axis")
+    hot = tf.one_hot(indices, depth, True, False, axis=axis + 1 if axis >= 0 else axis)
+    on, off = (align_scalar(inputs.stacked_input(place), hot.shape.rank) for place in (2, 3))
+    return tf.where(hot, on, off)
+
+
+def align_scalar(numbers: tf.Tensor, rank: int) -> tf.Tensor:
+    """`[lanes]` as `[lanes, 1, .., 1]`."""
+    return tf.reshape(numbers, [-1, *[1] * (rank - 1)])
+
+
+def _mirror_pad(inputs: Any) -> tf.Tensor:
+    return tf.raw_ops.MirrorPad(input=inputs.stacked_input(0), paddings=_paddings(inputs), **attributes(inputs, "mode"))
+
+
+def _mirror_pad_gradient(inputs: Any) -> tf.Tensor:
+    return tf.raw_ops.MirrorPadGrad(
+        input=inputs.stacked_input(0), paddings=_paddings(inputs), **attributes(inputs, "mode")
+    )
+
+
+def _pad_with_value(inputs: Any) -> tf.Tensor:
+    """TensorFlow's own rule forgets the value, and pads with zeros."""
+    inputs.stack_inputs(stack_indices=[0])
+    x, paddings, value = inputs.stacked_input(0), _paddings(inputs), inputs.input(2)
+    if not value.is_stacked:
+        return tf.raw_ops.PadV2(input=x, paddings=paddings, constant_values=value.t)
+    inside = tf.pad(tf.ones_like(x, tf.bool), paddings)
+    return tf.where(inside, tf.pad(x, paddings), align_scalar(value.t, x.shape.rank))
+
+
+def _paddings(inputs: Any) -> tf.Tensor:
+    """The paddings of an operation that pads, with none for the lanes."""
+    paddings = inputs.unstacked_input(1)
+    return tf.concat([tf.zeros([1, 2], paddings.dtype), paddings], axis=0)
+
+
+# -- segments whose number is known ------------------------------------------------------------------------------------
+
+
+def _segment(kind: str) -> Rule:
+    def rule(inputs: Any) -> tf.Tensor:
+        ids = None if stacked(inputs, 1) else tf.get_static_value(inputs.unstacked_input(1))
+        if ids is None:
+            raise ValueError(
+                "the number of segments is not known when the program is compiled; write "
+                f"tf.math.unsorted_segment_{kind}(data, ids, number), which takes it"
+            )
+        count = int(np.max(ids, initial=-1)) + 1
+        data = inputs.stacked_input(0)
+        rows = tf.transpose(data, [1, 0, *range(2, data.shape.rank)])
+        found = getattr(tf.math, f"unsorted_segment_{kind}")(rows, ids, count)
+        empty = np.bincount(ids, minlength=count) == 0
+        blank = {"prod": 1}.get(kind, 0)  # the unsorted ones give a segment without elements the extreme of the dtype
+        found = tf.where(align_scalar(tf.constant(empty), found.shape.rank), tf.cast(blank, found.dtype), found)
+        return tf.transpose(found, [1, 0, *range(2, data.shape.rank)])
+
+    return rule
+
+
+RULES: dict[str, Rule] = {
+    "Betainc": _betainc,
+    "Bitcast": _bitcast,
+    "CumulativeLogsumexp": _cumulative_logsumexp,
+    "EuclideanNorm": _euclidean_norm,
+    "FakeQuantWithMinMaxArgs": with_leading_axes(
+        tf.raw_ops.FakeQuantWithMinMaxArgs, "inputs", keep=("min", "max", "num_bits", "narrow_range")
+    ),
+    "L2Loss": _l2_loss,
+    "MirrorPad": _mirror_pad,
+    "MirrorPadGrad": _mirror_pad_gradient,
+    "NextAfter": _next_after,
+    "PopulationCount": with_leading_axes(tf.raw_ops.PopulationCount, "x"),
+    "SegmentMax": _segment("max"),
+    "SegmentMean": _segment("mean"),
+    "SegmentMin": _segment("min"),
+    "SegmentProd": _segment("prod"),
+    "SegmentSum": _segment("sum"),
+}
+
+CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
+    "OneHot": (lambda inputs: stacked(inputs, 2) or stacked(inputs, 3), _one_hot),
+    "PadV2": (always, _pad_with_value),
+}

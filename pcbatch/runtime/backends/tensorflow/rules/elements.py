@@ -1,0 +1,111 @@
+"""Rules for reading and writing elements: gathers from variables and shared arrays, scatters, permutations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import gathering
+from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule, stacked
+
+
+def _resource_gather(inputs: Any) -> tf.Tensor:
+    """Reading a variable at per-lane indices (embedding lookup): read it, then gather."""
+    resource, indices = inputs.unstacked_input(0), inputs.stacked_input(1)
+    batch_dims = inputs.get_attr("batch_dims")
+    if batch_dims:
+        raise ValueError(
+            "a variable is gathered with batch_dims; read it first: tf.gather(tf.convert_to_tensor(v), ..)"
+        )
+    variable = tf.raw_ops.ReadVariableOp(resource=resource, dtype=inputs.get_attr("dtype"))
+    return tf.gather(variable, indices)
+
+
+def _resource_gather_nd(inputs: Any) -> tf.Tensor:
+    variable = tf.raw_ops.ReadVariableOp(resource=inputs.unstacked_input(0), dtype=inputs.get_attr("dtype"))
+    return tf.gather_nd(variable, inputs.stacked_input(1))
+
+
+def _gather_nd(inputs: Any) -> tf.Tensor:
+    """From an array that all lanes share, the one case that TensorFlow's own rule leaves out."""
+    return tf.gather_nd(inputs.unstacked_input(0), inputs.stacked_input(1))
+
+
+def _is_large(inputs: Any) -> bool:
+    """Whether one row or a vector of rows is read from an array that XLA would read with several threads."""
+    array, indices = inputs.input(0), inputs.input(1)
+    if not indices.is_stacked or inputs.get_attr("batch_dims") or tf.get_static_value(inputs.unstacked_input(2)) != 0:
+        return False
+    if indices.t is inputs.pfor.all_indices:  # each lane its own row: the array as it is
+        return False
+    elements, read = array.t.shape.num_elements(), indices.t.shape.num_elements()
+    return bool(read) and elements is not None and gathering.is_split(elements, array.t.dtype)
+
+
+def _gather_large(inputs: Any) -> tf.Tensor:
+    """`array[index]`, the array the lane's own or shared, without threads; see `gathering`."""
+    array, indices = inputs.input(0).t, tf.cast(inputs.stacked_input(1), tf.int32)
+    shape = [*indices.shape, *array.shape[1 + inputs.input(0).is_stacked :]]
+    if inputs.input(0).is_stacked:
+        lanes, size = array.shape[:2]
+        starts = tf.reshape(tf.range(lanes) * size, [lanes] + [1] * (len(indices.shape) - 1))
+        array, indices = tf.reshape(array, [lanes * size, *array.shape[2:]]), starts + indices
+    return tf.reshape(gathering.gather(array, tf.reshape(indices, [-1])), shape)
+
+
+def _with_lane(indices: tf.Tensor) -> tf.Tensor:
+    """Scatter indices `[lanes, .., depth]` with each index preceded by its lane."""
+    shape = tf.shape(indices)
+    lanes = tf.range(shape[0], dtype=indices.dtype)
+    lanes = tf.reshape(lanes, tf.concat([shape[:1], tf.ones([indices.shape.rank - 1], tf.int32)], axis=0))
+    return tf.concat([tf.broadcast_to(lanes, tf.concat([shape[:-1], [1]], axis=0)), indices], axis=-1)
+
+
+def _scatter_nd(inputs: Any) -> tf.Tensor:
+    inputs.stack_inputs(stack_indices=[0, 1])
+    indices, updates, shape = inputs.stacked_input(0), inputs.stacked_input(1), inputs.unstacked_input(2)
+    lanes = tf.cast(tf.shape(indices)[:1], shape.dtype)
+    return tf.scatter_nd(_with_lane(indices), updates, tf.concat([lanes, shape], axis=0))
+
+
+def _tensor_scatter(scatter: Callable[..., tf.Tensor]) -> Rule:
+    def rule(inputs: Any) -> tf.Tensor:
+        inputs.stack_inputs()
+        tensor, indices, updates = (inputs.stacked_input(i) for i in range(3))
+        return scatter(tensor, _with_lane(indices), updates)
+
+    return rule
+
+
+def _invert_permutation(inputs: Any) -> tf.Tensor:
+    permutation = inputs.stacked_input(0)
+    return tf.cast(tf.argsort(permutation, axis=-1), permutation.dtype)
+
+
+def _unravel_index(inputs: Any) -> tf.Tensor:
+    """`[lanes, depth]` or `[lanes, depth, n]`: digits of the indices in the mixed base of the shape."""
+    indices, shape = inputs.stacked_input(0), inputs.unstacked_input(1)
+    strides = tf.math.cumprod(shape, exclusive=True, reverse=True)
+    trailing = [1] * (indices.shape.rank - 1)
+    strides, sizes = (tf.reshape(each, [1, -1, *trailing]) for each in (strides, shape))
+    return tf.math.floormod(tf.math.floordiv(indices[:, None], strides), sizes)
+
+
+RULES: dict[str, Rule] = {
+    "InvertPermutation": _invert_permutation,
+    "ResourceGather": _resource_gather,
+    "ResourceGatherNd": _resource_gather_nd,
+    "ScatterNd": _scatter_nd,
+    "TensorScatterAdd": _tensor_scatter(tf.tensor_scatter_nd_add),
+    "TensorScatterMax": _tensor_scatter(tf.tensor_scatter_nd_max),
+    "TensorScatterMin": _tensor_scatter(tf.tensor_scatter_nd_min),
+    "TensorScatterSub": _tensor_scatter(tf.tensor_scatter_nd_sub),
+    "UnravelIndex": _unravel_index,
+}
+
+CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
+    "GatherV2": (_is_large, _gather_large),
+    "GatherNd": (lambda inputs: not stacked(inputs, 0), _gather_nd),
+}

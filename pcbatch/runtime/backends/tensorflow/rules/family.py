@@ -1,0 +1,93 @@
+"""What the families of rules have in common: their types, and rules that many operations share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+Rule = Callable[[Any], "tf.Tensor | tuple[tf.Tensor, ...]"]
+"""From the inputs of an operation, as pfor hands them over, to its stacked outputs."""
+
+Applies = Callable[[Any], bool]
+"""Whether a correction is for an operation with these inputs."""
+
+Raw = Callable[..., Any]
+"""An operation of `tf.raw_ops`."""
+
+
+def always(inputs: Any) -> bool:
+    """For corrections of rules that are wrong."""
+    return True
+
+
+def stacked(inputs: Any, place: int) -> bool:
+    """Whether the input at `place` differs by lane."""
+    return bool(inputs.input(place).is_stacked)
+
+
+def attributes(inputs: Any, *names: str) -> dict[str, Any]:
+    """Attributes of the operation, by name, as `tf.raw_ops` takes them."""
+    found = {name: inputs.get_attr(name) for name in names}
+    return {name: value.decode() if isinstance(value, bytes) else value for name, value in found.items()}
+
+
+def with_leading_axes(raw: Raw, *names: str, keep: tuple[str, ...] = ()) -> Rule:
+    """For operations that take any number of leading axes: their inputs, by the names of `raw`'s, all stacked.
+
+    `keep` are the attributes that carry over.
+    """
+
+    def rule(inputs: Any) -> Any:
+        inputs.stack_inputs(stack_indices=list(range(len(names))))
+        given = {name: inputs.stacked_input(place) for place, name in enumerate(names)}
+        outputs = raw(**given, **attributes(inputs, *keep))
+        return tuple(outputs) if isinstance(outputs, tuple) else outputs
+
+    return rule
+
+
+def with_merged_lanes(raw: Raw, *names: str, keep: tuple[str, ...] = (), merged: tuple[int, ...] = (0,)) -> Rule:
+    """For operations on a batch `[N, ...]`: the lanes become a part of it, `[lanes * N, ...]`, and again lanes after.
+
+    Inputs at `merged` places have the batch axis; the others must be the same for all lanes.
+    """
+
+    def rule(inputs: Any) -> Any:
+        inputs.stack_inputs(stack_indices=list(merged))
+        lanes = tf.shape(inputs.stacked_input(merged[0]))[:1]
+        given = {}
+        for place, name in enumerate(names):
+            tensor = inputs.stacked_input(place) if place in merged else inputs.unstacked_input(place)
+            given[name] = merge(tensor) if place in merged else tensor
+        outputs = raw(**given, **attributes(inputs, *keep))
+        found = tuple(part(output, lanes) for output in (outputs if isinstance(outputs, tuple) else (outputs,)))
+        return found if len(found) > 1 else found[0]
+
+    return rule
+
+
+def merge(tensor: tf.Tensor) -> tf.Tensor:
+    """`[lanes, N, ...]` as `[lanes * N, ...]`."""
+    return tf.reshape(tensor, tf.concat([[-1], tf.shape(tensor)[2:]], axis=0))
+
+
+def part(tensor: tf.Tensor, lanes: tf.Tensor) -> tf.Tensor:
+    """`[lanes * N, ...]` as `[lanes, N, ...]`; `lanes` is an int32 `[1]`."""
+    shape = tf.shape(tensor)
+    return tf.reshape(tensor, tf.concat([lanes, shape[:1] // lanes, shape[1:]], axis=0))
+
+
+def align(tensor: tf.Tensor, rank: int) -> tf.Tensor:
+    """`[lanes, ...]` with axes of length 1 after the lanes, up to `rank`: ready to broadcast with the others."""
+    missing = rank - tensor.shape.rank
+    return tf.reshape(tensor, tf.concat([tf.shape(tensor)[:1], [1] * missing, tf.shape(tensor)[1:]], axis=0))
+
+
+def aligned(inputs: Any, count: int) -> list[tf.Tensor]:
+    """The first `count` inputs, stacked and of one rank."""
+    inputs.stack_inputs(stack_indices=list(range(count)))
+    tensors = [inputs.stacked_input(place) for place in range(count)]
+    rank = max(tensor.shape.rank for tensor in tensors)
+    return [align(tensor, rank) for tensor in tensors]

@@ -1,0 +1,71 @@
+"""Where a store writes: its indices as the places of a scatter, its value broadcast to them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pcbatch.ir.evaluation import mesh
+from pcbatch.ir.slices import Window
+
+
+def places(indices: Sequence[tf.Tensor], value: tf.Tensor, shape: tf.TensorShape) -> tuple[tf.Tensor, tf.Tensor]:
+    """Places `[lanes, .., depth]` and values for a scatter into an array of `shape`, `[lanes, ..]`.
+
+    `indices` are int32 `[lanes]`, or `[lanes, n]`: positions, of which every combination is a place.
+    """
+    vectors = [index.shape[1] for index in indices if index.shape.rank == 2]
+    lanes = tf.shape(indices[0])[0]
+    written = [*vectors, *shape[len(indices) :]]
+    missing = len(written) + 1 - value.shape.rank
+    if missing or value.shape[1:] != written:
+        value = tf.reshape(value, [lanes, *[1] * missing, *value.shape[1:]])
+        value = tf.broadcast_to(value, [lanes, *written])
+    if not vectors:
+        return tf.stack(indices, axis=-1), value
+    axes = iter(range(1, len(vectors) + 1))
+    spread = []
+    for index in indices:
+        axis = next(axes) if index.shape.rank == 2 else 0
+        sizes = [index.shape[1] if at == axis else 1 for at in range(1, len(vectors) + 1)]
+        spread.append(tf.broadcast_to(tf.reshape(index, [lanes, *sizes]), [lanes, *vectors]))
+    return tf.stack(spread, axis=-1), value
+
+
+def store_element(array: Any, indices: Any, value: Any) -> tf.Tensor:
+    """One example's `array` with `array[indices] = value`, negative indices counting from the end.
+
+    An index is an integer, a vector of positions, a slice or a `Window`. IndexError where it leaves the array.
+    """
+    array = tf.convert_to_tensor(array)
+    given = indices if isinstance(indices, tuple) else (indices,)
+    element = tf.convert_to_tensor(value, array.dtype)  # refuses what does not fit, before NumPy would truncate it
+    result = array.numpy().copy()
+    if len(given) == 1 and given[0] is ...:
+        result[...] = element.numpy()
+        return tf.convert_to_tensor(result)
+    if len(given) > array.shape.rank:
+        raise IndexError(f"too many indices for an array of rank {array.shape.rank}")
+    found = tuple(_positions(index, size) for index, size in zip(given, array.shape, strict=False))
+    result[mesh(found)] = element.numpy()
+    return tf.convert_to_tensor(result)
+
+
+def _positions(index: Any, size: int) -> Any:
+    """An index as valid positions: an int or a vector."""
+    if isinstance(index, Window):
+        return np.arange(size)[index.resolve(size)]
+    if isinstance(index, slice):
+        bounds = (None if bound is None else operator.index(bound) for bound in (index.start, index.stop, index.step))
+        return np.arange(size)[slice(*bounds)]
+    numbers = np.asarray(index)
+    if numbers.ndim == 0:
+        numbers = np.asarray(operator.index(index))
+    outside = numbers[(numbers < -size) | (numbers >= size)]
+    if outside.size:
+        raise IndexError(f"index {outside.flat[0]} is out of range for an axis of {size}")
+    return numbers % max(size, 1)

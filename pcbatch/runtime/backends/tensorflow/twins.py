@@ -1,0 +1,126 @@
+"""Which function of `ops` stands for a function of `math`, NumPy or Python that knows nothing of tensors.
+
+They are found by value, never by spelling: `import numpy as n`, `from math import sqrt as root` and a user's own
+function called `sqrt` all mean what they mean in Python.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from types import BuiltinFunctionType
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pcbatch.diagnostics import PieceRefusalError
+from pcbatch.runtime.backends.tensorflow import math_twins, numpy_twins
+from pcbatch.runtime.backends.tensorflow.weak import is_lane_value
+
+REPLACEMENTS: dict[str, str] = {
+    "math.comb": "compute it in a loop",
+    "math.factorial": "multiply in a loop: `for k in range(2, n + 1): product = product * k`",
+    "math.fsum": "write sum(xs) or tf.reduce_sum(xs)",
+    "math.gamma": "write math.exp(math.lgamma(x))",
+    "math.gcd": "write Euclid's loop: `while b: a, b = b, a % b`",
+    "math.isclose": "write abs(a - b) <= tolerance",
+    "math.trunc": "write int(x)",
+    "math.lcm": "write Euclid's loop for the gcd: a // gcd * b",
+    "numpy.floor_divide": "write a // b, which fails the lane where b is zero",
+    "numpy.remainder": "write a % b, which fails the lane where b is zero",
+    "numpy.mod": "write a % b, which fails the lane where b is zero",
+    "numpy.divmod": "write divmod(a, b)",
+    "numpy.nonzero": "keep the whole array and choose within it: tf.where(mask, a, 0.)",
+    "numpy.unique": "its length differs from lane to lane: sort with np.sort and compare neighbours",
+    "builtins.enumerate": "loop over positions: `for i in range(len(xs))` with xs[i]",
+    "builtins.filter": "keep the whole array and choose within it: tf.where(mask, a, 0.)",
+    "builtins.list": "write tf.unstack(xs)",
+    "builtins.map": "write the operation on the whole array",
+    "builtins.reversed": "write xs[::-1]",
+    "builtins.sorted": "write tf.sort(xs)",
+    "builtins.tuple": "write tf.unstack(xs)",
+    "builtins.zip": "loop over positions: `for i in range(len(xs))` with xs[i] and ys[i]",
+    **dict.fromkeys(
+        ("builtins.bin", "builtins.hex", "builtins.oct", "builtins.chr"), "keep the number; no lane holds text"
+    ),
+    "builtins.complex": "write tf.complex(real, imaginary)",
+}
+"""What to write instead of functions without a twin; those of Python itself are all listed here."""
+
+TAKE_STRUCTURES = frozenset(
+    f"builtins.{name}" for name in ("enumerate", "filter", "list", "map", "reversed", "tuple", "zip")
+)
+"""Functions that a tuple or list of lane values is no obstacle to: only an array has no items while it is traced."""
+
+_HELP = "write it with TensorFlow's operations, or compute it outside and pass the result as an argument"
+
+
+@functools.cache
+def _table() -> dict[int, str]:
+    """The path in `ops` of each twin, by the identity of the function that it stands for."""
+    found = {id(function): f"math.{name}" for name, function in _named(math, math_twins.NAMES)}
+    return found | {id(function): f"numpy.{name}" for name, function in _named(np, numpy_twins.NAMES)}
+
+
+def _named(module: Any, names: dict[str, str]) -> Iterator[tuple[str, Any]]:
+    """Each twin's name with the functions of `module` that it stands for: not every version has all of them."""
+    for path, name in names.items():
+        value = module
+        for step in path.split("."):
+            value = getattr(value, step, None)
+        if value is not None:
+            yield name, value
+
+
+def twin(function: Any) -> str | None:
+    """The path in `ops` of what stands for `function`; "without_twin" if nothing does though it takes no tensors.
+
+    None for every other function.
+    """
+    try:
+        known = _table().get(id(function))
+    except TypeError:
+        return None
+    if known is not None:
+        return known
+    return "without_twin" if _path(function) in REPLACEMENTS or _is_foreign(function) else None
+
+
+def _is_foreign(function: Any) -> bool:
+    """Whether `function` belongs to `math` or NumPy, and so computes with Python's or NumPy's numbers only."""
+    if isinstance(function, np.ufunc):
+        return True
+    if not callable(function) or isinstance(function, (tf.Module, functools.partial)):
+        return False
+    module = getattr(function, "__module__", None) or ""
+    return module.partition(".")[0] == "numpy" or (module == "math" and isinstance(function, BuiltinFunctionType))
+
+
+def _path(function: Any) -> str:
+    if isinstance(function, np.ufunc):
+        return f"numpy.{function.__name__}"
+    return f"{getattr(function, '__module__', '')}.{getattr(function, '__name__', '')}"
+
+
+def without_twin(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` for static values; what differs by lane is refused by the function's name."""
+    path = _path(function)
+    varies = is_lane_value if path in TAKE_STRUCTURES else _varies
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        if any(varies(argument) for argument in (*arguments, *options.values())):
+            name = path.removeprefix("builtins.")
+            raise PieceRefusalError(
+                "PCB408", f"`{name}` does not work on values of a lane", REPLACEMENTS.get(path, _HELP)
+            )
+        return function(*arguments, **options)
+
+    return call
+
+
+def _varies(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(_varies(item) for item in value)
+    return is_lane_value(value)

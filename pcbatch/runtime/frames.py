@@ -1,0 +1,47 @@
+"""How many entries of its stacks a live call holds: what tells how long stacks can become."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from pcbatch.runtime.table import Branch, Jump, Program, PushJump, Return
+
+
+def is_framed(program: Program) -> bool:
+    """Whether every live call holds at most one entry of each variable's stack, which it takes back before it returns.
+
+    Then a lane's stacks are never longer than its stack of program counters, so that room there is room everywhere.
+    """
+    entries = {0, *(b.terminator.target for b in program.blocks if isinstance(b.terminator, PushJump))}
+    return all(_frame_is_small(program, entry) for entry in entries)
+
+
+def _frame_is_small(program: Program, entry: int) -> bool:
+    """Whether a call of `entry` keeps to at most one entry of each variable, and none in the end."""
+    held_at: dict[int, frozenset[str]] = {}
+    waiting = [(entry, frozenset[str]())]
+    while waiting:
+        number, held = waiting.pop()
+        if number in held_at:
+            if held_at[number] != held:
+                return False
+            continue
+        held_at[number] = held
+        block = program.blocks[number]
+        count = Counter(held)
+        count.subtract(block.pops)
+        count.update(push.variable for push in block.pushes)
+        if not set(count.values()) <= {0, 1}:
+            return False
+        held = frozenset(name for name, entries in count.items() if entries)
+        match block.terminator:
+            case Jump(target=target):
+                waiting.append((target, held))
+            case Branch(true=true, false=false):
+                waiting += [(true, held), (false, held)]
+            case PushJump(back=back):
+                waiting.append((back, held))
+            case Return():
+                if held:
+                    return False
+    return True

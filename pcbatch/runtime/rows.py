@@ -1,0 +1,49 @@
+"""The rows that a block computes: one for each lane of the batch, or one for each of a few lanes gathered for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pcbatch.runtime.backends.protocol import Array, Backend
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Which lane each row is of, and which rows take part.
+
+    `lanes` is int32 `[rows]`, or None where row i is lane i; `mask` bool `[rows]`. Arrays of the state are `[lanes,
+    ...]`, what a block computes is `[rows, ...]`.
+    """
+
+    backend: Backend
+    lanes: Array | None
+    mask: Array
+
+    @classmethod
+    def of_all(cls, backend: Backend, mask: Array) -> Rows:
+        """A row for every lane; those of `mask` (bool `[lanes]`) take part."""
+        return cls(backend, None, mask)
+
+    @classmethod
+    def gathered(cls, backend: Backend, mask: Array, size: int) -> Rows:
+        """`size` rows for the first lanes of `mask`; rows that are left over repeat the first of these lanes."""
+        return cls(backend, backend.compact(mask, size), backend.lane_numbers(size) < backend.sum(mask))
+
+    def take(self, array: Array) -> Array:
+        """The rows of an array of the state."""
+        return array if self.lanes is None else self.backend.take(array, self.lanes)
+
+    def load(self, array: Array, indices: Sequence[Array]) -> Array:
+        """`array[lane, i, j, ..]` for every row."""
+        return self.backend.load(array, indices, self.lanes)
+
+    def store(self, array: Array, indices: Sequence[Array], mask: Array, value: Array) -> Array:
+        """`array` of the state with `array[lane, i, j, ..] = value[row]` for the rows of `mask`."""
+        return self.backend.masked_store(array, indices, mask, value, self.lanes)
+
+    def put(self, array: Array, mask: Array, value: Array) -> Array:
+        """`array` of the state with whole rows of `value` (or a scalar) for the lanes of the rows of `mask`."""
+        if self.lanes is None:
+            return self.backend.where(mask, value, array)
+        return self.store(array, [], mask, self.backend.where(mask, value, value))

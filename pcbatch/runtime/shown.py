@@ -1,0 +1,54 @@
+"""One lane's value as text and as JSON: structures of NumPy scalars and arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+
+def written(value: Any) -> str:
+    """The value as a person writes it: `3`, `0.1`, `[1 2]`, `(True, {'a': 2.5})`."""
+    match value:
+        case tuple() if hasattr(value, "_fields"):
+            named = (f"{name}={written(item)}" for name, item in zip(value._fields, value, strict=True))
+            return f"{type(value).__name__}({', '.join(named)})"
+        case tuple():
+            return f"({', '.join(map(written, value))}{',' * (len(value) == 1)})"
+        case list():
+            return f"[{', '.join(map(written, value))}]"
+        case Mapping():
+            return "{" + ", ".join(f"{key!r}: {written(item)}" for key, item in value.items()) + "}"
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            named = (f"{field.name}={written(getattr(value, field.name))}" for field in dataclasses.fields(value))
+            return f"{type(value).__name__}({', '.join(named)})"
+    return str(np.asarray(value))
+
+
+def listed(value: Any) -> Any:
+    """The value as JSON has it: objects for what has names, lists, numbers, and text for numbers that JSON has not."""
+    match value:
+        case tuple() if hasattr(value, "_fields"):
+            return {name: listed(item) for name, item in zip(value._fields, value, strict=True)}
+        case tuple() | list():
+            return [listed(item) for item in value]
+        case Mapping():
+            return {str(key): listed(item) for key, item in value.items()}
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return {field.name: listed(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    array = np.asarray(value)
+    return [listed(item) for item in array] if array.ndim else _number(array[()])
+
+
+def _number(scalar: Any) -> Any:
+    """A scalar in the digits of its own precision: float32 0.1 is 0.1."""
+    if isinstance(scalar, (np.bool_, np.integer)):
+        return scalar.item()
+    try:
+        number = float(str(scalar))
+    except ValueError:  # complex numbers
+        return str(scalar)
+    return number if math.isfinite(number) else str(number)

@@ -1,0 +1,67 @@
+"""Stopping a run where a test wants it: a clock in the place of the one that slices look at."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pcbatch import Run
+from pcbatch.runtime import slices
+
+
+def ctrl_c() -> None:
+    """Ctrl-C, as the terminal sends it."""
+    signal.raise_signal(signal.SIGINT)
+
+
+def bare_interrupt() -> None:
+    """A KeyboardInterrupt out of the blue, as other handlers raise it."""
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def stopping(after: int | None, *, trips: int, by: Callable[[], None] = ctrl_c) -> Iterator[None]:
+    """Slices of `trips` trips, and an interruption during slice number `after`, counted from 0; None: none.
+
+    Python asks for the time before and after each slice; to the clock they all take as long as they should.
+    """
+    looks = 0
+
+    def clock() -> float:
+        nonlocal looks
+        looks += 1
+        if after is not None and looks == 2 * after + 1:
+            by()
+        return (looks + 1) // 2 * slices.SLICE_SECONDS if looks % 2 == 0 else (looks - 1) // 2 * slices.SLICE_SECONDS
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(slices, "perf_counter", clock)
+        patch.setattr(slices, "FIRST_TRIPS", trips)
+        yield
+
+
+def leaves(value: Any) -> list[np.ndarray]:
+    """The arrays inside nested tuples."""
+    if isinstance(value, tuple):
+        return [leaf for item in value for leaf in leaves(item)]
+    return [np.asarray(value)]
+
+
+def everything(run: Run) -> dict[str, Any]:
+    """All that a run says, to the bit."""
+    return {
+        "value": [(leaf.dtype.name, leaf.shape, leaf.tobytes()) for leaf in leaves(run.value)],
+        "status": run.status.tolist(),
+        "errors": [str(error) for error in run.errors],
+        "executions": run.executions,
+        "active": dict(run.utilization.active),
+        "executed": dict(run.utilization.executed),
+        "lane_steps": run.lane_steps.tolist(),
+        "trips": run.trips,
+        "stack_entries": int(run.outcome.stack_entries),
+    }

@@ -1,0 +1,97 @@
+"""The table of docs/numbers.md: Python's rules for its own numbers, TensorFlow's for tensors, who gives way."""
+
+import operator
+from itertools import product
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+
+from tests.goldens import check_golden
+from tests.number_table import DTYPES, GROUPS, REFUSED, TYPES, UNARY, WEAK, binary, markdown, unary
+
+PAGE = Path(__file__).parents[2] / "docs" / "numbers.md"
+MARK = "<!-- tables -->\n"
+SYMBOLS = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+}
+INTEGERS = {"uint8", "int32", "int64"}
+
+
+def of_tensors(symbol, left, right):
+    """What TensorFlow's own operator gives for two tensors; shifts, which it lacks, and bools apart."""
+    if symbol in ("<<", ">>"):
+        return left if left == right and left in INTEGERS else REFUSED
+    if "bool" in (left, right) and symbol == "*":
+        return REFUSED  # TensorFlow's conjunction is not Python's product
+    try:
+        return SYMBOLS[symbol](tf.ones([], left), tf.ones([], right)).dtype.name
+    except (
+        TypeError,
+        ValueError,
+        tf.errors.InvalidArgumentError,
+        tf.errors.NotFoundError,
+        tf.errors.UnimplementedError,
+    ):
+        return REFUSED
+
+
+def of_numbers(symbol, left, right):
+    """What Python gives for two of its own numbers."""
+    a, b = ({"int": 3, "float": 2.5}[kind] for kind in (left, right))
+    try:
+        return type(eval(f"a {symbol} b", {"a": a, "b": b})).__name__
+    except TypeError:
+        return REFUSED
+
+
+def taken(number, dtype):
+    """Whether a Python number takes a tensor's dtype."""
+    return dtype != "bool" and (number == "int" or dtype not in INTEGERS)
+
+
+@pytest.mark.parametrize("symbol", [symbol for group in GROUPS.values() for symbol in group])
+def test_operators(symbol):
+    for left, right in product(TYPES, TYPES):
+        if left in WEAK and right in WEAK:
+            expected = of_numbers(symbol, left, right)
+        elif left in WEAK or right in WEAK:
+            number, dtype = (left, right) if left in WEAK else (right, left)
+            expected = of_tensors(symbol, dtype, dtype) if taken(number, dtype) else REFUSED
+        else:
+            expected = of_tensors(symbol, left, right)
+        assert binary(symbol, left, right) == expected, f"{left} {symbol} {right}"
+
+
+@pytest.mark.parametrize("code", UNARY.values())
+def test_operators_and_functions_of_one_number(code):
+    for number, value in {"int": 3, "float": 2.5}.items():
+        try:
+            expected = type(eval(code, {"x": value})).__name__
+        except TypeError:
+            expected = REFUSED
+        assert unary(code, number) == expected
+    for dtype in DTYPES:
+        assert unary(code, dtype) in (dtype, "int", "float", "bool", REFUSED)
+
+
+def test_the_page_shows_the_table():
+    text = PAGE.read_text(encoding="utf-8")
+    head, mark, _ = text.partition(MARK)
+    assert mark
+    check_golden(PAGE, head + mark + "\n" + markdown())

@@ -1,0 +1,225 @@
+"""What operators and functions make of Python's numbers, against Python itself, on ordinary and on awkward values.
+
+Each function runs on many examples at once, by pfor in a graph and under XLA. Ints are equal, in int32's wrapping;
+floats are Python's to rounding; a lane fails exactly where Python raises.
+"""
+
+import ast
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pcbatch.lowering.translate import translate
+from pcbatch.runtime.backends.tensorflow import ops, twins
+from pcbatch.runtime.backends.tensorflow.rules import pfor
+from pcbatch.runtime.backends.tensorflow.weak import Weak
+
+NAMESPACE = {"math": math, "_ops": ops}
+RAISED = (ZeroDivisionError, ValueError, OverflowError)
+
+INTS = [0, 1, -1, 2, -2, 7, -7, 31, 32, 2**31 - 1, -(2**31), -(2**31) + 1, 46341]
+FLOATS = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -2.5,
+    1.5,
+    0.1,
+    3.7,
+    -1e-300,
+    1e300,
+    2.0**31,
+    -(2.0**31),
+    math.inf,
+    -math.inf,
+    math.nan,
+]
+
+INT_CODE = [
+    *(f"a {symbol} b" for symbol in ("+", "-", "*", "/", "//", "%", "&", "|", "^", "<", "<=", ">", ">=", "==", "!=")),
+    *(
+        "a << (b % 40)",
+        "a >> (b % 40)",
+        "a << b",
+        "a >> b",
+        "a ** (b % 6)",
+        "(a % 5) ** b",
+        "7 // b",
+        "a % -3",
+    ),
+    *("-a", "+a", "~a", "abs(a)", "int(a)", "float(a)", "bool(a)", "not a", "round(a)", "round(a, -1)", "round(a, 2)"),
+    *(
+        "divmod(a, b)[0]",
+        "divmod(a, b)[1]",
+        "min(a, b)",
+        "max(a, b, 3)",
+        "sum((a, b))",
+        "pow(a, 2)",
+        "a and b",
+        "a or b",
+    ),
+    *(
+        "a if b else 3",
+        "a < b < 5",
+        "math.isqrt(a)",
+        "math.floor(a)",
+        "math.sqrt(a)",
+        "math.hypot(a, b)",
+        "math.atan2(a, b)",
+    ),
+]
+FLOAT_CODE = [
+    *(f"a {symbol} b" for symbol in ("+", "-", "*", "/", "//", "%", "<", "<=", ">", ">=", "==", "!=")),
+    *("a * 2 + 1", "3 // a", "a % 3", "a / 0", "abs(a) ** 0.5", "max(-1e9, min(1e9, a)) ** 2"),
+    *("-a", "abs(a)", "int(a)", "float(a)", "bool(a)", "not a", "round(a)", "round(a, 1)"),
+    *("divmod(a, b)[0]", "divmod(a, b)[1]", "min(a, b)", "max(a, b)", "sum((a, b))", "a and b", "a or b", "a < b < 5"),
+    *("math.copysign(a, b)", "math.fmod(a, b)", "math.hypot(a, b)", "math.atan2(a, b)", "math.log(abs(a) + 1, 3)"),
+    *("math.pow(abs(a), b)",),
+]
+MATH = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "cos",
+    "cosh",
+    "degrees",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "fabs",
+    "floor",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "lgamma",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "radians",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+]
+FLOAT_CODE += [f"math.{name}(a)" for name in MATH if hasattr(math, name)]  # cbrt and exp2 came with Python 3.11
+
+
+def python(code, a, b):
+    """Python's own value, None where it raises."""
+    try:
+        return eval(code, {"math": math}, {"a": a, "b": b})
+    except RAISED:
+        return None
+
+
+def compiled(code):
+    """The function of `a` and `b` that `code` is in a piece."""
+    text = translate(
+        f"result = {code}",
+        lambda status, message: 0,
+        {},
+        frozenset({"a", "b"}),
+        lambda p: twins.twin(eval(p, NAMESPACE)),
+    )
+    assert isinstance(ast.parse(text).body[0], ast.Assign)
+
+    def function(a, b):
+        scope = {**NAMESPACE, "a": a, "b": b}
+        exec(text, scope)
+        return scope["result"]
+
+    return function
+
+
+def evaluated(codes, left, right, jit):
+    """For each of `codes` its values and whether the lanes fail, on the examples in `left` and `right`."""
+    functions = [compiled(code) for code in codes]
+
+    def one(i):
+        a, b = Weak(tf.gather(left, i)), Weak(tf.gather(right, i))
+        found = []
+        for function in functions:
+            with ops.recording() as recorder:
+                value = function(a, b)
+            value = value.value if isinstance(value, Weak) else tf.convert_to_tensor(value)
+            found += [value, recorder.site() > 0]
+        return found
+
+    outputs = tf.function(lambda: pfor(one, len(left)), jit_compile=jit, autograph=False)()
+    numbers = [output.numpy() for output in outputs]
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def wrong(codes, pairs, outcomes, expected, tolerance):
+    """Every example whose value is not Python's, or where one of lane and Python fails and the other does not."""
+    found = []
+    for code, (values, failed) in zip(codes, outcomes, strict=True):
+        for (a, b), value, fault in zip(pairs, values.tolist(), failed, strict=True):
+            wanted = expected(code, a, b)
+            if isinstance(wanted, float):
+                same = math.isclose(value, wanted, rel_tol=tolerance.get(code, 4e-15), abs_tol=1e-300) or (
+                    math.isnan(value) and math.isnan(wanted)
+                )
+            else:
+                same = wanted is None or value == wanted
+            if fault != (wanted is None) or not same:
+                found.append((code, a, b, value, bool(fault), wanted))
+    return found
+
+
+def wrapped(number):
+    return (number + 2**31) % 2**32 - 2**31
+
+
+def of_ints(code, a, b):
+    """Python's value as int32 has it."""
+    if code == "(a % 5) ** b" and b > 40:
+        expected = pow(a % 5, b, 2**32)
+    elif code == "a << b" and b > 40:
+        expected = 0
+    else:
+        expected = python(code, a, b)
+        if code == "(a % 5) ** b" and b < 0:
+            expected = None  # no int
+    return wrapped(expected) if type(expected) is int else expected
+
+
+def of_floats(code, a, b):
+    """Python's value; None for an int that int32 cannot hold."""
+    expected = python(code, a, b)
+    return None if type(expected) is int and wrapped(expected) != expected else expected
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["graph", "xla"])
+def test_ints(jit):
+    rng = np.random.default_rng(0)
+    some = [*INTS, *(int(n) for n in rng.integers(-(2**31), 2**31, 6)), *(int(n) for n in rng.integers(-9, 9, 6))]
+    pairs = [(a, b) for a in some for b in some]
+    left, right = (np.array(column, np.int32) for column in zip(*pairs, strict=True))
+    assert wrong(INT_CODE, pairs, evaluated(INT_CODE, left, right, jit), of_ints, {}) == []
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["graph", "xla"])
+def test_floats(jit):
+    rng = np.random.default_rng(1)
+    some = [*FLOATS, *(float(x) for x in rng.normal(size=5) * 3), *(float(x) for x in rng.uniform(-1, 1, 5))]
+    pairs = [(a, b) for a in some for b in some]
+    left, right = (np.array(column, np.float64) for column in zip(*pairs, strict=True))
+    assert wrong(FLOAT_CODE, pairs, evaluated(FLOAT_CODE, left, right, jit), of_floats, TOLERANCE) == []
+
+
+TOLERANCE = {"math.lgamma(a)": 1e-12}
+"""Relative tolerance where TensorFlow's function is less exact than C's."""

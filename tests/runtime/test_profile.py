@@ -1,0 +1,264 @@
+"""What a run executed: by function, by line and by step, against counts made by hand and golden tables."""
+
+from __future__ import annotations
+
+import importlib
+import linecache
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pcbatch
+from examples.fibonacci import fibonacci
+from pcbatch import UsageError
+from pcbatch.cli import main
+from tests.goldens import check_golden
+
+ROOT = Path(__file__).parent.parent.parent
+GOLDENS = Path(__file__).parent / "profiles"
+
+MODEL = '''"""A dear helper in a file of its own."""
+
+import tensorflow as tf
+
+import pcbatch
+
+WEIGHTS = tf.eye(64)
+
+
+@pcbatch.autobatch(jit=False)
+def turned(x):
+\tif tf.reduce_sum(x) > 0.0:  # größer: 大きい
+\t\tx = tf.linalg.matvec(WEIGHTS, x)
+\treturn x
+'''
+USER = '''import pcbatch
+from profiled_model import turned
+
+
+@pcbatch.autobatch(jit=False)
+def walk(x, turns):
+    """Turns."""
+    total = 0
+    for turn in range(turns):
+        x = turned(
+            x,
+        )
+        total += turn
+    while False:
+        total = 0
+    return total, x
+'''
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where the two modules lie."""
+    folder = tmp_path_factory.mktemp("profiled")
+    (folder / "profiled_model.py").write_text(MODEL, encoding="utf-8")
+    (folder / "profiled_user.py").write_text(USER, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def walked(folder):
+    """Three lanes that turn 0, 1 and 4 times; the last one's vector is not positive."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        walk = importlib.import_module("profiled_user").walk
+        x = tf.constant(np.array([1.0, 1.0, -1.0])[:, None] * np.ones(64), tf.float32)
+        yield walk.options(schedule="earliest").run(x, np.array([0, 1, 4], np.int32))
+    del sys.modules["profiled_user"], sys.modules["profiled_model"]
+
+
+def lines(run):
+    """The profile's lines by file name and text."""
+    return {(Path(line.file).name, line.text.strip()): line.counts for line in run.profile().lines}
+
+
+def test_lines_of_several_files_against_hand_counts(walked):
+    """Every call is of lane 1 and 2 together, or of lane 2 alone."""
+    found = lines(walked)
+    body = found["profiled_user.py", "total += turn"]
+    assert (body.steps, body.active, body.rows, body.lanes) == (4, 1 + 4, 4 * 3, 5 / 4)
+    test = found["profiled_model.py", "if tf.reduce_sum(x) > 0.0:  # größer: 大きい"]
+    assert (test.steps, test.active, test.rows, test.utilization) == (4, 5, 12, 5 / 12)
+    product = found["profiled_model.py", "x = tf.linalg.matvec(WEIGHTS, x)"]
+    assert (product.steps, product.active, product.rows) == (1, 1, 3)
+
+
+def test_the_cost_is_that_of_the_rows_of_each_line(walked):
+    """A product of 64 x 64 numbers for each of three rows; all shares are of the whole."""
+    profile, found = walked.profile(), lines(walked)
+    assert found["profiled_model.py", "x = tf.linalg.matvec(WEIGHTS, x)"].cost == pytest.approx(3 * 64 * 64)
+    assert found["profiled_model.py", "if tf.reduce_sum(x) > 0.0:  # größer: 大きい"].cost == pytest.approx(12 * 65)
+    assert sum(line.counts.cost for line in profile.lines) == pytest.approx(profile.total.cost)
+    assert profile.total.steps == walked.steps
+    assert profile.total.utilization == walked.utilization.overall
+    assert [function.name for function in profile.functions] == ["walk", "turned"]
+
+
+def test_utilization_by_function_and_by_line_of_the_entry_file(walked):
+    used = walked.utilization
+    assert used.by_function.keys() == {"walk", "turned"}
+    profile = walked.profile()
+    assert used.by_function == {f.name: f.counts.utilization for f in profile.functions}
+    own = [line for line in profile.lines if Path(line.file).name == "profiled_user.py"]
+    assert {line.number: line.counts.utilization for line in own}.items() <= used.by_line.items()
+    assert max(used.by_line) <= USER.count("\n")
+
+
+def test_one_piece_of_two_lines_shares_its_cost_between_them():
+    @pcbatch.autobatch(jit=False)
+    def two(x):
+        y = tf.linalg.matmul(x, x)
+        return tf.reduce_sum(y)
+
+    run = two.run(tf.ones([2, 8, 8]))
+    assert [line.counts.cost for line in run.profile().lines] == [2 * 8**3, 2 * 64]
+
+
+def test_stores_are_at_their_line():
+    @pcbatch.autobatch(jit=False)
+    def stored(xs, i):
+        xs[i] = 1.0
+        return xs
+
+    counts = {line.text.strip(): line.counts.steps for line in stored.run(tf.zeros([2, 3]), [0, 2]).profile().lines}
+    assert counts["xs[i] = 1.0"] == 1
+
+
+def test_the_reference_backend_computes_no_row_in_vain():
+    run = fibonacci.options(backend="reference").run(np.array([3, 7], np.int32))
+    assert run.profile().total.utilization == 1.0
+
+
+def test_lines_without_text_still_have_figures(walked, monkeypatch):
+    """The files are gone and forgotten."""
+    monkeypatch.setattr(linecache, "getlines", lambda *_: [])
+    last = next(line for line in reversed(str(walked.profile()).splitlines()) if line.endswith("  14"))
+    assert last.split() == ["4", "1.2", "12", "42%", "0.1%", "14"]
+
+
+# -- the schedule ------------------------------------------------------------------------------------------------------
+
+
+def test_the_trace_is_the_schedule():
+    """Under "earliest" fibonacci([1, 2]) is: test, return for lane 0, then lane 1 alone."""
+    run = fibonacci.options(schedule="earliest", jit=False, trace=100).run(np.array([1, 2], np.int32))
+    found = [(step.trip, step.block, step.ran, step.waiting) for step in run.trace.steps]
+    assert found == [
+        (1, "b0", 2, 0),
+        (2, "b1", 1, 1),
+        (3, "b2", 1, 0),
+        (4, "b0", 1, 0),
+        (5, "b1", 1, 0),
+        (6, "b3", 1, 0),
+        (7, "b0", 1, 0),
+        (8, "b1", 1, 0),
+        (9, "b4", 1, 0),
+    ]
+    assert (run.trace.trips, run.trace.left_out) == (9, 0)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "jit"), [("auto", True), ("earliest", False), ("busiest", False), ("sweep", False)]
+)
+def test_a_trace_adds_up_to_the_counters_and_changes_nothing(schedule, jit):
+    """Lanes go deeper than the first stacks, so the record goes through several legs."""
+    n = np.arange(10, dtype=np.int32) * 4 % 50
+    plain = depth.options(schedule=schedule, jit=jit).run(n)
+    run = depth.options(schedule=schedule, jit=jit, trace=5000).run(n)
+    assert run.executions == plain.executions
+    np.testing.assert_array_equal(run.value, plain.value)
+    for label, active in run.utilization.active.items():
+        steps = [step for step in run.trace.steps if step.block == label]
+        assert (len(steps), sum(step.ran for step in steps)) == (run.executions[label], active)
+    assert all(step.ran + step.waiting <= len(n) for step in run.trace.steps)
+
+
+@pcbatch.autobatch
+def depth(n):
+    """Deeper than stacks are at first."""
+    if n <= 0:
+        return 0
+    return depth(n - 1) + 1
+
+
+def test_what_does_not_fit_is_counted_and_said():
+    n = np.array([3, 7, 4, 5], np.int32)
+    whole = fibonacci.options(trace=1000).run(n).trace
+    run = fibonacci.options(trace=3).run(n)
+    assert run.trace.steps == tuple(step for step in whole.steps if step.trip <= 3)
+    assert run.trace.left_out == run.trips - 3
+    assert str(run.trace).endswith(f"and {run.trips - 3} more trips, which were not recorded")
+    assert repr(run.trace) == f"<pcbatch.Trace: {len(run.trace.steps)} steps in 3 of {run.trips} trips>"
+
+
+def test_without_the_option_nothing_is_recorded():
+    """The loop carries what it carried before there was such an option."""
+    given = np.array([3], np.int32)
+    names = {"executions", "active", "rows", "trips", "memory"}
+    assert fibonacci.compilation(given).machine.legs.loop.counter_shapes.keys() == names
+    traced = fibonacci.options(trace=7).compilation(given).machine.legs.loop.counter_shapes
+    assert traced.keys() - names == {"trace"}
+    with pytest.raises(UsageError, match=r"PCB561: .* fibonacci.options\(trace=1000\)"):
+        _ = fibonacci.run(given).trace
+
+
+def test_inside_a_tf_function_nothing_is_known_yet():
+    @tf.function
+    def outer(n):
+        run = fibonacci.run(n)
+        for what in (run.profile, lambda: run.trace):
+            with pytest.raises(UsageError, match="PCB533"):
+                what()
+        return run.value
+
+    outer(tf.constant([3]))
+
+
+@pytest.mark.parametrize("trips", [-1, True, 1.5, 2**31])
+def test_the_option_is_a_number_of_trips(trips):
+    with pytest.raises(UsageError, match="PCB504: trace must be"):
+        fibonacci.options(trace=trips)
+
+
+def test_the_reference_backend_has_no_schedule():
+    with pytest.raises(UsageError, match="PCB560"):
+        fibonacci.options(trace=5, backend="reference")
+
+
+# -- what is printed ---------------------------------------------------------------------------------------------------
+
+PRINTED = {
+    "fibonacci": ["--trace=3", "examples/fibonacci.py:fibonacci", "[3, 7, 4, 5]"],
+    "gcd": ["examples/gcd.py:gcd", "[12, 18, 7]", "[8, 12, 21]"],
+    "simpson": ["examples/adaptive_simpson.py:integrate", "[1.0, 0.1, 0.01]", "[1e-3, 1e-3, 1e-3]"],
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_printed_profiles(name, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    assert main(["profile", *PRINTED[name]]) == 0
+    check_golden(GOLDENS / f"{name}.txt", capsys.readouterr().out)
+
+
+def test_printed_profile_of_two_files_with_tabs(walked, folder, monkeypatch):
+    """Tabs are spaces in a table; a call over several lines counts at its first."""
+    monkeypatch.chdir(folder)
+    check_golden(GOLDENS / "two_files.txt", f"{walked.profile()}\n")
+    assert repr(walked.profile()).startswith("<pcbatch.Profile of walk: 3 lanes, ")
+
+
+def test_failed_lanes_are_said_after_the_profile(tmp_path, capsys):
+    path = tmp_path / "positive.py"
+    path.write_text("import pcbatch\n\n@pcbatch.autobatch(jit=False)\ndef f(x):\n    assert x > 0\n    return x\n")
+    assert main(["profile", "--trace", f"{path}:f", "[1, -1]"]) == 1
+    out = capsys.readouterr().out
+    assert "lane 1 (ASSERTION)" in out
+    assert "trip  block" in out

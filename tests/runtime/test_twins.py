@@ -1,0 +1,122 @@
+"""Every function of `math` and NumPy that has a twin, against the original: values, shapes, ints and floats."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import math_twins, numpy_twins
+from pcbatch.runtime.backends.tensorflow.recorder import recording
+from pcbatch.runtime.backends.tensorflow.weak import Weak
+
+DOUBLES = (0.3, 0.75, -0.5, 1.0, 1.5, 2.5, -2.5, 7.25, 0.0)
+OF_TWO = ("atan2", "copysign", "fmod", "hypot", "pow")
+
+VECTOR = np.array([0.5, -0.25, 1.0, 0.0, -1.0])
+COUNTS = np.array([3, 1, -2, 0, 3], np.int32)
+LARGE = np.array([1.0, 2.5, 3.5, 9.0, 1.25])
+MATRIX = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]])
+CUBE = np.arange(24, dtype=np.float64).reshape(2, 3, 4) - 7
+TRUTHS = np.array([True, False, True, True, False])
+ONE = [(VECTOR,), (COUNTS,), (LARGE,), (MATRIX,)]
+TWO = [(VECTOR, LARGE), (MATRIX, MATRIX[0]), (COUNTS, COUNTS[::-1].copy())]
+AXES = [*ONE, (MATRIX, 1), (MATRIX, 0), (CUBE, 1)]
+SPECIAL = {
+    "arccosh": [(LARGE,)],
+    "clip": [(VECTOR, -0.5, 0.5), (COUNTS, 0, 2)],
+    "where": [(TRUTHS, VECTOR, LARGE), (COUNTS, COUNTS, 7)],
+    "power": [(LARGE, VECTOR), (MATRIX, 2.0)],
+    "dot": [(VECTOR, LARGE), (MATRIX, MATRIX), (MATRIX, MATRIX[0]), (CUBE, VECTOR[:4]), (VECTOR[:3], MATRIX)],
+    "inner": [(VECTOR, LARGE), (MATRIX, MATRIX)],
+    "matmul": [(MATRIX, MATRIX), (MATRIX, MATRIX[0]), (MATRIX[0], MATRIX), (VECTOR, LARGE)],
+    "outer": [(VECTOR, COUNTS[:2].astype(float))],
+    "linalg.solve": [(MATRIX, MATRIX[1]), (MATRIX, MATRIX[:, :2])],
+    "linalg.norm": [(VECTOR,), (MATRIX,), (COUNTS,)],
+    "concatenate": [((VECTOR, LARGE),), ((MATRIX, MATRIX), 1)],
+    "stack": [((VECTOR, LARGE),), ((MATRIX, MATRIX), 2)],
+    "expand_dims": [(VECTOR, 0), (MATRIX, 1)],
+    "flip": [(VECTOR,), (MATRIX,), (MATRIX, 1)],
+    "full": [(3, VECTOR[0]), ((2, 3), COUNTS[0])],
+    "reshape": [(CUBE, (6, 4)), (CUBE, -1)],
+    "roll": [(VECTOR, 2), (MATRIX, 2), (MATRIX, 1, 1)],
+    "squeeze": [(MATRIX[:1],), (CUBE[:, :1], 1)],
+    "transpose": [(MATRIX,), (CUBE,), (CUBE, (1, 0, 2))],
+    "diff": [(VECTOR,), (MATRIX,)],
+    **dict.fromkeys(
+        ("all", "any", "argmax", "argmin", "cumsum", "max", "mean", "min", "prod", "std", "sum", "var"), AXES
+    ),
+    **{name: [(MATRIX,)] for name in ("trace", "linalg.cholesky", "linalg.det", "linalg.inv")},
+}
+
+
+def examples(path: str) -> list[tuple]:
+    """Arguments for NumPy's function at `path`."""
+    if path in SPECIAL:
+        return SPECIAL[path]
+    function = getattr(np, path)
+    return TWO if isinstance(function, np.ufunc) and function.nin == 2 else ONE
+
+
+def native(path: str, arguments: tuple):
+    """NumPy's own answer."""
+    function = np
+    for step in path.split("."):
+        function = getattr(function, step)
+    with np.errstate(all="ignore"):
+        return function(*arguments)
+
+
+def tensors(value):
+    """Arrays as tensors, in tuples too; shapes and axes stay what they are."""
+    if isinstance(value, tuple) and value and isinstance(value[0], np.ndarray):
+        return tuple(map(tf.constant, value))
+    return tf.constant(value) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+@pytest.mark.parametrize("path", numpy_twins.NAMES)
+def test_numpy(path):
+    for arguments in examples(path):
+        wanted = np.asarray(native(path, arguments))
+        with recording():
+            given = numpy_twins.TWINS[numpy_twins.NAMES[path]](*map(tensors, arguments))
+        assert tuple(given.shape) == wanted.shape, arguments
+        assert given.dtype.is_floating == np.issubdtype(wanted.dtype, np.floating), arguments
+        assert (given.dtype == tf.bool) == (wanted.dtype == bool), arguments
+        np.testing.assert_allclose(given, wanted, rtol=1e-7 if "float32" in path else 1e-12, atol=1e-13, err_msg=path)
+
+
+def in_python(name: str, arguments: tuple):
+    """`math`'s answer; None where it raises."""
+    try:
+        return getattr(math, name)(*arguments)
+    except (ValueError, OverflowError):
+        return None
+
+
+@pytest.mark.parametrize("name", [name for name in math_twins.NAMES if name not in ("isqrt", "prod")])
+def test_math(name):
+    if not hasattr(math, name):  # Python 3.10 has no cbrt and exp2, and nobody can name them there
+        assert name in ("cbrt", "exp2")
+        return
+    pairs = [(x, y) for x in DOUBLES for y in (0.5, -2.0, 3.0)]
+    for arguments in pairs if name in OF_TWO else [(x,) for x in DOUBLES]:
+        with recording() as recorder:
+            given = math_twins.TWINS[name](*(tf.constant(x, tf.float64) for x in arguments), site=3)
+            failed = bool(recorder.site() > 0)
+        wanted = in_python(name, arguments)
+        assert failed == (wanted is None), arguments
+        if wanted is not None:
+            value = given.value if isinstance(given, Weak) else given
+            assert value.dtype.is_integer == (type(wanted) is int)
+            np.testing.assert_allclose(value, wanted, rtol=1e-12, atol=1e-15, err_msg=f"{name}{arguments}")
+
+
+def test_math_of_ints_and_vectors():
+    with recording():
+        for n in (0, 1, 8, 9, 2**31 - 1):
+            assert int(tf.convert_to_tensor(math_twins.TWINS["isqrt"](tf.constant(n), site=0))) == math.isqrt(n)
+        assert float(math_twins.TWINS["prod"](tf.constant(LARGE), site=0)) == math.prod(LARGE)
+        assert float(math_twins.TWINS["prod"](tf.constant(LARGE), start=2.0, site=0)) == math.prod(LARGE, start=2.0)

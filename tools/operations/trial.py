@@ -1,0 +1,127 @@
+"""One expression tried: translated, vectorised in a graph and under XLA, compared with a loop over the lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+import pcbatch
+from pcbatch.diagnostics import CompileError
+from pcbatch.ir.code import names
+from pcbatch.lowering.pieces import execute
+from pcbatch.lowering.translate import OPS, translate
+from pcbatch.runtime.backends.tensorflow import ops, rules
+from pcbatch.runtime.backends.tensorflow.backend import TensorFlowBackend
+from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors
+from pcbatch.runtime.table import Piece
+from pcbatch.runtime.values import flatten as values_of
+from tools.operations.catalogue import LANES, examples, shared
+
+BACKEND = TensorFlowBackend()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of an expression in one mode: "" if every lane was right, else a code and what was said."""
+
+    code: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of an expression, and which of pcbatch's own rules it needed."""
+
+    expression: str
+    graph: Verdict
+    xla: Verdict
+    rules: tuple[str, ...] = ()
+
+
+class WrongError(Exception):
+    """A batch differs from the loop over its lanes: the one thing that must not happen."""
+
+
+def tried(expression: str) -> Trial:
+    """Try `expression` in both modes.
+
+    Raises WrongError where a mode accepts it and gives something else than a loop over the lanes.
+    """
+    piece = _piece(expression, ())
+    used: list[str] = []
+    graph = attempt(piece, expression, jit=False, used=used)
+    return Trial(expression, graph, attempt(piece, expression, jit=True), tuple(dict.fromkeys(used)))
+
+
+def operand_variants(expression: str) -> Iterator[tuple[str, ...]]:
+    """Which lane values may be made the same for all lanes so that at least one still differs."""
+    reads = _letters(expression)
+    for name in reads if len(reads) > 1 else ():
+        yield (name,)
+        yield tuple(other for other in reads if other != name)
+
+
+def tried_with_shared(expression: str, names: tuple[str, ...], jit: bool) -> Verdict:
+    """Try `expression` with the values of lane 0 of `names` shared by all lanes."""
+    return attempt(_piece(expression, names), expression, jit=jit)
+
+
+def _letters(expression: str) -> tuple[str, ...]:
+    """The lane values that an expression reads."""
+    return tuple(name for name in names(f"result = {expression}")[0] if name in examples())
+
+
+def _piece(expression: str, made_shared: tuple[str, ...]) -> Piece:
+    """The piece that the lowering makes of `result = expression`."""
+    sites: list[int] = []
+
+    def site(*_: Any) -> int:
+        sites.append(len(sites))
+        return sites[-1]
+
+    read = _letters(expression)
+    lanes = tuple(name for name in read if name not in made_shared)
+    loaded = names(f"result = {expression}")[0]
+    operands = tuple(name for name in shared() if name in loaded and name != "V")
+    code = translate(f"result = {expression}", site, {}, frozenset())
+    source = f"def piece({', '.join((*lanes, *operands, *made_shared))}):\n    {code}\n    return (result,)\n"
+    namespace = {"tf": tf, "np": np, "pcbatch": pcbatch, OPS: ops, "V": shared()["V"]}
+    execute(source, namespace)
+    return Piece(namespace["piece"], lanes, ("result",), (*operands, *made_shared), tuple(sites), (None, None))
+
+
+def attempt(piece: Piece, expression: str, *, jit: bool, used: list[str] | None = None) -> Verdict:
+    """Run `piece` for all lanes and compare; `used` collects the rules of pcbatch's own that were applied."""
+    lanes = [tf.constant(examples()[name]) for name in piece.reads]
+    operands = [shared()[name] if name in shared() else tf.constant(examples()[name][0]) for name in piece.shared]
+    read_types = [BACKEND.type_of(value[0]) for value in lanes]
+    try:
+        (type_,) = BACKEND.abstract_eval(piece, read_types, [BACKEND.type_of(value) for value in operands])
+
+        def run(*values: tf.Tensor) -> list[tf.Tensor]:
+            reads, given = values[: len(lanes)], values[len(lanes) :]
+            with rules.observed(used if used is not None else []):
+                (result,), _ = BACKEND.vectorize(piece, reads, given, [type_], read_types, LANES)
+            return values_of(type_, result)
+
+        got = BACKEND.compile(run, jit)(*lanes, *operands)
+    except CompileError as error:
+        first = error.diagnostics[0]
+        return Verdict(first.code, first.message)
+    except Exception as error:
+        explained = BACKEND.explain(error)
+        if explained is None:
+            raise
+        return Verdict("PCB440" if jit else "PCB441", explained.gist)
+    for lane in range(LANES):
+        (value,), _ = BACKEND.evaluate(piece, [each[lane] for each in lanes], operands)
+        for batch, one in zip(got, leaf_tensors(value, type_), strict=True):
+            exact = not (one.dtype.is_floating or one.dtype.is_complex)
+            if not np.allclose(batch[lane], one, rtol=0 if exact else 1e-3, atol=0 if exact else 1e-4, equal_nan=True):
+                mode = "xla" if jit else "graph"
+                raise WrongError(f"{expression}, lane {lane} in {mode}: {batch[lane]} instead of {one}")
+    return Verdict()
