@@ -206,7 +206,7 @@ def test_stacks_are_written_in_place(schedule, storage, roomy):
     text = optimized_hlo(machine, roomy)
     stack = r"f32\[64,33,128\]\S* "
     computations = re.split(r"\n}\n", text)
-    blocks = [part for part in computations if re.match(r"\s*%\w*(_true_|_body_)", part)]
+    blocks = [part for part in computations if re.match(r"\s*%while_(cond(_\d+)?_true|body)_", part)]
     assert len(blocks) == 6
     assert len(re.findall(stack + r"(scatter|fusion)\(", "".join(blocks))) >= 2
     assert not re.findall(stack + r"copy\(", "".join(blocks))
