@@ -68,13 +68,14 @@ def examples() -> dict[str, np.ndarray]:
 def shared() -> dict[str, Any]:
     """Values that are the same for all lanes, by name."""
     rng = np.random.default_rng(8)
-    return {
-        "A": tf.constant(rng.normal(size=(4, 4)), tf.float32),
-        "B": tf.constant(rng.normal(size=(3, 3)), tf.float32),
-        "F": tf.constant(rng.normal(size=(2, 2, 2, 3)), tf.float32),
-        "V": tf.Variable(rng.normal(size=(6, 2)), dtype=tf.float32),
-        "X": tf.constant([-1.0, 0.0, 0.5, 2.0]),
-    }
+    with tf.init_scope():  # not inside whichever graph happens to ask first
+        return {
+            "A": tf.constant(rng.normal(size=(4, 4)), tf.float32),
+            "B": tf.constant(rng.normal(size=(3, 3)), tf.float32),
+            "F": tf.constant(rng.normal(size=(2, 2, 2, 3)), tf.float32),
+            "V": tf.Variable(rng.normal(size=(6, 2)), dtype=tf.float32),
+            "X": tf.constant([-1.0, 0.0, 0.5, 2.0]),
+        }
 
 
 FAMILIES = {
