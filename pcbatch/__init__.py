@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pcbatch import nuts, random
-    from pcbatch.api import Batched, autobatch
+    from pcbatch.api import autobatch
+    from pcbatch.batched import Batched
     from pcbatch.diagnostics import CompileError, GradientError, PcbatchError, UsageError
     from pcbatch.hints import cost, sync
     from pcbatch.primitives import fallback, primitive
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Batched": "pcbatch.api",
+    "Batched": "pcbatch.batched",
     "autobatch": "pcbatch.api",
     "cost": "pcbatch.hints",
     "sync": "pcbatch.hints",

@@ -32,7 +32,7 @@ def cost(row: float) -> Callable[[F], F]:
         if isinstance(function, FunctionType):
             setattr(function, COST_ATTRIBUTE, float(row))
             return function
-        from pcbatch.api import Batched
+        from pcbatch.batched import Batched
 
         if isinstance(function, Batched):
             return function.costing(float(row))  # type: ignore[return-value]
@@ -48,7 +48,7 @@ def sync() -> None:
     places, those at one place go on, the place of the lane that has taken the fewest loop turns and calls. A hint:
     results do not depend on it, and one example alone (`f.single`) does nothing here.
     """
-    from pcbatch.api import compiling
+    from pcbatch.compiler import compiling
 
     if compiling() is not None:
         raise PieceRefusalError(

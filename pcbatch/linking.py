@@ -17,7 +17,7 @@ from pcbatch.frontend import Built, FunctionSource, build
 from pcbatch.lowering.captures import FreeValues, Namespace, free_values
 
 if TYPE_CHECKING:
-    from pcbatch.api import Batched
+    from pcbatch.batched import Batched
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _identity(function: types.FunctionType, receiver: Any = None) -> tuple[Any, 
 
 def _denoted(namespace: Namespace, name: str, known: Mapping[Any, Batched[..., Any]]) -> Batched[..., Any] | None:
     """The batched function that `name` denotes now, if it does."""
-    from pcbatch.api import Batched
+    from pcbatch.batched import Batched
 
     try:
         value = namespace.path(name)

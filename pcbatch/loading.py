@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pcbatch.diagnostics import PcbatchError, UsageError
 
 if TYPE_CHECKING:
-    from pcbatch.api import Batched
+    from pcbatch.batched import Batched
 
 
 def existing(file: str) -> Path:
@@ -73,7 +73,7 @@ def loaded(path: Path, name: str) -> Iterator[Batched[..., Any]]:
 
 
 def _batched(path: Path, module: Any, name: str) -> Batched[..., Any]:
-    from pcbatch.api import Batched
+    from pcbatch.batched import Batched
 
     found = module
     for part in name.split("."):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pcbatch.api import Batched
+    from pcbatch.batched import Batched
 
 KEY = "_pcbatch_methods"
 """The entry of an object's `__dict__` that holds its bound functions."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pcbatch import __version__
-from pcbatch.api import Batched
+from pcbatch.batched import Batched
 from pcbatch.diagnostics import UsageError
 from pcbatch.frontend import read_module
 from pcbatch.lowering.tabletext import is_reserved

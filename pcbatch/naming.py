@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pcbatch.diagnostics import UsageError
 
 if TYPE_CHECKING:
-    from pcbatch.api import Batched
+    from pcbatch.batched import Batched
 
 SHOWN_DEFAULT = 20
 """How many characters of a parameter's default a signature shows."""
@@ -44,7 +44,7 @@ def by_name(batched: Batched[..., Any]) -> tuple[Any, ...]:
 
 def _restored(module: str, name: str, changes: dict[str, Any]) -> Batched[..., Any]:
     """The batched function `name` of `module`, which is imported, under its options with `changes`."""
-    from pcbatch.api import Batched
+    from pcbatch.batched import Batched
 
     importlib.import_module(module)
     found = _find(module, name)

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, overload
 
-from pcbatch.api import NOT_FOR_AUTOGRAPH, Batched
+from pcbatch.batched import NOT_FOR_AUTOGRAPH, Batched
 from pcbatch.diagnostics import UsageError
 
 P = ParamSpec("P")

@@ -190,19 +190,19 @@ def test_single(source: str) -> None:
     compare([run_python(function.single, example) for example in zip(*batch(source), strict=True)], truth(source))
 
 
-@settings(COMPILED, max_examples=200)
+@settings(COMPILED, max_examples=80)
 @given(programs(), st.sampled_from(REFERENCE))
 def test_reference(source: str, mode: Mode) -> None:
     check(source, mode)
 
 
-@settings(COMPILED, max_examples=30)
+@settings(COMPILED, max_examples=15)
 @given(programs(), st.sampled_from(GRAPH))
 def test_graph(source: str, mode: Mode) -> None:
     check(source, mode)
 
 
-@settings(COMPILED, max_examples=10)
+@settings(COMPILED, max_examples=6)
 @given(programs(), st.sampled_from(XLA))
 def test_xla(source: str, mode: Mode) -> None:
     check(source, mode)

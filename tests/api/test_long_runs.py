@@ -34,7 +34,7 @@ def made(name, **options):
 
 def as_new(function):
     """The function as if it had never run: stacks start small again."""
-    for compilation in function.options(progress=False)._compiled.values():
+    for compilation in function.compiler.compiled.values():
         compilation.machine.capacity = compilation.machine.legs.limits.first_capacity
     return function
 

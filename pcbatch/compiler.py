@@ -1,0 +1,177 @@
+"""What a batched function compiles under one set of options: linked once, compiled once per signature, and run."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pcbatch import longruns
+from pcbatch.arguments import Arguments, bind_arguments
+from pcbatch.cache import Cache
+from pcbatch.compilation import Compilation
+from pcbatch.diagnostics import CompileError
+from pcbatch.linking import Linked, link
+from pcbatch.lowering.captures import Captured, collect
+from pcbatch.lowering.environment import Environment
+from pcbatch.lowering.fingerprints import fingerprint
+from pcbatch.options import Options
+from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.outcome import Outcome, Statistics
+
+if TYPE_CHECKING:
+    from pcbatch.batched import Batched
+
+logger = logging.getLogger("pcbatch")
+logger.addHandler(logging.NullHandler())
+
+SIGNATURES = 64
+"""How many compiled signatures each batched function keeps, and how many sets of options: those used last."""
+
+_inside: ContextVar[str | None] = ContextVar("inside", default=None)
+"""The batched function that is being compiled or traced: whatever calls another one then is one of its pieces."""
+
+
+def compiling() -> str | None:
+    """The batched function of which a piece is being traced right now, None in ordinary code."""
+    return _inside.get()
+
+
+@contextmanager
+def pieces_of(name: str) -> Iterator[None]:
+    """Whatever of the user's code runs inside is a piece of the batched function `name`."""
+    token = _inside.set(name)
+    try:
+        yield
+    finally:
+        _inside.reset(token)
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What compiling has cost so far: machine programs compiled, cache entries, seconds of tracing and compiling.
+
+    A recursive program is compiled anew for each size of its stacks; `stack_entries` is the one that the next call
+    starts with, learnt from those before it (0 for programs without stacks).
+    """
+
+    compilations: int
+    cache_entries: int
+    trace_seconds: float
+    compile_seconds: float
+    stack_entries: int = 0
+
+    def __repr__(self) -> str:
+        stacks = f", stacks of {self.stack_entries} entries" if self.stack_entries else ""
+        return (
+            f"<pcbatch.Stats: {self.compilations} compilations of {self.cache_entries} signatures, "
+            f"traced in {self.trace_seconds:.3g} s, compiled in {self.compile_seconds:.3g} s{stacks}>"
+        )
+
+
+class Compiler:
+    """Compiles and runs `function` under `options`; several threads may ask at once."""
+
+    def __init__(self, function: Batched[..., Any], options: Options):
+        self._function = function
+        self._options = options
+        self._lock = threading.RLock()
+        self._linked: Linked | None = None
+        self.compiled: Cache[Any, Compilation] = Cache(SIGNATURES)
+        self.statistics: list[Statistics] = []
+
+    def link(self) -> Linked:
+        """The function with all that it calls, linked anew where a name denotes another function now."""
+        with self._lock:
+            if self._linked is None or not self._linked.is_current():
+                self._linked = link(self._function)
+                self.compiled.clear()
+            return self._linked
+
+    def compilation(self, args: Any, kwargs: Any) -> tuple[Arguments, Compilation, Captured]:
+        """The program for these arguments, the arguments as it takes them, and the values of its free names."""
+        backend = backend_named(self._options.backend)
+        arguments = bind_arguments(self._function.__signature__, self._options, backend, args, kwargs)
+        return arguments, *self._compiled_for(arguments)
+
+    def check(self, args: Any, kwargs: Any) -> None:
+        """Compile without running."""
+        arguments, compilation, _ = self.compilation(args, kwargs)
+        with self._compiling(arguments, compilation), compilation.first_time(None):
+            compilation.machine.check(arguments.lanes)
+
+    def run(self, args: Any, kwargs: Any) -> tuple[Compilation, Outcome]:
+        """Run a batch."""
+        arguments, compilation, captured = self.compilation(args, kwargs)
+        with self._compiling(arguments, compilation), compilation.first_time(arguments.lanes):
+            return compilation, compilation.run(arguments, captured)
+
+    def run_in_slices(self, args: Any, kwargs: Any, options: Options) -> tuple[Compilation, Outcome]:
+        """Run a batch, or go on with a saved one, as the options `progress` and `resume` of `options` say."""
+        saved = longruns.read(options) if options.resume is not None else None
+        if saved is None:
+            arguments, compilation, captured = self.compilation(args, kwargs)
+        else:
+            arguments = longruns.saved_arguments(saved, self._function.__signature__, options, args, kwargs)
+            try:
+                compilation, captured = self._compiled_for(arguments)
+            except CompileError as error:
+                why = (
+                    f"{self._function.__name__} is another program now, refused for the arguments in the file: {error}"
+                )
+                raise saved.refusal("PCB592", why) from None
+        with self._compiling(arguments, compilation):
+            return compilation, compilation.run_in_slices(arguments, captured, options, saved)
+
+    def stats(self) -> Stats:
+        """What compiling has cost so far."""
+        return Stats(
+            sum(s.compilations for s in self.statistics),
+            len(self.compiled),
+            sum(s.trace_seconds for s in self.statistics),
+            sum(s.compile_seconds for s in self.statistics),
+            max((each.machine.stack_entries for each in self.compiled.values()), default=0),
+        )
+
+    def _compiled_for(self, arguments: Arguments) -> tuple[Compilation, Captured]:
+        backend = backend_named(self._options.backend)
+        linked = self.link()
+        captured = collect(linked.free, linked.namespaces, backend.is_array)
+        types = {name: backend.type_of(value) for name, value in captured.values.items()}
+        statics = tuple((function, path, fingerprint(value)) for function, path, value in captured.statics)
+        operands = tuple((function, *paths.items()) for function, paths in captured.operands.items())
+        key = (arguments.signature, tuple(types.items()), operands, statics)
+        with self._lock:
+            compilation = self.compiled.get(key)
+            if compilation is None:
+                environment = Environment(backend, linked.namespaces, captured.without_values(), types, linked.statics)
+                compilation = Compilation(linked, environment, arguments.without_values(), self._options)
+                started = time.perf_counter()
+                with pieces_of(self._function.__name__):
+                    statistics = compilation.machine.statistics  # the whole pipeline, or its refusals
+                statistics.trace_seconds += time.perf_counter() - started
+                logger.debug("%s: generated code for %s", self._function.__name__, arguments.described)
+                self.statistics.append(statistics)
+                self.compiled.put(key, compilation)
+        return compilation, captured
+
+    @contextmanager
+    def _compiling(self, arguments: Arguments, compilation: Compilation) -> Iterator[None]:
+        """Tell the log if something is compiled inside, and how long that took."""
+        statistics = compilation.machine.statistics
+        before = (statistics.compilations, statistics.compile_seconds)
+        with pieces_of(self._function.__name__):
+            yield
+        if statistics.compilations > before[0]:
+            logger.info(
+                "%s: compiled %s for %s lanes in %.2f s",
+                self._function.__name__,
+                arguments.described,
+                arguments.lanes if isinstance(arguments.lanes, int) else "any number of",
+                statistics.compile_seconds - before[1],
+            )
