@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from pcbatch.diagnostics import Diagnostic, Span
 from pcbatch.ir import program as ir
@@ -55,16 +56,20 @@ class Instance:
         return [self.type(name) for name in self.function.results]
 
 
+class Manner(NamedTuple):
+    """How a round goes: whether it reports what is wrong, and whether it finds no values for what was a type before."""
+
+    report: bool
+    widens: bool
+
+
 class Round:
-    """The bindings of one instance in the making: the last round's are read, this round's are joined anew.
+    """The bindings of one instance in the making: the last round's are read, this round's are joined anew."""
 
-    Only the last round reports what is wrong.
-    """
-
-    def __init__(self, instance: Instance, report: bool):
+    def __init__(self, instance: Instance, manner: Manner):
         self.instance = instance
         self.new: dict[str, Binding] = {}
-        self.report = report
+        self.manner = manner
 
     def known(self, name: str) -> Known | None:
         """What to read now: the last round's type or value, or this round's where the last knew nothing."""
@@ -73,6 +78,8 @@ class Round:
 
     def bind(self, name: str, known: Known | None, span: Span | None) -> None:
         """Join `known` into the variable; a conflict leaves it as it is, and is reported with both assignments."""
+        if self.manner.widens and isinstance(known, Static) and self.instance.known(name) == plain(known):
+            known = plain(known)
         old = self.new.setdefault(name, Binding(known, span))
         try:
             joined = meet(old.known, known)
@@ -86,7 +93,7 @@ class Round:
 
     def complain(self, *found: Diagnostic) -> None:
         """Note what is wrong, if this is the round that reports."""
-        if self.report:
+        if self.manner.report:
             self.instance.diagnostics += found
 
 

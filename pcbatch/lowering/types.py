@@ -19,7 +19,16 @@ from pcbatch.lowering import complaints
 from pcbatch.lowering.actions import Actions, Run
 from pcbatch.lowering.captures import function_variables
 from pcbatch.lowering.environment import Environment
-from pcbatch.lowering.instances import Instance, Key, Round, Signature, changed_bindings, reachable, still_decided
+from pcbatch.lowering.instances import (
+    Instance,
+    Key,
+    Manner,
+    Round,
+    Signature,
+    changed_bindings,
+    reachable,
+    still_decided,
+)
 from pcbatch.lowering.static import Binding, Known, Static, plain, static_arguments, wanted
 from pcbatch.lowering.tails import with_equal_results
 from pcbatch.lowering.translate import OPS
@@ -27,6 +36,8 @@ from pcbatch.lowering.typed import Typed, assemble
 from pcbatch.lowering.webs import Webs, split_function, split_webs
 
 MAX_ROUNDS = 100
+ROUNDS_OF_VALUES = 30
+"""After so many rounds what is no static value stays none: a branch and what it decides may chase each other."""
 MAX_SPECIALISATIONS = 64
 """How many instances of one function a recursion with changing static arguments may make."""
 
@@ -119,7 +130,8 @@ class _Inference:
         before: dict[Key, Mapping[str, Binding]] = {}
         count = 0
         while True:
-            self._round(members, entry, versions, report=False)
+            widens = count >= ROUNDS_OF_VALUES
+            self._round(members, entry, versions, Manner(report=False, widens=widens))
             now = {key: instance.bindings for key, instance in members.items()}
             changed = next(changed_bindings(before, now), None)
             if changed is None:
@@ -130,21 +142,21 @@ class _Inference:
                 entry.diagnostics.append(complaints.unsettled(user, *changed[1:]))
                 return members
             before = now
-        self._round(members, entry, versions, report=True)
+        self._round(members, entry, versions, Manner(report=True, widens=widens))
         if not any(instance.diagnostics for instance in members.values()):
             for instance in members.values():
                 instance.diagnostics += self._never_returning(instance)
         return members
 
     def _round(
-        self, members: dict[Key, Instance], entry: Instance, versions: Mapping[Key, Version], report: bool
+        self, members: dict[Key, Instance], entry: Instance, versions: Mapping[Key, Version], manner: Manner
     ) -> None:
         """Recompute all bindings of a cycle under the present ones; `members` grows by what is called anew."""
         rounds: dict[Key, Round] = {}
 
         def round_of(key: Key) -> Round:
             if key not in rounds:
-                rounds[key] = Round(members[key], report)
+                rounds[key] = Round(members[key], manner)
             return rounds[key]
 
         function = entry.function
