@@ -9,22 +9,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-
-BATCH = np.array([3, 7, 4, 5], np.int32)
-
-
-def fresh(**options):
-    """A batched function that nothing is compiled of yet."""
-
-    @pcbatch.autobatch(jit=False, **options)
-    def halvings(n):
-        count = 0
-        while n > 1:
-            n = n // 2
-            count += 1
-        return count
-
-    return halvings
+from tests.api.halvings import BATCH, fresh
 
 
 def value(tensor):

@@ -25,10 +25,10 @@ from pcbatch import CompileError, LaneError, UsageError
 from pcbatch.compiler import SIGNATURES, Stats
 from pcbatch.options import BACKENDS, STRATEGIES, Options, OptionValues, ScheduleName
 from pcbatch.runtime.schedules import SCHEDULES
+from tests.api.halvings import BATCH, fresh
 from tests.schedules import GATHERING, RANDOM
 
 ROOT = Path(__file__).parents[2]
-BATCH = np.array([3, 7, 4, 5], np.int32)
 
 
 @pcbatch.autobatch(jit=False)
@@ -42,20 +42,6 @@ def slow(n):
 
 
 fast = pcbatch.autobatch(slow, jit=False)
-
-
-def fresh(**options):
-    """A batched function that nothing is compiled of yet."""
-
-    @pcbatch.autobatch(jit=False, **options)
-    def halvings(n):
-        count = 0
-        while n > 1:
-            n = n // 2
-            count += 1
-        return count
-
-    return halvings
 
 
 # -- showing themselves ------------------------------------------------------------------------------------------------

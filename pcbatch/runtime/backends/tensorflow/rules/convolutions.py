@@ -125,8 +125,7 @@ def _to_image(depthwise: bool) -> Rule:
     def rule(inputs: Any) -> tf.Tensor:
         inputs.stack_inputs(stack_indices=[1, 2])
         kernel, upstream = inputs.stacked_input(1), inputs.stacked_input(2)
-        size = inputs.op.outputs[0].shape.as_list()
-        image = tf.ensure_shape(tf.zeros(tf.concat([tf.shape(kernel)[:1], size], axis=0), kernel.dtype), [None, *size])
+        image = _zeros_for_result(inputs, kernel)
         return _derivative(lambda x: _convolution(inputs, True, depthwise)(x, kernel), image, upstream)
 
     return rule
@@ -138,11 +137,16 @@ def _to_kernel(depthwise: bool) -> Rule:
     def rule(inputs: Any) -> tf.Tensor:
         inputs.stack_inputs(stack_indices=[0, 2])
         image, upstream = inputs.stacked_input(0), inputs.stacked_input(2)
-        size = inputs.op.outputs[0].shape.as_list()
-        kernel = tf.ensure_shape(tf.zeros(tf.concat([tf.shape(image)[:1], size], axis=0), image.dtype), [None, *size])
+        kernel = _zeros_for_result(inputs, image)
         return _derivative(lambda w: _convolution(inputs, True, depthwise)(image, w), kernel, upstream)
 
     return rule
+
+
+def _zeros_for_result(inputs: Any, like: tf.Tensor) -> tf.Tensor:
+    """Zeros of the shape of the operation's result, for as many lanes as `like` has, and of its dtype."""
+    size = inputs.op.outputs[0].shape.as_list()
+    return tf.ensure_shape(tf.zeros(tf.concat([tf.shape(like)[:1], size], axis=0), like.dtype), [None, *size])
 
 
 def _derivative(function: Callable[[tf.Tensor], tf.Tensor], at: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
