@@ -214,13 +214,14 @@ class Loop:
         backend, keys = self.backend, self.changes[number]
         counted = bool(followed) and not self._all_arrive(number, followed)
 
-        def block() -> list[Array]:
-            updates, moving = self.runners[number].run(state, shared, predicate, size)
+        def block(*before: Array) -> list[Array]:
+            now = {**state, **dict(zip(keys, before, strict=False))}
+            updates, moving = self.runners[number].run(now, shared, predicate, size)
             if not updates.keys() <= set(keys):
                 raise AssertionError(
                     f"{self.blocks[number].label} changes {updates.keys() - set(keys)}, not in its effects"
                 )
-            after = {**state, **updates}
+            after = {**now, **updates}
             changed = [after[key] for key in keys]
             if not counted:
                 return changed
@@ -228,7 +229,13 @@ class Loop:
             return [*changed, backend.tally(backend.where(moving, self._waiting(after, followed), gone), followed)]
 
         nobody = [backend.zeros(len(followed), TensorType("int32"))] if counted else []
-        results = backend.cond(predicate, block, [*(state[key] for key in keys), *nobody])
+        in_place = effects.in_place(self.layout, self.blocks[number])
+        results = backend.guarded(
+            predicate,
+            block,
+            [*(state[key] for key in keys), *nobody],
+            [*(key in in_place for key in keys), *(False for _ in nobody)],
+        )
         state = {**state, **dict(zip(keys, results, strict=False))}
         if counted:
             return state, backend.unstack(results[-1], len(followed))
