@@ -113,8 +113,7 @@ class Loop:
                 "memory": memory,
             }
             if self.trace:
-                live = backend.sum(carried["state"]["pc"] < self.layout.finished)
-                counters["trace"] = recorded(backend, before["trace"], ran, live, before["trips"])
+                counters["trace"] = recorded(backend, before["trace"], ran, self._live(carried), counters["trips"] - 1)
             return {"state": trip.state, "waiting": self._counted(trip.state), "counters": counters}
 
         def ready(carried: dict[str, Any]) -> Array:
@@ -153,6 +152,16 @@ class Loop:
         """How many lanes wait at each block, able to run, that the schedule may choose: int32 `[blocks]`."""
         waiting = self._waiting(state, range(len(self.blocks)))
         return self.backend.tally(self._in_turn(state, waiting), range(len(self.blocks)))
+
+    def _live(self, carried: Mapping[str, Any]) -> Array:
+        """How many lanes have not ended: an int32 scalar.
+
+        They are those that wait, if none lacks room or waits for others. (To read program counters that the trip is to
+        change takes a copy, and a reduction: half of what the option `trace` adds to a trip.)
+        """
+        if self.sync or any(runner.can_lack_room for runner in self.runners):
+            return self.backend.sum(carried["state"]["pc"] < self.layout.finished)
+        return self.backend.sum(carried["waiting"])
 
     def _in_turn(self, state: State, waiting: Array) -> Array:
         """`waiting`, but "finished" for the lanes that wait for others at a sync block.
