@@ -1,5 +1,6 @@
 """The machine on tables written by hand: every schedule, compiled and as a graph, with every kind of stack."""
 
+import dataclasses
 import itertools
 import re
 
@@ -202,12 +203,23 @@ def test_stacks_are_written_in_place(schedule, storage, roomy):
     """XLA copies no stack from trip to trip, in blocks that run or do not: a step costs the same at any depth."""
     program = tables.stored(tables.fibonacci(with_state=True), storage)
     machine = Machine(program, BACKEND, schedule=schedule, max_depth=31 if roomy else 100)
-    assert what_makes_stacks(optimized_hlo(machine, roomy)) == {"wrapped_scatter"}
+    assert what_makes("f32[64,33,128]", optimized_hlo(machine, roomy)) == {"wrapped_scatter"}
 
 
-def what_makes_stacks(text):
-    """The names of the operations of the machine's loop, blocks included, that make a stack of 33 times 128 floats."""
-    made = re.compile(r"%([a-z_-]+)\S* = f32\[64,33,128\]\S* (?!parameter|get-tuple-element)")
+def test_large_arrays_are_written_in_place():
+    """XLA copies no large array from trip to trip, in blocks that run or do not: an element costs an element."""
+    program = tables.reverse()
+    types = {**program.types, "array": TensorType("float32", (8192,))}
+    machine = Machine(dataclasses.replace(program, types=types), BACKEND)
+    arguments = [tf.zeros([64, 8192]), tf.zeros([64], tf.int32), tf.zeros([64], tf.int32)]
+    compiled = machine._whole_run(machine.legs, 64)
+    text = compiled.experimental_get_compiler_ir(*arguments)(stage="optimized_hlo")
+    assert what_makes("f32[64,8192]", text) == {"wrapped_scatter"}
+
+
+def what_makes(shape, text):
+    """The names of the operations of the machine's loop, blocks included, that make an array of this shape."""
+    made = re.compile(rf"%([a-z_-]+)\S* = {re.escape(shape)}\S* (?!parameter|get-tuple-element)")
     return {name for part in re.split(r"\n}\n", text) if IN_THE_LOOP.match(part) for name in made.findall(part)}
 
 
