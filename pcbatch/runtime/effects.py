@@ -69,6 +69,15 @@ def changes(layout: Layout, block: Block, max_steps: int | None) -> tuple[str, .
     return tuple(sorted(keys))
 
 
+def in_place(layout: Layout, block: Block) -> set[str]:
+    """The keys of the state of which `block` writes elements at most, however long the arrays are."""
+    pushed = {push.variable for push in block.pushes}
+    pieces = [item for item in block.body if isinstance(item, Piece)]
+    computed = {*block.pops, *pushed, *(name for piece in pieces for name in piece.writes)}
+    stored = set(written(block)) - computed
+    return {*layout.all_stacks, *(key for name in stored if layout.storage(name) for key in layout.tops(name))}
+
+
 def growth(block: Block) -> dict[str, int]:
     """By how many entries the block makes each variable's stack longer, for those that it makes longer at all."""
     change = Counter(push.variable for push in block.pushes)

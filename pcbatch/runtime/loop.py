@@ -113,8 +113,7 @@ class Loop:
                 "memory": memory,
             }
             if self.trace:
-                live = backend.sum(carried["state"]["pc"] < self.layout.finished)
-                counters["trace"] = recorded(backend, before["trace"], ran, live, before["trips"])
+                counters["trace"] = recorded(backend, before["trace"], ran, self._live(carried), counters["trips"] - 1)
             return {"state": trip.state, "waiting": self._counted(trip.state), "counters": counters}
 
         def ready(carried: dict[str, Any]) -> Array:
@@ -153,6 +152,16 @@ class Loop:
         """How many lanes wait at each block, able to run, that the schedule may choose: int32 `[blocks]`."""
         waiting = self._waiting(state, range(len(self.blocks)))
         return self.backend.tally(self._in_turn(state, waiting), range(len(self.blocks)))
+
+    def _live(self, carried: Mapping[str, Any]) -> Array:
+        """How many lanes have not ended: an int32 scalar.
+
+        They are those that wait, if none lacks room or waits for others. (To read program counters that the trip is to
+        change would take a copy of them and a reduction.)
+        """
+        if self.sync or any(runner.can_lack_room for runner in self.runners):
+            return self.backend.sum(carried["state"]["pc"] < self.layout.finished)
+        return self.backend.sum(carried["waiting"])
 
     def _in_turn(self, state: State, waiting: Array) -> Array:
         """`waiting`, but "finished" for the lanes that wait for others at a sync block.
@@ -214,13 +223,14 @@ class Loop:
         backend, keys = self.backend, self.changes[number]
         counted = bool(followed) and not self._all_arrive(number, followed)
 
-        def block() -> list[Array]:
-            updates, moving = self.runners[number].run(state, shared, predicate, size)
+        def block(*before: Array) -> list[Array]:
+            now = {**state, **dict(zip(keys, before, strict=False))}
+            updates, moving = self.runners[number].run(now, shared, predicate, size)
             if not updates.keys() <= set(keys):
                 raise AssertionError(
                     f"{self.blocks[number].label} changes {updates.keys() - set(keys)}, not in its effects"
                 )
-            after = {**state, **updates}
+            after = {**now, **updates}
             changed = [after[key] for key in keys]
             if not counted:
                 return changed
@@ -228,7 +238,13 @@ class Loop:
             return [*changed, backend.tally(backend.where(moving, self._waiting(after, followed), gone), followed)]
 
         nobody = [backend.zeros(len(followed), TensorType("int32"))] if counted else []
-        results = backend.cond(predicate, block, [*(state[key] for key in keys), *nobody])
+        in_place = effects.in_place(self.layout, self.blocks[number])
+        results = backend.guarded(
+            predicate,
+            block,
+            [*(state[key] for key in keys), *nobody],
+            [*(key in in_place for key in keys), *(False for _ in nobody)],
+        )
         state = {**state, **dict(zip(keys, results, strict=False))}
         if counted:
             return state, backend.unstack(results[-1], len(followed))

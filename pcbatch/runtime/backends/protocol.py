@@ -192,6 +192,18 @@ class Backend(Protocol):
     def cond(self, predicate: Array, function: Callable[[], list[Array]], otherwise: list[Array]) -> list[Array]:
         """`function()` where the scalar `predicate` holds, else `otherwise`; only one is computed."""
 
+    def guarded(
+        self,
+        predicate: Array,
+        function: Callable[..., list[Array]],
+        before: Sequence[Array],
+        in_place: Sequence[bool],
+    ) -> list[Array]:
+        """`function(*before)` where the scalar `predicate` holds, else `before`; only one is computed.
+
+        Shapes stay. Of arrays that are `in_place` the function writes elements at most, the others it computes anew.
+        """
+
     def while_loop(self, condition: Callable[[Any], Array], body: Callable[[Any], Any], state: Any) -> Any:
         """A loop over a nested structure of arrays of constant shapes."""
 

@@ -17,6 +17,7 @@ from pcbatch.runtime.backends.tensorflow import (
     gathering,
     gradients,
     graphs,
+    guards,
     pieces,
     refusals,
     scattering,
@@ -218,6 +219,23 @@ class TensorFlowBackend:
         for result, old in zip(results, otherwise, strict=True):
             result.set_shape(old.shape)
         return list(results)
+
+    def guarded(
+        self,
+        predicate: tf.Tensor,
+        function: Callable[..., list[tf.Tensor]],
+        before: Sequence[tf.Tensor],
+        in_place: Sequence[bool],
+    ) -> list[tf.Tensor]:
+        if not graphs.in_outer_xla() or not guards.would_copy(before, in_place):
+            return self.cond(predicate, lambda: function(*before), list(before))
+
+        def once(carried: tuple[tf.Tensor, list[tf.Tensor]]) -> tuple[tf.Tensor, list[tf.Tensor]]:
+            go, arrays = carried
+            return go & False, function(*arrays)
+
+        _, after = self.while_loop(lambda carried: carried[0], once, (predicate, list(before)))
+        return list(after)
 
     def while_loop(self, condition: Callable[[Any], tf.Tensor], body: Callable[[Any], Any], state: Any) -> Any:
         # A caller may know the number of lanes of some arrays only: all loop variables keep their first shape.

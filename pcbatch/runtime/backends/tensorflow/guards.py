@@ -1,0 +1,35 @@
+"""Which guard XLA's CPU compiler runs without copies: a conditional, or a loop of one turn at most.
+
+The arm of a conditional that does nothing copies what it passes on: arrays that the other arm computes anew, and those
+of which it writes elements onto themselves. For small ones that is all but free. But copies of large ones cost their
+bytes (512 lanes with 128 floats on a stack and in two registers: 60 us a trip, with loops 29), and from 1 MiB on a copy
+is split between threads even where nothing moves: 4 us for each block that does not run. A loop's state stays where it
+is. In a block that runs a loop costs up to 0.4 us more, so small arrays keep conditionals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+SPLIT = 1024 * 1024
+"""Bytes from which on XLA's CPU runtime splits a copy between threads."""
+MOVED = 32 * 1024
+"""Bytes from which on copying an array that is computed anew costs more than a loop."""
+
+
+def would_copy(arrays: Sequence[tf.Tensor], in_place: Sequence[bool]) -> bool:
+    """Whether a conditional that passes on `arrays`, of which some are written `in_place`, spends its time copying.
+
+    Arrays of a length not known yet, the stacks of a run that may enlarge them, count as large. On a GPU a loop would
+    make the host wait for its condition twice.
+    """
+    if tf.config.list_physical_devices("GPU"):
+        return False
+    return any(_bytes(a) >= (SPLIT if stays else MOVED) for a, stays in zip(arrays, in_place, strict=True))
+
+
+def _bytes(array: tf.Tensor) -> float:
+    elements = array.shape.num_elements()
+    return float("inf") if elements is None else elements * array.dtype.size
