@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
 import tensorflow as tf
 
 from pcbatch import UsageError
-from pcbatch.nuts import driver, programs, reports, savefile, starts
+from pcbatch.nuts import programs, reports, resuming, savefile, starts
 from pcbatch.nuts.bijectors import Bijector, Transform
+from pcbatch.nuts.driver import Course, Standing, chunk_size
 from pcbatch.nuts.parameters import dtype_of, layout_of
 from pcbatch.nuts.samples import Samples
 from pcbatch.nuts.savefile import Origin
@@ -30,7 +30,7 @@ def sample(
     seed: int = 0,
     init: Literal["jitter", "uniform", "exact"] = "jitter",
     initial_per_chain: Any = None,
-    step_size: float | None = None,
+    step_size: Any = None,
     inverse_mass_matrix: Any = None,
     metric: Literal["diag", "dense"] = "diag",
     target_accept: float = 0.8,
@@ -63,7 +63,8 @@ def sample(
             in (-2, 2) ("uniform"), or at `initial` ("exact"); coordinates are those before bijectors.
         initial_per_chain: instead of `initial`'s values, `[chains, ...]` starting points in the same structure, used
             exactly.
-        step_size: of the leapfrog integrator; where the adaptation begins, if there is one (else it must be given).
+        step_size: of the leapfrog integrator, a number or one for each chain; where the adaptation begins, if there is
+            one (else it must be given).
         inverse_mass_matrix: the metric at the start, `[size]` or, with `metric="dense"`, `[size, size]`, in the order of
             the parameters in `initial`; ones by default.
         metric: "diag", a scale for each coordinate, or "dense".
@@ -113,15 +114,14 @@ def sample(
         dtype=dtype.name,
         jit=jit,
         schedule=schedule,
-        chunk=driver.chunk_size(chains, transform.layout.size) if chunk is None else chunk,
+        chunk=chunk_size(chains, transform.layout.size) if chunk is None else chunk,
     )
     positions, keys = starts.starting_points(settings, transform, initial, initial_per_chain)
     state = starts.starting_state(settings, positions, step_size, inverse_mass_matrix)
     if jit == "auto":
         settings = replace(settings, jit=programs.faster(log_density, transform, data, positions))
-    origin = Origin(log_density, data, transform, np.asarray(keys), state, 0)
-    samples = driver.run(driver.nothing_yet(settings, origin), progress)
-    return _told(samples)
+    origin = Origin(log_density, data, transform, keys, state, 0)
+    return _told(Course(settings, Standing(origin)).run(progress))
 
 
 def resume(
@@ -150,10 +150,10 @@ def resume(
     if draws is not None and (isinstance(draws, bool) or not isinstance(draws, int) or draws < 0):
         raise UsageError("PCB551", f"draws must be None or an int of at least 0, not {draws!r}")
     saved = savefile.read(path)
-    samples = driver.restored(saved, saved.density(log_density))
+    samples = resuming.samples_of(saved, saved.density(log_density))
     if draws is not None:
         samples = replace(samples, settings=samples.settings.with_draws(samples.draws + draws))
-    return _told(driver.run(samples, progress))
+    return _told(Course.after(samples).run(progress))
 
 
 def _told(samples: Samples) -> Samples:

@@ -89,7 +89,7 @@ class Samples(Mapping[str, np.ndarray]):
     @property
     def inverse_mass_matrix(self) -> np.ndarray:
         """The metric at the end: `[chains, size]`, or `[chains, size, size]` if it is dense."""
-        return np.asarray(self.origin.state.inverse_mass)
+        return np.asarray(self.origin.state.metric.inverse)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ class Origin:
     keys: np.ndarray
     state: Any
     done: int
-    pool: Sequence[float] | None = None
+    pool: Any = None
 
 
 def save(samples: Samples, path: str | os.PathLike[str]) -> None:
@@ -54,6 +54,7 @@ def save(samples: Samples, path: str | os.PathLike[str]) -> None:
     origin = samples.origin
     arrays = {f"{group}/{name}": array for group in GROUPS for name, array in getattr(samples, group).items()}
     arrays |= {f"state/{name}": np.asarray(array) for name, array in named_arrays(origin.state)}
+    arrays |= {f"pool/{name}": np.asarray(array) for name, array in named_arrays(origin.pool)}
     arrays |= {f"data/{name}": np.asarray(array) for name, array in named_arrays(origin.data)}
     arrays["keys"] = np.asarray(origin.keys)
     header = {
@@ -66,7 +67,6 @@ def save(samples: Samples, path: str | os.PathLike[str]) -> None:
         "bijectors": [_written_bijector(each) for each in origin.transform.bijectors],
         "data": None if origin.data is None else written_layout(layout_of(origin.data)),
         "done": origin.done,
-        "pool": origin.pool,
         "cost": [samples.cost.gradients, samples.cost.rows],
         "failed": {str(chain): message for chain, message in samples.failed.items()},
     }
