@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
@@ -12,7 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch import UsageError, random
-from pcbatch.nuts import algorithm
+from pcbatch.nuts.adaptation import plan_of
+from pcbatch.nuts.algorithm import STATISTICS
+from pcbatch.nuts.chain import fresh_state, gradient_rows, make_sampler
 from pcbatch.nuts.parameters import Layout, by_name, dtype_of, layout_of, leaves, ravel, unravel
 from pcbatch.nuts.samples import Cost, Samples
 
@@ -78,28 +79,29 @@ def sample(
     starts, keys = _starts(initial, initial_per_chain, chains, init, seed, dtype)
 
     operand = data if data is not None else tf.zeros((0,), dtype)  # the program always takes one
+    state = fresh_state(starts, np.ones(layout.size), step_size)
+    plan, thin, target = plan_of([]), tf.constant(1), tf.constant(0.8, dtype)
     positions, statistics, runs = [], [], []
     for first in range(0, draws, chunk):
         count = min(chunk, draws - first)
-        run = chain.run(keys, starts, tf.constant(step_size, dtype), tf.constant(first), tf.constant(count), operand)
-        moved, rows = (np.asarray(array)[:, :count] for array in run.value)
-        starts = tf.constant(moved[:, -1])
+        run = chain.run(keys, state, plan, tf.constant(first), tf.constant(count), thin, target, operand)
+        state, *kept = run.value
+        moved, rows = (np.asarray(array)[:, :count] for array in kept)
         positions.append(moved)
         statistics.append(rows)
         runs.append(run)
     _report_failures(runs, chains)
 
-    columns = dict(zip(algorithm.STATISTICS, np.moveaxis(np.concatenate(statistics, axis=1), -1, 0), strict=True))
+    columns = dict(zip(STATISTICS, np.moveaxis(np.concatenate(statistics, axis=1), -1, 0), strict=True))
     points = columns.pop("n_leaves")
-    needed = int(np.nansum(points)) + chains * len(runs)  # one more for each chain at the start of each chunk
+    needed, computed = np.sum([gradient_rows(run) for run in runs], axis=0).tolist()
     sample_stats = {
         **columns,
         "diverging": columns["diverging"] > 0,
         "tree_depth": np.nan_to_num(columns["tree_depth"]).astype(int),
         "n_steps": np.nan_to_num(points).astype(int) * leapfrogs_per_leaf,
-        "step_size": np.full(points.shape, step_size),
     }
-    cost = Cost(needed * leapfrogs_per_leaf, _leaf_rows(runs) * leapfrogs_per_leaf)
+    cost = Cost(needed * leapfrogs_per_leaf, computed * leapfrogs_per_leaf)
     return Samples(by_name(layout, np.concatenate(positions, axis=1)), sample_stats, cost, chain.stats(), tuple(runs))
 
 
@@ -120,7 +122,7 @@ def _chain(
         parameters = unravel(layout, q)
         return log_density(parameters, data) if with_data else log_density(parameters)
 
-    sampler = algorithm.make_sampler(
+    sampler = make_sampler(
         density_of_vector,
         dimensions=layout.size,
         dtype=dtype,
@@ -160,10 +162,3 @@ def _report_failures(runs: list[Any], chains: int) -> None:
     if len(errors) == chains:
         raise ValueError(message)
     warnings.warn(message, RuntimeWarning, stacklevel=3)
-
-
-def _leaf_rows(runs: list[Any]) -> int:
-    """How many rows the machine computed in the block of the leaves, lanes that were masked away included."""
-    lines, first = inspect.getsourcelines(algorithm.make_sampler)
-    line = first + next(number for number, text in enumerate(lines) if " = leapfrog(" in text)
-    return sum(run.utilization.rows_by_line[line] for run in runs)
