@@ -2,9 +2,9 @@
 
     python examples/nuts/breast_cancer.py [--chains 64] [--warmup 300] [--draws 400]
 
-The density below and the sampler in `pcbatch/nuts/` are written for one chain, warm-up included; pcbatch runs all of them as
-one XLA program in which no chain waits for another's trajectory. Prints a table of the posterior and what it cost, and
-saves pictures to `out/breast_cancer/`.
+The density below and the sampler in `pcbatch/nuts/` are written for one chain, warm-up included; pcbatch runs all of
+them as one XLA program in which no chain waits for another's trajectory. Prints a table of the posterior and what it
+cost, and saves pictures to `out/breast_cancer/`.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ ERRORS = np.array([15, 10, 16, 11, 9, 11, 10, 18], np.float64)
 
 
 def prior(mu: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
-    """mu ~ normal(0, 5), tau ~ half-Cauchy(0, 5), up to a constant."""
+    """The priors: mu ~ normal(0, 5), tau ~ half-Cauchy(0, 5), up to a constant."""
     return -0.5 * (mu / 5.0) ** 2 - tf.math.log1p((tau / 5.0) ** 2)
 
 

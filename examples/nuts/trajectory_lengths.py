@@ -2,14 +2,14 @@
 
     python examples/nuts/trajectory_lengths.py [--chains 32] [--draws 100]
 
-The density is a Gaussian of 50 dimensions with standard deviations from 0.1 to 1, and every chain has a step size of its
-own, as after a warm-up of its own, only further apart: from 0.02 to 0.16. A vectorised sampler in lockstep computes, for
-each draw, as many gradients for every chain as the longest trajectory needs; here a chain goes on with its next draw, and
-draws from different chains are at different places when the machine stops.
+The density is a Gaussian of 50 dimensions with standard deviations from 0.1 to 1, and every chain has a step size of
+its own, as after a warm-up of its own, only further apart: from 0.02 to 0.16. A vectorised sampler in lockstep
+computes, for each draw, as many gradients for every chain as the longest trajectory needs; here a chain goes on with
+its next draw, and draws from different chains are at different places when the machine stops.
 
-Saves a picture to `out/trajectory_lengths/`. To the left the lockstep run, its rows counted from the very same trajectories:
-what is white is computed and thrown away. To the right, on the same scale, each chain's gradients and a line where the machine
-stopped: how often it computed the gradient for all chains.
+Saves a picture to `out/trajectory_lengths/`. To the left the lockstep run, its rows counted from the very same
+trajectories: what is white is computed and thrown away. To the right, on the same scale, each chain's gradients and a
+line where the machine stopped: how often it computed the gradient for all chains.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def draw_picture(samples: nuts.Samples, path: Path) -> None:
         right.broken_barh(list(zip(alone[chain], steps[chain], strict=True)), (chain, 0.9), color=colours[:draws])
     right.axvline(samples.cost.rows / chains, color="black", linewidth=1)
     shares = samples.utilizations()
-    left.set(title=f"in lockstep: {shares['lockstep']:.0%} of use", ylabel="chain", xlabel="gradients computed by a lane")
+    left.set(
+        title=f"in lockstep: {shares['lockstep']:.0%} of use", ylabel="chain", xlabel="gradients computed by a lane"
+    )
     right.set(title=f"pcbatch: {shares['measured']:.0%} of use", xlabel="gradients computed by a lane")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)

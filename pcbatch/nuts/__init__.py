@@ -5,4 +5,4 @@ from pcbatch.nuts.bijectors import interval, ordered, positive
 from pcbatch.nuts.reports import SamplerWarning
 from pcbatch.nuts.samples import Cost, Samples
 
-__all__ = ["Cost", "Samples", "SamplerWarning", "interval", "ordered", "positive", "resume", "sample"]
+__all__ = ["Cost", "SamplerWarning", "Samples", "interval", "ordered", "positive", "resume", "sample"]

@@ -59,14 +59,14 @@ def sample(
         warmup: trajectories that come before the first draw, in which step size and metric are adapted as Stan does.
         draws: of each chain.
         seed: of the random numbers.
-        init: chains start at `initial` plus uniform noise from (-1, 1) in each coordinate ("jitter"), anywhere uniformly
-            in (-2, 2) ("uniform"), or at `initial` ("exact"); coordinates are those before bijectors.
+        init: chains start at `initial` plus uniform noise from (-1, 1) in each coordinate ("jitter"), uniformly in
+            (-2, 2) ("uniform"), or at `initial` ("exact"); coordinates are those before bijectors.
         initial_per_chain: instead of `initial`'s values, `[chains, ...]` starting points in the same structure, used
             exactly.
         step_size: of the leapfrog integrator, a number or one for each chain; where the adaptation begins, if there is
             one (else it must be given).
-        inverse_mass_matrix: the metric at the start, `[size]` or, with `metric="dense"`, `[size, size]`, in the order of
-            the parameters in `initial`; ones by default.
+        inverse_mass_matrix: the metric at the start, `[size]` or, with `metric="dense"`, `[size, size]`, in the order
+            of the parameters in `initial`; ones by default.
         metric: "diag", a scale for each coordinate, or "dense".
         target_accept: the mean acceptance probability that the step size is adapted to.
         max_tree_depth: a trajectory has at most `2**max_tree_depth - 1` points.
@@ -144,8 +144,8 @@ def resume(
 
     Raises:
         OSError: if the file cannot be read.
-        UsageError: PCB590 for a file that is damaged or something else, PCB591 for one of another version, PCB592 if the
-            density is not what it was.
+        UsageError: PCB590 for a file that is damaged or something else, PCB591 for one of another version, PCB592 if
+            the density is not what it was.
     """
     if draws is not None and (isinstance(draws, bool) or not isinstance(draws, int) or draws < 0):
         raise UsageError("PCB551", f"draws must be None or an int of at least 0, not {draws!r}")

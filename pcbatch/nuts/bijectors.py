@@ -24,7 +24,7 @@ class Bijector(Protocol):
         """The constrained values: tensor in, tensor out."""
 
     def log_jacobian(self, y: Any) -> Any:
-        """log |det d forward(y) / dy| of one example, a scalar."""
+        """The logarithm of |det d forward(y) / dy| of one example, a scalar."""
 
     def inverse(self, x: np.ndarray) -> np.ndarray:
         """The unconstrained values; not finite where `x` is not strictly inside."""

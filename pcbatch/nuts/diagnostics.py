@@ -12,8 +12,8 @@ import tensorflow as tf
 def r_hat(draws: np.ndarray) -> np.ndarray:
     """Rank-normalised split R-hat of each number: `[chains, draws, ..]` to `[..]`; NaN for fewer than 4 draws.
 
-    Vehtari, Gelman, Simpson, Carpenter, Buerkner, "Rank-normalization, folding, and localization", Bayesian Analysis 16,
-    2021: the larger one of the draws and of their distances to the median.
+    Vehtari, Gelman, Simpson, Carpenter, Buerkner, "Rank-normalization, folding, and localization", Bayesian Analysis
+    16, 2021: the larger one of the draws and of their distances to the median.
     """
     half = draws.shape[1] // 2
     if half < 2:
@@ -44,8 +44,8 @@ def normal_scores(x: np.ndarray) -> np.ndarray:
 def energy_fractions(energy: np.ndarray) -> np.ndarray:
     """The estimated Bayesian fraction of missing information of each chain, from its energies `[chains, draws]`.
 
-    Betancourt, "Diagnosing suboptimal cotangent disintegrations in Hamiltonian Monte Carlo", arXiv:1604.00695, 2016: how
-    far the energy moves from draw to draw, over how far it spreads. NaN where the energy does not spread.
+    Betancourt, "Diagnosing suboptimal cotangent disintegrations in Hamiltonian Monte Carlo", arXiv:1604.00695, 2016:
+    how far the energy moves from draw to draw, over how far it spreads. NaN where the energy does not spread.
     """
     if energy.shape[1] < 2:
         return np.full(len(energy), np.nan)

@@ -138,7 +138,7 @@ class Course:
         self.standing = replace(self.standing, origin=replace(self.standing.origin, **changes))
 
     def _named(self, rows: np.ndarray, failed: Mapping[int, str]) -> dict[str, np.ndarray]:
-        """Statistics `[chains, rows, len(STATISTICS)]` under ArviZ's names; those of chains that failed are NaN or 0."""
+        """Statistics `[chains, rows, len(STATISTICS)]` under ArviZ's names; NaN or 0 for chains that failed."""
         rows[list(failed)] = np.nan
         columns = dict(zip(STATISTICS, np.moveaxis(rows, -1, 0), strict=True))
         leaves = np.nan_to_num(columns.pop("n_leaves")).astype(np.int64)
@@ -166,12 +166,22 @@ class Course:
         nothing = self._nothing()
         groups = {
             group: {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
-            for group, parts in ((group, tuple(filter(None, parts)) or (nothing[group],)) for group, parts in standing.chunks.items())
+            for group, parts in (
+                (group, tuple(filter(None, parts)) or (nothing[group],)) for group, parts in standing.chunks.items()
+            )
         }
         state = tf.nest.map_structure(np.asarray, standing.origin.state)
         origin = replace(standing.origin, state=state)
         stats = self.chain.stats()
-        return Samples(**groups, cost=standing.cost, stats=stats, settings=settings, failed=standing.failed, interrupted=interrupted, origin=origin)
+        return Samples(
+            **groups,
+            cost=standing.cost,
+            stats=stats,
+            settings=settings,
+            failed=standing.failed,
+            interrupted=interrupted,
+            origin=origin,
+        )
 
     def _nothing(self) -> dict[str, Draws]:
         """No draws of each group."""

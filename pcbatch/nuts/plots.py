@@ -47,7 +47,7 @@ def _traces(samples: Samples) -> Any:
     shown = [pair for pair, _ in zip(numbers(samples), range(NUMBERS), strict=False)]
     figure, axes = _figure(max(len(shown), 1), 2, figsize=(12, 1 + 1.6 * max(len(shown), 1)))
     diverging = samples.sample_stats["diverging"]
-    chains = [chain for chain in np.flatnonzero(samples.healthy)[:CHAINS]] if samples.draws else []
+    chains = list(np.flatnonzero(samples.healthy)[:CHAINS]) if samples.draws else []
     for (label, draws), (left, right) in zip(shown, axes, strict=False):
         for chain in chains:
             left.hist(draws[chain], bins=40, density=True, histtype="step", linewidth=0.8)
@@ -71,10 +71,17 @@ def _utilization(samples: Samples) -> Any:
     left.set(ylim=(0, 1.1), title="useful share of the gradients computed")
     steps = samples.sample_stats["n_steps"]
     if samples.draws:
-        for name, line in (("longest", steps.max(axis=0)), ("mean", steps.mean(axis=0)), ("shortest", steps.min(axis=0))):
+        for name, line in (
+            ("longest", steps.max(axis=0)),
+            ("mean", steps.mean(axis=0)),
+            ("shortest", steps.min(axis=0)),
+        ):
             right.plot(line, linewidth=0.8, label=name)
         right.legend()
     right.set(
-        xlabel="draw", ylabel="leapfrog steps", ylim=(0, None), title="trajectories of the chains: lockstep waits for the longest"
+        xlabel="draw",
+        ylabel="leapfrog steps",
+        ylim=(0, None),
+        title="trajectories of the chains: lockstep waits for the longest",
     )
     return figure

@@ -1,8 +1,8 @@
 """Pooled warm-up: one step size and one metric for all chains, learned from the draws of all, on the host.
 
-Stan's windows, as each chain has them by itself otherwise. Chains make short stretches of trajectories with a common step
-size; after each there is one update of dual averaging, on the mean acceptance of all chains. (One update for each chain
-makes the step size swing: as many updates as there are chains, all on the same step.)
+Stan's windows, as each chain has them by itself otherwise. Chains make short stretches of trajectories with a common
+step size; after each there is one update of dual averaging, on the mean acceptance of all chains. (One update for each
+chain makes the step size swing: as many updates as there are chains, all on the same step.)
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def warm_up(course: Course) -> Iterator[None]:
         action = actions[course.done + count - 1]
         step_size = float(np.exp(pool.averaging.log_step))
         moved, statistics = course.advance(count, step_size=_of_all(course, step_size))
-        averaging = _arrays(learned_step(*_tensors((pool.averaging, _mean(statistics["acceptance_rate"]), settings.target_accept))))
+        averaging = _arrays(
+            learned_step(*_tensors((pool.averaging, _mean(statistics["acceptance_rate"]), settings.target_accept)))
+        )
         window = pool.window if action in (STEP, LAST) else with_draws(pool.window, moved)
         course.remember(pool=Pool(averaging, window))
         if action == LAST:
@@ -64,7 +66,9 @@ def _stretch(actions: np.ndarray, longest: int) -> int:
 def _search(course: Course, window: Window) -> None:
     """Let each chain search a step size, and begin dual averaging anew at their geometric mean."""
     state = course.standing.origin.state
-    searching = state.phase if course.standing.origin.pool is None else np.full(course.settings.chains, SEARCH, np.int32)
+    searching = (
+        state.phase if course.standing.origin.pool is None else np.full(course.settings.chains, SEARCH, np.int32)
+    )
     course.advance(0, phase=searching)
     found = np.asarray(course.standing.origin.state.step_size, np.float64)
     step_size = np.exp(_mean(np.log(found)))
@@ -92,9 +96,9 @@ def _empty(course: Course) -> Window:
     return Window(*(np.zeros(np.shape(part)) for part in window))
 
 
-def _mean(values: np.ndarray) -> np.ndarray:
+def _mean(values: np.ndarray) -> float:
     """The mean over all chains that have not failed."""
-    return np.float64(np.nanmean(np.asarray(values, np.float64)))
+    return float(np.nanmean(np.asarray(values, np.float64)))
 
 
 def _first(structure: Any) -> Any:

@@ -10,9 +10,9 @@ from typing import Any, Literal
 import tensorflow as tf
 
 from pcbatch.nuts.bijectors import Transform
+from pcbatch.nuts.chain import make_sampler
 from pcbatch.nuts.dynamics import value_and_gradient
 from pcbatch.nuts.parameters import unravel
-from pcbatch.nuts.chain import make_sampler
 from pcbatch.nuts.settings import Settings
 
 TRIALS = 5

@@ -68,8 +68,8 @@ def _saturation(samples: Samples) -> Iterator[str]:
     saturated = int(np.count_nonzero(samples.sample_stats["tree_depth"] >= deepest))
     if saturated:
         yield (
-            f"{saturated} of {samples.chains * samples.draws} trajectories reached max_tree_depth={deepest} before they "
-            "turned; draws are right, but cost more than they should: raise it, warm up for longer, or scale the "
+            f"{saturated} of {samples.chains * samples.draws} trajectories reached max_tree_depth={deepest} before "
+            "they turned; draws are right, but cost more than they should: raise it, warm up for longer, or scale the "
             "parameters"
         )
 

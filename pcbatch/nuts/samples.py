@@ -1,4 +1,4 @@
-"""What sampling gives back: draws by name, statistics under ArviZ's names, what the run cost, and how to go on with it."""
+"""What sampling gives back: draws by name, statistics under ArviZ's names, what it cost, how to go on with it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Samples(Mapping[str, np.ndarray]):
 
     @property
     def healthy(self) -> np.ndarray:
-        """bool `[chains]`: those that did not fail."""
+        """Which chains did not fail, bool `[chains]`."""
         return np.array([chain not in self.failed for chain in range(self.chains)], bool)
 
     @property

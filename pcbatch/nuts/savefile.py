@@ -4,7 +4,8 @@ The file names the density by module and qualified name, as pickle does, and has
 parameters and data are written as nested JSON objects:
 
 ```
-structure ::= {"shape": [..]} | {"kind": "dict" | "tuple" | "list" | "module:Class", "names": [..], "parts": [structure..]}
+structure ::= {"shape": [..]} | {"kind": kind, "names": [..], "parts": [structure..]}
+kind      ::= "dict" | "tuple" | "list" | "module:Class"
 ```
 """
 
@@ -36,8 +37,8 @@ PLAIN = {"dict": dict, "tuple": tuple, "list": list}
 class Origin:
     """Where samples come from, and where their chains stand.
 
-    `state` is the chains' state (arrays `[chains, ..]`) after `done` trajectories, `keys` their keys, `pool` what pooled
-    adaptation knows.
+    `state` is the chains' state (arrays `[chains, ..]`) after `done` trajectories, `keys` their keys, `pool` what
+    pooled adaptation knows.
     """
 
     density: Any

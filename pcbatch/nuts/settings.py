@@ -60,8 +60,10 @@ class Settings:
             if getattr(self, name) not in known:
                 listed = ", ".join(map(repr, known))
                 raise UsageError("PCB551", f"{name} must be one of {listed}, not {getattr(self, name)!r}")
-        if not isinstance(self.target_accept, Real) or not 0 < self.target_accept < 1:
-            raise UsageError("PCB551", f"target_accept must be between 0 and 1, not {self.target_accept!r}")
+        target: Any = self.target_accept
+        if not isinstance(target, Real) or not 0 < float(target) < 1:
+            raise UsageError("PCB551", f"target_accept must be between 0 and 1, not {target!r}")
+        object.__setattr__(self, "target_accept", float(target))
         if self.max_tree_depth > DEEPEST:
             raise UsageError("PCB551", f"max_tree_depth must be at most {DEEPEST}, not {self.max_tree_depth}")
         if self.dtype not in ("float32", "float64"):
@@ -92,4 +94,3 @@ class Settings:
     def as_json(self) -> dict[str, Any]:
         """The options by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
-

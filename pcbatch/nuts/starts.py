@@ -65,6 +65,8 @@ def starting_metric(settings: Settings, size: int, given: Any) -> np.ndarray:
                 f"{list(matrix.shape)}",
             )
         scales = matrix if settings.metric == "diag" else np.linalg.eigvalsh((matrix + matrix.T) / 2)
-        if not (np.isfinite(matrix).all() and (scales > 0).all() and (matrix.ndim == 1 or np.allclose(matrix, matrix.T))):
+        if not (
+            np.isfinite(matrix).all() and (scales > 0).all() and (matrix.ndim == 1 or np.allclose(matrix, matrix.T))
+        ):
             raise UsageError("PCB551", "inverse_mass_matrix must be positive, and symmetric where it is a matrix")
     return matrix.astype(settings.dtype)

@@ -1,4 +1,4 @@
-"""The six posteriors of posteriordb that the sampler is tried on: their models, and the reference's names for the draws."""
+"""The six posteriors of posteriordb that the sampler is tried on: their models, data and reference figures."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def autoregression(p: Any, data: Any) -> Any:
 def garch(p: Any, data: Any) -> Any:
     """`share` is beta1 / (1 - alpha1), so that it has the whole of (0, 1).
 
-    The variances follow a linear recurrence, v[t] = alpha0 + alpha1 (y[t - 1] - mu)^2 + beta1 v[t - 1]; here it is summed:
-    v[t] is beta1^t v[0] and the sum over s < t of beta1^(t - 1 - s) (alpha0 + alpha1 (y[s] - mu)^2).
+    The variances follow a linear recurrence, v[t] = alpha0 + alpha1 (y[t - 1] - mu)^2 + beta1 v[t - 1]; here it is
+    summed: v[t] is beta1^t v[0] and the sum over s < t of beta1^(t - 1 - s) (alpha0 + alpha1 (y[s] - mu)^2).
     """
     y = data["y"]
     beta1 = p["share"] * (1.0 - p["alpha1"])

@@ -40,7 +40,11 @@ def test_an_interval_keeps_its_jacobian_far_out():
     np.testing.assert_allclose(nuts.interval(0, 1).log_jacobian(far), -160.0, rtol=1e-12)
 
 
-PARAMETERS = {"loc": np.array([0.5, -1.0]), "scale": {"a": 2.0, "b": np.array([0.25, 4.0])}, "cuts": np.array([-1, 3.0])}
+PARAMETERS = {
+    "loc": np.array([0.5, -1.0]),
+    "scale": {"a": 2.0, "b": np.array([0.25, 4.0])},
+    "cuts": np.array([-1, 3.0]),
+}
 
 
 def test_parameters_of_a_structure_are_named():
