@@ -24,6 +24,9 @@ LONGEST_CHUNK = 250
 CHUNK_BYTES = 1 << 26
 """The most that the draws of a chunk may take on the device."""
 
+FEWEST_LANES = 2
+"""Of a run; see `Course._lanes`."""
+
 Draws = Mapping[str, np.ndarray]
 
 
@@ -103,8 +106,8 @@ class Course:
         standing, settings = self.standing, self.settings
         origin, dtype = standing.origin, settings.dtype
         run = self.chain.run(
-            tf.constant(origin.keys),
-            tf.nest.map_structure(tf.convert_to_tensor, origin.state._replace(**changes)),
+            self._lanes(origin.keys),
+            self._lanes(origin.state._replace(**changes)),
             tf.nest.map_structure(tf.constant, plan_of(actions)),
             tf.constant(origin.done),
             tf.constant(count),
@@ -112,10 +115,10 @@ class Course:
             tf.constant(settings.target_accept, dtype),
             self._operand,
         )
-        state, positions, rows = run.value
-        failed = {**{error.lane: error.message for error in run.errors}, **standing.failed}
+        state, positions, rows = tf.nest.map_structure(lambda array: np.array(array)[: settings.chains], run.value)
+        failed = {**{e.lane: e.message for e in run.errors if e.lane < settings.chains}, **standing.failed}
         kept = slice(0, count // thin)
-        moved, statistics = np.array(positions)[:, kept], self._named(np.array(rows)[:, kept], failed)
+        moved, statistics = positions[:, kept], self._named(rows[:, kept], failed)
         moved[list(failed)] = np.nan
         is_warmup = origin.done < settings.warmup
         chunks = dict(standing.chunks)
@@ -127,7 +130,7 @@ class Course:
         needed, computed = (figure * settings.leapfrogs_per_leaf for figure in gradient_rows(run))
         self.standing = Standing(
             replace(origin, state=state, done=origin.done + count),
-            standing.cost + Cost(needed, computed),
+            standing.cost + Cost(needed * settings.chains // len(run.status), computed),
             failed,
             chunks,
         )
@@ -136,6 +139,14 @@ class Course:
     def remember(self, **changes: Any) -> None:
         """Change what is known of the origin (`state`, `pool`)."""
         self.standing = replace(self.standing, origin=replace(self.standing.origin, **changes))
+
+    def _lanes(self, structure: Any) -> Any:
+        """The chains' arrays as tensors `[lanes, ..]`. A chain alone runs twice.
+
+        A batch of one lane is no batch to XLA, which adds up in another order then: other last bits (seen in float64).
+        """
+        repeats = max(1, FEWEST_LANES // self.settings.chains)
+        return tf.nest.map_structure(lambda array: tf.repeat(array, repeats, axis=0), structure)
 
     def _named(self, rows: np.ndarray, failed: Mapping[int, str]) -> dict[str, np.ndarray]:
         """Statistics `[chains, rows, len(STATISTICS)]` under ArviZ's names; NaN or 0 for chains that failed."""
@@ -170,8 +181,6 @@ class Course:
                 (group, tuple(filter(None, parts)) or (nothing[group],)) for group, parts in standing.chunks.items()
             )
         }
-        state = tf.nest.map_structure(np.asarray, standing.origin.state)
-        origin = replace(standing.origin, state=state)
         stats = self.chain.stats()
         return Samples(
             **groups,
@@ -180,7 +189,7 @@ class Course:
             settings=settings,
             failed=standing.failed,
             interrupted=interrupted,
-            origin=origin,
+            origin=standing.origin,
         )
 
     def _nothing(self) -> dict[str, Draws]:

@@ -1,4 +1,4 @@
-"""Saved samples: what is read is what was written, a resumed run is the uninterrupted one, what does not fit is refused."""
+"""Saved samples: read as they were written, resumed as if uninterrupted, refused where they do not fit."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_a_local_density_is_given_again(tmp_path):
     nuts.sample(local, np.zeros(2), draws=4, **options).save(tmp_path / "local.npz")
     with pytest.raises(UsageError, match=r"PCB592: .*there is no .*local.* in the module .*; give it as log_density="):
         resume(tmp_path / "local.npz")
-    with pytest.raises(UsageError, match="PCB592: .*is another density now"):
+    with pytest.raises(UsageError, match=r"PCB592: .*is another density now"):
         resume(tmp_path / "local.npz", log_density=other)
     longer = resume(tmp_path / "local.npz", log_density=local, draws=4)
     assert longer["x"].shape == (2, 8, 2)
@@ -152,15 +152,15 @@ def changed(path, **changes):
 
 def test_files_that_do_not_fit(path):
     changed(path, version=0)
-    with pytest.raises(UsageError, match="PCB591: .*file format 0, this is 1"):
+    with pytest.raises(UsageError, match=r"PCB591: .*file format 0, this is 1"):
         resume(path)
     changed(path, version=1, format=1)
-    with pytest.raises(UsageError, match="PCB590: .*holds a run of a batched function, and no samples"):
+    with pytest.raises(UsageError, match=r"PCB590: .*holds a run of a batched function, and no samples"):
         resume(path)
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
-    with pytest.raises(UsageError, match="PCB590: .*is damaged"):
+    with pytest.raises(UsageError, match=r"PCB590: .*is damaged"):
         resume(path)
     with pytest.raises(OSError, match=r"missing\.npz"):
         resume(path.parent / "missing.npz")
@@ -169,7 +169,7 @@ def test_files_that_do_not_fit(path):
 def test_a_code_change_is_noticed(path):
     header, _ = saving.read(path)
     changed(path, density={**header["density"], "digest": "0" * 64})
-    with pytest.raises(UsageError, match="PCB592: .*log_density is another density now"):
+    with pytest.raises(UsageError, match=r"PCB592: .*log_density is another density now"):
         resume(path)
 
 

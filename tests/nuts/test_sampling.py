@@ -101,26 +101,31 @@ def test_chunks_and_thinning_change_no_draw(warmed):
     thinned = few(warmup=200, draws=20, thin=3)
     np.testing.assert_array_equal(thinned["x"], warmed["x"][:, 2::3])
     np.testing.assert_array_equal(thinned.sample_stats["lp"], warmed.sample_stats["lp"][:, 2::3])
-    whole = few(warmup=200, draws=60, chunk=300)
-    np.testing.assert_array_equal(whole["x"], warmed["x"])
 
 
+def test_a_chain_does_not_depend_on_the_others(warmed):
+    """Alone, in chunks of another size, all through the warm-up, to the bit."""
+    alone = few(chains=1, warmup=200, draws=60, chunk=300)
+    np.testing.assert_array_equal(alone["x"][0], warmed["x"][0])
+    assert alone.cost.gradients < alone.cost.rows
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["earliest", "sweep", "busiest", "adaptive"])
-def test_a_chain_does_not_depend_on_the_others(schedule, warmed):
-    options = {"warmup": 200, "draws": 10, "schedule": schedule}
-    np.testing.assert_array_equal(few(chains=1, **options)["x"][0], warmed["x"][0, :10])
-    if schedule == "earliest":
-        np.testing.assert_array_equal(few(chains=9, **options)["x"][:5], warmed["x"][:, :10])
+def test_nor_on_the_schedule(schedule, warmed):
+    options = {"warmup": 200, "draws": 60, "schedule": schedule}
+    np.testing.assert_array_equal(few(chains=9, **options)["x"][:5], warmed["x"])
+    np.testing.assert_array_equal(few(chains=1, **options)["x"][0], warmed["x"][0])
 
 
-def test_pooled_chains_share_step_size_and_metric():
+def test_pooled_chains_share_step_size_and_metric(warmed):
     pooled = few(warmup=200, draws=60, adapt="pooled", save_warmup=True)
     assert len(np.unique(pooled.sample_stats["step_size"])) == 1
     assert (pooled.inverse_mass_matrix == pooled.inverse_mass_matrix[0]).all()
     np.testing.assert_allclose(pooled.inverse_mass_matrix[0], [1.0, 1 / 16, 1 / 256], rtol=0.35)
     assert 0.7 < pooled.sample_stats["acceptance_rate"].mean() < 0.95
-    late = pooled.warmup_sample_stats["step_size"][0, 150:]
-    assert late.max() / late.min() < 5
+    step_size, apart = pooled.sample_stats["step_size"][0, 0], warmed.sample_stats["step_size"][:, 0]
+    assert 0.5 * apart.mean() < step_size < 2 * apart.mean()
     assert pooled["x"].shape == (5, 60, 3)
 
 
