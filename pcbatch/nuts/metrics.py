@@ -38,11 +38,11 @@ class Window(NamedTuple):
     """Sum of squared distances from the mean `[d]`, or of their outer products `[d, d]`."""
 
 
-def velocity(metric: Metric, p: Tensor) -> Tensor:
+def velocity(inverse_mass: Tensor, p: Tensor) -> Tensor:
     """The inverse mass matrix times one momentum `[d]` or several `[n, d]`."""
-    if metric.inverse.shape.rank == 1:
-        return metric.inverse * p
-    return tf.linalg.matvec(metric.inverse, p) if p.shape.rank == 1 else tf.matmul(p, metric.inverse)
+    if inverse_mass.shape.rank == 1:
+        return inverse_mass * p
+    return tf.linalg.matvec(inverse_mass, p) if p.shape.rank == 1 else tf.matmul(p, inverse_mass)
 
 
 def momentum(metric: Metric, noise: Tensor) -> Tensor:
