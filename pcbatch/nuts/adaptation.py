@@ -24,9 +24,9 @@ Tensor = Any  # TensorFlow carries no types; a tf.Tensor of one example
 SAMPLE, STEP, WINDOW, CLOSE, LAST, GATHER = range(6)
 """Actions after a trajectory.
 
-SAMPLE: nothing. STEP: the step size learns. WINDOW: it learns, and the draw joins the metric's window. CLOSE: as WINDOW;
-then the window becomes the metric, a step size is searched and dual averaging starts anew. LAST: as STEP; then the
-averaged step size is kept. GATHER: the draw joins the window, the step size stays as it is.
+SAMPLE: nothing. STEP: the step size learns. WINDOW: it learns, and the draw joins the window of the metric. CLOSE: as
+WINDOW; then the window becomes the metric, a step size is searched and dual averaging starts anew. LAST: as STEP; then
+the averaged step size is kept. GATHER: the draw joins the window, the step size stays as it is.
 """
 
 PHASES = 64
@@ -101,9 +101,10 @@ def learned_step(averaging: Averaging, acceptance: Tensor, target: Tensor) -> Av
 # -- a first step size -------------------------------------------------------------------------------------------------
 
 READY, UP, DOWN, SEARCH, START, START_AND_SEARCH = range(6)
-"""How far a chain is. READY: its next trajectory gives a draw. Otherwise that is a trial, of one leaf: UP and DOWN double
-and halve the step size until acceptance crosses the target, SEARCH finds out which of these it shall be, START and
-START_AND_SEARCH compute log density and gradient where the chain stands."""
+"""How far a chain is. READY: its next trajectory gives a draw. Otherwise that is a trial, of one leaf: UP and DOWN
+double and halve the step size until acceptance crosses the target, SEARCH finds out which of these it shall be, START
+and START_AND_SEARCH compute log density and gradient where the chain stands.
+"""
 
 TRIAL_TARGET = 0.8
 SMALLEST_STEP, LARGEST_STEP = 1e-12, 1e7
@@ -113,10 +114,10 @@ SMALLEST_STEP, LARGEST_STEP = 1e-12, 1e7
 def after_trial(phase: Tensor, step_size: Tensor, acceptance: Tensor) -> tuple[Tensor, Tensor]:
     """The phase and the step size after a trial with `step_size` had this acceptance."""
     good = acceptance > TRIAL_TARGET
-    crossed = tf.where(good, phase == DOWN, phase == UP)
-    begins = phase == SEARCH
-    factor = tf.cast(tf.where(phase == UP, 2.0, 0.5), step_size.dtype)
-    moved = tf.where(begins | crossed, step_size, factor * step_size)
-    outside = (moved > LARGEST_STEP) | (moved < SMALLEST_STEP)
-    onwards = tf.where(begins, tf.where(good, UP, DOWN), phase)
-    return tf.where(crossed | outside, READY, onwards), moved
+    going_up, going_down = (phase == UP) & good, (phase == DOWN) & ~good
+    step_size = tf.where(going_up, 2 * step_size, tf.where(going_down, 0.5 * step_size, step_size))
+    inside = (step_size < LARGEST_STEP) & (step_size > SMALLEST_STEP)
+    onwards = tf.where((going_up | going_down) & inside, phase, READY)
+    direction = tf.where(good, UP, DOWN)
+    onwards = tf.where(phase == SEARCH, direction, onwards)
+    return tf.where(phase == START_AND_SEARCH, SEARCH, onwards), step_size

@@ -56,7 +56,7 @@ class Kernel(NamedTuple):
     """The batched functions that make one trajectory."""
 
     build_tree: Any
-    """`(depth, walk, step, metric, energy_0, key, data) -> Tree` (slice.py has it differently)"""
+    """`(depth, walk, step, inverse_mass, energy_0, key, data) -> Tree` (slice.py has it differently)"""
     transition: Any
     """`(q, g, lp, step_size, metric, limit, key, data) -> (Proposal, statistics [len(STATISTICS)])`"""
 
@@ -68,30 +68,30 @@ def multinomial(
 
     @pcbatch.autobatch
     def build_tree(
-        depth: Tensor, walk: Walk, step: Tensor, metric: Metric, energy_0: Tensor, key: Tensor, data: Any
+        depth: Tensor, walk: Walk, step: Tensor, inverse_mass: Tensor, energy_0: Tensor, key: Tensor, data: Any
     ) -> Tree:
         """The next 2^depth points from where `walk` stands, in the direction of the sign of `step`."""
         if depth > 0:
             proposal, log_weight, rho, p_first, walk, stop = build_tree(
-                depth - 1, walk, step, metric, energy_0, key, data
+                depth - 1, walk, step, inverse_mass, energy_0, key, data
             )
             if stop:
                 return proposal, log_weight, rho, p_first, walk, stop
 
             p_seam = walk[1]
             proposal_next, log_weight_next, rho_next, p_next, walk, stop = build_tree(
-                depth - 1, walk, step, metric, energy_0, key, data
+                depth - 1, walk, step, inverse_mass, energy_0, key, data
             )
             total = log_add(log_weight, log_weight_next)
             uniform = random.uniform(random.fold_in(key, node_number(depth, walk)), (), dtype)
             proposal = choose(uniform < tf.exp(log_weight_next - total), proposal_next, proposal)
-            stop = stop | turning_anywhere(metric, p_first, p_seam, p_next, walk[1], rho, rho_next)
+            stop = stop | turning_anywhere(inverse_mass, p_first, p_seam, p_next, walk[1], rho, rho_next)
             return proposal, total, rho + rho_next, p_first, walk, stop
 
         # A leaf: all gradients are computed here.
         q, p, g, tally = walk
-        q, p, g, lp = leapfrog(log_density, leapfrogs_per_leaf, metric, q, p, g, step, data)
-        energy = energy_of(metric, p, lp)
+        q, p, g, lp = leapfrog(log_density, leapfrogs_per_leaf, inverse_mass, q, p, g, step, data)
+        energy = energy_of(inverse_mass, p, lp)
         log_weight = log_weight_of(energy, energy_0)
         diverging = log_weight < -DIVERGENCE_THRESHOLD
         acceptance = tf.exp(tf.minimum(log_weight, 0))
@@ -106,7 +106,7 @@ def multinomial(
         keys = random.split(key, 3)
         p = momentum(metric, random.normal(keys[0], (dimensions,), dtype))
         uniform = random.uniform(keys[1], (max_tree_depth, 2), dtype)
-        energy_0 = energy_of(metric, p, lp)
+        energy_0 = energy_of(metric.inverse, p, lp)
         proposal = (q, g, lp, energy_0)
         log_weight = tf.zeros_like(lp)
         rho = p
@@ -124,16 +124,16 @@ def multinomial(
 
             q, p_seam, g = here
             proposal_next, log_weight_next, rho_next, p_next, walk, stop = build_tree(
-                depth, (q, p_seam, g, tally), step, metric, energy_0, keys[2], data
+                depth, (q, p_seam, g, tally), step, metric.inverse, energy_0, keys[2], data
             )
             q, p, g, tally = walk
             here = (q, p, g)
-            if not stop:
-                proposal = choose(luck < tf.exp(log_weight_next - log_weight), proposal_next, proposal)
-                stop = turning_anywhere(metric, there[1], p_seam, p_next, p, rho, rho_next)
-                log_weight = log_add(log_weight, log_weight_next)
-                rho = rho + rho_next
-                depth = depth + 1
+            accepted = luck < tf.exp(log_weight_next - log_weight)
+            proposal = choose(tf.logical_not(stop) & accepted, proposal_next, proposal)
+            depth = depth + tf.where(stop, 0, 1)
+            stop = stop | turning_anywhere(metric.inverse, there[1], p_seam, p_next, p, rho, rho_next)
+            log_weight = log_add(log_weight, log_weight_next)
+            rho = rho + rho_next
 
         return proposal, statistics_of(proposal, tally, depth, step_size)
 

@@ -136,20 +136,15 @@ def make_sampler(
             )
             _, _, acceptance, _, leaves_more, _, _ = tf.unstack(row)
             leaves = leaves + tf.cast(leaves_more, tf.int32)
+            q, g, lp, _ = proposal
+            point = choose((phase == READY) | (phase >= START), Point(q, g, lp), point)
 
             if phase != READY:
+                assert point.lp > float("-inf"), "the log density is not finite at the initial position"
                 trials = trials + 1
-                if phase >= START:
-                    q, g, lp, _ = proposal
-                    point = Point(q, g, lp)
-                    assert lp > float("-inf"), "the log density is not finite at the initial position"
-                    phase = tf.where(phase == START, READY, SEARCH)
-                else:
-                    phase, step_size = after_trial(phase, step_size, acceptance)
+                phase, step_size = after_trial(phase, step_size, acceptance)
                 averaging = restarted(step_size)
             else:
-                q, g, lp, _ = proposal
-                point = Point(q, g, lp)
                 positions[done // thin] = q
                 statistics[done // thin] = row
                 action = action_at(plan, first + done)
@@ -175,8 +170,8 @@ def fresh_state(positions: Any, inverse_mass: Any, step_size: Any = None) -> Cha
 
     Args:
         positions: where, `[chains, d]`; their dtype is that of the sampler.
-        inverse_mass: the inverse mass matrix of all chains, its diagonal `[d]` or all of it `[d, d]`; what is learned is
-            diagonal or dense accordingly.
+        inverse_mass: the inverse mass matrix of all chains, its diagonal `[d]` or all of it `[d, d]`; what is learned
+            is diagonal or dense accordingly.
         step_size: of all chains, used as it is; None to search one, from 1 on.
     """
     q = np.asarray(positions)

@@ -38,11 +38,11 @@ class Window(NamedTuple):
     """Sum of squared distances from the mean `[d]`, or of their outer products `[d, d]`."""
 
 
-def velocity(metric: Metric, p: Tensor) -> Tensor:
+def velocity(inverse_mass: Tensor, p: Tensor) -> Tensor:
     """The inverse mass matrix times one momentum `[d]` or several `[n, d]`."""
-    if metric.inverse.shape.rank == 1:
-        return metric.inverse * p
-    return tf.linalg.matvec(metric.inverse, p) if p.shape.rank == 1 else tf.matmul(p, metric.inverse)
+    if inverse_mass.shape.rank == 1:
+        return inverse_mass * p
+    return tf.linalg.matvec(inverse_mass, p) if p.shape.rank == 1 else tf.matmul(p, inverse_mass)
 
 
 def momentum(metric: Metric, noise: Tensor) -> Tensor:
@@ -66,21 +66,23 @@ def add_draw(window: Window, q: Tensor) -> Window:
 
 
 def learned_metric(window: Window, metric: Metric) -> Metric:
-    """The metric of a window's draws; `metric`, that of before, if they have no finite one (or are fewer than two)."""
+    """The metric of a window's draws; `metric`, that of before, if there are fewer than two or they are not finite."""
     draws, _, spread = window
+    dense = spread.shape.rank == 2
     weight = draws / (draws + PRIOR_DRAWS)
-    variance = spread / (draws - 1) * weight
     floor = PRIOR_VARIANCE * (1 - weight)
-    if spread.shape.rank == 1:
-        inverse = variance + floor
-        factor = tf.math.rsqrt(inverse)
-    else:
-        unit = tf.eye(spread.shape[0], dtype=spread.dtype)
-        inverse = variance + floor * unit
-        root = tf.linalg.cholesky(0.5 * (inverse + tf.transpose(inverse)))
-        factor = tf.transpose(tf.linalg.triangular_solve(root, unit))
-    finite = tf.reduce_all(tf.math.is_finite(inverse)) & tf.reduce_all(tf.math.is_finite(factor))
-    return Metric(tf.where(finite, inverse, metric.inverse), tf.where(finite, factor, metric.factor))
+    inverse = weight * spread / (draws - 1) + (floor * tf.eye(spread.shape[0], dtype=spread.dtype) if dense else floor)
+    sound = (draws > 1) & tf.reduce_all(tf.math.is_finite(inverse))
+    inverse = tf.where(sound, inverse, metric.inverse)
+    factor = inverse_root(inverse) if dense else tf.math.rsqrt(inverse)
+    sound = sound & tf.reduce_all(tf.math.is_finite(factor))
+    return Metric(tf.where(sound, inverse, metric.inverse), tf.where(sound, factor, metric.factor))
+
+
+def inverse_root(matrix: Tensor) -> Tensor:
+    """`r` with `r @ transpose(r)` the inverse of a positive definite matrix; NaN under XLA if it is not."""
+    lower = tf.linalg.cholesky(matrix)
+    return tf.transpose(tf.linalg.triangular_solve(lower, tf.eye(matrix.shape[0], dtype=matrix.dtype)))
 
 
 def metric_of(inverse: Any) -> Metric:

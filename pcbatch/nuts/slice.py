@@ -47,7 +47,7 @@ def slice_sampler(
         depth: Tensor,
         walk: Walk,
         step: Tensor,
-        metric: Metric,
+        inverse_mass: Tensor,
         energy_0: Tensor,
         log_u: Tensor,
         key: Tensor,
@@ -58,11 +58,13 @@ def slice_sampler(
         `log_u` is the slice's height above the density at the start, so minus an exponential variate.
         """
         if depth > 0:
-            proposal, n, first, walk, stop = build_tree(depth - 1, walk, step, metric, energy_0, log_u, key, data)
+            proposal, n, first, walk, stop = build_tree(depth - 1, walk, step, inverse_mass, energy_0, log_u, key, data)
             if stop:
                 return proposal, n, first, walk, stop
 
-            proposal_next, n_next, _, walk, stop = build_tree(depth - 1, walk, step, metric, energy_0, log_u, key, data)
+            proposal_next, n_next, _, walk, stop = build_tree(
+                depth - 1, walk, step, inverse_mass, energy_0, log_u, key, data
+            )
             uniform = random.uniform(random.fold_in(key, node_number(depth, walk)), (), dtype)
             proposal = choose(uniform * (n + n_next) < n_next, proposal_next, proposal)
             stop = stop | turns(first, walk, step)
@@ -70,8 +72,8 @@ def slice_sampler(
 
         # A leaf: all gradients are computed here.
         q, p, g, tally = walk
-        q, p, g, lp = leapfrog(log_density, leapfrogs_per_leaf, metric, q, p, g, step, data)
-        energy = energy_of(metric, p, lp)
+        q, p, g, lp = leapfrog(log_density, leapfrogs_per_leaf, inverse_mass, q, p, g, step, data)
+        energy = energy_of(inverse_mass, p, lp)
         log_weight = log_weight_of(energy, energy_0)
         inside = tf.cast(log_u <= log_weight, dtype)
         diverging = log_weight <= log_u - DIVERGENCE_THRESHOLD
@@ -88,7 +90,7 @@ def slice_sampler(
         p = momentum(metric, random.normal(keys[0], (dimensions,), dtype))
         uniform = random.uniform(keys[1], (max_tree_depth, 2), dtype)
         log_u = -random.exponential(keys[3], (), dtype)
-        energy_0 = energy_of(metric, p, lp)
+        energy_0 = energy_of(metric.inverse, p, lp)
         proposal = (q, g, lp, energy_0)
         n = tf.ones_like(lp)
         here = (q, p, g)  # the end of the trajectory that grows next
@@ -105,15 +107,15 @@ def slice_sampler(
 
             q, p, g = here
             proposal_next, n_next, _, walk, stop = build_tree(
-                depth, (q, p, g, tally), step, metric, energy_0, log_u, keys[2], data
+                depth, (q, p, g, tally), step, metric.inverse, energy_0, log_u, keys[2], data
             )
             q, p, g, tally = walk
             here = (q, p, g)
-            if not stop:
-                proposal = choose(luck * n < n_next, proposal_next, proposal)
-                n = n + n_next
-                stop = turns((there[0], there[1]), walk, step)
-                depth = depth + 1
+            accepted = luck * n < n_next
+            proposal = choose(tf.logical_not(stop) & accepted, proposal_next, proposal)
+            depth = depth + tf.where(stop, 0, 1)
+            stop = stop | turns((there[0], there[1]), walk, step)
+            n = n + n_next
 
         return proposal, statistics_of(proposal, tally, depth, step_size)
 
