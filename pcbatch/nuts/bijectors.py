@@ -26,6 +26,9 @@ class Bijector(Protocol):
     def log_jacobian(self, y: Any) -> Any:
         """The logarithm of |det d forward(y) / dy| of one example, a scalar."""
 
+    def values(self, y: np.ndarray) -> np.ndarray:
+        """As `forward`, by NumPy: TensorFlow's last bits depend on where in an array a number stands."""
+
     def inverse(self, x: np.ndarray) -> np.ndarray:
         """The unconstrained values; not finite where `x` is not strictly inside."""
 
@@ -39,6 +42,9 @@ class Positive:
 
     def log_jacobian(self, y: Any) -> Any:
         return tf.reduce_sum(y)
+
+    def values(self, y: np.ndarray) -> np.ndarray:
+        return np.exp(y)
 
     def inverse(self, x: np.ndarray) -> np.ndarray:
         return np.log(x)
@@ -62,6 +68,9 @@ class Interval:
         # log of sigmoid(y) sigmoid(-y), written so that neither end underflows
         return tf.reduce_sum(math.log(self.high - self.low) - tf.math.softplus(y) - tf.math.softplus(-y))
 
+    def values(self, y: np.ndarray) -> np.ndarray:
+        return self.low + (self.high - self.low) / (1 + np.exp(-y))
+
     def inverse(self, x: np.ndarray) -> np.ndarray:
         return np.log(x - self.low) - np.log(self.high - x)
 
@@ -75,6 +84,9 @@ class Ordered:
 
     def log_jacobian(self, y: Any) -> Any:
         return tf.reduce_sum(y[..., 1:])
+
+    def values(self, y: np.ndarray) -> np.ndarray:
+        return np.cumsum(np.concatenate([y[..., :1], np.exp(y[..., 1:])], axis=-1), axis=-1)
 
     def inverse(self, x: np.ndarray) -> np.ndarray:
         return np.concatenate([x[..., :1], np.log(np.diff(x, axis=-1))], axis=-1)
@@ -126,6 +138,11 @@ class Transform:
         if not any(self.bijectors):
             return position
         return self._map(position, lambda bijector, part: bijector.forward(part), tf)
+
+    def values(self, position: np.ndarray) -> np.ndarray:
+        """As `forward`, for arrays."""
+        with np.errstate(over="ignore"):
+            return np.asarray(self._map(position, lambda bijector, part: bijector.values(part), np))
 
     def inverse(self, position: np.ndarray) -> np.ndarray:
         """The unconstrained position; UsageError PCB554 where one is not strictly inside its domain."""

@@ -124,7 +124,7 @@ class Course:
         chunks = dict(standing.chunks)
         if count and (settings.save_warmup or not is_warmup):
             prefix = "warmup_" if is_warmup else ""
-            named = by_name(origin.transform.layout, np.asarray(origin.transform.forward(tf.constant(moved))))
+            named = by_name(origin.transform.layout, origin.transform.values(moved))
             chunks[f"{prefix}posterior"] = (*chunks[f"{prefix}posterior"], named)
             chunks[f"{prefix}sample_stats"] = (*chunks[f"{prefix}sample_stats"], statistics)
         needed, computed = (figure * settings.leapfrogs_per_leaf for figure in gradient_rows(run))
