@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,7 @@ class Posterior:
     bijectors: Mapping[str, Any]
     prepared: Callable[[Any], dict[str, np.ndarray]] = as_is
     derived: Callable[[Any], dict[str, np.ndarray]] = dict
-    options: Mapping[str, Any] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def data(self, folder: Path) -> dict[str, np.ndarray]:
         """What the density is given."""
@@ -143,7 +143,12 @@ POSTERIORS = {
         derived=schools_drawn,
     ),
     "kidscore": Posterior(
-        "kidiq-kidscore_interaction", kidscore, {"beta": np.zeros(4), "sigma": 20.0}, SCALE, prepared=kidscore_data
+        "kidiq-kidscore_interaction",
+        kidscore,
+        {"beta": np.zeros(4), "sigma": 20.0},
+        SCALE,
+        prepared=kidscore_data,
+        options={"metric": "dense"},
     ),
     "mesquite": Posterior(
         "mesquite-logmesquite", mesquite, {"beta": np.zeros(7), "sigma": 1.0}, SCALE, prepared=mesquite_data

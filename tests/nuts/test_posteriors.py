@@ -20,6 +20,7 @@ def sampled(name, folder, **options):
         bijectors=posterior.bijectors,
         dtype=tf.float64,
         progress=False,
+        **posterior.options,
         **options,
     )
 
@@ -38,10 +39,9 @@ def errors_in_errors(name, folder, samples):
     return found, table["ess_bulk"], table["r_hat"]
 
 
-@pytest.mark.parametrize("name", ["eight_schools", "kidscore"])
-def test_a_short_run_is_where_the_reference_is(name, pcbatch_data):
-    samples = sampled(name, pcbatch_data, chains=16, warmup=300, draws=100, seed=1)
-    found, _, r_hat = errors_in_errors(name, pcbatch_data, samples)
+def test_a_short_run_is_where_the_reference_is(pcbatch_data):
+    samples = sampled("eight_schools", pcbatch_data, chains=16, warmup=150, draws=100, seed=1)
+    found, _, r_hat = errors_in_errors("eight_schools", pcbatch_data, samples)
     assert r_hat.max() < 1.05
     assert max(map(abs, found.values())) < 4, found
 
