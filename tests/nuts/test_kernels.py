@@ -12,7 +12,9 @@ from pcbatch.nuts.slice import slice_sampler
 from tests.nuts import reference
 
 KERNELS = pytest.mark.parametrize(
-    ("make", "plainly"), [(multinomial, reference.stan), (slice_sampler, reference.algorithm_6)], ids=["multinomial", "slice"]
+    ("make", "plainly"),
+    [(multinomial, reference.stan), (slice_sampler, reference.algorithm_6)],
+    ids=["multinomial", "slice"],
 )
 METRICS = {
     "diagonal": np.array([0.7, 1.6]),
