@@ -13,7 +13,7 @@ import tensorflow as tf
 from pcbatch.nuts import pooling, programs, progress, windows
 from pcbatch.nuts.adaptation import plan_of
 from pcbatch.nuts.algorithm import STATISTICS
-from pcbatch.nuts.chain import gradient_rows
+from pcbatch.nuts.chain import gradient_rows, padded
 from pcbatch.nuts.parameters import by_name
 from pcbatch.nuts.samples import Cost, Samples
 from pcbatch.nuts.savefile import GROUPS, Origin
@@ -23,9 +23,6 @@ LONGEST_CHUNK = 250
 """Draws; chains wait for each other at the end of a chunk, and a bar moves on."""
 CHUNK_BYTES = 1 << 26
 """The most that the draws of a chunk may take on the device."""
-
-FEWEST_LANES = 2
-"""Of a run; see `Course._lanes`."""
 
 Draws = Mapping[str, np.ndarray]
 
@@ -106,8 +103,8 @@ class Course:
         standing, settings = self.standing, self.settings
         origin, dtype = standing.origin, settings.dtype
         run = self.chain.run(
-            self._lanes(origin.keys),
-            self._lanes(origin.state._replace(**changes)),
+            padded(origin.keys),
+            padded(origin.state._replace(**changes)),
             tf.nest.map_structure(tf.constant, plan_of(actions)),
             tf.constant(origin.done),
             tf.constant(count),
@@ -127,10 +124,12 @@ class Course:
             named = by_name(origin.transform.layout, origin.transform.values(moved))
             chunks[f"{prefix}posterior"] = (*chunks[f"{prefix}posterior"], named)
             chunks[f"{prefix}sample_stats"] = (*chunks[f"{prefix}sample_stats"], statistics)
-        needed, computed = (figure * settings.leapfrogs_per_leaf for figure in gradient_rows(run))
+        fresh_leaves = (state.leaves - np.asarray(origin.state.leaves)).astype(np.uint32)  # the count may wrap
+        needed = int(fresh_leaves[[chain not in failed for chain in range(settings.chains)]].sum(dtype=np.int64))
+        cost = Cost(needed * settings.leapfrogs_per_leaf, gradient_rows(run)[1] * settings.leapfrogs_per_leaf)
         self.standing = Standing(
             replace(origin, state=state, done=origin.done + count),
-            standing.cost + Cost(needed * settings.chains // len(run.status), computed),
+            standing.cost + cost,
             failed,
             chunks,
         )
@@ -139,14 +138,6 @@ class Course:
     def remember(self, **changes: Any) -> None:
         """Change what is known of the origin (`state`, `pool`)."""
         self.standing = replace(self.standing, origin=replace(self.standing.origin, **changes))
-
-    def _lanes(self, structure: Any) -> Any:
-        """The chains' arrays as tensors `[lanes, ..]`. A chain alone runs twice.
-
-        A batch of one lane is no batch to XLA, which adds up in another order then: other last bits (seen in float64).
-        """
-        repeats = max(1, FEWEST_LANES // self.settings.chains)
-        return tf.nest.map_structure(lambda array: tf.repeat(array, repeats, axis=0), structure)
 
     def _named(self, rows: np.ndarray, failed: Mapping[int, str]) -> dict[str, np.ndarray]:
         """Statistics `[chains, rows, len(STATISTICS)]` under ArviZ's names; NaN or 0 for chains that failed."""
