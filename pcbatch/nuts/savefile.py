@@ -12,6 +12,7 @@ kind      ::= "dict" | "tuple" | "list" | "module:Class"
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
@@ -62,6 +63,7 @@ def save(samples: Samples, path: str | os.PathLike[str]) -> None:
         "format": KIND,
         "version": FORMAT,
         "pcbatch": pcbatch.__version__,
+        "python": python_version(),
         "settings": samples.settings.as_json(),
         "density": described_density(origin.density),
         "parameters": written_layout(origin.transform.layout),
@@ -151,7 +153,14 @@ def read(path: str | os.PathLike[str]) -> Saved:
         raise UsageError("PCB590", f"{saved.path} holds a run of a batched function, and no samples")
     if header["version"] != FORMAT:
         raise saved.refusal("PCB591", f"they were saved in file format {header['version']}, this is {FORMAT}")
+    if header["python"] != python_version():
+        raise saved.refusal("PCB591", f"they were saved by Python {header['python']}, this is {python_version()}")
     return saved
+
+
+def python_version() -> str:
+    """The version of Python, without its last number: densities are told apart by their byte code."""
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def described_density(density: Any) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,11 +33,29 @@ def starting_state(settings: Settings, positions: np.ndarray, step_size: Any, in
     return state._replace(step_size=np.broadcast_to(sizes, settings.chains).copy())
 
 
+KEYS = tf.TensorSpec([None, 2], tf.uint32)
+
+
+def _for_each_key(function: Callable[[Any], Any]) -> Any:
+    """`function` of each of `[chains, 2]` keys, in one graph for any number: TensorFlow warns of a graph for each."""
+    return tf.function(lambda keys: tf.vectorized_map(function, keys), input_signature=[KEYS], autograph=False)
+
+
+_split = _for_each_key(random.split)
+"""Two keys of each: `[chains, 2, 2]`."""
+
+
+@lru_cache(maxsize=32)
+def _uniform(size: int, dtype: str) -> Any:
+    """The function from keys `[chains, 2]` to uniform numbers `[chains, size]` in [0, 1)."""
+    return _for_each_key(lambda key: random.uniform(key, (size,), tf.as_dtype(dtype)))
+
+
 def starting_points(
     settings: Settings, transform: Transform, initial: Any, initial_per_chain: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Starting points before bijectors, `[chains, size]`, and the keys of the chains, `[chains, 2]`."""
-    pairs = tf.vectorized_map(random.split, random.keys(settings.seed, settings.chains))
+    pairs = _split(random.keys(settings.seed, settings.chains))
     start_keys, run_keys = pairs[:, 0], np.asarray(pairs[:, 1])
     if initial_per_chain is not None:
         expected = [(name, (settings.chains, *leaf.shape)) for name, leaf in leaves(transform.layout)]
@@ -46,9 +66,9 @@ def starting_points(
     point = transform.inverse(ravel(initial)).astype(settings.dtype)
     if settings.init == "exact":
         return np.repeat(point[np.newaxis], settings.chains, axis=0), run_keys
-    width, dtype = NOISE[settings.init], tf.as_dtype(settings.dtype)
-    noise = tf.vectorized_map(lambda key: random.uniform(key, point.shape, dtype, -width, width), start_keys)
-    return (point if settings.init == "jitter" else 0 * point) + np.asarray(noise), run_keys
+    width = NOISE[settings.init]
+    noise = width * (2 * np.asarray(_uniform(len(point), settings.dtype)(start_keys)) - 1)
+    return (point if settings.init == "jitter" else 0 * point) + noise, run_keys
 
 
 def starting_metric(settings: Settings, size: int, given: Any) -> np.ndarray:

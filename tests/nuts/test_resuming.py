@@ -154,7 +154,10 @@ def test_files_that_do_not_fit(path):
     changed(path, version=0)
     with pytest.raises(UsageError, match=r"PCB591: .*file format 0, this is 1"):
         resume(path)
-    changed(path, version=1, format=1)
+    changed(path, version=1, python="3.9")
+    with pytest.raises(UsageError, match=r"PCB591: .*saved by Python 3.9"):
+        resume(path)
+    changed(path, format=1)
     with pytest.raises(UsageError, match=r"PCB590: .*holds a run of a batched function, and no samples"):
         resume(path)
     data = bytearray(path.read_bytes())
