@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import LaneStatus, random
-from pcbatch.nuts.adaptation import CLOSE, GATHER, LAST, READY, STEP, WINDOW, plan_of
+from pcbatch.nuts.adaptation import CLOSE, GATHER, LAST, READY, START, START_AND_SEARCH, STEP, WINDOW, plan_of
 from pcbatch.nuts.algorithm import STATISTICS
 from pcbatch.nuts.chain import fresh_state, gradient_rows, make_sampler, padded
 
@@ -173,6 +173,20 @@ def test_a_chain_alone_is_bit_equal_to_the_chain_among_others(chain):
     assert_same(alone[0], tf.nest.map_structure(lambda array: array[lanes], state))
     np.testing.assert_array_equal(alone[1], positions[lanes])
     np.testing.assert_array_equal(alone[2], np.stack([statistics[name][lanes] for name in STATISTICS], axis=-1))
+
+
+@pytest.mark.parametrize(
+    "inverse_mass", [np.array([1.0, 4.0]), np.array([[1.0, 0.5], [0.5, 1.0]])], ids=["diag", "dense"]
+)
+def test_a_fresh_state_has_the_type_of_its_positions(inverse_mass):
+    state = fresh_state(np.zeros((5, 2), np.float32), inverse_mass, step_size=0.25)
+    floats = [array for array in tf.nest.flatten(state) if array.dtype != np.int32]
+    assert {array.dtype for array in floats} == {np.dtype(np.float32)}
+    assert {len(array) for array in tf.nest.flatten(state)} == {5}
+    np.testing.assert_array_equal(state.metric.inverse[4], inverse_mass)
+    assert state.window.spread.shape == state.metric.inverse.shape
+    assert (state.phase == START).all()
+    assert (fresh_state(np.zeros((5, 2)), inverse_mass).phase == START_AND_SEARCH).all()
 
 
 def test_padding_repeats_the_last_chain():
