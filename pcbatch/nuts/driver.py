@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -117,23 +117,27 @@ class Course:
         kept = slice(0, count // thin)
         moved, statistics = positions[:, kept], self._named(rows[:, kept], failed)
         moved[list(failed)] = np.nan
-        is_warmup = origin.done < settings.warmup
-        chunks = dict(standing.chunks)
-        if count and (settings.save_warmup or not is_warmup):
-            prefix = "warmup_" if is_warmup else ""
-            named = by_name(origin.transform.layout, origin.transform.values(moved))
-            chunks[f"{prefix}posterior"] = (*chunks[f"{prefix}posterior"], named)
-            chunks[f"{prefix}sample_stats"] = (*chunks[f"{prefix}sample_stats"], statistics)
-        fresh_leaves = (state.leaves - np.asarray(origin.state.leaves)).astype(np.uint32)  # the count may wrap
-        needed = int(fresh_leaves[[chain not in failed for chain in range(settings.chains)]].sum(dtype=np.int64))
-        cost = Cost(needed * settings.leapfrogs_per_leaf, gradient_rows(run)[1] * settings.leapfrogs_per_leaf)
+        # Leaves of the chains themselves, not of the copies that fill up the lanes; the count may wrap.
+        leaves = np.delete((state.leaves - np.asarray(origin.state.leaves)).astype(np.uint32), list(failed))
+        rows_computed = gradient_rows(run)[1]
         self.standing = Standing(
             replace(origin, state=state, done=origin.done + count),
-            standing.cost + cost,
+            standing.cost + Cost(int(leaves.sum(dtype=np.int64)), rows_computed).times(settings.leapfrogs_per_leaf),
             failed,
-            chunks,
+            self._with_draws(moved, statistics),
         )
         return moved, statistics
+
+    def _with_draws(self, moved: np.ndarray, statistics: Draws) -> Mapping[str, tuple[Draws, ...]]:
+        """The chunks so far and these, where they are to be given back."""
+        settings, chunks = self.settings, self.standing.chunks
+        is_warmup = self.done < settings.warmup
+        if not moved.shape[1] or (is_warmup and not settings.save_warmup):
+            return chunks
+        layout, values = self.standing.origin.transform.layout, self.standing.origin.transform.values(moved)
+        prefix = "warmup_" if is_warmup else ""
+        new = {f"{prefix}posterior": by_name(layout, values), f"{prefix}sample_stats": statistics}
+        return {**chunks, **{group: (*chunks[group], part) for group, part in new.items()}}
 
     def remember(self, **changes: Any) -> None:
         """Change what is known of the origin (`state`, `pool`)."""
@@ -165,12 +169,9 @@ class Course:
 
     def _samples(self, interrupted: bool) -> Samples:
         standing, settings = self.standing, self.settings
-        nothing = self._nothing()
         groups = {
-            group: {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
-            for group, parts in (
-                (group, tuple(filter(None, parts)) or (nothing[group],)) for group, parts in standing.chunks.items()
-            )
+            group: _joined([nothing, *filter(None, standing.chunks[group])])
+            for group, nothing in self._nothing().items()
         }
         stats = self.chain.stats()
         return Samples(
@@ -195,3 +196,8 @@ class Course:
             "warmup_posterior": posterior if kept else {},
             "warmup_sample_stats": statistics if kept else {},
         }
+
+
+def _joined(parts: Sequence[Draws]) -> dict[str, np.ndarray]:
+    """Draws one after another, by name."""
+    return {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}

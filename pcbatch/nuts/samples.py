@@ -33,6 +33,10 @@ class Cost:
         """Needed gradients divided by computed ones: 1 if no lane ever waited, 1 of nothing."""
         return self.gradients / self.rows if self.rows else 1.0
 
+    def times(self, gradients: int) -> Cost:
+        """That of as many gradients for each."""
+        return Cost(gradients * self.gradients, gradients * self.rows)
+
     def __add__(self, other: Cost) -> Cost:
         return Cost(self.gradients + other.gradients, self.rows + other.rows)
 
