@@ -52,7 +52,7 @@ def garch(p: Any, data: Any) -> Any:
     """
     y = data["y"]
     beta1 = p["share"] * (1.0 - p["alpha1"])
-    steps = np.arange(len(y))
+    steps = np.arange(y.shape[0])
     lags = steps[:, None] - 1 - steps[None, :]
     powers = tf.where(lags >= 0, beta1 ** np.maximum(lags, 0).astype(float), 0.0)
     shocks = p["alpha0"] + p["alpha1"] * (y - p["mu"]) ** 2
@@ -63,7 +63,7 @@ def garch(p: Any, data: Any) -> Any:
 def gaussian_process(p: Any, data: Any) -> Any:
     distances = data["x"][:, None] - data["x"][None, :]
     covariance = p["alpha"] ** 2 * tf.exp(-0.5 * (distances / p["rho"]) ** 2)
-    root = tf.linalg.cholesky(covariance + p["sigma"] * tf.eye(len(data["y"]), dtype=data["y"].dtype))
+    root = tf.linalg.cholesky(covariance + p["sigma"] * tf.eye(data["y"].shape[0], dtype=data["y"].dtype))
     white = tf.linalg.triangular_solve(root, data["y"][:, None])
     likelihood = -0.5 * tf.reduce_sum(white**2) - tf.reduce_sum(tf.math.log(tf.linalg.diag_part(root)))
     prior = 24.0 * tf.math.log(p["rho"]) - 4.0 * p["rho"] - p["alpha"] ** 2 / 8.0 - 0.5 * p["sigma"] ** 2
