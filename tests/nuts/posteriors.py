@@ -54,7 +54,7 @@ def garch(p: Any, data: Any) -> Any:
     beta1 = p["share"] * (1.0 - p["alpha1"])
     steps = np.arange(y.shape[0])
     lags = steps[:, None] - 1 - steps[None, :]
-    powers = tf.where(lags >= 0, beta1 ** np.maximum(lags, 0).astype(float), 0.0)
+    powers = tf.where(lags >= 0, tf.exp(np.maximum(lags, 0).astype(float) * tf.math.log(beta1)), 0.0)
     shocks = p["alpha0"] + p["alpha1"] * (y - p["mu"]) ** 2
     variances = beta1 ** steps.astype(float) * data["sigma1"] ** 2 + tf.linalg.matvec(powers, shocks)
     return normal(y, p["mu"], tf.sqrt(variances)) + tf.math.log1p(-p["alpha1"])
