@@ -70,7 +70,7 @@ def sampler(schedule: str) -> Any:
     data = (tf.constant(x), tf.constant(random.integers(0, 2, ROWS), tf.float32))
     start = np.zeros(COLUMNS + 1, np.float32)
     samples = pcbatch.nuts.sample(
-        log_density, start, data=data, chains=CHAINS, draws=1, chunk=10, step_size=0.05, schedule=schedule
+        log_density, start, data=data, chains=CHAINS, warmup=0, draws=1, chunk=10, step_size=0.05, schedule=schedule
     )
     return samples.stats
 

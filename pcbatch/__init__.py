@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pcbatch import nuts, random
+    from pcbatch import nuts, random, saving
     from pcbatch.api import autobatch
     from pcbatch.batched import Batched
     from pcbatch.diagnostics import CompileError, GradientError, PcbatchError, UsageError
@@ -34,6 +34,7 @@ __all__ = [
     "nuts",
     "primitive",
     "random",
+    "saving",
     "sync",
 ]
 
@@ -59,6 +60,6 @@ def __getattr__(name: str) -> Any:
     """Load a public name when it is first used: the command line's static answers must not wait for TensorFlow."""
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    if name in ("nuts", "random"):
+    if name in ("nuts", "random", "saving"):
         return import_module(f"pcbatch.{name}")
     raise AttributeError(f"module 'pcbatch' has no attribute {name!r}")

@@ -27,6 +27,11 @@ def program_digest(program: Program) -> str:
     return hashlib.sha256(repr(_described(parts)).encode()).hexdigest()
 
 
+def function_digest(function: Any) -> str:
+    """A hexadecimal digest of a user's function: its byte code and what it reads from around it."""
+    return hashlib.sha256(repr(_portable(fingerprint(function))).encode()).hexdigest()
+
+
 def _described(value: Any) -> Any:
     """`value`, a part of a table, as nested tuples of text."""
     match value:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import os
 import re
 import shlex
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ import pytest
 from pcbatch.cli import main
 
 ROOT = Path(__file__).parent.parent
-BOX = re.compile(r"<!-- (run|file): (.*?) -->\n```(\w*)\n(.*?)```\n", re.DOTALL)
+BOX = re.compile(r"<!-- (run|file|sampler): (.*?) -->\n```(\w*)\n(.*?)```\n", re.DOTALL)
 
 
 def printed(command: str) -> str:
@@ -30,15 +32,29 @@ def printed(command: str) -> str:
 
 
 def quoted(place: str) -> str:
-    """A function of a file, decorators included."""
+    """A function of a file, decorators included, without the indentation that it has in another function."""
     path, name = place.split()
     text = (ROOT / path).read_text(encoding="utf-8")
-    found = re.search(rf"^(@.*\n)?def {name}\(.*\n(([ \t].*)?\n)*", text, re.MULTILINE)
-    assert found is not None
-    return found.group().rstrip("\n") + "\n"
+    (found,) = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef) and node.name == name)
+    first = min(node.lineno for node in (found, *found.decorator_list))
+    return textwrap.dedent("\n".join(text.splitlines()[first - 1 : found.end_lineno])) + "\n"
 
 
-@pytest.mark.parametrize("page", ["docs/how-it-works.md"])
+def sampler(what: str) -> str:
+    """A stage of the IR of one of the sampler's functions."""
+    import tensorflow as tf
+
+    from pcbatch.nuts.chain import make_sampler
+
+    name, stage = what.split()
+    made = make_sampler(lambda q, data: -tf.reduce_sum(q * q), dimensions=2, dtype=tf.float32, capacity=10)
+    return getattr(made, name).ir(stage).strip("\n") + "\n"
+
+
+MAKERS = {"run": printed, "file": quoted, "sampler": sampler}
+
+
+@pytest.mark.parametrize("page", ["docs/how-it-works.md", "docs/nuts-walkthrough.md"])
 def test_pages_show_what_is_printed(page, monkeypatch):
     monkeypatch.chdir(ROOT)
     path = ROOT / page
@@ -46,8 +62,7 @@ def test_pages_show_what_is_printed(page, monkeypatch):
 
     def filled(match: re.Match[str]) -> str:
         kind, what, language, _ = match.groups()
-        body = printed(what) if kind == "run" else quoted(what)
-        return f"<!-- {kind}: {what} -->\n```{language}\n{body}```\n"
+        return f"<!-- {kind}: {what} -->\n```{language}\n{MAKERS[kind](what)}```\n"
 
     expected = BOX.sub(filled, text)
     if os.environ.get("UPDATE_GOLDENS"):

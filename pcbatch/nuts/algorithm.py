@@ -3,6 +3,7 @@
 Hoffman and Gelman, "The No-U-Turn Sampler", JMLR 15, 2014 (the doubling of trajectories); Betancourt, "A Conceptual
 Introduction to Hamiltonian Monte Carlo", arXiv:1701.02434, 2017, appendix A (multinomial sampling, progressive within a
 tree and biased between doublings, and the U-turn criterion by sums of momenta); the checks across seams are Stan's.
+`slice.py` has the sampler as it was in 2014, `chain.py` what makes a chain of trajectories.
 
 Letters as in the papers: `q` position, `p` momentum, `g` gradient of the log density `lp` at q, `rho` sum of the
 momenta of a stretch of trajectory. The weight of a point is exp(energy of the trajectory's start - its own energy),
@@ -30,8 +31,10 @@ from pcbatch.nuts.dynamics import (
     energy_of,
     leapfrog,
     log_add,
+    log_weight_of,
     turning_anywhere,
 )
+from pcbatch.nuts.metrics import Metric, momentum
 
 Walk = tuple[Tensor, Tensor, Tensor, Tensor]
 """The integrator, `(q, p, g, tally)`: where it stands, and what it has summed over the trajectory's leaves so far
@@ -45,73 +48,51 @@ Tree = tuple[Proposal, Tensor, Tensor, Tensor, Walk, Tensor]
 of momenta, its first momentum (in order of travel), the walk at its end, and whether it turned back or diverged
 somewhere, in which case the trajectory ends and nothing of it may be proposed."""
 
-STATISTICS = ("lp", "energy", "acceptance_rate", "tree_depth", "n_leaves", "diverging")
-"""What the columns of a chain's statistics are."""
+STATISTICS = ("lp", "energy", "acceptance_rate", "tree_depth", "n_leaves", "diverging", "step_size")
+"""What a trajectory's statistics are, in order."""
 
 
-class Sampler(NamedTuple):
-    """The batched functions of one sampler, from the recursion to the whole chain."""
+class Kernel(NamedTuple):
+    """The batched functions that make one trajectory."""
 
     build_tree: Any
-    """`(depth, node, walk, step, energy_0, key, data) -> Tree`"""
+    """`(depth, walk, step, inverse_mass, energy_0, key, data) -> Tree` (slice.py has it differently)"""
     transition: Any
-    """`(q, g, lp, step_size, key, data) -> (Proposal, statistics [len(STATISTICS)])`: one trajectory."""
-    chain: Any
-    """`(key, q, step_size, first, draws, data) -> (positions [capacity, dimensions], statistics [capacity, ..])`:
-    draws number `first` to `first + draws - 1` in the first `draws` rows, zeros below."""
+    """`(q, g, lp, step_size, metric, limit, key, data) -> (Proposal, statistics [len(STATISTICS)])`"""
 
 
-def make_sampler(
-    log_density: LogDensity,
-    *,
-    dimensions: int,
-    dtype: tf.DType,
-    capacity: int,
-    max_tree_depth: int = 10,
-    leapfrogs_per_leaf: int = 1,
-) -> Sampler:
-    """The sampler of `log_density`.
-
-    Args:
-        log_density: `(q, data) -> scalar`, for one position `[dimensions]`; differentiable TensorFlow code.
-        dimensions: the length of a position.
-        dtype: of positions, momenta and energies.
-        capacity: how many draws one run of a chain has room for.
-        max_tree_depth: how often a trajectory may double; it has at most `2**max_tree_depth - 1` new points (leaves).
-        leapfrogs_per_leaf: integration steps from one point of a trajectory to the next.
-    """
+def multinomial(
+    log_density: LogDensity, *, dimensions: int, dtype: tf.DType, max_tree_depth: int, leapfrogs_per_leaf: int
+) -> Kernel:
+    """The sampler with points drawn by their weights; arguments as those of `chain.make_sampler`."""
 
     @pcbatch.autobatch
     def build_tree(
-        depth: Tensor, node: Tensor, walk: Walk, step: Tensor, energy_0: Tensor, key: Tensor, data: Any
+        depth: Tensor, walk: Walk, step: Tensor, inverse_mass: Tensor, energy_0: Tensor, key: Tensor, data: Any
     ) -> Tree:
-        """The next 2^depth points from where `walk` stands, in the direction of the sign of `step`.
-
-        `node` numbers the nodes of a tree as a heap does (root 1, children 2n and 2n + 1); with the trajectory's `key`
-        it determines the node's random bits.
-        """
+        """The next 2^depth points from where `walk` stands, in the direction of the sign of `step`."""
         if depth > 0:
             proposal, log_weight, rho, p_first, walk, stop = build_tree(
-                depth - 1, 2 * node, walk, step, energy_0, key, data
+                depth - 1, walk, step, inverse_mass, energy_0, key, data
             )
             if stop:
                 return proposal, log_weight, rho, p_first, walk, stop
 
             p_seam = walk[1]
             proposal_next, log_weight_next, rho_next, p_next, walk, stop = build_tree(
-                depth - 1, 2 * node + 1, walk, step, energy_0, key, data
+                depth - 1, walk, step, inverse_mass, energy_0, key, data
             )
             total = log_add(log_weight, log_weight_next)
-            take_next = random.uniform(random.fold_in(key, node), (), dtype) < tf.exp(log_weight_next - total)
-            proposal = choose(take_next, proposal_next, proposal)
-            stop = stop | turning_anywhere(p_first, p_seam, p_next, walk[1], rho, rho_next)
+            uniform = random.uniform(random.fold_in(key, node_number(depth, walk)), (), dtype)
+            proposal = choose(uniform < tf.exp(log_weight_next - total), proposal_next, proposal)
+            stop = stop | turning_anywhere(inverse_mass, p_first, p_seam, p_next, walk[1], rho, rho_next)
             return proposal, total, rho + rho_next, p_first, walk, stop
 
         # A leaf: all gradients are computed here.
         q, p, g, tally = walk
-        q, p, g, lp = leapfrog(log_density, leapfrogs_per_leaf, q, p, g, step, data)
-        energy = energy_of(p, lp)
-        log_weight = energy_0 - energy
+        q, p, g, lp = leapfrog(log_density, leapfrogs_per_leaf, inverse_mass, q, p, g, step, data)
+        energy = energy_of(inverse_mass, p, lp)
+        log_weight = log_weight_of(energy, energy_0)
         diverging = log_weight < -DIVERGENCE_THRESHOLD
         acceptance = tf.exp(tf.minimum(log_weight, 0))
         tally = tally + tf.stack([acceptance, tf.ones_like(lp), tf.cast(diverging, dtype)])
@@ -119,11 +100,13 @@ def make_sampler(
 
     @pcbatch.autobatch
     def transition(
-        q: Tensor, g: Tensor, lp: Tensor, step_size: Tensor, key: Tensor, data: Any
+        q: Tensor, g: Tensor, lp: Tensor, step_size: Tensor, metric: Metric, limit: Tensor, key: Tensor, data: Any
     ) -> tuple[Proposal, Tensor]:
-        """One trajectory from `q`, doubled until it turns, diverges or is `max_tree_depth` deep; a draw from it."""
-        p = random.normal(random.fold_in(key, 0), (dimensions,), dtype)
-        energy_0 = energy_of(p, lp)
+        """One trajectory from `q`, doubled until it turns, diverges or is `limit` deep; a draw from it."""
+        keys = random.split(key, 3)
+        p = momentum(metric, random.normal(keys[0], (dimensions,), dtype))
+        uniform = random.uniform(keys[1], (max_tree_depth, 2), dtype)
+        energy_0 = energy_of(metric.inverse, p, lp)
         proposal = (q, g, lp, energy_0)
         log_weight = tf.zeros_like(lp)
         rho = p
@@ -133,56 +116,41 @@ def make_sampler(
         tally = tf.zeros((3,), dtype)
         depth = 0
         stop = False
-        while depth < max_tree_depth and not stop:
-            tree_key = random.fold_in(key, depth + 1)
-            uniform = random.uniform(random.fold_in(tree_key, 0), (2,), dtype)
-            turn_round = uniform[0] < 0.5
+        while depth < limit and not stop:
+            direction, luck = tf.unstack(tf.gather(uniform, depth))
+            turn_round = direction < 0.5
             here, there = choose(turn_round, (there, here), (here, there))
             step = choose(turn_round, -step, step)
 
             q, p_seam, g = here
             proposal_next, log_weight_next, rho_next, p_next, walk, stop = build_tree(
-                depth, 1, (q, p_seam, g, tally), step, energy_0, tree_key, data
+                depth, (q, p_seam, g, tally), step, metric.inverse, energy_0, keys[2], data
             )
             q, p, g, tally = walk
             here = (q, p, g)
-            if not stop:
-                proposal = choose(uniform[1] < tf.exp(log_weight_next - log_weight), proposal_next, proposal)
-                stop = turning_anywhere(there[1], p_seam, p_next, p, rho, rho_next)
-                log_weight = log_add(log_weight, log_weight_next)
-                rho = rho + rho_next
-                depth = depth + 1
+            accepted = luck < tf.exp(log_weight_next - log_weight)
+            proposal = choose(tf.logical_not(stop) & accepted, proposal_next, proposal)
+            depth = depth + tf.where(stop, 0, 1)
+            stop = stop | turning_anywhere(metric.inverse, there[1], p_seam, p_next, p, rho, rho_next)
+            log_weight = log_add(log_weight, log_weight_next)
+            rho = rho + rho_next
 
-        _, _, lp, energy = proposal
-        acceptance, leaves, divergences = tf.unstack(tally)
-        diverging = tf.cast(divergences > 0, dtype)
-        return proposal, tf.stack([lp, energy, acceptance / leaves, tf.cast(depth, dtype), leaves, diverging])
+        return proposal, statistics_of(proposal, tally, depth, step_size)
 
-    @pcbatch.autobatch
-    def initial_point(q: Tensor, key: Tensor, data: Any) -> Proposal:
-        """`q` with its log density and gradient: a leaf whose step has length 0 is where the walk stands."""
-        nothing = tf.zeros((), dtype)
-        at_rest = (q, tf.zeros_like(q), tf.zeros_like(q), tf.zeros((3,), dtype))
-        tree = build_tree(0, 1, at_rest, nothing, nothing, key, data)
-        return tree[0]
+    return Kernel(build_tree, transition)
 
-    # A chain calls a transition, that the root of a tree, and the root has max_tree_depth - 1 levels below it.
-    @pcbatch.autobatch(in_axes=(0, 0, None, None, None, None), max_depth=max_tree_depth + 1)
-    def chain(
-        key: Tensor, q: Tensor, step_size: Tensor, first: Tensor, draws: Tensor, data: Any
-    ) -> tuple[Tensor, Tensor]:
-        """A stretch of `draws` draws of the chain that stands at `q`, draw number `first` being the next."""
-        q, g, lp, _ = initial_point(q, key, data)
-        finite = tf.math.is_finite(lp)
-        assert finite, "the log density is not finite at the initial position"
 
-        positions = tf.zeros((capacity, dimensions), dtype)
-        statistics = tf.zeros((capacity, len(STATISTICS)), dtype)
-        for draw in range(draws):
-            proposal, row = transition(q, g, lp, step_size, random.fold_in(key, first + draw), data)
-            q, g, lp, _ = proposal
-            positions[draw] = q
-            statistics[draw] = row
-        return positions, statistics
+def node_number(depth: Tensor, walk: Walk) -> Tensor:
+    """A number for the tree that ends where `walk` stands: no other tree of the trajectory has its depth and its end.
 
-    return Sampler(build_tree, transition, chain)
+    Its random bits follow from it and the trajectory's key.
+    """
+    return 64 * tf.cast(walk[3][1], tf.int64) + tf.cast(depth, tf.int64)
+
+
+def statistics_of(proposal: Proposal, tally: Tensor, depth: Tensor, step_size: Tensor) -> Tensor:
+    """What `STATISTICS` names, of a trajectory that is complete: `[len(STATISTICS)]`."""
+    _, _, lp, energy = proposal
+    acceptance, leaves, divergences = tf.unstack(tally)
+    diverging = tf.cast(divergences > 0, lp.dtype)
+    return tf.stack([lp, energy, acceptance / leaves, tf.cast(depth, lp.dtype), leaves, diverging, step_size])

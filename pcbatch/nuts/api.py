@@ -1,169 +1,164 @@
-"""`pcbatch.nuts.sample`: the sampler as its users call it."""
+"""`pcbatch.nuts.sample` and `pcbatch.nuts.resume`: the sampler as its users call it."""
 
 from __future__ import annotations
 
-import inspect
-import warnings
-from collections.abc import Callable
-from functools import lru_cache
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
 import tensorflow as tf
 
-from pcbatch import UsageError, random
-from pcbatch.nuts import algorithm
-from pcbatch.nuts.parameters import Layout, by_name, dtype_of, layout_of, leaves, ravel, unravel
-from pcbatch.nuts.samples import Cost, Samples
+from pcbatch import UsageError
+from pcbatch.nuts import programs, reports, resuming, savefile, starts
+from pcbatch.nuts.bijectors import Bijector, Transform
+from pcbatch.nuts.driver import Course, Standing, chunk_size
+from pcbatch.nuts.parameters import dtype_of, layout_of
+from pcbatch.nuts.samples import Samples
+from pcbatch.nuts.savefile import Origin
+from pcbatch.nuts.settings import Settings
 
 
 def sample(
     log_density: Callable[..., Any],
     initial: Any,
     *,
-    step_size: float,
     data: Any = None,
     chains: int = 4,
+    warmup: int = 1000,
     draws: int = 1000,
     seed: int = 0,
-    init: Literal["jitter", "exact"] = "jitter",
+    init: Literal["jitter", "uniform", "exact"] = "jitter",
     initial_per_chain: Any = None,
+    step_size: Any = None,
+    inverse_mass_matrix: Any = None,
+    metric: Literal["diag", "dense"] = "diag",
+    target_accept: float = 0.8,
     max_tree_depth: int = 10,
     leapfrogs_per_leaf: int = 1,
+    adapt: Literal["per_chain", "pooled"] | None = "per_chain",
+    kernel: Literal["multinomial", "slice"] = "multinomial",
+    bijectors: Mapping[str, Bijector] | None = None,
+    thin: int = 1,
+    save_warmup: bool = False,
     dtype: Any = None,
-    chunk: int = 1000,
+    progress: bool = True,
+    jit: bool | Literal["auto"] = True,
     schedule: str = "auto",
+    chunk: int | None = None,
 ) -> Samples:
     """Draw from a density with the No-U-Turn sampler, all chains in one batched program.
-
-    The step size is fixed and the metric is the unit matrix: scale the parameters to comparable size.
 
     Args:
         log_density: `log_density(params)` or, with `data`, `log_density(params, data)`: TensorFlow code for one
             example that returns a scalar, up to a constant. The same function object compiles once for each structure
             of arguments.
-        initial: parameters of one example in any structure of dicts, tuples and arrays.
-        step_size: of the leapfrog integrator.
+        initial: parameters of one example in any structure of dicts, tuples, dataclasses and arrays.
         data: what `log_density` is given beside the parameters, unbatched; new data of equal shapes compile nothing.
         chains: how many; a chain's random numbers depend on `seed` and its own number alone.
-        draws: trajectories per chain; one draw is kept of each. There is no warm-up: discard what you do not trust.
+        warmup: trajectories that come before the first draw, in which step size and metric are adapted as Stan does.
+        draws: of each chain.
         seed: of the random numbers.
-        init: chains start at `initial` plus uniform noise from (-1, 1) in each coordinate ("jitter") or there
-            ("exact").
+        init: chains start at `initial` plus uniform noise from (-1, 1) in each coordinate ("jitter"), uniformly in
+            (-2, 2) ("uniform"), or at `initial` ("exact"); coordinates are those before bijectors.
         initial_per_chain: instead of `initial`'s values, `[chains, ...]` starting points in the same structure, used
             exactly.
+        step_size: of the leapfrog integrator, a number or one for each chain; where the adaptation begins, if there is
+            one (else it must be given).
+        inverse_mass_matrix: the metric at the start, `[size]` or, with `metric="dense"`, `[size, size]`, in the order
+            of the parameters in `initial`; ones by default.
+        metric: "diag", a scale for each coordinate, or "dense".
+        target_accept: the mean acceptance probability that the step size is adapted to.
         max_tree_depth: a trajectory has at most `2**max_tree_depth - 1` points.
         leapfrogs_per_leaf: integration steps from one point of a trajectory to the next.
+        adapt: "per_chain", each chain from its own draws; "pooled", all from the draws of all, so that chains are no
+            longer independent of each other in the warm-up; None leaves step size and metric as they are given.
+        kernel: "multinomial" (Betancourt 2017, as Stan has it) or "slice" (Hoffman and Gelman 2014).
+        bijectors: by the name of a parameter, where it may be: `nuts.positive`, `nuts.interval(low, high)`,
+            `nuts.ordered`. The density is that of the constrained parameters; Jacobians are added here.
+        thin: trajectories from one draw to the next.
+        save_warmup: whether the draws of the warm-up are given back, too.
         dtype: of the computation; by default float64 if `initial` has a float64 array, else float32.
-        chunk: draws that leave the machine at a time; another chunk compiles anew, another number of draws does not.
+        progress: whether a bar is shown.
+        jit: compile with XLA; False runs TensorFlow's own kernels; "auto" times the gradient both ways and takes the
+            faster, which `Samples.settings.jit` records.
         schedule: how the machine chooses blocks, as in `pcbatch.autobatch`; with "auto" chains gather at the gradient
             where it is dear, with "earliest" gradients are computed only when no chain can do anything else.
+        chunk: trajectories after which draws leave the machine and chains wait for each other; by default as many as
+            memory allows, 250 at most. Another chunk compiles anew.
 
     Returns:
-        The draws; chains that failed (a log density that is not finite at the start) are NaN, and a warning names them.
+        The draws. What speaks against trusting them is said in warnings (`SamplerWarning`). Ctrl-C gives back what is
+        there, and `Samples.save` and `resume` go on with it.
 
     Raises:
-        UsageError: PCB551 for options that make no sense.
-        ValueError: if every chain failed.
+        UsageError: PCB551 for options that make no sense, PCB554 for bijectors that do not fit.
+        ValueError: if every chain failed, since the log density is not finite where they start.
     """
-    if min(chains, draws, chunk, leapfrogs_per_leaf) < 1 or max_tree_depth < 1 or not step_size > 0:
-        raise UsageError(
-            "PCB551", "chains, draws, chunk, step_size, max_tree_depth and leapfrogs_per_leaf must be positive"
-        )
-    if init not in ("jitter", "exact"):
-        raise UsageError("PCB551", f'init must be "jitter" or "exact", not {init!r}')
-    layout = layout_of(initial)
     dtype = tf.as_dtype(dtype) if dtype is not None else dtype_of(initial)
-    chain = _chain(log_density, data is not None, layout, dtype, chunk, max_tree_depth, leapfrogs_per_leaf, schedule)
-    starts, keys = _starts(initial, initial_per_chain, chains, init, seed, dtype)
-
-    operand = data if data is not None else tf.zeros((0,), dtype)  # the program always takes one
-    positions, statistics, runs = [], [], []
-    for first in range(0, draws, chunk):
-        count = min(chunk, draws - first)
-        run = chain.run(keys, starts, tf.constant(step_size, dtype), tf.constant(first), tf.constant(count), operand)
-        moved, rows = (np.asarray(array)[:, :count] for array in run.value)
-        starts = tf.constant(moved[:, -1])
-        positions.append(moved)
-        statistics.append(rows)
-        runs.append(run)
-    _report_failures(runs, chains)
-
-    columns = dict(zip(algorithm.STATISTICS, np.moveaxis(np.concatenate(statistics, axis=1), -1, 0), strict=True))
-    points = columns.pop("n_leaves")
-    needed = int(np.nansum(points)) + chains * len(runs)  # one more for each chain at the start of each chunk
-    sample_stats = {
-        **columns,
-        "diverging": columns["diverging"] > 0,
-        "tree_depth": np.nan_to_num(columns["tree_depth"]).astype(int),
-        "n_steps": np.nan_to_num(points).astype(int) * leapfrogs_per_leaf,
-        "step_size": np.full(points.shape, step_size),
-    }
-    cost = Cost(needed * leapfrogs_per_leaf, _leaf_rows(runs) * leapfrogs_per_leaf)
-    return Samples(by_name(layout, np.concatenate(positions, axis=1)), sample_stats, cost, chain.stats(), tuple(runs))
-
-
-@lru_cache(maxsize=32)
-def _chain(
-    log_density: Callable[..., Any],
-    with_data: bool,
-    layout: Layout,
-    dtype: tf.DType,
-    capacity: int,
-    max_tree_depth: int,
-    leapfrogs_per_leaf: int,
-    schedule: str,
-) -> Any:
-    """The batched function `Sampler.chain` of a density of structured parameters; kept, so that it compiles once."""
-
-    def density_of_vector(q: tf.Tensor, data: Any) -> tf.Tensor:
-        parameters = unravel(layout, q)
-        return log_density(parameters, data) if with_data else log_density(parameters)
-
-    sampler = algorithm.make_sampler(
-        density_of_vector,
-        dimensions=layout.size,
-        dtype=dtype,
-        capacity=capacity,
+    transform = Transform.of(layout_of(initial), bijectors)
+    settings = Settings(
+        chains=chains,
+        warmup=warmup,
+        draws=draws,
+        seed=seed,
+        init=init,
+        metric=metric,
+        target_accept=target_accept,
         max_tree_depth=max_tree_depth,
         leapfrogs_per_leaf=leapfrogs_per_leaf,
+        adapt=adapt,
+        kernel=kernel,
+        thin=thin,
+        save_warmup=save_warmup,
+        dtype=dtype.name,
+        jit=jit,
+        schedule=schedule,
+        chunk=chunk_size(chains, transform.layout.size) if chunk is None else chunk,
     )
-    return sampler.chain.options(schedule=schedule)
+    positions, keys = starts.starting_points(settings, transform, initial, initial_per_chain)
+    state = starts.starting_state(settings, positions, step_size, inverse_mass_matrix)
+    if jit == "auto":
+        settings = replace(settings, jit=programs.faster(log_density, transform, data, positions))
+    origin = Origin(log_density, data, transform, keys, state, 0)
+    return _told(Course(settings, Standing(origin)).run(progress))
 
 
-def _starts(
-    initial: Any, initial_per_chain: Any, chains: int, init: str, seed: int, dtype: tf.DType
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Starting points `[chains, dimensions]` and the keys of the chains."""
-    pairs = tf.vectorized_map(random.split, random.keys(seed, chains))
-    start_keys, run_keys = pairs[:, 0], pairs[:, 1]
-    if initial_per_chain is not None:
-        expected = [(name, (chains, *leaf.shape)) for name, leaf in leaves(layout_of(initial))]
-        given = [(name, leaf.shape) for name, leaf in leaves(layout_of(initial_per_chain))]
-        if given != expected:
-            raise UsageError("PCB551", f"initial_per_chain must have the arrays {expected}, not {given}")
-        return tf.constant(ravel(initial_per_chain, batch=1), dtype), run_keys
-    point = tf.constant(ravel(initial), dtype)
-    if init == "exact":
-        return tf.tile(point[tf.newaxis], (chains, 1)), run_keys
-    noise = tf.vectorized_map(lambda key: random.uniform(key, point.shape.as_list(), dtype, -1.0, 1.0), start_keys)
-    return point + noise, run_keys
+def resume(
+    path: str | os.PathLike[str],
+    *,
+    draws: int | None = None,
+    log_density: Callable[..., Any] | None = None,
+    progress: bool = True,
+) -> Samples:
+    """Go on with samples that `Samples.save` wrote, exactly as if they had not been interrupted.
+
+    Args:
+        path: the file.
+        draws: how many more draws of each chain; by default what is left of those that were asked for.
+        log_density: the density, where the file cannot find it by its module and name (a local function, say).
+        progress: whether a bar is shown.
+
+    Returns:
+        All draws, those of the file first.
+
+    Raises:
+        OSError: if the file cannot be read.
+        UsageError: PCB590 for a file that is damaged or something else, PCB591 for one of another version, PCB592 if
+            the density is not what it was.
+    """
+    if draws is not None and (isinstance(draws, bool) or not isinstance(draws, int) or draws < 0):
+        raise UsageError("PCB551", f"draws must be None or an int of at least 0, not {draws!r}")
+    saved = savefile.read(path)
+    samples = resuming.samples_of(saved, saved.density(log_density))
+    if draws is not None:
+        samples = replace(samples, settings=samples.settings.with_draws(samples.draws + draws))
+    return _told(Course.after(samples).run(progress))
 
 
-def _report_failures(runs: list[Any], chains: int) -> None:
-    """Warn about chains that failed; raise if all did."""
-    errors = {error.lane: error for run in reversed(runs) for error in run.errors}
-    if not errors:
-        return
-    first = errors[min(errors)]
-    message = f"{len(errors)} of {chains} chains failed ({sorted(errors)}), the first with: {first.message}"
-    if len(errors) == chains:
-        raise ValueError(message)
-    warnings.warn(message, RuntimeWarning, stacklevel=3)
-
-
-def _leaf_rows(runs: list[Any]) -> int:
-    """How many rows the machine computed in the block of the leaves, lanes that were masked away included."""
-    lines, first = inspect.getsourcelines(algorithm.make_sampler)
-    line = first + next(number for number, text in enumerate(lines) if " = leapfrog(" in text)
-    return sum(run.utilization.rows_by_line[line] for run in runs)
+def _told(samples: Samples) -> Samples:
+    """The samples, after warnings about them at the line that asked for them; ValueError if every chain failed."""
+    if len(samples.failed) == samples.chains:
+        raise ValueError(f"all {samples.chains} chains failed, the first with: {samples.failed[0]}")
+    reports.warn(samples, stacklevel=3)
+    return samples

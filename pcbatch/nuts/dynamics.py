@@ -1,7 +1,6 @@
 """The sampler's arithmetic on one example, free of control flow: leapfrog steps, energies, the U-turn criterion.
 
-Plain TensorFlow, opaque to pcbatch: it is traced into the basic blocks that call it. The metric is the unit matrix, so
-velocity and momentum are the same.
+Plain TensorFlow, opaque to pcbatch: it is traced into the basic blocks that call it.
 """
 
 from __future__ import annotations
@@ -10,6 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
+
+from pcbatch.nuts.metrics import velocity
 
 Tensor = Any  # TensorFlow carries no types; a tf.Tensor of one example
 LogDensity = Callable[[Tensor, Any], Tensor]
@@ -30,36 +31,48 @@ def value_and_gradient(log_density: LogDensity, q: Tensor, data: Any) -> tuple[T
 
 
 def leapfrog(
-    log_density: LogDensity, steps: int, q: Tensor, p: Tensor, g: Tensor, step: Tensor, data: Any
+    log_density: LogDensity, steps: int, inverse_mass: Tensor, q: Tensor, p: Tensor, g: Tensor, step: Tensor, data: Any
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """`steps` leapfrog steps of signed length `step`: `(q, p, g, lp)` at the end; `g` is the gradient at `q`."""
     lp = tf.zeros((), q.dtype)
     for _ in range(steps):
         p = p + 0.5 * step * g
-        q = q + step * p
+        q = q + step * velocity(inverse_mass, p)
         lp, g = value_and_gradient(log_density, q, data)
         p = p + 0.5 * step * g
     return q, p, g, lp
 
 
-def energy_of(p: Tensor, lp: Tensor) -> Tensor:
+def energy_of(inverse_mass: Tensor, p: Tensor, lp: Tensor) -> Tensor:
     """Kinetic energy minus log density; infinite where that is not finite, so that such a point has no weight."""
-    energy = 0.5 * tf.reduce_sum(p * p) - lp
+    energy = 0.5 * tf.reduce_sum(p * velocity(inverse_mass, p)) - lp
     return tf.where(tf.math.is_finite(energy), energy, float("inf"))
 
 
+def log_weight_of(energy: Tensor, energy_0: Tensor) -> Tensor:
+    """The logarithm of exp(energy_0 - energy); no weight at all if both are infinite."""
+    return tf.where(energy < float("inf"), energy_0 - energy, float("-inf"))
+
+
 def log_add(a: Tensor, b: Tensor) -> Tensor:
-    """log(exp(a) + exp(b)) for finite `a`; `b` may be minus infinity."""
+    """log(exp(a) + exp(b)) for finite `a`; `b` may be infinite, of either sign."""
     return tf.maximum(a, b) + tf.math.log1p(tf.exp(-tf.abs(a - b)))
 
 
-def turning(p_first: Tensor, p_last: Tensor, rho: Tensor) -> Tensor:
-    """Whether a trajectory's ends have begun to approach each other, by its sum of momenta `rho`; NaN counts as yes."""
-    return tf.logical_not((tf.reduce_sum(p_first * rho) > 0) & (tf.reduce_sum(p_last * rho) > 0))
+def turning(inverse_mass: Tensor, p_first: Tensor, p_last: Tensor, rho: Tensor) -> Tensor:
+    """Whether a trajectory's ends have begun to approach each other, by its sum of momenta `rho`; NaN counts as yes.
+
+    The criterion is `p_sharp . rho > 0` at both ends, `p_sharp` being an end's velocity (Betancourt 2017, appendix
+    A.4.2); the inverse mass matrix is symmetric, so `p . velocity(rho)` is the same. Arrays may have an axis in front,
+    for several trajectories, of which one that turns is enough.
+    """
+    drift = velocity(inverse_mass, rho)
+    straight = (tf.reduce_sum(p_first * drift, axis=-1) > 0) & (tf.reduce_sum(p_last * drift, axis=-1) > 0)
+    return tf.logical_not(tf.reduce_all(straight))
 
 
 def turning_anywhere(
-    p_first: Tensor, p_seam: Tensor, p_next: Tensor, p_last: Tensor, rho: Tensor, rho_next: Tensor
+    inverse_mass: Tensor, p_first: Tensor, p_seam: Tensor, p_next: Tensor, p_last: Tensor, rho: Tensor, rho_next: Tensor
 ) -> Tensor:
     """The U-turn criterion for two adjacent trees: over both, and over each with the nearest point of the other.
 
@@ -67,11 +80,9 @@ def turning_anywhere(
     are neighbours. Without the checks across the seam, trajectories of half a period go on for a whole one (Stan,
     2019).
     """
-    return (
-        turning(p_first, p_last, rho + rho_next)
-        | turning(p_first, p_next, rho + p_next)
-        | turning(p_seam, p_last, rho_next + p_seam)
-    )
+    starts = tf.stack([p_first, p_first, p_seam])
+    ends = tf.stack([p_last, p_next, p_last])
+    return turning(inverse_mass, starts, ends, tf.stack([rho + rho_next, rho + p_next, rho_next + p_seam]))
 
 
 def choose(condition: Tensor, if_true: Any, if_false: Any) -> Any:

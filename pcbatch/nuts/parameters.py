@@ -1,15 +1,15 @@
 """Parameters in any fixed structure of arrays, laid out as one vector, which is what the sampler moves.
 
 ```
-layout ::= Leaf(shape) | Node(kind, names, layouts)      kind: dict, tuple, list or a named tuple's class
+layout ::= Leaf(shape) | Node(kind, names, layouts)      kind: dict, tuple, list, a named tuple's or a dataclass
 ```
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -51,14 +51,23 @@ def layout_of(structure: Any) -> Layout:
     >>> layout_of({"scale": 1.0, "weights": np.zeros((2, 3))}).size
     7
     """
+    inner = _children(structure)
+    if inner is None:
+        return Leaf(tuple(np.shape(structure)))
+    return Node(type(structure), tuple(inner), tuple(map(layout_of, inner.values())))
+
+
+def _children(structure: Any) -> dict[str, Any] | None:
+    """The parts of a structure by key, field name or position; None for an array."""
     match structure:
         case dict():
-            return Node(dict, tuple(structure), tuple(map(layout_of, structure.values())))
+            return structure
         case tuple() | list():
             names = getattr(structure, "_fields", None) or map(str, range(len(structure)))
-            return Node(type(structure), tuple(names), tuple(map(layout_of, structure)))
-        case _:
-            return Leaf(tuple(np.shape(structure)))
+            return dict(zip(names, structure, strict=True))
+    if is_dataclass(structure) and not isinstance(structure, type):
+        return {field.name: getattr(structure, field.name) for field in fields(structure)}
+    return None
 
 
 def leaves(layout: Layout, name: str = "") -> Iterator[tuple[str, Leaf]]:
@@ -75,9 +84,15 @@ def leaves(layout: Layout, name: str = "") -> Iterator[tuple[str, Leaf]]:
                 yield from leaves(inner, f"{name}.{key}" if name else key)
 
 
+def arrays_of(structure: Any) -> list[Any]:
+    """The arrays of a structure, in the order of its layout."""
+    inner = _children(structure)
+    return [structure] if inner is None else [array for part in inner.values() for array in arrays_of(part)]
+
+
 def dtype_of(structure: Any) -> tf.DType:
     """float64 if a leaf is a float64 array, else float32."""
-    flat = [getattr(leaf, "dtype", tf.float32) for leaf in tf.nest.flatten(structure)]
+    flat = [getattr(array, "dtype", tf.float32) for array in arrays_of(structure)]
     return tf.float64 if any(tf.as_dtype(dtype) == tf.float64 for dtype in flat) else tf.float32
 
 
@@ -87,15 +102,11 @@ def ravel(structure: Any, batch: int = 0) -> Any:
     >>> ravel({"a": 1.0, "b": np.array([2.0, 3.0])}).tolist()
     [1.0, 2.0, 3.0]
     """
-    match structure:
-        case dict():
-            parts = [ravel(part, batch) for part in structure.values()]
-        case tuple() | list():
-            parts = [ravel(part, batch) for part in structure]
-        case _:
-            array = np.asarray(structure)
-            return array.reshape(*array.shape[:batch], -1)
-    return np.concatenate(parts, axis=-1)
+    inner = _children(structure)
+    if inner is None:
+        array = np.asarray(structure)
+        return array.reshape(*array.shape[:batch], -1)
+    return np.concatenate([ravel(part, batch) for part in inner.values()], axis=-1)
 
 
 def unravel(layout: Layout, vector: tf.Tensor) -> Any:
@@ -104,20 +115,25 @@ def unravel(layout: Layout, vector: tf.Tensor) -> Any:
         case Leaf(shape=shape):
             return tf.reshape(vector, shape)
         case Node(kind=kind, names=names, layouts=layouts):
-            parts = [unravel(inner, part) for inner, part in zip(layouts, _split(vector, layouts), strict=True)]
-            if issubclass(kind, dict):
-                return dict(zip(names, parts, strict=True))
-            return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
+            parts = [unravel(inner, part) for inner, part in zip(layouts, split(vector, layouts), strict=True)]
+            return made(kind, names, parts)
+
+
+def made(kind: type[Any], names: Sequence[str], parts: Sequence[Any]) -> Any:
+    """The structure of this kind with these parts."""
+    if issubclass(kind, dict):
+        return dict(zip(names, parts, strict=True))
+    return kind(*parts) if hasattr(kind, "_fields") or is_dataclass(kind) else kind(parts)
 
 
 def by_name(layout: Layout, array: Any) -> dict[str, Any]:
     """Name to array for a NumPy array `[.., size]` of laid out parameters; each result is `[.., *shape]`."""
     named = list(leaves(layout))
-    parts = _split(array, [leaf for _, leaf in named])
+    parts = split(array, [leaf for _, leaf in named])
     return {name: part.reshape(*array.shape[:-1], *leaf.shape) for (name, leaf), part in zip(named, parts, strict=True)}
 
 
-def _split(array: Any, layouts: Any) -> list[Any]:
+def split(array: Any, layouts: Any) -> list[Any]:
     """`array` cut along its last axis into the parts of `layouts`."""
     ends = np.cumsum([layout.size for layout in layouts])
     return [array[..., end - layout.size : end] for layout, end in zip(layouts, ends, strict=True)]

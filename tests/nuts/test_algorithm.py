@@ -1,14 +1,16 @@
-"""The recursion itself: its leaves are counted, its results compared with its definition, alone and in a batch."""
+"""The recursion itself: its leaves are counted, its results compared with their definition, alone and in a batch."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from pcbatch import random
-from pcbatch.nuts.algorithm import STATISTICS, make_sampler
+from pcbatch.nuts.algorithm import STATISTICS, multinomial
 from pcbatch.nuts.dynamics import energy_of, value_and_gradient
+from pcbatch.nuts.metrics import Metric
 
 DATA = tf.zeros((0,), tf.float64)
+UNIT = Metric(tf.ones(2, tf.float64), tf.ones(2, tf.float64))
 
 
 def flat(q, data):
@@ -20,8 +22,18 @@ def gaussian(q, data):
     return -0.5 * tf.reduce_sum(q * tf.linalg.matvec(precision, q))
 
 
-def sampler(log_density, **options):
-    return make_sampler(log_density, dimensions=2, dtype=tf.float64, capacity=4, **options)
+def sampler(log_density, max_tree_depth=10, leapfrogs_per_leaf=1):
+    return multinomial(
+        log_density,
+        dimensions=2,
+        dtype=tf.float64,
+        max_tree_depth=max_tree_depth,
+        leapfrogs_per_leaf=leapfrogs_per_leaf,
+    )
+
+
+def single(transition, start, step_size, limit=10, key=3, metric=UNIT):
+    return transition.single(*start, tf.constant(step_size, tf.float64), metric, limit, random.key(key), DATA)
 
 
 def start_at(log_density, q):
@@ -37,7 +49,7 @@ def named(statistics):
 @pytest.mark.parametrize("depth", [1, 2, 4])
 def test_a_density_that_never_turns_doubles_to_the_end(depth):
     transition = sampler(flat, max_tree_depth=depth).transition
-    _, statistics = transition.single(*start_at(flat, [0.0, 0.0]), tf.constant(0.1, tf.float64), random.key(3), DATA)
+    _, statistics = single(transition, start_at(flat, [0.0, 0.0]), 0.1, depth)
     found = named(statistics)
     assert (found["tree_depth"], found["n_leaves"], found["diverging"]) == (depth, 2**depth - 1, 0)
     np.testing.assert_allclose(found["acceptance_rate"], 1.0, rtol=1e-15)
@@ -51,8 +63,7 @@ def test_leaves_may_be_several_leapfrogs_apart():
         return flat(q, data)
 
     transition = sampler(counting, max_tree_depth=3, leapfrogs_per_leaf=4).transition
-    start = start_at(flat, [0.0, 0.0])
-    _, statistics = transition.single(*start, tf.constant(0.1, tf.float64), random.key(3), DATA)
+    _, statistics = single(transition, start_at(flat, [0.0, 0.0]), 0.1, 3)
     assert named(statistics)["n_leaves"] == 7
     assert len(calls) == 28
 
@@ -62,9 +73,7 @@ def test_a_diverging_leaf_ends_the_trajectory():
         return -1e6 * tf.reduce_sum(q**4)
 
     q, g, lp = start_at(steep, [1.0, -1.0])
-    (end, *_), statistics = sampler(steep).transition.single(
-        q, g, lp, tf.constant(1.0, tf.float64), random.key(1), DATA
-    )
+    (end, *_), statistics = single(sampler(steep).transition, (q, g, lp), 1.0)
     found = named(statistics)
     assert (found["diverging"], found["n_leaves"], found["tree_depth"]) == (1, 1, 0)
     np.testing.assert_array_equal(end, q)
@@ -76,7 +85,9 @@ def test_a_subtree_that_turns_is_left_at_once():
     q, g, lp = start_at(gaussian, [1.0, 2.0])
     p = tf.constant([0.4, -0.3], tf.float64)
     walk = (q, p, g, tf.zeros((3,), tf.float64))
-    tree = build_tree.single(5, 1, walk, tf.constant(1.2, tf.float64), energy_of(p, lp), random.key(0), DATA)
+    tree = build_tree.single(
+        5, walk, tf.constant(1.2, tf.float64), UNIT.inverse, energy_of(UNIT.inverse, p, lp), random.key(0), DATA
+    )
     *_, (_, _, _, tally), stop = tree
     assert bool(stop)
     assert float(tally[1]) < 32
@@ -86,14 +97,15 @@ def tree_of(build_tree, depth, key):
     q, g, lp = start_at(gaussian, [0.5, -0.2])
     p = tf.constant([0.3, 1.0], tf.float64)
     walk = (q, p, g, tf.zeros((3,), tf.float64))
-    return build_tree.single(depth, 1, walk, tf.constant(0.05, tf.float64), energy_of(p, lp), key, DATA)
+    energy_0 = energy_of(UNIT.inverse, p, lp)
+    return build_tree.single(depth, walk, tf.constant(0.05, tf.float64), UNIT.inverse, energy_0, key, DATA)
 
 
 def test_a_tree_is_the_sum_of_its_leaves():
     build_tree = sampler(gaussian).build_tree
     _, log_weight, rho, p_first, (q, p, _, tally), stop = tree_of(build_tree, 3, random.key(0))
     here, start = start_at(gaussian, [0.5, -0.2]), tf.constant([0.3, 1.0], tf.float64)
-    energy_0 = energy_of(start, here[2])
+    energy_0 = energy_of(UNIT.inverse, start, here[2])
     position, momentum, gradient = here[0], start, here[1]
     momenta, weights = [], []
     for _ in range(8):
@@ -102,7 +114,7 @@ def test_a_tree_is_the_sum_of_its_leaves():
         lp, gradient = value_and_gradient(gaussian, position, DATA)
         momentum = momentum + 0.025 * gradient
         momenta.append(momentum.numpy())
-        weights.append(float(energy_0 - energy_of(momentum, lp)))
+        weights.append(float(energy_0 - energy_of(UNIT.inverse, momentum, lp)))
     assert not bool(stop)
     np.testing.assert_allclose(q, position, rtol=1e-12)
     np.testing.assert_allclose(p, momenta[-1], rtol=1e-12)
@@ -119,23 +131,11 @@ def test_a_batch_of_transitions_equals_them_one_by_one():
     q, g, lp = (tf.stack(column) for column in zip(*lanes, strict=True))
     keys = random.keys(11, 5)
     steps = tf.constant([0.1, 0.2, 0.4, 0.8, 1.1], tf.float64)
-    proposals, statistics = transition.options(in_axes=(0, 0, 0, 0, 0, None))(q, g, lp, steps, keys, DATA)
+    batched = transition.options(in_axes=(0, 0, 0, 0, None, None, 0, None))
+    proposals, statistics = batched(q, g, lp, steps, UNIT, 5, keys, DATA)
     for lane in range(5):
-        expected = transition.single(*lanes[lane], steps[lane], keys[lane], DATA)
+        expected = transition.single(*lanes[lane], steps[lane], UNIT, 5, keys[lane], DATA)
         actual = tf.nest.map_structure(lambda array, lane=lane: array[lane], (proposals, statistics))
         tf.nest.map_structure(
             lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12), actual, expected
         )
-
-
-def test_a_chain_is_its_transitions_one_after_another():
-    made = sampler(gaussian, max_tree_depth=5)
-    step, q0 = tf.constant(0.7, tf.float64), tf.constant([0.5, 0.5], tf.float64)
-    positions, statistics = made.chain.single(random.key(9), q0, step, 10, 3, DATA)
-    q, g, lp = start_at(gaussian, [0.5, 0.5])
-    for row in range(3):
-        (q, g, lp, _), expected = made.transition.single(q, g, lp, step, random.fold_in(random.key(9), 10 + row), DATA)
-        np.testing.assert_array_equal(positions[row], q)
-        np.testing.assert_array_equal(statistics[row], expected)
-    assert positions.shape == (4, 2)
-    assert np.asarray(positions)[3].tolist() == [0.0, 0.0]

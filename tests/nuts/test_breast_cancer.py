@@ -1,39 +1,26 @@
 """The demo's posterior against the figures of an independent sampler (`benchmarks/reference_sampler.py`)."""
 
-import importlib.util
 import json
 from pathlib import Path
 
 import numpy as np
 
 from pcbatch import nuts
+from tests.nuts.demos import load
 
 ROOT = Path(__file__).parents[2]
 
 
-def load_demo():
-    spec = importlib.util.spec_from_file_location("breast_cancer", ROOT / "examples" / "nuts" / "breast_cancer.py")
-    demo = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(demo)
-    return demo
-
-
 def test_means_and_deviations_agree_with_the_reference():
-    demo = load_demo()
+    demo = load("breast_cancer")
     data, features = demo.load()
-    step_size, positions = demo.find_step_size(data, chains=64)
-    samples = nuts.sample(
-        demo.log_density,
-        demo.INITIAL,
-        data=data,
-        chains=64,
-        draws=200,
-        step_size=step_size,
-        seed=1,
-        initial_per_chain=positions,
-    )
+    options = {"chains": 64, "warmup": 200, "draws": 200, "seed": 1, "progress": False}
+    samples = nuts.sample(demo.log_density, demo.INITIAL, data=data, **options)
     table = demo.summarise(samples, features)
     assert table["r_hat"].max() < 1.01
+    assert samples.warnings == ()
+    shares = samples.utilizations()
+    assert shares["measured"] > shares["lockstep"]
 
     reference = json.loads((ROOT / "benchmarks" / "reference" / "breast_cancer.json").read_text())["parameters"]
     expected = {

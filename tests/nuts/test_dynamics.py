@@ -14,6 +14,10 @@ def banana(q, data):
 Q = tf.constant([0.3, -1.2, 0.7], tf.float64)
 P = tf.constant([0.8, 0.1, -0.5], tf.float64)
 DATA = tf.constant(2.0, tf.float64)
+UNIT = tf.ones(3, tf.float64)
+DIAGONAL = tf.constant([0.5, 2.0, 1.3], tf.float64)
+DENSE = tf.constant([[1.0, 0.4, 0.0], [0.4, 2.0, -0.3], [0.0, -0.3, 0.7]], tf.float64)
+METRICS = pytest.mark.parametrize("inverse_mass", [UNIT, DIAGONAL, DENSE], ids=["unit", "diagonal", "dense"])
 
 
 def test_gradient_is_that_of_finite_differences():
@@ -28,12 +32,13 @@ def test_a_density_without_a_gradient_is_refused():
         dynamics.value_and_gradient(lambda q, data: data, Q, DATA)
 
 
-def test_leapfrog_is_reversible():
+@METRICS
+def test_leapfrog_is_reversible(inverse_mass):
     step = tf.constant(0.1, tf.float64)
     _, g = dynamics.value_and_gradient(banana, Q, DATA)
-    q, p, g, _ = dynamics.leapfrog(banana, 25, Q, P, g, step, DATA)
+    q, p, g, _ = dynamics.leapfrog(banana, 25, inverse_mass, Q, P, g, step, DATA)
     assert np.abs(q - Q).max() > 0.1
-    q, p, _, lp = dynamics.leapfrog(banana, 25, q, p, g, -step, DATA)
+    q, p, _, lp = dynamics.leapfrog(banana, 25, inverse_mass, q, p, g, -step, DATA)
     np.testing.assert_allclose(q, Q, atol=1e-13)
     np.testing.assert_allclose(p, P, atol=1e-13)
     np.testing.assert_allclose(lp, banana(Q, DATA), atol=1e-13)
@@ -41,7 +46,7 @@ def test_leapfrog_is_reversible():
 
 def test_leapfrog_of_length_zero_finds_log_density_and_gradient():
     nothing = tf.zeros((), tf.float64)
-    q, p, g, lp = dynamics.leapfrog(banana, 1, Q, tf.zeros_like(Q), tf.zeros_like(Q), nothing, DATA)
+    q, p, g, lp = dynamics.leapfrog(banana, 1, DENSE, Q, tf.zeros_like(Q), tf.zeros_like(Q), nothing, DATA)
     expected_lp, expected_g = dynamics.value_and_gradient(banana, Q, DATA)
     np.testing.assert_array_equal(q, Q)
     np.testing.assert_array_equal(p, np.zeros(3))
@@ -49,18 +54,19 @@ def test_leapfrog_of_length_zero_finds_log_density_and_gradient():
     np.testing.assert_array_equal(lp, expected_lp)
 
 
-def test_energy_error_falls_with_the_square_of_the_step():
+@METRICS
+def test_energy_error_falls_with_the_square_of_the_step(inverse_mass):
     def error(step, steps):
         lp, g = dynamics.value_and_gradient(banana, Q, DATA)
-        _, p, _, lp_end = dynamics.leapfrog(banana, steps, Q, P, g, tf.constant(step, tf.float64), DATA)
-        return float(dynamics.energy_of(p, lp_end) - dynamics.energy_of(P, lp))
+        _, p, _, lp_end = dynamics.leapfrog(banana, steps, inverse_mass, Q, P, g, tf.constant(step, tf.float64), DATA)
+        return float(dynamics.energy_of(inverse_mass, p, lp_end) - dynamics.energy_of(inverse_mass, P, lp))
 
     assert 3.8 < error(0.02, 50) / error(0.01, 100) < 4.2
 
 
 def test_energy_that_is_not_finite_is_infinite():
     for lp in (np.nan, np.inf, -np.inf):
-        assert float(dynamics.energy_of(P, tf.constant(lp, tf.float64))) == np.inf
+        assert float(dynamics.energy_of(UNIT, P, tf.constant(lp, tf.float64))) == np.inf
 
 
 def test_log_add():
@@ -70,10 +76,20 @@ def test_log_add():
     np.testing.assert_allclose(log_add(-700.0, -701.0), np.logaddexp(-700.0, -701.0), rtol=1e-15)
     np.testing.assert_allclose(log_add(-1.0, 900.0), 900.0)
     assert log_add(-1.5, -np.inf) == -1.5
+    assert log_add(0.0, np.inf) == np.inf
+
+
+def test_weights_of_points_without_energy():
+    def log_weight(energy, energy_0):
+        return float(dynamics.log_weight_of(tf.constant(energy, tf.float64), tf.constant(energy_0, tf.float64)))
+
+    assert log_weight(3.0, 1.0) == -2.0
+    assert log_weight(np.inf, 1.0) == log_weight(np.inf, np.inf) == -np.inf
+    assert log_weight(1.0, np.inf) == np.inf  # a chain that has not begun takes any point
 
 
 def turning(*vectors):
-    return bool(dynamics.turning(*(tf.constant(vector, tf.float64) for vector in vectors)))
+    return bool(dynamics.turning(UNIT[: len(vectors[0])], *(tf.constant(vector, tf.float64) for vector in vectors)))
 
 
 def test_turning_looks_at_both_ends():
@@ -83,10 +99,24 @@ def test_turning_looks_at_both_ends():
     assert turning([1.0, 0.0], [1.0, 0.0], [np.nan, 0.0])
 
 
+@METRICS
+def test_turning_is_by_velocities(inverse_mass):
+    rng = np.random.default_rng(6)
+    inverse = np.diag(inverse_mass) if inverse_mass.shape.rank == 1 else inverse_mass.numpy()
+    found = set()
+    for _ in range(50):
+        p_first, p_last, rho = rng.normal(size=(3, 3)) + 0.5
+        p_sharp_first, p_sharp_last = inverse @ p_first, inverse @ p_last  # as Stan's compute_criterion has it
+        expected = not (p_sharp_first @ rho > 0 and p_sharp_last @ rho > 0)
+        assert bool(dynamics.turning(inverse_mass, *map(tf.constant, (p_first, p_last, rho)))) == expected
+        found.add(expected)
+    assert found == {True, False}
+
+
 def test_turning_is_seen_across_the_seam():
     # Half a period each: the whole and the sums of the halves look straight, the neighbours across the seam do not.
     def anywhere(*vectors):
-        return bool(dynamics.turning_anywhere(*(tf.constant(vector, tf.float64) for vector in vectors)))
+        return bool(dynamics.turning_anywhere(UNIT[:1], *(tf.constant(vector, tf.float64) for vector in vectors)))
 
     straight, back = [1.0], [-4.0]
     assert not anywhere(straight, straight, straight, straight, [3.0], [3.0])

@@ -1,54 +1,27 @@
 """`pcbatch.nuts.sample`: right moments, right counts, chains apart, nothing compiled twice."""
 
-import arviz
+import signal
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import pcbatch
 from pcbatch import nuts
+from pcbatch.nuts import driver
+from tests.nuts.densities import COVARIANCE, MEAN, QUIET, assert_near, exact_draws, gaussian, gaussian_data
 
-MEAN = np.array([1.0, -2.0])
-COVARIANCE = np.array([[1.0, 0.8], [0.8, 2.0]])
-
-
-def gaussian(q, data):
-    mean, precision = data
-    centred = q - mean
-    return -0.5 * tf.reduce_sum(centred * tf.linalg.matvec(precision, centred))
-
-
-def gaussian_data(mean=MEAN, covariance=COVARIANCE):
-    return mean, np.linalg.inv(covariance)
-
-
-def exact_draws(chains, seed):
-    return np.random.default_rng(seed).multivariate_normal(MEAN, COVARIANCE, size=chains)
-
-
-def assert_near(per_chain, expected):
-    """The mean over independent chains is within 4 of its own standard errors of the truth."""
-    error = per_chain.std(axis=0, ddof=1) / np.sqrt(len(per_chain))
-    np.testing.assert_array_less(np.abs(per_chain.mean(axis=0) - expected), 4 * error)
+FIXED = {"data": gaussian_data(), "step_size": 0.6, "adapt": None, "warmup": 0, "seed": 3, **QUIET}
 
 
 @pytest.fixture(scope="module")
 def samples():
-    return nuts.sample(
-        gaussian,
-        MEAN,
-        data=gaussian_data(),
-        chains=500,
-        draws=20,
-        step_size=0.6,
-        seed=3,
-        initial_per_chain=exact_draws(500, 8),
-        chunk=20,
-    )
+    """Without warm-up, from exact draws: every later draw must be one too, and chains are independent of each other."""
+    starts = exact_draws(500, 8)
+    return nuts.sample(gaussian, MEAN, chains=500, draws=20, initial_per_chain=starts, chunk=20, **FIXED)
 
 
 def test_moments_of_a_correlated_gaussian(samples):
-    """Chains start from exact draws, so every later draw must be one too; and chains are independent of each other."""
     x = samples["x"] - MEAN
     assert_near(x.mean(axis=1), [0.0, 0.0])
     assert_near((x**2).mean(axis=1), np.diag(COVARIANCE))
@@ -58,8 +31,7 @@ def test_moments_of_a_correlated_gaussian(samples):
 
 def test_draws_decorrelate(samples):
     x = samples["x"] - MEAN
-    lagged = (x[:, 1:] * x[:, :-1]).mean() / (x**2).mean()
-    assert lagged < 0.5
+    assert (x[:, 1:] * x[:, :-1]).mean() / (x**2).mean() < 0.5
 
 
 def test_statistics_under_arvizs_names(samples):
@@ -74,6 +46,7 @@ def test_statistics_under_arvizs_names(samples):
     assert np.all((stats["acceptance_rate"] > 0) & (stats["acceptance_rate"] <= 1))
     assert np.all(stats["n_steps"] >= 2 ** stats["tree_depth"] - 1)
     assert np.all(stats["n_steps"] <= 2 ** (stats["tree_depth"] + 1) - 1)
+    assert np.all(stats["step_size"] == 0.6)
     assert not stats["diverging"].any()
 
 
@@ -81,75 +54,171 @@ def test_gradients_are_counted(samples):
     cost = samples.cost
     assert cost.gradients == samples.sample_stats["n_steps"].sum() + 500
     assert cost.gradients <= cost.rows
-    assert cost.rows % 500 == 0
 
 
-def test_arviz_takes_them(samples):
-    table = arviz.summary(samples.to_arviz(), var_names=["x"], round_to="none")
-    np.testing.assert_allclose(table["mean"], samples["x"].mean(axis=(0, 1)), rtol=1e-6)
-    assert table["r_hat"].max() < 1.1
-
-
-def test_new_data_seed_and_number_of_draws_compile_nothing(samples):
-    again = nuts.sample(
-        gaussian,
-        MEAN,
-        data=gaussian_data(MEAN + 10, 2 * COVARIANCE),
-        chains=500,
-        draws=3,
-        step_size=0.5,
-        seed=4,
-        initial_per_chain=exact_draws(500, 8) + 10,
-        chunk=20,
-    )
+def test_new_data_seed_and_numbers_of_draws_compile_nothing(samples):
+    options = {**FIXED, "data": gaussian_data(MEAN + 10, 2 * COVARIANCE), "seed": 4, "chunk": 20, "chains": 500}
+    starts = exact_draws(500, 8) + 10
+    again = nuts.sample(gaussian, MEAN, draws=3, initial_per_chain=starts, **options)
     assert again["x"].shape == (500, 3, 2)
-    assert again.stats.compilations == samples.stats.compilations
+    adapted = {**options, "adapt": "per_chain", "warmup": 25, "step_size": None, "thin": 2, "target_accept": 0.9}
+    warmed = nuts.sample(gaussian, MEAN, draws=5, save_warmup=True, initial_per_chain=starts, **adapted)
+    assert warmed["x"].shape == (500, 5, 2)
+    assert warmed.warmup_posterior["x"].shape == (500, 25, 2)
+    assert warmed.stats.compilations == again.stats.compilations == samples.stats.compilations
 
 
-def test_chunks_continue_each_other():
-    options = {"data": gaussian_data(), "chains": 3, "draws": 7, "step_size": 0.6, "seed": 3, "init": "exact"}
-    whole, parts = (nuts.sample(gaussian, MEAN, chunk=chunk, **options) for chunk in (7, 3))
-    np.testing.assert_allclose(parts["x"], whole["x"], rtol=1e-9)
-    assert len(parts.runs) == 3
+# -- one program for the rest ------------------------------------------------------------------------------------------
 
 
-def test_a_chain_does_not_depend_on_the_others():
-    options = {"data": gaussian_data(), "draws": 7, "step_size": 0.6, "seed": 3, "chunk": 7}
-    few, more = (nuts.sample(gaussian, MEAN, chains=chains, **options) for chains in (2, 5))
-    np.testing.assert_allclose(more["x"][:2], few["x"], rtol=1e-9)
-    assert not np.allclose(more["x"][2:4], few["x"])
+def few(**options):
+    """Five chains of an element-wise density, in chunks of eight: compiled once for all tests that keep to it."""
+    return nuts.sample(steep, np.zeros(3), **{"chains": 5, "chunk": 8, "seed": 5, **QUIET, **options})
 
 
-def test_parameters_in_a_structure_without_data():
-    def density(parameters):
-        return -0.5 * (parameters["a"] ** 2 + tf.reduce_sum((parameters["b"] - 3.0) ** 2))
+def steep(q):
+    """Independent normal numbers with deviations 1, 1/4 and 1/16."""
+    return -0.5 * tf.reduce_sum((q * tf.constant([1.0, 4.0, 16.0], tf.float64)) ** 2)
 
-    initial = {"a": 0.0, "b": np.full((2, 2), 3.0, np.float32)}
-    samples = nuts.sample(density, initial, chains=200, draws=10, step_size=0.8, chunk=10)
-    assert {name: array.shape for name, array in samples.items()} == {"a": (200, 10), "b": (200, 10, 2, 2)}
-    assert samples["b"].dtype == np.float32
-    assert_near(samples["b"][:, 5:].mean(axis=1), np.full((2, 2), 3.0))
+
+@pytest.fixture(scope="module")
+def warmed():
+    return few(warmup=200, draws=60, save_warmup=True)
+
+
+def test_the_warm_up_finds_scales_and_a_step_size(warmed):
+    scales = warmed.inverse_mass_matrix * np.array([1.0, 16.0, 256.0])
+    assert ((scales > 0.3) & (scales < 3)).all()
+    stats = warmed.sample_stats
+    assert (stats["step_size"] == stats["step_size"][:, :1]).all()
+    assert len(np.unique(stats["step_size"])) == 5
+    assert 0.7 < stats["acceptance_rate"].mean() < 0.95
+    assert warmed.warmup_posterior["x"].shape == (5, 200, 3)
+    assert len(np.unique(warmed.warmup_sample_stats["step_size"][0])) > 150
+
+
+def test_chunks_and_thinning_change_no_draw(warmed):
+    thinned = few(warmup=200, draws=20, thin=3)
+    np.testing.assert_array_equal(thinned["x"], warmed["x"][:, 2::3])
+    np.testing.assert_array_equal(thinned.sample_stats["lp"], warmed.sample_stats["lp"][:, 2::3])
+
+
+def test_a_chain_does_not_depend_on_the_others(warmed):
+    """Alone, in chunks of another size, all through the warm-up, to the bit."""
+    alone = few(chains=1, warmup=200, draws=60, chunk=300)
+    np.testing.assert_array_equal(alone["x"][0], warmed["x"][0])
+    assert alone.cost.gradients < alone.cost.rows
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("schedule", ["earliest", "sweep", "busiest", "adaptive"])
+def test_nor_on_the_schedule(schedule, warmed):
+    options = {"warmup": 200, "draws": 60, "schedule": schedule}
+    np.testing.assert_array_equal(few(chains=9, **options)["x"][:5], warmed["x"])
+    np.testing.assert_array_equal(few(chains=1, **options)["x"][0], warmed["x"][0])
+
+
+def test_pooled_chains_share_step_size_and_metric(warmed):
+    pooled = few(warmup=200, draws=60, adapt="pooled", save_warmup=True)
+    assert len(np.unique(pooled.sample_stats["step_size"])) == 1
+    assert (pooled.inverse_mass_matrix == pooled.inverse_mass_matrix[0]).all()
+    np.testing.assert_allclose(pooled.inverse_mass_matrix[0], [1.0, 1 / 16, 1 / 256], rtol=0.35)
+    assert 0.7 < pooled.sample_stats["acceptance_rate"].mean() < 0.95
+    step_size, apart = pooled.sample_stats["step_size"][0, 0], warmed.sample_stats["step_size"][:, 0]
+    assert 0.5 * apart.mean() < step_size < 2 * apart.mean()
+    assert pooled["x"].shape == (5, 60, 3)
+
+
+def test_ctrl_c_gives_back_what_is_there(monkeypatch, tmp_path):
+    advance, calls = driver.Course.advance, []
+
+    def interrupted(course, *args, **kwargs):
+        calls.append(course.done)
+        if len(calls) == 4:
+            signal.raise_signal(signal.SIGINT)
+        return advance(course, *args, **kwargs)
+
+    whole = few(warmup=10, draws=30)
+    with monkeypatch.context() as patch:
+        patch.setattr(driver.Course, "advance", interrupted)
+        with pytest.warns(nuts.SamplerWarning, match="interrupted: 8 of 30 draws"):
+            part = few(warmup=10, draws=30)
+    assert part.interrupted
+    np.testing.assert_array_equal(part["x"], whole["x"][:, :8])
+    part.save(tmp_path / "part.npz")
+    rest = nuts.resume(tmp_path / "part.npz", progress=False)
+    assert not rest.interrupted
+    np.testing.assert_array_equal(rest["x"], whole["x"])
+
+
+def test_progress_is_shown(capsys):
+    few(warmup=10, draws=9, progress=True)
+    shown = capsys.readouterr().err
+    assert "5 chains, 9 draws: 100%" in shown
+    assert "0 diverged" in shown
 
 
 def test_a_chain_that_cannot_start_fails_alone():
     def half_line(q):
         return tf.where(q > 0, -q, tf.constant(-np.inf, q.dtype))
 
-    options = {"chains": 3, "draws": 5, "step_size": 0.5, "chunk": 5}
-    with pytest.warns(RuntimeWarning, match=r"1 of 3 chains failed \(\[1\]\).*not finite at the initial position"):
+    options = {"chains": 3, "draws": 5, "chunk": 5, **FIXED, "data": None}
+    with pytest.warns(nuts.SamplerWarning, match=r"1 of 3 chains failed \(1\).*not finite at the initial position"):
         samples = nuts.sample(half_line, 1.0, initial_per_chain=np.array([1.0, -1.0, 2.0]), **options)
+    assert list(samples.failed) == [1]
     assert np.isnan(samples["x"][1]).all()
     assert (samples["x"][[0, 2]] > 0).all()
-    with pytest.raises(ValueError, match="3 of 3 chains failed"):
+    with pytest.raises(ValueError, match="all 3 chains failed"):
         nuts.sample(half_line, -1.0, init="exact", **options)
 
 
-@pytest.mark.parametrize("change", [{"chains": 0}, {"step_size": 0.0}, {"init": "somewhere"}, {"max_tree_depth": 0}])
-def test_options_that_make_no_sense(change):
-    with pytest.raises(pcbatch.UsageError, match="PCB551"):
-        nuts.sample(gaussian, MEAN, **{"data": gaussian_data(), "step_size": 0.5, **change})
+def test_starting_points():
+    def starts(**options):
+        state = few(warmup=0, draws=0, step_size=0.1, **options).origin.state
+        return np.asarray(state.point.q)
+
+    jittered, uniform = starts(), starts(init="uniform")
+    assert (np.abs(jittered) < 1).all()
+    assert len(np.unique(jittered)) == 15
+    np.testing.assert_allclose(uniform, 2 * jittered)
+    assert (starts(init="exact") == 0).all()
+    given = np.arange(15.0).reshape(5, 3)
+    np.testing.assert_array_equal(starts(initial_per_chain=given), given)
 
 
-def test_starting_points_of_the_wrong_shape():
-    with pytest.raises(pcbatch.UsageError, match="initial_per_chain"):
-        nuts.sample(gaussian, MEAN, data=gaussian_data(), step_size=0.5, chains=3, initial_per_chain=np.zeros((2, 2)))
+REFUSED = {
+    "chains": 0,
+    "draws": -1,
+    "warmup": 1.5,
+    "init": "somewhere",
+    "adapt": "all",
+    "kernel": "gibbs",
+    "metric": "unit",
+    "target_accept": 1.0,
+    "max_tree_depth": 25,
+    "seed": "one",
+    "jit": "maybe",
+    "thin": 0,
+    "step_size": -1.0,
+    "inverse_mass_matrix": np.ones(3),
+    "dtype": tf.float16,
+    "initial_per_chain": np.zeros((3, 2)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_options_that_make_no_sense(name):
+    with pytest.raises(pcbatch.UsageError, match=f"PCB551: {name} must"):
+        nuts.sample(gaussian, MEAN, **{"data": gaussian_data(), name: REFUSED[name]})
+
+
+@pytest.mark.parametrize("metric", [np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([[1.0, 0.5], [0.0, 1.0]])])
+def test_metrics_that_are_none(metric):
+    with pytest.raises(pcbatch.UsageError, match="PCB551: inverse_mass_matrix must be positive, and symmetric"):
+        nuts.sample(gaussian, MEAN, data=gaussian_data(), metric="dense", inverse_mass_matrix=metric)
+
+
+@pytest.mark.parametrize("without", [{"warmup": 0}, {"adapt": None}])
+def test_a_step_size_comes_from_somewhere(without):
+    with pytest.raises(pcbatch.UsageError, match="PCB551: without a warm-up that adapts it, step_size must be given"):
+        nuts.sample(gaussian, MEAN, data=gaussian_data(), **without)

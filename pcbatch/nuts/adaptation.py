@@ -1,0 +1,123 @@
+"""The warm-up of one chain: what each trajectory is for, a first step size, and dual averaging of the step size.
+
+Hoffman and Gelman, JMLR 15, 2014: algorithm 4 (a reasonable first step size) and section 3.2 (dual averaging). Where
+Stan differs from it Stan is followed: each trial of a step size draws its momentum anew and is to reach an acceptance
+of 0.8, the first trial only tells the direction, and after each window of the metric a step size is searched and dual
+averaging begins anew. Two differences from Stan: the first dual averaging too is anchored at the step size that was
+searched (as in the paper; Stan's at the one it was given), and a search that finds nothing, where the density is flat,
+or NaN wherever one goes, is no error: it ends with the last step tried, and the chain's statistics show what is wrong.
+
+Everything is plain TensorFlow on one example.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+Tensor = Any  # TensorFlow carries no types; a tf.Tensor of one example
+
+# -- what a trajectory is for ------------------------------------------------------------------------------------------
+
+SAMPLE, STEP, WINDOW, CLOSE, LAST, GATHER = range(6)
+"""Actions after a trajectory.
+
+SAMPLE: nothing. STEP: the step size learns. WINDOW: it learns, and the draw joins the window of the metric. CLOSE: as
+WINDOW; then the window becomes the metric, a step size is searched and dual averaging starts anew. LAST: as STEP; then
+the averaged step size is kept. GATHER: the draw joins the window, the step size stays as it is.
+"""
+
+PHASES = 64
+"""How many phases a plan has room for; windows that double need few."""
+
+
+class Plan(NamedTuple):
+    """What each trajectory of a run is for, in phases: those before `ends[0]` have `actions[0]` and so on."""
+
+    ends: Tensor
+    """`[PHASES]`, ascending; int32."""
+    actions: Tensor
+    """`[PHASES]`, int32."""
+
+
+def plan_of(actions: Any) -> Plan:
+    """The plan that has these actions, one for each trajectory from number 0 on, and SAMPLE ever after.
+
+    >>> plan_of([STEP, STEP, LAST]).ends[:3].tolist()
+    [2, 3, 2147483647]
+    """
+    given = np.append(np.asarray(actions, np.int32), np.int32(SAMPLE))
+    starts = np.flatnonzero(np.append(True, given[1:] != given[:-1]))
+    if len(starts) > PHASES:
+        raise ValueError(f"a plan has at most {PHASES} phases, not {len(starts)}")
+    free = PHASES - len(starts)
+    forever = np.iinfo(np.int32).max
+    ends = np.append(starts[1:], [forever] * (free + 1)).astype(np.int32)
+    return Plan(ends, np.append(given[starts], [SAMPLE] * free).astype(np.int32))
+
+
+def action_at(plan: Plan, trajectory: Tensor) -> Tensor:
+    """What trajectory number `trajectory` is for."""
+    return tf.gather(plan.actions, tf.reduce_sum(tf.cast(plan.ends <= trajectory, tf.int32)))
+
+
+# -- dual averaging ----------------------------------------------------------------------------------------------------
+
+GAMMA, T0, KAPPA = 0.05, 10.0, 0.75
+"""Stan's values, and the paper's."""
+
+
+class Averaging(NamedTuple):
+    """Dual averaging of the logarithm of the step size: Hoffman and Gelman's letters are x, x-bar, H-bar, m, mu."""
+
+    log_step: Tensor
+    log_step_mean: Tensor
+    error_mean: Tensor
+    count: Tensor
+    anchor: Tensor
+    """What steps shrink towards: the logarithm of ten times the first step size."""
+
+
+def restarted(step_size: Tensor) -> Averaging:
+    """Dual averaging that begins at `step_size`."""
+    nothing = tf.zeros_like(step_size)
+    log_step = tf.math.log(step_size)
+    return Averaging(log_step, nothing, nothing, nothing, tf.math.log(10 * step_size))
+
+
+def learned_step(averaging: Averaging, acceptance: Tensor, target: Tensor) -> Averaging:
+    """One update on a trajectory's acceptance rate (section 3.2.1, equation 6)."""
+    count = averaging.count + 1
+    eta = 1 / (count + T0)
+    error_mean = (1 - eta) * averaging.error_mean + eta * (target - acceptance)
+    log_step = averaging.anchor - tf.sqrt(count) / GAMMA * error_mean
+    weight = count**-KAPPA
+    log_step_mean = (1 - weight) * averaging.log_step_mean + weight * log_step
+    return Averaging(log_step, log_step_mean, error_mean, count, averaging.anchor)
+
+
+# -- a first step size -------------------------------------------------------------------------------------------------
+
+READY, UP, DOWN, SEARCH, START, START_AND_SEARCH = range(6)
+"""How far a chain is. READY: its next trajectory gives a draw. Otherwise that is a trial, of one leaf: UP and DOWN
+double and halve the step size until acceptance crosses the target, SEARCH finds out which of these it shall be, START
+and START_AND_SEARCH compute log density and gradient where the chain stands.
+"""
+
+TRIAL_TARGET = 0.8
+SMALLEST_STEP, LARGEST_STEP = 1e-12, 1e7
+"""A search ends when it leaves this range."""
+
+
+def after_trial(phase: Tensor, step_size: Tensor, acceptance: Tensor) -> tuple[Tensor, Tensor]:
+    """The phase and the step size after a trial with `step_size` had this acceptance."""
+    good = acceptance > TRIAL_TARGET
+    going_up, going_down = (phase == UP) & good, (phase == DOWN) & ~good
+    step_size = tf.where(going_up, 2 * step_size, tf.where(going_down, 0.5 * step_size, step_size))
+    inside = (step_size < LARGEST_STEP) & (step_size > SMALLEST_STEP)
+    onwards = tf.where((going_up | going_down) & inside, phase, READY)
+    direction = tf.where(good, UP, DOWN)
+    onwards = tf.where(phase == SEARCH, direction, onwards)
+    return tf.where(phase == START_AND_SEARCH, SEARCH, onwards), step_size

@@ -1,0 +1,215 @@
+"""A chain: trajectory after trajectory, warm-up and draws, in one batched program in which no chain waits for another.
+
+Every trajectory goes through the same call of `transition`. Most give a draw. Some are trials of one leaf: the
+first, with a step of length zero, computes log density and gradient where the chain stands, others search a step size
+(`adaptation.py`). So all gradients are computed in one block. What each trajectory is for is data, as are step sizes,
+metrics and counts: none of them compiles anything anew.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+import pcbatch
+from pcbatch import random
+from pcbatch.nuts.adaptation import (
+    CLOSE,
+    GATHER,
+    LAST,
+    READY,
+    SAMPLE,
+    SEARCH,
+    START,
+    START_AND_SEARCH,
+    STEP,
+    Averaging,
+    Plan,
+    action_at,
+    after_trial,
+    learned_step,
+    restarted,
+)
+from pcbatch.nuts.algorithm import STATISTICS, multinomial
+from pcbatch.nuts.dynamics import LogDensity, Tensor, choose
+from pcbatch.nuts.metrics import Metric, Window, add_draw, empty_window, learned_metric, metric_of
+from pcbatch.nuts.slice import slice_sampler
+
+KERNELS = {"multinomial": multinomial, "slice": slice_sampler}
+"""What makes a trajectory: `kernel(log_density, ...) -> Kernel`."""
+
+LANES = 4
+"""Chains are bit-equal among any number of others where that number is a multiple of this, as `padded` makes it.
+
+At 1, 2 or 5 chains of float64 some elements are computed outside XLA's loops on vectors of four, where LLVM joins other
+products and sums to one rounding; 4, 8, 12, 16, 20 and 32 chains agree in every bit.
+"""
+
+
+class Point(NamedTuple):
+    """Where a chain stands: position `[d]`, gradient `[d]`, log density; minus infinity before the first trajectory."""
+
+    q: Tensor
+    g: Tensor
+    lp: Tensor
+
+
+class ChainState(NamedTuple):
+    """All that a chain needs to go on."""
+
+    point: Point
+    step_size: Tensor
+    metric: Metric
+    averaging: Averaging
+    window: Window
+    phase: Tensor
+    """Whether the next trajectory gives a draw, or what it tries; see `adaptation.READY`."""
+    trials: Tensor
+    """How many trials there were, int32."""
+    leaves: Tensor
+    """How many leaves all trajectories had, those of trials included, int32; each is a gradient (or several)."""
+
+
+class Sampler(NamedTuple):
+    """The batched functions of one sampler, from the recursion to the whole chain."""
+
+    build_tree: Any
+    transition: Any
+    chain: Any
+    """`(key, state, plan, first, count, thin, target_accept, data) -> (state, positions, statistics)`"""
+
+
+def make_sampler(
+    log_density: LogDensity,
+    *,
+    dimensions: int,
+    dtype: tf.DType,
+    capacity: int,
+    max_tree_depth: int = 10,
+    leapfrogs_per_leaf: int = 1,
+    kernel: Literal["multinomial", "slice"] = "multinomial",
+) -> Sampler:
+    """The sampler of `log_density`.
+
+    Args:
+        log_density: `(q, data) -> scalar`, for one position `[dimensions]`; differentiable TensorFlow code.
+        dimensions: the length of a position.
+        dtype: of positions, momenta and energies.
+        capacity: how many draws one run of a chain has room for.
+        max_tree_depth: how often a trajectory may double; it has at most `2**max_tree_depth - 1` new points (leaves).
+        leapfrogs_per_leaf: integration steps from one point of a trajectory to the next.
+        kernel: how a point of a trajectory is drawn: by its weight, or as Hoffman and Gelman's algorithm 6 does.
+
+    Whether the metric is diagonal or dense is the state's affair; see `fresh_state`.
+    """
+    build_tree, transition = KERNELS[kernel](
+        log_density,
+        dimensions=dimensions,
+        dtype=dtype,
+        max_tree_depth=max_tree_depth,
+        leapfrogs_per_leaf=leapfrogs_per_leaf,
+    )
+
+    # A chain calls a transition, that the root of a tree, and the root has max_tree_depth - 1 levels below it.
+    @pcbatch.autobatch(in_axes=(0, 0, None, None, None, None, None, None), max_depth=max_tree_depth + 1)
+    def chain(
+        key: Tensor,
+        state: ChainState,
+        plan: Plan,
+        first: Tensor,
+        count: Tensor,
+        thin: Tensor,
+        target_accept: Tensor,
+        data: Any,
+    ) -> tuple[ChainState, Tensor, Tensor]:
+        """`count` draws of a chain, number `first` being the next, after the trials that it still owes.
+
+        Row r of `positions` and `statistics` keeps the last of `thin` draws, numbers `first + thin * r` to
+        `first + thin * (r + 1) - 1`; at most `capacity * thin` draws fit. Rows that no draw reaches are zero.
+        """
+        point, step_size, metric, averaging, window, phase, trials, leaves = state
+        positions = tf.zeros((capacity, dimensions), dtype)
+        statistics = tf.zeros((capacity, len(STATISTICS)), dtype)
+        done = 0
+        while done < count or phase != READY:
+            # Draw number n has the random bits of number n of the chain's key, trial number n those of -1 - n.
+            number = tf.where(phase == READY, first + done, -1 - trials)
+            limit = tf.where(phase == READY, max_tree_depth, 1)
+            step = tf.where(phase >= START, 0 * step_size, step_size)
+            proposal, row = transition(
+                point.q, point.g, point.lp, step, metric, limit, random.fold_in(key, number), data
+            )
+            _, _, acceptance, _, leaves_more, _, _ = tf.unstack(row)
+            leaves = leaves + tf.cast(leaves_more, tf.int32)
+            q, g, lp, _ = proposal
+            point = choose((phase == READY) | (phase >= START), Point(q, g, lp), point)
+
+            if phase != READY:
+                assert point.lp > float("-inf"), "the log density is not finite at the initial position"
+                trials = trials + 1
+                phase, step_size = after_trial(phase, step_size, acceptance)
+                averaging = restarted(step_size)
+            else:
+                positions[done // thin] = q
+                statistics[done // thin] = row
+                action = action_at(plan, first + done)
+                done = done + 1
+                if action != SAMPLE:
+                    averaging = learned_step(averaging, acceptance, target_accept)
+                    log_step = tf.where(action == LAST, averaging.log_step_mean, averaging.log_step)
+                    step_size = tf.where(action == GATHER, step_size, tf.exp(log_step))
+                    joins = (action != STEP) & (action != LAST)
+                    window = choose(joins, add_draw(window, q), window)
+                    if action == CLOSE:
+                        metric = learned_metric(window, metric)
+                        window = empty_window(window)
+                        phase = SEARCH
+        state = ChainState(point, step_size, metric, averaging, window, phase, trials, leaves)
+        return state, positions, statistics
+
+    return Sampler(build_tree, transition, chain)
+
+
+def fresh_state(positions: Any, inverse_mass: Any, step_size: Any = None) -> ChainState:
+    """The state of chains that are about to start, as NumPy arrays.
+
+    Args:
+        positions: where, `[chains, d]`; their dtype is that of the sampler.
+        inverse_mass: the inverse mass matrix of all chains, its diagonal `[d]` or all of it `[d, d]`; what is learned
+            is diagonal or dense accordingly.
+        step_size: of all chains, used as it is; None to search one, from 1 on.
+    """
+    q = np.asarray(positions)
+    chains, dtype = len(q), q.dtype
+
+    def of_all(array: Any) -> np.ndarray:
+        return np.repeat(np.asarray(array, dtype)[np.newaxis], chains, axis=0)
+
+    def counter(value: int) -> np.ndarray:
+        return np.full(chains, value, np.int32)
+
+    metric = Metric(*map(of_all, metric_of(np.asarray(inverse_mass))))
+    step = of_all(1.0 if step_size is None else step_size)
+    averaging = Averaging(np.log(step), 0 * step, 0 * step, 0 * step, np.log(10 * step))
+    window = Window(0 * step, np.zeros_like(q), np.zeros_like(metric.inverse))
+    phase = counter(START_AND_SEARCH if step_size is None else START)
+    point = Point(q, np.zeros_like(q), of_all(-np.inf))
+    return ChainState(point, step, metric, averaging, window, phase, counter(0), counter(0))
+
+
+def padded(structure: Any) -> Any:
+    """Arrays of chains `[chains, ..]` with copies of the last chain behind them, up to a multiple of `LANES`."""
+
+    def pad(array: Any) -> np.ndarray:
+        array = np.asarray(array)
+        return np.concatenate([array, np.repeat(array[-1:], -len(array) % LANES, axis=0)])
+
+    return tf.nest.map_structure(pad, structure)
+
+
+def gradient_rows(run: pcbatch.Run) -> tuple[int, int]:
+    """How many rows of the leaf's block (the last one) a run of `chain` needed, and how many it computed."""
+    *_, leaf = run.utilization.executed
+    return run.utilization.active[leaf], run.utilization.executed[leaf]

@@ -1,0 +1,111 @@
+"""Densities whose answers are known: the funnel, simulation-based calibration, a dense metric, the faster kernels."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pcbatch import nuts
+from pcbatch.nuts import diagnostics, programs
+from pcbatch.nuts.bijectors import Transform
+from pcbatch.nuts.parameters import layout_of
+from tests.nuts.densities import QUIET, assert_near
+
+
+def funnel(p):
+    """Neal's funnel, x ~ normal(0, exp(v / 2)) with v ~ normal(0, 3), in the form that a sampler can reach all of."""
+    return -0.5 * (p["v"] / 3.0) ** 2 - 0.5 * tf.reduce_sum(p["z"] ** 2)
+
+
+def centred_funnel(p):
+    """The same in x itself: where v is small, x has no room."""
+    v, x = p["v"], p["x"]
+    return -0.5 * (v / 3.0) ** 2 - 0.5 * tf.reduce_sum(x**2) * tf.exp(-v) - 0.5 * x.shape[0] * v
+
+
+@pytest.mark.slow
+def test_the_funnel_is_right_where_it_can_be_and_warned_of_where_not():
+    options = {"chains": 32, "warmup": 500, "draws": 500, "seed": 2, "dtype": tf.float64, **QUIET}
+    samples = nuts.sample(funnel, {"v": 0.0, "z": np.zeros(9)}, **options)
+    assert_near(samples["v"].mean(axis=1), 0.0)
+    assert_near((samples["v"] ** 2).mean(axis=1), 9.0)
+    assert samples.warnings == ()
+    with pytest.warns(nuts.SamplerWarning, match="trajectories diverged"):
+        centred = nuts.sample(centred_funnel, {"v": 0.0, "x": np.zeros(9)}, **options)
+    energies = diagnostics.energy_fractions(centred.sample_stats["energy"])
+    assert np.median(energies) < np.median(diagnostics.energy_fractions(samples.sample_stats["energy"]))
+
+
+def poisson(p, counts):
+    """Counts of unknown rates: rate ~ gamma(2, 1) for all, by a positive bijector."""
+    return tf.math.log(p["rate"]) - p["rate"] + tf.reduce_sum(counts) * tf.math.log(p["rate"]) - 5.0 * p["rate"]
+
+
+@pytest.mark.slow
+def test_ranks_of_the_truth_are_uniform():
+    """Simulation-based calibration (Talts et al. 2018): ranks of truths from the prior among draws of posteriors."""
+    rng = np.random.default_rng(4)
+    runs, chains, draws = 100, 4, 25
+    ranks = []
+    for seed in range(runs):
+        rate = rng.gamma(2.0)
+        options = {"chains": chains, "warmup": 100, "draws": draws, "thin": 4, "seed": seed, **QUIET}
+        samples = nuts.sample(
+            poisson, {"rate": 1.0}, data=rng.poisson(rate, 5).astype(float), dtype=tf.float64, **options
+        )
+        ranks.append(np.count_nonzero(samples["rate"] < rate))
+    assert samples.stats.compilations == 1
+    counts, _ = np.histogram(ranks, bins=10, range=(0, chains * draws + 1))
+    assert ((counts - runs / 10) ** 2 / (runs / 10)).sum() < 27.9  # the 0.999 quantile of chi-squared with 9
+
+
+COVARIANCE = np.array([[1.0, 0.99, 0.0], [0.99, 1.0, 0.0], [0.0, 0.0, 4.0]])
+
+
+def correlated(q, precision):
+    return -0.5 * tf.reduce_sum(q * tf.linalg.matvec(precision, q))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("adapt", ["per_chain", "pooled"])
+@pytest.mark.parametrize("kernel", ["multinomial", "slice"])
+def test_a_dense_metric_learns_correlations(adapt, kernel):
+    options = {"chains": 16, "warmup": 400, "draws": 200, "metric": "dense", "adapt": adapt, "kernel": kernel, **QUIET}
+    samples = nuts.sample(correlated, np.zeros(3), data=np.linalg.inv(COVARIANCE), **options)
+    learned = samples.inverse_mass_matrix
+    assert learned.shape == (16, 3, 3)
+    assert (learned[:, 0, 1] > 0.9 * np.sqrt(learned[:, 0, 0] * learned[:, 1, 1])).all()
+    assert samples.sample_stats["n_steps"].mean() < 8  # with the unit metric, or a diagonal one, more than 20
+    products = np.einsum("cdi,cdj->cdij", samples["x"], samples["x"])
+    assert_near(products.mean(axis=1), COVARIANCE)
+
+
+def test_the_faster_kernels_are_found_and_recorded(monkeypatch):
+    times = {True: 2.0, False: 1.0}
+    transform = Transform.of(layout_of(np.zeros(3)), None)
+    point = np.zeros((4, 3))
+
+    def timed(gradients, jit, *arguments):
+        assert programs_seconds(gradients, jit, *arguments) > 0
+        value, gradient = gradients(*arguments)
+        assert (value.shape, gradient.shape) == ((4,), (4, 3))
+        return times[jit]
+
+    programs_seconds = programs.seconds
+    monkeypatch.setattr(programs, "seconds", timed)
+    assert programs.faster(correlated, transform, np.eye(3), point) is False
+    times[False] = 3.0
+    assert programs.faster(correlated, transform, np.eye(3), point) is True
+
+
+def half_normal(q):
+    return -0.5 * tf.reduce_sum(q * q)
+
+
+def test_the_choice_is_in_the_settings(tmp_path):
+    options = {"chains": 4, "draws": 3, "warmup": 0, "step_size": 0.7, "max_tree_depth": 3, "chunk": 3, **QUIET}
+    samples = nuts.sample(half_normal, np.zeros(2), jit="auto", **options)
+    assert samples.settings.jit in (True, False)
+    samples.save(tmp_path / "samples.npz")
+    again = nuts.resume(tmp_path / "samples.npz", draws=3, progress=False)
+    assert again.settings.jit is samples.settings.jit
+    assert again.stats.compilations == samples.stats.compilations

@@ -1,0 +1,38 @@
+"""The figures that warnings are made of, against ArviZ's."""
+
+import arviz
+import numpy as np
+import pytest
+
+from pcbatch.nuts import diagnostics
+
+RNG = np.random.default_rng(7)
+DRAWS = {
+    "independent": RNG.normal(size=(4, 50, 2, 3)),
+    "odd number": RNG.normal(size=(3, 31)),
+    "apart": RNG.normal(size=(4, 40, 2)) + np.arange(4.0)[:, None, None],
+    "of other spreads": RNG.normal(size=(4, 40)) * np.arange(1.0, 5.0)[:, None],
+    "with ties": RNG.integers(0, 3, size=(4, 40)).astype(float),
+}
+
+
+@pytest.mark.parametrize("draws", DRAWS.values(), ids=DRAWS)
+def test_r_hat(draws):
+    found = diagnostics.r_hat(draws)
+    assert found.shape == draws.shape[2:]
+    numbers = np.moveaxis(draws.reshape(*draws.shape[:2], -1), -1, 0)
+    np.testing.assert_allclose(found.reshape(-1), [float(arviz.rhat(x, method="rank")) for x in numbers], rtol=1e-9)
+
+
+def test_r_hat_of_nothing_to_compare():
+    assert np.isnan(diagnostics.r_hat(np.ones((4, 3, 2)))).all()
+    assert np.isnan(diagnostics.r_hat(np.ones((4, 10, 2)))).all()
+
+
+def test_energy_fractions():
+    energy = np.cumsum(RNG.normal(size=(3, 200)), axis=1)
+    energy[0] = RNG.normal(size=200)
+    found = diagnostics.energy_fractions(energy)
+    np.testing.assert_allclose(found, np.asarray(arviz.bfmi(energy)).reshape(-1), rtol=1e-9)
+    assert found[0] > 1 > 0.3 > found[1:].max()
+    assert np.isnan(diagnostics.energy_fractions(np.ones((2, 5)))).all()

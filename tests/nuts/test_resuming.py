@@ -1,0 +1,182 @@
+"""Saved samples: read as they were written, resumed as if uninterrupted, refused where they do not fit."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pcbatch import UsageError, nuts, saving
+from pcbatch.nuts.savefile import GROUPS
+from tests.nuts.densities import QUIET
+
+ROOT = Path(__file__).parents[2]
+
+
+class Data(NamedTuple):
+    mean: object
+    inner: object
+
+
+@dataclass(frozen=True)
+class Scales:
+    values: object
+
+
+def log_density(p, data):
+    centred = (p["x"] - data.mean) / data.inner["scales"].values
+    return -0.5 * tf.reduce_sum(centred**2) - p["rate"]
+
+
+INITIAL = {"x": np.zeros(2), "rate": 1.0}
+DATA = Data(np.array([1.0, -1.0]), {"scales": Scales(np.array([0.5, 2.0]))})
+OPTIONS = {"chains": 3, "chunk": 8, "seed": 5, "bijectors": {"rate": nuts.positive}, "data": DATA, **QUIET}
+
+
+def sample(**options):
+    return nuts.sample(log_density, INITIAL, **{**OPTIONS, **options})
+
+
+def resume(path, **options):
+    return nuts.resume(path, progress=False, **options)
+
+
+def assert_same(one, other):
+    for group in GROUPS:
+        assert getattr(one, group).keys() == getattr(other, group).keys()
+        for name, array in getattr(one, group).items():
+            np.testing.assert_array_equal(array, getattr(other, group)[name])
+    assert one.cost.gradients == other.cost.gradients
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return sample(warmup=60, draws=30, save_warmup=True)
+
+
+@pytest.fixture
+def path(whole, tmp_path):
+    whole.save(tmp_path / "samples.npz")
+    return tmp_path / "samples.npz"
+
+
+def test_what_is_read_is_what_was_written(whole, path):
+    again = resume(path)
+    assert_same(again, whole)
+    assert again.settings == whole.settings
+    assert again.origin.density is log_density
+    assert isinstance(again.origin.data, Data)
+    assert isinstance(again.origin.data.inner["scales"], Scales)
+    np.testing.assert_array_equal(again.origin.data.mean, DATA.mean)
+
+
+@pytest.mark.parametrize("cut", [1, 8, 13])
+def test_more_draws_are_those_of_a_longer_run(cut, whole, tmp_path):
+    sample(warmup=60, draws=cut, save_warmup=True).save(tmp_path / "part.npz")
+    longer = resume(tmp_path / "part.npz", draws=30 - cut)
+    assert_same(longer, whole)
+    assert longer.settings == whole.settings
+    assert longer.stats.compilations == whole.stats.compilations
+
+
+@pytest.mark.parametrize("adapt", ["per_chain", "pooled"])
+def test_an_interrupted_warm_up_goes_on(adapt, tmp_path, monkeypatch):
+    from pcbatch.nuts import driver
+
+    options = {"warmup": 60, "draws": 5, "adapt": adapt, "save_warmup": True}
+    expected = sample(**options)
+    advance = driver.Course.advance
+
+    def stopping(course, *args, **kwargs):
+        if course.done >= 30:
+            raise KeyboardInterrupt
+        return advance(course, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(driver.Course, "advance", stopping)
+        with pytest.warns(nuts.SamplerWarning, match="interrupted: 0 of 5 draws"):
+            part = sample(**options)
+    assert 30 <= part.warmup_posterior["x"].shape[1] < 60
+    part.save(tmp_path / "part.npz")
+    assert_same(resume(tmp_path / "part.npz"), expected)
+
+
+def test_another_process_goes_on(whole, path):
+    code = """
+import sys, numpy as np, json
+from pcbatch import nuts
+samples = nuts.resume(sys.argv[1], draws=4, progress=False)
+print(json.dumps(samples["x"][:, 30:].tolist()))
+"""
+    (path.parent / "again.py").write_text(code)
+    done = subprocess.run(
+        [sys.executable, str(path.parent / "again.py"), str(path)],
+        cwd=ROOT,
+        env={**__import__("os").environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    np.testing.assert_array_equal(json.loads(done.stdout.splitlines()[-1]), resume(path, draws=4)["x"][:, 30:])
+
+
+def test_a_local_density_is_given_again(tmp_path):
+    def local(q):
+        return -0.5 * tf.reduce_sum(q**2)
+
+    def other(q):
+        return -0.25 * tf.reduce_sum(q**2)
+
+    options = {"warmup": 0, "step_size": 0.5, "chains": 2, "chunk": 4, **QUIET}
+    nuts.sample(local, np.zeros(2), draws=4, **options).save(tmp_path / "local.npz")
+    with pytest.raises(UsageError, match=r"PCB592: .*there is no .*local.* in the module .*; give it as log_density="):
+        resume(tmp_path / "local.npz")
+    with pytest.raises(UsageError, match=r"PCB592: .*is another density now"):
+        resume(tmp_path / "local.npz", log_density=other)
+    longer = resume(tmp_path / "local.npz", log_density=local, draws=4)
+    assert longer["x"].shape == (2, 8, 2)
+
+
+def changed(path, **changes):
+    header, arrays = saving.read(path)
+    saving.write(path, {**header, **changes}, arrays)
+
+
+def test_files_that_do_not_fit(path):
+    changed(path, version=0)
+    with pytest.raises(UsageError, match=r"PCB591: .*file format 0, this is 1"):
+        resume(path)
+    changed(path, version=1, python="3.9")
+    with pytest.raises(UsageError, match=r"PCB591: .*saved by Python 3.9"):
+        resume(path)
+    changed(path, format=1)
+    with pytest.raises(UsageError, match=r"PCB590: .*holds a run of a batched function, and no samples"):
+        resume(path)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(UsageError, match=r"PCB590: .*is damaged"):
+        resume(path)
+    with pytest.raises(OSError, match=r"missing\.npz"):
+        resume(path.parent / "missing.npz")
+
+
+def test_a_code_change_is_noticed(path):
+    header, _ = saving.read(path)
+    changed(path, density={**header["density"], "digest": "0" * 64})
+    with pytest.raises(UsageError, match=r"PCB592: .*log_density is another density now"):
+        resume(path)
+
+
+@pytest.mark.parametrize("draws", [-1, 2.5, True])
+def test_draws_that_make_no_sense(path, draws):
+    with pytest.raises(UsageError, match="PCB551: draws must be None or an int of at least 0"):
+        resume(path, draws=draws)

@@ -1,0 +1,56 @@
+"""The windows of the warm-up are Stan's."""
+
+import numpy as np
+import pytest
+
+from pcbatch.nuts.adaptation import CLOSE, LAST, STEP, WINDOW
+from pcbatch.nuts.windows import plan, stretches
+
+
+def stan(warmup):
+    """First stretch, ends of windows and last stretch as Stan's `windowed_adaptation` counts them."""
+    first, last, window = 75, 50, 25
+    if first + window + last > warmup:
+        first, last = int(0.15 * warmup), int(0.1 * warmup)
+        window = warmup - (first + last)
+    end, ends, final = first + window - 1, [], warmup - last - 1
+    for counter in range(warmup):
+        if counter != end:
+            continue
+        ends.append(counter)
+        if end == final:
+            continue
+        window *= 2
+        end = counter + window
+        if end != final and end + 2 * window >= warmup - last:
+            end = final
+    return first, ends, last
+
+
+@pytest.mark.parametrize("warmup", [20, 21, 57, 100, 149, 150, 200, 250, 300, 349, 350, 500, 999, 1000, 2000])
+def test_windows_end_where_stans_do(warmup):
+    first, windows, last = stretches(warmup)
+    assert (first, (first + np.cumsum(windows) - 1).tolist(), last) == stan(warmup)
+
+
+@pytest.mark.parametrize("warmup", [151, 160, 199])
+def test_no_window_is_shorter_than_the_first(warmup):
+    first, windows, last = stretches(warmup)
+    assert windows == [warmup - first - last]
+
+
+@pytest.mark.parametrize("warmup", [0, 1, 19, 20, 150, 1000])
+def test_every_trajectory_has_its_action(warmup):
+    actions = plan(warmup)
+    assert actions.dtype == np.int32
+    assert len(actions) == warmup
+    assert (actions[-1:] == LAST).all()
+    assert np.count_nonzero(actions == LAST) == min(warmup, 1)
+
+
+def test_the_default_warm_up():
+    actions = plan(1000).tolist()
+    assert actions[:75] == [STEP] * 75
+    assert [place for place, action in enumerate(actions) if action == CLOSE] == [99, 149, 249, 449, 949]
+    assert actions[75:99] == [WINDOW] * 24
+    assert actions[950:] == [STEP] * 49 + [LAST]
