@@ -1,0 +1,75 @@
+"""Useful gradients per second of pcbatch's sampler and of other vectorised No-U-Turn samplers, side by side in one run.
+
+    python -m benchmarks.nuts [--quick] [--json FILE] [--chains 8 64] [--contestants pcbatch blackjax] [target ..]
+
+All have the same fixed step size, unit metric, depth 10, float32, starting points and number of trajectories; timed
+calls of all contestants take turns. A useful gradient is a leapfrog step that a chain needed by the sampler's own
+statistics.
+
+The columns: the first call (trace, compile, run); one warm call, wall and CPU seconds; useful gradients per second of
+both; useful gradients over computed rows, which are counted, never modelled; and from the contestant's own trajectories
+what that would be if all chains waited for the longest of each trajectory ("lockstep") or only for the one that has
+most to do in all ("at end"): the bound of any run that starts all chains at once.
+
+Peers get environments of their own in out/peers, made by this script. One that cannot be made is named and left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from benchmarks.harness import arguments, write_json
+from benchmarks.nuts.crew import Crew
+from benchmarks.nuts.processes import CONTESTANTS
+from benchmarks.nuts.report import Cell, heading, line, verdicts
+from benchmarks.nuts.targets import TARGETS
+
+CHAINS, QUICK_CHAINS = (1, 8, 64, 512), (8, 64)
+QUICK_TRAJECTORIES, QUICK_TARGETS = 5, ("gaussian", "logistic-small", "funnel")
+QUICK_CONTESTANTS = ("pcbatch", "tfp", "numpyro", "blackjax", "loop-xla")
+
+
+def main() -> None:
+    """Print a table for each target."""
+    parser = arguments(__doc__)
+    parser.set_defaults(repeats=None)
+    parser.add_argument("targets", nargs="*", metavar="target", help=f"of {', '.join(TARGETS)}; all by default")
+    parser.add_argument("--quick", action="store_true", help="fewer chains, trajectories, targets and contestants")
+    parser.add_argument("--chains", type=int, nargs="+")
+    parser.add_argument("--trajectories", type=int, help="of each chain, in place of the target's own number")
+    parser.add_argument(
+        "--contestants", nargs="+", choices=CONTESTANTS, metavar="contestant", help=", ".join(CONTESTANTS)
+    )
+    parser.add_argument("--limit", type=float, default=180, help="seconds after which a contestant's call is given up")
+    parser.add_argument("--budget", type=float, default=20, help="seconds of timed calls of one contestant in one cell")
+    options = parser.parse_args()
+    quick = options.quick
+    if unknown := [name for name in options.targets if name not in TARGETS]:
+        parser.error(f"no target is called {unknown[0]}: choose from {', '.join(TARGETS)}")
+    options.repeats = options.repeats or (3 if quick else 7)
+    targets = options.targets or (QUICK_TARGETS if quick else TARGETS)
+    contestants = options.contestants or (QUICK_CONTESTANTS if quick else CONTESTANTS)
+    found: dict[str, list[Cell]] = {}
+    with Crew(contestants) as crew:
+        for target in (TARGETS[name] for name in targets):
+            trajectories = options.trajectories or (QUICK_TRAJECTORIES if quick else target.trajectories)
+            print(f"\n{target.title}, {trajectories} trajectories\n{heading()}", flush=True)
+            found[target.name] = []
+            for chains in options.chains or (QUICK_CHAINS if quick else CHAINS):
+                cell = crew.measured(
+                    target,
+                    chains,
+                    trajectories,
+                    repeats=options.repeats,
+                    limit=options.limit,
+                    budget=options.budget,
+                )
+                print("\n".join([*(line(name, cell) for name in cell), *verdicts(target.name, cell)]), flush=True)
+                found[target.name].append(cell)
+    if options.json:
+        plain = {name: [{who: asdict(f) for who, f in cell.items()} for cell in cells] for name, cells in found.items()}
+        write_json(options.json, plain)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""A contestant's side of the conversation: jobs come in as lines of JSON, figures go out as lines of JSON.
+
+    {"do": "prepare", "target": .., "chains": .., "trajectories": .., "variant": ..}
+                                -> {"seconds": first call: trace, compile, run}
+    {"do": "run", "seed": ..}   -> {"wall": .., "cpu": .., "leapfrogs": total of all chains}
+    {"do": "count", "seed": ..} -> {"leapfrogs": .., "rows": .., "lockstep": .., "at_end": ..}
+
+A failure gives {"error": one line}. Wall and CPU seconds (all threads of the process) are of one warm call, from
+starting points to results in the host's memory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.nuts.targets import TARGETS, Target
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a contestant is to be made ready for; `variant` is one of its own ways to run."""
+
+    target: Target
+    chains: int
+    trajectories: int
+    variant: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run did.
+
+    `leapfrogs` are those that the chains needed by the sampler's own statistics, of each trajectory
+    (`[chains, trajectories]`) or, where it does not say, of each chain (`[chains]`). `rows` are the gradients that were
+    computed, those of chains that had nothing to do included; None of a run that was not counted.
+    """
+
+    leapfrogs: np.ndarray
+    rows: int | None
+
+
+Run = Callable[[int, bool], Outcome]
+"""`(seed, counted) -> Outcome`"""
+
+
+def serve(prepare: Callable[[Job], Run]) -> None:
+    """Answer until the input ends. Whatever libraries print goes to the error stream."""
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    run = None
+    for line in sys.stdin:
+        command = json.loads(line)
+        try:
+            if command["do"] == "prepare":
+                run, reply = _prepared(prepare, command)
+            elif command["do"] == "run":
+                reply = _timed(run, command["seed"])
+            else:
+                reply = _counted(run, command["seed"])
+        except Exception as error:
+            traceback.print_exc()
+            reply = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+        replies.write(json.dumps(reply) + "\n")
+        replies.flush()
+
+
+def _prepared(prepare: Callable[[Job], Run], command: dict[str, Any]) -> tuple[Run, dict[str, float]]:
+    target = TARGETS[command["target"]]
+    job = Job(target, command["chains"], command["trajectories"], command["variant"])
+    target.starts(job.chains)  # finding a mode is not the sampler's work
+    started = time.perf_counter()
+    run = prepare(job)
+    run(0, False)
+    return run, {"seconds": time.perf_counter() - started}
+
+
+def _timed(run: Run, seed: int) -> dict[str, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    outcome = run(seed, False)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return {"wall": wall, "cpu": cpu, "leapfrogs": int(outcome.leapfrogs.sum())}
+
+
+def _counted(run: Run, seed: int) -> dict[str, Any]:
+    outcome = run(seed, True)
+    leapfrogs = outcome.leapfrogs
+    chains, total = len(leapfrogs), int(leapfrogs.sum())
+    by_chain = leapfrogs.reshape(chains, -1).sum(axis=1)
+    return {
+        "leapfrogs": total,
+        "rows": outcome.rows,
+        "lockstep": total / (chains * int(leapfrogs.max(axis=0).sum())) if leapfrogs.ndim == 2 else None,
+        "at_end": total / (chains * int(by_chain.max())),
+    }

@@ -1,0 +1,47 @@
+"""Python environments of the peers, made once with `venv` and pip in `out/peers` and kept while the versions stay."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path("out") / "peers"
+
+
+class PeerUnavailableError(Exception):
+    """An environment that could not be made; says why."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A name and what pip is to install there, in pinned versions."""
+
+    name: str
+    requirements: tuple[str, ...]
+
+    def python(self, folder: Path = FOLDER) -> Path:
+        """Its interpreter, made if need be; PeerUnavailableError if that fails."""
+        place = (folder / self.name).absolute()
+        python, stamp = place / "bin" / "python", place / "installed.txt"
+        wanted = "\n".join(self.requirements)
+        if python.exists() and stamp.exists() and stamp.read_text() == wanted:
+            return python
+        print(f"installing {', '.join(self.requirements)} in {folder / self.name}", file=sys.stderr, flush=True)
+        for command in (
+            [sys.executable, "-m", "venv", str(place)],
+            [str(python), "-m", "pip", "install", "--quiet", *self.requirements],
+        ):
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                said = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
+                raise PeerUnavailableError(f"{' '.join(command[1:4])} .. failed: {said[-1]}")
+        stamp.write_text(wanted)
+        return python
+
+
+JAX = Environment("jax", ("jax==0.10.2", "numpyro==0.22.0", "blackjax==1.7.1"))
+TENSORFLOW_PROBABILITY = Environment(
+    "tfp", ("tensorflow==2.21.0", "tensorflow-probability==0.25.0", "tf-keras==2.21.0")
+)
