@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -16,6 +17,9 @@ from hypothesis import settings
 # Tests repeat exactly: the same generated programs on every machine, and none too slow because the machine is busy.
 settings.register_profile("pcbatch", derandomize=True, deadline=None, database=None)
 settings.load_profile("pcbatch")
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as shells start what runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
