@@ -77,7 +77,7 @@ class Legs:
         """A run that has not begun, on stacks with room for `capacity` live calls."""
         remaining = iter(arguments)
         inputs = {name: [next(remaining) for _ in self.layout.leaves(name)] for name in self.program.parameters}
-        state = self.layout.start(self.backend, lanes, inputs, self.backend.lane_numbers(lanes), capacity)
+        state = self.layout.start(self.backend, lanes, inputs, capacity)
         return Snapshot(state, self.loop.start())
 
     def leg(self, snapshot: Snapshot, shared: Sequence[Array], until: Array) -> Arrived:
@@ -154,8 +154,8 @@ class Legs:
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def _outputs(self, state: State) -> list[Array]:
-        """Status, site, place, steps, results and what fault messages show, leaf by leaf, each by example."""
-        backend, example = self.backend, state["example"]
+        """Status, site, place, steps, results and what fault messages show, leaf by leaf."""
+        backend = self.backend
         statuses = backend.array([LaneStatus.OK, *(site.status for site in self.program.faults)], "int32")
         status = backend.take(statuses, state["fault"])
         unfinished = (state["fault"] == 0) & (state["pc"] < self.layout.finished)
@@ -169,8 +169,7 @@ class Legs:
                 results.append(backend.where(failed, blank, backend.cast(leaf, type_.returned)))
         shown = chain.from_iterable(self.layout.read(backend, state, name) for name in self.fault_names)
         place = backend.where(state["fault"] > 0, state["pc"] - self.layout.failed(0), backend.constant(-1))
-        by_lane = [status, state["fault"] - 1, place, state["steps"], *results, *shown]
-        return [backend.scatter(array, example) for array in by_lane]
+        return [status, state["fault"] - 1, place, state["steps"], *results, *shown]
 
     def _blank(self, lanes: Any, type_: TensorType) -> Array:
         """What the outputs of a failed lane read."""

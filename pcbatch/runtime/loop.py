@@ -102,9 +102,9 @@ class Loop:
 
         def turn(carried: dict[str, Any]) -> dict[str, Any]:
             before = carried["counters"]
-            trip = Trip(backend, carried["state"], carried["waiting"], guarded, self.followed, prices)
+            trip = Trip(backend, carried["state"], carried["waiting"], self._counted, guarded, self.followed, prices)
             memory = self.schedule.trip(trip, before["memory"])
-            ran = backend.stack(trip.ran)
+            ran = trip.ran
             counters = {
                 "executions": before["executions"] + backend.cast(ran > 0, "int64"),
                 "active": before["active"] + backend.cast(ran, "int64"),

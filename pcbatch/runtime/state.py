@@ -1,10 +1,11 @@
 """The machine's state: one flat dictionary of arrays laid out `[lanes, ...]`.
 
 Keys, for every lane: `pc` (the block it waits at; the number of blocks means finished, more means failed), `fault`
-(fault site plus one, or 0), `steps` (loop turns plus calls so far), `example` (whose example it computes), and in
-programs with calls `depth` (entries on its stack of program counters) and `calls` (that stack; its bottom is the
-number of the place that ends the program). For every variable `v` and every leaf of its type: `top v 0` is the top,
-`stack v 0` the stack, and `pointer v` says how many entries the stack holds below the top.
+(fault site plus one, or 0), `steps` (loop turns plus calls so far), and in programs with calls `depth` (entries on its
+stack of program counters) and `calls` (that stack; its bottom is the number of the place that ends the program). For
+every variable `v` and every leaf of its type: `top v 0` is the top, `stack v 0` the stack, and `pointer v` says how
+many entries the stack holds below the top. Variables that are pushed and popped together share one pointer, named after
+the first of them.
 
 A "register" has a top only. A "cached stack" keeps the top apart; entries `0 .. pointer - 1` of the stack lie below
 it. A "stack" has no top apart: it is entry `pointer` of the stack.
@@ -86,13 +87,25 @@ class Layout:
 
     def pointer(self, name: str) -> str:
         """The key of the stack pointer of `name`."""
-        return f"pointer {name}"
+        return self._pointers[name]
+
+    @cached_property
+    def _pointers(self) -> dict[str, str]:
+        """The key of the stack pointer of every variable that has a stack."""
+        first: dict[tuple[tuple[int, int], ...], str] = {}
+        found = {}
+        for name, storage in self.program.storage.items():
+            if storage != "register":
+                moves = [([push.variable for push in block.pushes], block.pops) for block in self.program.blocks]
+                together = tuple((pushed.count(name), popped.count(name)) for pushed, popped in moves)
+                found[name] = f"pointer {first.setdefault(together, name)}"
+        return found
 
     @cached_property
     def arrays(self) -> dict[str, Held]:
         """What every array of the state holds, by key, in the order in which states are passed on."""
         number = Held(TensorType("int32"))
-        found = dict.fromkeys(("pc", "fault", "steps", "example"), number)
+        found = dict.fromkeys(("pc", "fault", "steps"), number)
         if self.has_calls:
             found |= {"depth": number, "calls": Held(TensorType("int32"), stacked=True)}
         if self.has_calls or set(self.program.storage.values()) - {"register"}:
@@ -110,15 +123,12 @@ class Layout:
         """The keys of all stacks, that of program counters included."""
         return [key for key, held in self.arrays.items() if held.stacked]
 
-    def start(
-        self, backend: Backend, lanes: Any, inputs: Mapping[str, Sequence[Array]], example: Array, capacity: Any
-    ) -> State:
+    def start(self, backend: Backend, lanes: Any, inputs: Mapping[str, Sequence[Array]], capacity: Any) -> State:
         """The state of lanes that wait at the entry block with `inputs` (leaves by parameter); all else reads zero.
 
         The stacks have room for `capacity` live calls: an int, or an int32 scalar.
         """
         given = {key: leaf for name, group in inputs.items() for key, leaf in zip(self.tops(name), group, strict=False)}
-        given["example"] = example
         state = {}
         for key, held in self.arrays.items():
             # An odd number of entries: with a power of two the lanes' rows lie a power of two apart and fall into the

@@ -370,24 +370,6 @@ def test_a_captured_layer_under_a_tape(jit):
         tape.gradient(y, x)
 
 
-def test_everything_is_reported_by_example():
-    """A lane may compute any example: values, status, site and steps are reported at the example's place."""
-    machine = Machine(tables.faults(), BACKEND, jit=False)
-    start = machine.legs.layout.start
-
-    def permuted(backend, lanes, inputs, example, capacity):
-        order = tf.constant([2, 0, 1])
-        inputs = {name: [tf.gather(leaf, order) for leaf in group] for name, group in inputs.items()}
-        return start(backend, lanes, inputs, order, capacity)
-
-    object.__setattr__(machine.legs.layout, "start", permuted)
-    outcome = machine.run([np.array([3, 0, -2], np.int32)], [], 3)
-    np.testing.assert_array_equal(outcome.status, [0, STATUS.ARITHMETIC, STATUS.ASSERTION])
-    np.testing.assert_array_equal(outcome.site, [-1, 0, 1])
-    np.testing.assert_array_equal(outcome.values[1], [3, 0, 0])
-    assert outcome.fault_values["q"][2] == -5
-
-
 def test_structures():
     """Structured variables, saved leaf by leaf across a call."""
     pair = StructType("dict", (FLOAT, StructType("tuple", (INT, BOOL))), ("x", "rest"))

@@ -77,7 +77,7 @@ class Waiting:
 
         ran = []
         onward = [(number,) for number in range(len(self.waiting))]
-        trip = Trip(BACKEND, {}, self.waiting, guarded, onward, lambda: self.prices)
+        trip = Trip(BACKEND, {}, self.waiting, lambda state: self.waiting, guarded, onward, lambda: self.prices)
         self.memory = self.schedule.trip(trip, self.memory)
         return ran
 

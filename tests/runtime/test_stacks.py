@@ -95,7 +95,7 @@ def test_stacks_behave_as_lists(dtype, storage, turns):
     """After every turn each lane's top and everything below it is what a Python list holds."""
     layout, runners = machinery(dtype, storage)
     first = np.array([[lane % 2, 1] for lane in range(LANES)]).astype(dtype)
-    state = layout.start(BACKEND, LANES, {"x": [tf.constant(first)]}, tf.range(LANES), CAPACITY)
+    state = layout.start(BACKEND, LANES, {"x": [tf.constant(first)]}, CAPACITY)
     models = [Model(row) for row in first]
     names = list(ACTIONS)
     for turn in turns:

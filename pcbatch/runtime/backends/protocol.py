@@ -140,9 +140,6 @@ class Backend(Protocol):
     def take(self, array: Array, rows: Array) -> Array:
         """`array[rows]` along the first axis; rows are in range."""
 
-    def scatter(self, array: Array, rows: Array) -> Array:
-        """The inverse of `take`: row `rows[i]` of the result is `array[i]`; `rows` is a permutation."""
-
     def compact(self, mask: Array, size: int) -> Array:
         """int32 `[size]`: the first lanes at which `mask` holds, in order, then the first of them again and again."""
 

@@ -42,16 +42,25 @@ class Adaptive:
     dear: float = DEAR
 
     def trip(self, trip: Trip, memory: Memory) -> Memory:
-        """See `Schedule`. `memory` is what has been spent while lanes waited at each dear block."""
+        """See `Schedule`. `memory` is what has been spent since each block ran, which is nothing if nobody waits."""
+        backend = trip.backend
         dear = dear_blocks(trip.prices, self.dear)
-        waited = trip.backend.unstack(trip.backend.cast(memory, "float32"), len(trip.blocks))
+        if dear:
+            nothing = backend.zeros(len(trip.blocks), TensorType("int64"))
+            memory = backend.where(trip.counted > 0, memory, nothing)
         for number in trip.blocks:
-            some = trip.waiting[number] > 0
             if number in dear:
-                some = some & (_is_best(trip, number, dear) | (waited[number] >= trip.prices.executions[number]))
-            onward = trip.onward(number)
-            trip.run(number, some, onward if dear else [place for place in onward if place > number])
-        return _waited(trip, dear, memory) if dear else memory
+                # Lanes come to a dear block from all sides: to count them once is cheaper than to follow them.
+                waiting = trip.recount()
+                overdue = memory >= int(trip.prices.executions[number])
+                some = (waiting > 0) & (_best(trip, waiting, dear) | overdue)
+                trip.run(number, backend.unstack(some, len(trip.blocks))[number], self._ahead(trip, number))
+            else:
+                trip.run(number, trip.waiting[number] > 0, self._ahead(trip, number))
+        return _spent(trip, dear, memory) if dear else memory
+
+    def _ahead(self, trip: Trip, number: int) -> list[int]:
+        return [place for place in trip.onward(number) if place > number]
 
 
 def dear_blocks(prices: Prices, trips: float) -> list[int]:
@@ -59,27 +68,29 @@ def dear_blocks(prices: Prices, trips: float) -> list[int]:
     return [number for number, rows in enumerate(prices.rows) if rows > trips * prices.trip]
 
 
-def _is_best(trip: Trip, number: int, dear: list[int]) -> Array:
-    """Whether nothing offers more lanes for its cost than block `number` now."""
+def _best(trip: Trip, waiting: Array, dear: list[int]) -> Array:
+    """For each block, were it dear, whether nothing offers more lanes for its cost than it does: bool `[blocks]`.
+
+    `waiting` lanes are at each block now.
+    """
     backend, prices = trip.backend, trip.prices
-    waiting = backend.cast(backend.stack(trip.waiting), "float32")
+    lanes = backend.cast(waiting, "float32")
     cheap = [float(other not in dear) for other in trip.blocks]
     per_cost = [float(other in dear) / price for other, price in enumerate(prices.executions)]
-    offers = waiting * backend.array(per_cost, "float32")
-    mine = backend.unstack(offers, len(trip.blocks))[number]
-    swept = backend.weighted(waiting, cheap)
-    sweep = prices.trip + backend.weighted(waiting > 0, _products(cheap, prices.executions))
-    return ~backend.any(offers > mine) & (mine * sweep >= swept)
+    offers = lanes * backend.array(per_cost, "float32")
+    swept = backend.weighted(lanes, cheap)
+    sweep = prices.trip + backend.weighted(lanes > 0, _products(cheap, prices.executions))
+    return (offers >= backend.max(offers)) & (offers * sweep >= swept)
 
 
-def _waited(trip: Trip, dear: list[int], memory: Memory) -> Memory:
-    """What has been spent while lanes waited, after this trip: at blocks that ran, or where nobody waits, nothing."""
+def _spent(trip: Trip, dear: list[int], memory: Memory) -> Memory:
+    """What has been spent since each block ran, after this trip."""
     backend, prices = trip.backend, trip.prices
-    ran, waiting = backend.stack(trip.ran), backend.stack(trip.waiting)
     counts = [SHARE if number in dear else 1.0 for number in trip.blocks]
+    ran = trip.ran
     spent = prices.trip + backend.weighted(ran > 0, _products(counts, prices.executions))
     nothing = backend.zeros(len(trip.blocks), TensorType("int64"))
-    return backend.where((waiting > 0) & (ran == 0), memory + backend.cast(spent, "int64"), nothing)
+    return backend.where(ran > 0, nothing, memory + backend.cast(spent, "int64"))
 
 
 def _products(factors: list[float], prices: list[float]) -> list[float]:

@@ -24,9 +24,9 @@ class Trip:
     """One trip: the state on its way through guarded blocks, and the numbers of lanes that wait.
 
     `waiting[b]` is the number (an int32 scalar) of lanes that wait at block `b` and are able to run it: at the start of
-    the trip (`counted`: int32 `[blocks]`) and, as far as `run` was told to follow lanes, from then on. `ran[b]` is the
-    number of lanes that ran block `b` in this trip. At a block where lanes wait for others (`pcbatch.sync()`) none are
-    counted unless it is their turn.
+    the trip (`counted`: int32 `[blocks]`) and, as far as `run` was told to follow lanes, from then on; `recount` makes
+    all of them true again. At a block where lanes wait for others (`pcbatch.sync()`) none are counted unless it is
+    their turn.
     """
 
     def __init__(
@@ -34,6 +34,7 @@ class Trip:
         backend: Backend,
         state: State,
         waiting: Array,
+        count: Callable[[State], Array],
         guarded: Guarded,
         successors: Sequence[Sequence[int]],
         prices: Callable[[], Prices],
@@ -42,13 +43,30 @@ class Trip:
         self.blocks = range(len(successors))
         self.counted = waiting
         self.waiting = backend.unstack(waiting, len(successors))
-        self.ran = [backend.constant(0) for _ in self.blocks]
-        self._guarded, self._successors, self._prices = guarded, successors, prices
+        self._count, self._guarded, self._successors, self._prices = count, guarded, successors, prices
+        self._ran: dict[int, tuple[Array, Array]] = {}
 
     @property
     def prices(self) -> Prices:
         """What blocks cost; estimated when it is first asked for."""
         return self._prices()
+
+    @property
+    def ran(self) -> Array:
+        """How many lanes have run each block in this trip: int32 `[blocks]`."""
+        backend = self.backend
+        nobody, never = backend.constant(0), backend.constant(0) > 0
+        ran = [self._ran.get(number, (never, nobody)) for number in self.blocks]
+        # Vectors at once: scalar by scalar XLA would compile a kernel for every block.
+        return backend.where(
+            backend.stack([chosen for chosen, _ in ran]), backend.stack([lanes for _, lanes in ran]), nobody
+        )
+
+    def recount(self) -> Array:
+        """Count afresh how many lanes wait at each block: int32 `[blocks]`. It costs a pass over the lanes."""
+        counted = self._count(self.state)
+        self.waiting = self.backend.unstack(counted, len(self.blocks))
+        return counted
 
     def onward(self, number: int) -> list[int]:
         """The blocks to which `number` can send lanes and at which they do not wait for others."""
@@ -59,12 +77,13 @@ class Trip:
 
         Where it holds, lanes must wait there. The lanes that then wait at the blocks `follow` are counted there; that
         costs a block that runs a reduction over the lanes for each. All of `onward(number)` that may run later in the
-        trip must be among them, or lanes would run uncounted.
+        trip must be among them, unless there is a `recount` before they run, or lanes would run uncounted. A block runs
+        once in a trip.
         """
         backend, lanes = self.backend, self.waiting[number]
         self.state, arrivals = self._guarded(number, predicate, lanes, self.state, follow)
-        self.ran[number] = backend.where(predicate, lanes, backend.constant(0))
-        self.waiting[number] = lanes - self.ran[number]
+        self._ran[number] = (predicate, lanes)
+        self.waiting[number] = backend.where(predicate, backend.constant(0), lanes)
         for place, count in zip(follow, arrivals, strict=True):
             self.waiting[place] = self.waiting[place] + count
 

@@ -14,6 +14,7 @@ from pcbatch.ir.types import TensorType, Type
 from pcbatch.runtime.backends.protocol import Explanation, Spec
 from pcbatch.runtime.backends.tensorflow import (
     arguments,
+    counting,
     gathering,
     gradients,
     graphs,
@@ -139,9 +140,6 @@ class TensorFlowBackend:
     def take(self, array: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
         return tf.gather(array, rows)
 
-    def scatter(self, array: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-        return tf.tensor_scatter_nd_update(tf.zeros_like(array), rows[:, None], array)
-
     def compact(self, mask: tf.Tensor, size: int) -> tf.Tensor:
         # A sum and a scatter: 5 us for 64 lanes and 46 for 4096 under XLA, a sort 7 and 490.
         count = self.lanes_of(mask)
@@ -196,13 +194,7 @@ class TensorFlowBackend:
         return tf.reduce_sum(tf.cast(array, tf.float32) * tf.constant(list(weights), tf.float32))
 
     def tally(self, numbers: tf.Tensor, labels: Sequence[int]) -> tf.Tensor:
-        if labels == range(len(labels)):
-            # One pass over the lanes instead of one for each label: 27 us for 4096 lanes and 40 labels, not 440.
-            rest = len(labels)
-            found = tf.where((numbers >= 0) & (numbers < rest), numbers, rest)
-            return tf.math.unsorted_segment_sum(tf.ones_like(numbers), found, rest + 1)[:rest]
-        hits = numbers[:, None] == tf.constant(list(labels), tf.int32)
-        return tf.reduce_sum(tf.cast(hits, tf.int32), axis=0)
+        return counting.tally(numbers, labels)
 
     def stack(self, scalars: Sequence[tf.Tensor]) -> tf.Tensor:
         return tf.stack(scalars)

@@ -1,10 +1,12 @@
 """Which guard XLA's CPU compiler runs without copies: a conditional, or a loop of one turn at most.
 
 The arm of a conditional that does nothing copies what it passes on: arrays that the other arm computes anew, and those
-of which it writes elements onto themselves. For small ones that is all but free. But copies of large ones cost their
-bytes (512 lanes with 128 floats on a stack and in two registers: 60 us a trip, with loops 29), and from 1 MiB on a copy
-is split between threads even where nothing moves: 4 us for each block that does not run. A loop's state stays where it
-is. In a block that runs a loop costs up to 0.4 us more, so small arrays keep conditionals.
+of which it writes elements onto themselves. For a few small ones that is all but free. But many of them cost as much as
+a block that runs (the sampler, 25 arrays of 25 KB in some blocks and 64 chains: 30 s under "earliest", with loops 6.6),
+and so do the bytes of large ones (512 lanes with 128 floats on a stack and in two registers: 60 us a trip, with loops
+29). From 1 MiB on a copy is split between threads even where nothing moves: 4 us for each block that does not run. A
+loop's state stays where it is. In a block that runs a loop costs up to 0.4 us more, so a few small arrays keep
+conditionals.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ SPLIT = 1024 * 1024
 """Bytes from which on XLA's CPU runtime splits a copy between threads."""
 MOVED = 32 * 1024
 """Bytes from which on copying an array that is computed anew costs more than a loop."""
+FEW = 2
+"""So many arrays that are computed anew may be copied, if they are small."""
 
 
 def would_copy(arrays: Sequence[tf.Tensor], in_place: Sequence[bool]) -> bool:
@@ -27,6 +31,8 @@ def would_copy(arrays: Sequence[tf.Tensor], in_place: Sequence[bool]) -> bool:
     """
     if tf.config.list_physical_devices("GPU"):
         return False
+    if in_place.count(False) > FEW:
+        return True
     return any(_bytes(a) >= (SPLIT if stays else MOVED) for a, stays in zip(arrays, in_place, strict=True))
 
 

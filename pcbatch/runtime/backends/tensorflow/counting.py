@@ -1,0 +1,31 @@
+"""How many lanes wait where: counts of labels, as XLA's CPU compiler makes the fewest kernels of them.
+
+A plain sum over lanes becomes three kernels, each some 15 ms to compile, for XLA sums in two stages; a product with a
+vector of ones becomes one, which is no slower. A sum by segments is five, but goes over many lanes once for all labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import graphs
+
+MANY = 2**14
+"""Lanes times labels from which on a sum by segments is faster (4096 lanes, 40 labels: 27 us instead of 440)."""
+
+
+def tally(numbers: tf.Tensor, labels: Sequence[int]) -> tf.Tensor:
+    """See `protocol.Backend.tally`."""
+    lanes, count = numbers.shape[0], len(labels)
+    if labels == range(count) and (lanes is None or lanes * count > MANY or not _is_compiled()):
+        found = tf.where((numbers >= 0) & (numbers < count), numbers, count)
+        return tf.math.unsorted_segment_sum(tf.ones_like(numbers), found, count + 1)[:count]
+    hits = tf.cast(tf.constant(list(labels), tf.int32)[:, None] == numbers, tf.int32)
+    return tf.linalg.matvec(hits, tf.ones_like(numbers)) if _is_compiled() else tf.reduce_sum(hits, axis=1)
+
+
+def _is_compiled() -> bool:
+    """Whether XLA compiles this for a CPU."""
+    return graphs.in_outer_xla() and not tf.config.list_physical_devices("GPU")
