@@ -40,7 +40,6 @@ CONTESTANTS = {
     contestant.name: contestant
     for contestant in (
         Contestant("pcbatch", "pcbatch_sampler", "xla"),
-        Contestant("pcbatch-earliest", "pcbatch_sampler", "earliest"),
         Contestant("pcbatch-auto", "pcbatch_sampler", "auto"),
         Contestant("tfp", "tfp_sampler", "", TENSORFLOW_PROBABILITY),
         Contestant("autobatched-xla", "tfp_autobatched", "xla", TENSORFLOW_PROBABILITY),

@@ -9,8 +9,7 @@ and chains wait for each other at the end of all draws only.
 
 Saves a picture to `out/trajectory_lengths/`, of each chain's first trajectories. To the left in lockstep, counted from
 the very same trajectories: what is white is computed and thrown away. To the right as chains go on here; the titles
-give the useful share of all rows, here as the machine has counted it. (Under `schedule="earliest"` a gradient is
-computed only when no chain can do anything else; the default weighs that against the time that other blocks take.)
+give the useful share of all rows, here as the machine has counted it.
 """
 
 from __future__ import annotations
@@ -46,7 +45,6 @@ def sample(chains: int, draws: int, seed: int = 1) -> nuts.Samples:
         seed=seed,
         step_size=STEP_SIZE,
         initial_per_chain=exact,
-        schedule="earliest",
     )
 
 

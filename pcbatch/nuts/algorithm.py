@@ -9,10 +9,9 @@ Letters as in the papers: `q` position, `p` momentum, `g` gradient of the log de
 momenta of a stretch of trajectory. The weight of a point is exp(energy of the trajectory's start - its own energy),
 kept as a logarithm.
 
-Blocks are numbered as calls reach the functions, breadth first, and within a function from top to bottom. So the leaf,
-at the end of `build_tree`, is the program's last block: a schedule that sweeps the blocks in order brings chains to it
-from all others first, and under "earliest", which takes the first block at which a chain waits, gradients are computed
-when no chain can do anything else, for as many chains at a time as possible.
+All gradients are computed in one place, the leaf of `build_tree`, and there a chain waits for the others
+(`pcbatch.sync`): until each of them stands there, too, or has made its last trajectory. So a gradient is computed for
+as many chains at a time as there are left, wherever in their trajectories they stand.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ def multinomial(
             stop = stop | turning_anywhere(inverse_mass, p_first, p_seam, p_next, walk[1], rho, rho_next)
             return proposal, total, rho + rho_next, p_first, walk, stop
 
-        # A leaf: all gradients are computed here.
+        pcbatch.sync()  # a leaf: all gradients are computed here, for all chains at once
         q, p, g, tally = walk
         q, p, g, lp = leapfrog(log_density, leapfrogs_per_leaf, inverse_mass, q, p, g, step, data)
         energy = energy_of(inverse_mass, p, lp)

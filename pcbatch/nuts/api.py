@@ -82,8 +82,7 @@ def sample(
         progress: whether a bar is shown.
         jit: compile with XLA; False runs TensorFlow's own kernels; "auto" times the gradient both ways and takes the
             faster, which `Samples.settings.jit` records.
-        schedule: how the machine chooses blocks, as in `pcbatch.autobatch`; with "auto" chains gather at the gradient
-            where it is dear, with "earliest" gradients are computed only when no chain can do anything else.
+        schedule: how the machine chooses blocks, as in `pcbatch.autobatch`; chains meet at gradients under all of them.
         chunk: trajectories after which draws leave the machine and chains wait for each other; by default as many as
             memory allows, 250 at most. Another chunk compiles anew.
 

@@ -70,7 +70,7 @@ def slice_sampler(
             stop = stop | turns(first, walk, step)
             return proposal, n + n_next, first, walk, stop
 
-        # A leaf: all gradients are computed here.
+        pcbatch.sync()  # a leaf: all gradients are computed here, for all chains at once
         q, p, g, tally = walk
         q, p, g, lp = leapfrog(log_density, leapfrogs_per_leaf, inverse_mass, q, p, g, step, data)
         energy = energy_of(inverse_mass, p, lp)

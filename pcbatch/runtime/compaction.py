@@ -15,9 +15,9 @@ from pcbatch.runtime import effects
 from pcbatch.runtime.costs import elements
 from pcbatch.runtime.table import Block, Piece, Program, Store
 
-FIXED = 1_000_000.0
-"""What a size must save more than the next larger one, in the unit of `costs`: about 50 us, several times what
-gathering costs at any size (5 to 10 us), so that the second or so that it takes to compile pays within 20,000 runs."""
+FIXED = 4_000_000.0
+"""What a size must save more than the next larger one, in the unit of `costs`: about 200 us, many times what gathering
+costs at any size (5 to 10 us), so that the second or so that it takes to compile pays within 5,000 runs."""
 LEAF, ELEMENT = 100.0, 4.0
 """What moving one array's row there and back costs, and each element of it."""
 

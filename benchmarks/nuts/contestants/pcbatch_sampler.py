@@ -1,8 +1,7 @@
 """`pcbatch.nuts.sample`. Rows are those that the machine counts (`Samples.cost`).
 
-Variants: "xla" is the sampler as it comes, "earliest" the same under the schedule that computes gradients only when no
-chain can do anything else, "auto" chooses between XLA's kernels and TensorFlow's in the first call; warm calls repeat
-the choice.
+Variants: "xla" is the sampler as it comes, "auto" chooses between XLA's kernels and TensorFlow's in the first call;
+warm calls repeat the choice.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ def prepare(job: Job) -> Run:
             max_tree_depth=10,
             progress=False,
             jit=jit,
-            schedule="earliest" if job.variant == "earliest" else "auto",
             chunk=job.trajectories,
         )
         jit = samples.settings.jit
