@@ -175,6 +175,8 @@ class Loop:
         finished = backend.constant(self.layout.finished)
         there = functools.reduce(operator.or_, [waiting == number for number in self.sync])
         elsewhere = backend.any((waiting < finished) & ~there)
+        if len(self.sync) == 1:
+            return backend.where(there & elsewhere, finished, waiting)
         fewest = backend.min(backend.where(there, state["steps"], backend.constant(INT32_MAX)))
         turn = backend.min(backend.where(there & (state["steps"] == fewest), waiting, finished))
         return backend.where(there & (elsewhere | (waiting != turn)), finished, waiting)
