@@ -133,7 +133,7 @@ class TensorFlowBackend:
         trailing = max(new.shape.rank, old.shape.rank) - mask.shape.rank
         if trailing > 0:
             mask = tf.reshape(mask, [self.lanes_of(mask)] + [1] * trailing)
-        return tf.raw_ops.SelectV2(condition=mask, t=new, e=old)  # traced in half the time that tf.where takes
+        return tf.where(mask, new, old)
 
     # -- rows and elements ---------------------------------------------------------------------------------------------
 
