@@ -80,7 +80,8 @@ def vectorized(graph: Any, outputs: Sequence[tf.Tensor], stacked: Pairs, same: P
     for pairs, is_stacked in ((stacked, True), (same, False), (captured, False)):
         for inner, outer in pairs:
             converter._add_conversion(inner, pfor.wrap(outer, is_stacked))
-    return [converter.convert(output) for output in outputs]
+    found = [converter._convert_helper(output) for output in outputs]
+    return [row.t if row.is_stacked else tf.broadcast_to(row.t, [lanes, *row.t.shape]) for row in found]
 
 
 def failing_operations(error: BaseException) -> list[Any]:
