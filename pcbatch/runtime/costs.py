@@ -28,13 +28,14 @@ def _row_cost(program: Program, block: Block, backend: Backend) -> float:
     if block.cost is not None:
         return block.cost
     total = 0.0
-    for item in block.body:
-        match item:
-            case Piece(reads=reads, shared=shared):
-                types = [program.types[name] for name in reads]
-                total += backend.cost(item, types, [program.shared_types[name] for name in shared])
-            case Store():
-                total += stored(program, item)
+    with backend.scope(block.label):  # what is traced here may be what runs
+        for item in block.body:
+            match item:
+                case Piece(reads=reads, shared=shared):
+                    types = [program.types[name] for name in reads]
+                    total += backend.cost(item, types, [program.shared_types[name] for name in shared])
+                case Store():
+                    total += stored(program, item)
     return total
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import tensorflow as tf
 
+import pcbatch
 from tests.optimize.programs import fibonacci
 
 
@@ -20,3 +22,23 @@ def test_additions_of_one_lane_alone():
     run = fibonacci.options(schedule="earliest", jit=False).run(np.array([7], np.int32))
     assert list(run.executions.values())[-1] == 20
     assert run.utilization.overall == 1.0
+
+
+def test_a_piece_is_traced_for_its_types_and_once_to_run():
+    """Though it is run at five sizes: for all 64 lanes, and for 32, 16, 8 and 4 of them."""
+    traced = []
+
+    def dear(matrix):
+        traced.append(matrix.shape)
+        return matrix @ matrix
+
+    @pcbatch.autobatch
+    def power(matrix, turns):
+        for _ in range(turns):
+            matrix = dear(matrix)
+        return matrix
+
+    run = power.options(jit=False).run(tf.ones([64, 64, 64]) / 64, tf.range(64))
+    np.testing.assert_allclose(run.value, tf.ones([64, 64, 64]) / 64, rtol=1e-3)
+    assert 0.6 < run.utilization.by_block["b2"] < 1  # it would be a half if it ran for all lanes only
+    assert traced == [(64, 64)] * 2

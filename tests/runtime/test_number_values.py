@@ -13,8 +13,8 @@ import tensorflow as tf
 
 from pcbatch.lowering.translate import translate
 from pcbatch.runtime.backends.tensorflow import ops, twins
-from pcbatch.runtime.backends.tensorflow.rules import pfor
 from pcbatch.runtime.backends.tensorflow.weak import Weak
+from tests.runtime.lanes import for_all_lanes
 
 NAMESPACE = {"math": math, "_ops": ops}
 RAISED = (ZeroDivisionError, ValueError, OverflowError)
@@ -148,8 +148,8 @@ def evaluated(codes, left, right, jit):
     """For each of `codes` its values and whether the lanes fail, on the examples in `left` and `right`."""
     functions = [compiled(code) for code in codes]
 
-    def one(i):
-        a, b = Weak(tf.gather(left, i)), Weak(tf.gather(right, i))
+    def one(a, b):
+        a, b = Weak(a), Weak(b)
         found = []
         for function in functions:
             with ops.recording() as recorder:
@@ -158,7 +158,7 @@ def evaluated(codes, left, right, jit):
             found += [value, recorder.site() > 0]
         return found
 
-    outputs = tf.function(lambda: pfor(one, len(left)), jit_compile=jit, autograph=False)()
+    outputs = tf.function(lambda: for_all_lanes(one, [left, right]), jit_compile=jit, autograph=False)()
     numbers = [output.numpy() for output in outputs]
     return list(zip(numbers[::2], numbers[1::2], strict=True))
 

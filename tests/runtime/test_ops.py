@@ -9,9 +9,9 @@ import tensorflow as tf
 
 from pcbatch.diagnostics import PieceRefusalError
 from pcbatch.runtime.backends.tensorflow import ops
-from pcbatch.runtime.backends.tensorflow.rules import pfor
 from pcbatch.runtime.backends.tensorflow.structures import type_of
 from pcbatch.runtime.backends.tensorflow.weak import Weak
+from tests.runtime.lanes import for_all_lanes
 
 
 @pytest.fixture(params=["eager", "pfor", "xla"])
@@ -36,7 +36,7 @@ def for_each(request):
         else:
 
             def batch(*columns):
-                return pfor(lambda i: one(*(tf.gather(column, i) for column in columns)), columns[0].shape[0])
+                return for_all_lanes(one, columns)
 
             compiled = tf.function(batch, jit_compile=request.param == "xla", autograph=False)
             outputs = [output.numpy() for output in compiled(*columns)]

@@ -23,6 +23,7 @@ from pcbatch.runtime.backends.tensorflow import (
     refusals,
     scattering,
     structures,
+    traces,
     twins,
 )
 from pcbatch.runtime.backends.tensorflow.recorder import recording
@@ -250,7 +251,11 @@ class TensorFlowBackend:
         # TensorFlow warns of retracing by a function's code, which all our programs share; a partial stands for itself.
         signature = None if specs is None else [tf.TensorSpec(shape, dtype) for dtype, shape in specs]
         return tf.function(
-            functools.partial(function), jit_compile=True if jit else None, autograph=False, input_signature=signature
+            functools.partial(traces.remembering, function),
+            jit_compile=True if jit else None,
+            autograph=False,
+            input_signature=signature,
+            experimental_attributes={"_disable_acd": True},  # pieces are pure: no operation has to wait for another
         )
 
     def lower(self, compiled: Any, specs: Sequence[Spec], jit: bool) -> None:

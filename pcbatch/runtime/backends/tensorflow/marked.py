@@ -22,7 +22,7 @@ _lane_graph: ContextVar[Any] = ContextVar("lane_graph", default=None)
 
 @contextlib.contextmanager
 def tracing_lane() -> Iterator[None]:
-    """Everything traced now, in this very graph, is about to be vectorised, and is dead afterwards."""
+    """Everything traced now, in this very graph, is about to be vectorised."""
     token = _lane_graph.set(tf.compat.v1.get_default_graph())
     try:
         yield
@@ -104,9 +104,10 @@ class _Function:
     concrete: Any
     arguments: int
 
-    def __call__(self, inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """Call it, captured values given as well."""
-        stateful = any(op.op_def is not None and op.op_def.is_stateful for op in self.concrete.graph.get_operations())
+    def __call__(self, inputs: Sequence[tf.Tensor], stateful: bool = False) -> list[tf.Tensor]:
+        """Call it, captured values given as well; as a `stateful` operation, or if it has one."""
+        operations = self.concrete.graph.get_operations()
+        stateful = stateful or any(op.op_def is not None and op.op_def.is_stateful for op in operations)
         call = tf.raw_ops.StatefulPartitionedCall if stateful else tf.raw_ops.PartitionedCall
         found = self.concrete.graph.outputs
         outputs = call(args=list(inputs), Tout=[output.dtype for output in found], f=self.concrete)
@@ -128,14 +129,15 @@ def call(body: Body, arguments: Sequence[tf.Tensor], rule: Rule | None, name: st
     concrete = tf.function(named, autograph=False).get_concrete_function(*specs)
     function = _Function(concrete, len(arguments))
     inputs = [*arguments, *concrete.captured_inputs]
-    # XLA compiles what is dead too. It must not see the function of one example, which it may have no kernels for.
-    hidden = isinstance(rule, Whole) and _lane_graph.get() is tf.compat.v1.get_default_graph()
+    # XLA must never see the function of one example, which it may have no kernels for; stateful is what pfor converts
+    # even where no input differs by lane.
+    always = isinstance(rule, Whole) and _lane_graph.get() is tf.compat.v1.get_default_graph()
     with record.stop_recording():
-        outputs = _stand_in(concrete, inputs) if hidden else function(inputs)
+        outputs = function(inputs, stateful=always)
 
     def convert(given: Any) -> list[Any]:
         assert rule is not None
-        if not hidden and not any(is_stacked for _, is_stacked, _ in given.inputs):
+        if not always and not any(is_stacked for _, is_stacked, _ in given.inputs):
             return [wrap(output, False) for output in function([tensor for tensor, _, _ in given.inputs])]
         return [wrap(output, True) for output in rule.outputs(function, given)]
 
@@ -149,19 +151,6 @@ def call(body: Body, arguments: Sequence[tf.Tensor], rule: Rule | None, name: st
 
     record.record_operation(name, outputs, inputs, backward)
     return outputs
-
-
-def _stand_in(concrete: Any, inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """A call of nothing, with the inputs and outputs of `concrete`; stateful, so that pfor always converts it."""
-    specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in inputs]
-    outputs = [(output.shape, output.dtype) for output in concrete.graph.outputs]
-    nothing = tf.function(lambda *leaves: [tf.zeros(shape, dtype) for shape, dtype in outputs], autograph=False)
-    found = tf.raw_ops.StatefulPartitionedCall(
-        args=list(inputs), Tout=[dtype for _, dtype in outputs], f=nothing.get_concrete_function(*specs)
-    )
-    for output, (shape, _) in zip(found, outputs, strict=True):
-        output.set_shape(shape)
-    return list(found)
 
 
 # -- gradients ---------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -54,18 +54,34 @@ def install() -> None:
             registry[name] = functools.partial(loops.checked, registry[name])
 
 
-def pfor(function: Callable[[tf.Tensor], Any], lanes: Any) -> Any:
-    """`[function(0), .., function(lanes - 1)]`, stacked and vectorised; every operation must have a rule. Graphs only.
+Pairs = Sequence[tuple[tf.Tensor, tf.Tensor]]
+"""Tensors of a graph that is vectorised, and what stands for each in the present one."""
+
+
+def vectorized(graph: Any, outputs: Sequence[tf.Tensor], stacked: Pairs, same: Pairs, lanes: Any) -> list[tf.Tensor]:
+    """The tensors `outputs` of `graph`, which computes them for one lane, for all lanes: `[lanes, ...]`.
+
+    What stands for `stacked` tensors is `[lanes, ...]`, `same` ones do not differ by lane. Every operation between must
+    have a rule. Operations are made in the present graph, a function's; `graph` stays as it is.
 
     Not `tf.vectorized_map`, which gathers where the number of lanes is unknown and broadcasts axes of length 1; nor the
-    public `pfor`, which under XLA wraps itself in a function that AutoGraph converts: slower to trace, and it hides the
-    frames that `failing_operations` needs.
+    public `pfor`, which traces anew each time, into the present graph, and leaves what it has traced there.
     """
-    from tensorflow.python.ops.parallel_for import control_flow_ops
+    from tensorflow.python.ops.parallel_for import pfor
 
     install()
-    pfor = getattr(control_flow_ops, "_pfor_impl", control_flow_ops.pfor)
-    return pfor(tf.autograph.experimental.do_not_convert(function), lanes, fallback_to_while_loop=False)
+    present = tf.compat.v1.get_default_graph()
+    for function in graph._functions.values():  # an operation that no lane's value goes into is taken as it is
+        present._add_function_recursive(function)
+    with graph.as_default():
+        lane = tf.compat.v1.placeholder_with_default(0, [])
+    converter = pfor.PFor(lane, lanes, graph.get_operations(), fallback_to_while_loop=False)
+    captured = [(inner, present.capture(outer)) for outer, inner in graph.captures]
+    for pairs, is_stacked in ((stacked, True), (same, False), (captured, False)):
+        for inner, outer in pairs:
+            converter._add_conversion(inner, pfor.wrap(outer, is_stacked))
+    found = [converter._convert_helper(output) for output in outputs]
+    return [row.t if row.is_stacked else tf.broadcast_to(row.t, [lanes, *row.t.shape]) for row in found]
 
 
 def failing_operations(error: BaseException) -> list[Any]:

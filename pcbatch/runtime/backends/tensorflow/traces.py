@@ -1,0 +1,97 @@
+"""Pieces traced for one example: their types, checks and costs are read from a trace, and all lanes computed by it.
+
+A trace lies in a graph of its own, apart from the program's. While a program is traced (`remembering`), each piece is
+traced once: for its cost, and for every number of rows that its block may run on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.diagnostics import CompileError
+from pcbatch.ir.types import Type
+from pcbatch.ir.types import leaves as leaf_types
+from pcbatch.runtime import values
+from pcbatch.runtime.backends.tensorflow import blame, marked
+from pcbatch.runtime.backends.tensorflow.recorder import recording
+from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, wrap
+from pcbatch.runtime.table import Piece
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What a piece does with one example.
+
+    `reads` and `shared` are the placeholders of the leaves of what it reads, `outputs` its results. `sites` are the
+    fault sites that it checks, `site` the first that fails plus one, or 0.
+    """
+
+    graph: Any
+    reads: Sequence[tf.Tensor]
+    shared: Sequence[tf.Tensor]
+    outputs: tuple[Any, ...]
+    sites: frozenset[int]
+    site: tf.Tensor
+
+    def leaves(self, types: Sequence[Type]) -> list[tf.Tensor]:
+        """The leaves of the outputs as tensors of the trace's graph, of exactly these types."""
+        with self.graph.as_default():
+            leaves = [
+                leaf for type_, value in zip(types, self.outputs, strict=True) for leaf in leaf_tensors(value, type_)
+            ]
+            return [self.graph.capture(leaf) for leaf in leaves]
+
+
+_Key = tuple[Piece, tuple[Type, ...], tuple[Type, ...]]
+_remembered: ContextVar[dict[_Key, Trace] | None] = ContextVar("remembered", default=None)
+
+
+def remembering(function: Callable[..., Any], *arrays: Any) -> Any:
+    """`function(*arrays)`, in which no piece is traced twice for the same types."""
+    token = _remembered.set({})
+    try:
+        return function(*arrays)
+    finally:
+        _remembered.reset(token)
+
+
+def trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
+    """The trace of `piece` for such types; whatever the user's code raises is a PrimitiveError at the user's line."""
+    remembered = _remembered.get()
+    if remembered is None:
+        return _trace(piece, reads, shared)
+    key = piece, tuple(reads), tuple(shared)
+    if key not in remembered:
+        remembered[key] = _trace(piece, reads, shared)
+    return remembered[key]
+
+
+def _trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
+    from tensorflow.python.framework.func_graph import FuncGraph
+
+    scope = tf.get_current_name_scope()  # by which errors tell the block that an operation comes from
+    graph = FuncGraph("piece")
+    with graph.as_default(), tf.name_scope(scope), marked.tracing_lane(), recording() as recorder:
+        lane, same = [[_placeholders(type_) for type_ in types] for types in (reads, shared)]
+        try:
+            outputs = piece.function(
+                *(
+                    wrap(values.pack(type_, leaves), type_)
+                    for type_, leaves in zip((*reads, *shared), (*lane, *same), strict=True)
+                )
+            )
+        except CompileError:
+            raise
+        except Exception as error:
+            raise blame.traced(piece, error) from None
+        return Trace(graph, [*chain(*lane)], [*chain(*same)], outputs, frozenset(recorder.sites), recorder.site())
+
+
+def _placeholders(type_: Type) -> list[tf.Tensor]:
+    return [tf.compat.v1.placeholder(leaf.dtype, leaf.shape) for leaf in leaf_types(type_)]
