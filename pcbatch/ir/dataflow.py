@@ -72,13 +72,14 @@ def solve(
 Variables = frozenset[str]
 
 
-def liveness(node: Function | Program) -> dict[str, Facts[Variables]]:
+def liveness(node: Function | Program, *, comes_back: bool = False) -> dict[str, Facts[Variables]]:
     """The variables live at the start and at the end of every block: those whose values may still be read.
 
     At the end of a block that returns, the results are live. A "cfg" program is analysed function by function. In a
     "stack" program it is tops that are live: control goes from a PushJump into the function and from its Returns to
     all places where calls of it come back; a Push keeps the old top alive, a Pop ends the life of the top that it
-    removes.
+    removes. With `comes_back`, what is live where a call comes back is so where it is made, though its function may
+    never return or always write it: what such places read stays assigned.
     """
     match node:
         case Program(dialect="cfg", functions=functions):
@@ -86,7 +87,10 @@ def liveness(node: Function | Program) -> dict[str, Facts[Variables]]:
         case Program(functions=functions):
             leaving = [function for function in functions if None in return_sites(node)[function.name]]
             exits = _exits([block for function in leaving for block in function.blocks], node.entry.results)
-            return _solve_liveness(list(node.blocks()), exits, interprocedural_edges(node))
+            edges = interprocedural_edges(node)
+            if comes_back:
+                edges = {b.label: (*edges[b.label], *successors(b.terminator)) for b in node.blocks()}
+            return _solve_liveness(list(node.blocks()), exits, edges)
         case Function(blocks=blocks):
             if any(isinstance(block.terminator, PushJump) for block in blocks):
                 raise ValueError(f"function {node.name} is in the stack dialect: ask for the whole program's liveness")

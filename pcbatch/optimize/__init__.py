@@ -21,6 +21,7 @@ from pcbatch.optimize.plain_conditions import branch_on_bools
 from pcbatch.optimize.pop_push import update_in_place
 from pcbatch.optimize.selects import select_values
 from pcbatch.optimize.straight_lines import merge_straight_lines
+from pcbatch.optimize.sunk_copies import sink_copies
 from pcbatch.optimize.temporaries import find_temporaries
 
 Pass = Callable[[Program], Program]
@@ -39,6 +40,7 @@ STACK_PASSES: Mapping[str, Pass] = {
     "invariants": share_invariants,
     "live_saves": save_only_live,
     "pop_push": update_in_place,
+    "sunk_copies": sink_copies,
     "temporaries": find_temporaries,
     "folded_copies": fold_copies,
     "cached_tops": cache_tops,

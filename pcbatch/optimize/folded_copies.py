@@ -11,15 +11,15 @@ from dataclasses import replace
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import rename
-from pcbatch.optimize.rewriting import is_copy, is_identity, map_blocks, map_variables, nodes
+from pcbatch.optimize.rewriting import is_copy, is_identity, map_blocks, nodes, without_unused
 
 
 def fold_copies(program: ir.Program) -> ir.Program:
     """Fold temporaries that only copy, and temporaries that are only copied, where nothing in between interferes."""
-    used = Counter(name for block in program.blocks() for node in nodes(block) for name in ir.reads(node))
-    made = Counter(name for block in program.blocks() for op in block.ops for name in ir.writes(op))
 
     def rewrite(function: ir.Function, block: ir.Block) -> ir.Block:
+        used = Counter(name for node in nodes(block) for name in ir.reads(node))
+        made = Counter(name for op in block.ops for name in ir.writes(op))
         for op in block.ops:
             if op in block.ops and isinstance(op, ir.Primitive) and len(op.outputs) == 1 and made[op.outputs[0]] == 1:
                 if is_copy(op):
@@ -30,9 +30,7 @@ def fold_copies(program: ir.Program) -> ir.Program:
         # element's write at length 10,000.
         return replace(block, ops=tuple(op for op in block.ops if not _is_idle(op)))
 
-    result = map_blocks(program, rewrite)
-    left = {name for block in result.blocks() for node in nodes(block) for name in (*ir.reads(node), *ir.writes(node))}
-    return map_variables(result, lambda v: v if v.storage != "temporary" or v.name in left else None)
+    return without_unused(map_blocks(program, rewrite))
 
 
 def _moved(ops: tuple[ir.Op, ...], made: ir.Primitive) -> tuple[ir.Op, ...]:

@@ -41,7 +41,7 @@ def share_invariants(program: ir.Program) -> ir.Program:
             case ir.Primitive() | ir.Update() | ir.Push():
                 if set(op.outputs) <= unchanging:
                     return None
-                return replace(op, inputs=mapped(op.inputs), code=rename(op.code, same))
+                return replace(op, inputs=tuple(dict.fromkeys(mapped(op.inputs))), code=rename(op.code, same))
         raise TypeError(f"not an op of the stack dialect: {op!r}")
 
     def rewrite(function: ir.Function, block: ir.Block) -> ir.Block:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
+from pcbatch.ir.scope import scope
 
 
 def map_blocks(program: ir.Program, rewrite: Callable[[ir.Function, ir.Block], ir.Block]) -> ir.Program:
@@ -24,6 +25,12 @@ def map_variables(program: ir.Program, rewrite: Callable[[ir.Variable], ir.Varia
         for function in program.functions
     )
     return replace(program, functions=functions)
+
+
+def without_unused(program: ir.Program) -> ir.Program:
+    """`program` without the entries of variables that are no longer in it."""
+    left = scope(program, program.entry)
+    return map_variables(program, lambda v: v if v.name in left else None)
 
 
 def variables(program: ir.Program) -> dict[str, ir.Variable]:

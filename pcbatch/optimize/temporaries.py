@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
+from pcbatch.ir.code import rename_apart
+from pcbatch.ir.dataflow import liveness
+from pcbatch.optimize.own_names import OwnNames
 from pcbatch.optimize.rewriting import map_blocks, map_variables
 
 
 def find_temporaries(program: ir.Program) -> ir.Program:
-    """Updates of variables that every block writes before it reads them become plain primitives."""
-    stored = set(program.entry.parameters) | set(program.entry.results)
-    for block in program.blocks():
-        stored |= set(_exposed(block))
+    """Updates of variables that every block writes before it reads them become plain primitives.
+
+    A value that is not read behind its block, where others of its variable are stored, first gets a name of its own.
+    """
+    program = _named_apart(program, _stored(program))
+    stored = _stored(program)
     every = {name for block in program.blocks() for op in block.ops for name in ir.writes(op)}
     temporary = every - stored
 
@@ -36,6 +41,57 @@ def find_temporaries(program: ir.Program) -> ir.Program:
         return replace(variable, reason=reason)
 
     return map_variables(map_blocks(program, rewrite), explained)
+
+
+def _stored(program: ir.Program) -> set[str]:
+    """The variables that have to be stored."""
+    stored = set(program.entry.parameters) | set(program.entry.results)
+    return stored.union(*map(_exposed, program.blocks()))
+
+
+def _named_apart(program: ir.Program, stored: set[str]) -> ir.Program:
+    """`program` with names of their own for values that would be `stored` for the sake of others."""
+    own = OwnNames(program)
+    live = liveness(program, comes_back=True)
+
+    def rewrite(function: ir.Function, block: ir.Block) -> ir.Block:
+        kept = live[block.label].end | set(function.results)
+        if isinstance(block.terminator, ir.Fault):
+            kept |= set(block.terminator.arguments)
+        kept = kept.union(*(ir.writes(op) for op in block.ops if isinstance(op, (ir.Push, ir.Store))))
+        assigned = (name for op in block.ops if isinstance(op, (ir.Primitive, ir.Update)) for name in op.outputs)
+        lost = dict.fromkeys(name for name in assigned if name in stored and name not in kept)
+        return _renamed(block, {name: own.name(name) for name in lost}) if lost else block
+
+    return own.listed(map_blocks(program, rewrite))
+
+
+def _renamed(block: ir.Block, own: Mapping[str, str]) -> ir.Block:
+    """The block with the variables in `own` renamed from where it first writes them."""
+    now: dict[str, str] = {}
+
+    def mapped(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(now.get(name, name) for name in names)
+
+    ops: list[ir.Op] = []
+    for op in block.ops:
+        match op:
+            case ir.Primitive() | ir.Push() | ir.Update():
+                loads = dict(now)
+                now |= {name: own[name] for name in op.outputs if name in own}
+                code = rename_apart(op.code, loads, now)
+                inputs = tuple(loads.get(name, name) for name in op.inputs)
+                ops.append(replace(op, outputs=mapped(op.outputs), inputs=inputs, code=code))
+            case ir.Store(array, indices, value):
+                ops.append(replace(op, array=array, indices=mapped(indices), value=now.get(value, value)))
+            case ir.Pop():
+                ops.append(op)
+            case _:
+                raise TypeError(f"not an op of the stack dialect: {op!r}")
+    terminator = block.terminator
+    if isinstance(terminator, ir.Branch):
+        terminator = replace(terminator, condition=now.get(terminator.condition, terminator.condition))
+    return replace(block, ops=tuple(ops), terminator=terminator)
 
 
 def _exposed(block: ir.Block) -> Iterator[str]:

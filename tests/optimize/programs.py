@@ -154,6 +154,34 @@ def meeting(n):
     return n
 
 
+@pcbatch.autobatch
+def halted(n, x):
+    """A result that is handed on as it is, or taken apart: where it is known which, little of it is needed."""
+    if n <= 0:
+        return (x, x % 3), x % 4 == 0
+    (total, last), stop = halted(n - 1, x)
+    if stop:
+        return (total, last), stop
+    (more, last), stop = halted(n - 2, total + last)
+    return (total + more, last), stop
+
+
+@pcbatch.autobatch
+def sums(n, x):
+    """`total` is read where both arms meet, `last` in an arm of an arm only."""
+    (total, last), stop = halted(n, x)
+    if not stop:
+        x = divided(total, x)
+        if divides(total, 3):
+            total = divided(x, last + 1)
+    return total - x
+
+
+@pcbatch.autobatch
+def divided(a, b):
+    return a // b
+
+
 ENTRIES = {
     "fibonacci": (fibonacci, [(0,), (1,), (5,), (7,)]),
     "kept": (kept, [(0, 3), (3, 2), (5, -1)]),
@@ -168,6 +196,7 @@ ENTRIES = {
     "unread": (unread, [(0, 1), (9, 2), (12, -1), (8, -2)]),
     "asked": (asked, [(1, -2), (-2, -3), (5, -1)]),
     "meeting": (meeting, [(0,), (5,)]),
+    "sums": (sums, [(0, 1), (3, 2), (4, 4), (5, 3)]),
 }
 """Each entry function with the examples on which its programs are compared."""
 

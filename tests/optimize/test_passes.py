@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import pcbatch
+from pcbatch.ir import program as ir
+from pcbatch.ir.dataflow import Facts
 from pcbatch.ir.interpreter import interpret
 from pcbatch.ir.parser import parse_program
 from pcbatch.ir.printer import print_program
@@ -31,6 +33,7 @@ from pcbatch.optimize import (
     pop_push,
     selects,
     straight_lines,
+    sunk_copies,
     temporaries,
 )
 from pcbatch.optimize.rewriting import pushed
@@ -139,6 +142,18 @@ SABOTAGE = {
         "_touched",
         lambda real: lambda block, parameters: frozenset(),
         "between",
+    ),
+    "sunk_copies: do not look who else comes": (
+        sunk_copies._Sinking,
+        "heirs",
+        lambda real: property(lambda self: {label: ir.successors(b.terminator) for label, b in self.blocks.items()}),
+        "sums",
+    ),
+    "temporaries: name apart what is read later": (
+        temporaries,
+        "liveness",
+        lambda real: lambda p, comes_back: {label: Facts(frozenset(), frozenset()) for label in real(p)},
+        "marks",
     ),
     "temporaries: overlook a read": (
         temporaries,
