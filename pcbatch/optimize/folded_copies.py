@@ -21,7 +21,9 @@ def fold_copies(program: ir.Program) -> ir.Program:
         used = Counter(name for node in nodes(block) for name in ir.reads(node))
         made = Counter(name for op in block.ops for name in ir.writes(op))
         for op in block.ops:
-            if op in block.ops and isinstance(op, ir.Primitive) and len(op.outputs) == 1 and made[op.outputs[0]] == 1:
+            if op not in block.ops or not isinstance(op, ir.Primitive) or set(op.outputs) & set(function.results):
+                continue
+            if len(op.outputs) == 1 and made[op.outputs[0]] == 1:
                 if is_copy(op):
                     block = _without_copy(block, op)
                 elif used[op.outputs[0]] == 1 and op.code.startswith(f"{op.outputs[0]} = "):
