@@ -1,0 +1,93 @@
+"""The sampler's benchmark: starting points that are draws of the densities, verdicts that can say no, failures told."""
+
+import numpy as np
+import pytest
+
+from benchmarks.nuts import crew
+from benchmarks.nuts.crew import Crew
+from benchmarks.nuts.processes import ContestantError
+from benchmarks.nuts.report import Figures, best_peer, line, verdicts
+from benchmarks.nuts.targets import TARGETS, regression
+
+
+def figures(rate, *, chains=64, share=0.9, first=5.0):
+    """Figures of a contestant with so many useful gradients per second, and this share of its rows useful."""
+    count = {"leapfrogs": int(1000 * share), "rows": 1000, "at_end": 0.9, "lockstep": 0.3}
+    return Figures(chains, 10, first, [1.0, 1.0, 2.0], [2.0, 2.0, 4.0], [rate, rate, 2 * rate], count)
+
+
+def test_starts_of_the_gaussian_have_its_covariance():
+    starts = TARGETS["gaussian"].starts(20_000)
+    covariance = np.cov(starts[:, :3], rowvar=False)
+    np.testing.assert_allclose(covariance, [[1, 0.9, 0.81], [0.9, 1, 0.9], [0.81, 0.9, 1]], atol=0.04)
+
+
+def test_starts_of_a_regression_are_around_the_mode():
+    """The gradient of the log density vanishes where the starting points lie on average."""
+    target = TARGETS["logistic-small"]
+    x, y = regression(target.observations, target.size)
+    starts = target.starts(5_000).astype(float)
+    weights = starts.mean(axis=0)
+    gradient = x.T @ (y - 1 / (1 + np.exp(-x @ weights))) - weights
+    precision = np.linalg.inv(np.cov(starts, rowvar=False))
+    assert np.abs(np.linalg.solve(precision, gradient)).max() < 0.01
+
+
+def test_rates_are_medians_of_calls():
+    assert figures(100).rate("wall") == 100
+    assert figures(100).rate("cpu") == 50
+    assert Figures(8, 10).rate("wall") is None
+
+
+def test_the_best_peer_is_someone_elses():
+    cell = {"pcbatch": figures(300), "numpyro": figures(100), "blackjax": figures(200), "loop-xla": figures(900)}
+    assert best_peer(cell, "wall") == ("blackjax", 200)
+    assert best_peer({"pcbatch": figures(300)}, "wall") is None
+
+
+@pytest.mark.parametrize(
+    ("rate", "share", "texts"),
+    [
+        (300, 0.9, ["over the bound 1.00, goal 0.97: reached", "blackjax 1.50, goal 1.5: reached"]),
+        (100, 0.45, ["loses to blackjax: 0.50", "over the bound 0.50, goal 0.97: NOT REACHED", "0.50, goal 1.5: NOT"]),
+    ],
+)
+def test_verdicts_on_the_gaussian(rate, share, texts):
+    said = verdicts("gaussian", {"pcbatch": figures(rate, share=share), "blackjax": figures(200)})
+    assert len(said) == len(texts)
+    assert all(text in each for text, each in zip(texts, said, strict=True))
+
+
+def test_verdicts_on_the_regression():
+    said = verdicts("logistic-large", {"pcbatch": figures(80, first=9.0), "loop-graph": figures(100)})
+    assert "over the better bare loop 0.80, goal 0.9: NOT REACHED" in said[0]
+    assert "first call of pcbatch: 9.0 s, goal below 8.0: NOT REACHED" in said[1]
+
+
+class Flaky:
+    """A process that answers, but for one command."""
+
+    started = 0
+
+    def __init__(self, contestant):
+        Flaky.started += 1
+        self.fails = contestant.name == "tfp"
+
+    def ask(self, limit, do, **command):
+        if do == "run" and self.fails:
+            raise ContestantError("took more than 3 s to run")
+        return {"seconds": 1.0, "wall": 0.5, "cpu": 1.0, "leapfrogs": 50, "rows": 100, "at_end": 0.8, "lockstep": 0.5}
+
+    def close(self):
+        pass
+
+
+def test_a_contestant_that_fails_says_so_and_the_others_go_on(monkeypatch):
+    monkeypatch.setattr(crew, "Process", Flaky)
+    with Crew(["pcbatch", "tfp"]) as both:
+        cell = both.measured(TARGETS["funnel"], 8, 5, repeats=2, limit=3, budget=9)
+    assert Flaky.started == 3  # the one that failed is there anew for the next cell
+    assert cell["pcbatch"].wall == [0.5, 0.5]
+    assert cell["tfp"].failure == "took more than 3 s to run"
+    assert "took more than 3 s to run" in line("tfp", cell)
+    assert "0.500" in line("pcbatch", cell)
