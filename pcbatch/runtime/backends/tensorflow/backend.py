@@ -221,11 +221,17 @@ class TensorFlowBackend:
         in_place: Sequence[bool],
     ) -> list[tf.Tensor]:
         if not graphs.in_outer_xla() or not guards.would_copy(before, in_place):
-            return self.cond(predicate, lambda: function(*before), list(before))
+
+            def taken() -> list[tf.Tensor]:
+                with gathering.holds(predicate):
+                    return function(*before)
+
+            return self.cond(predicate, taken, list(before))
 
         def once(carried: tuple[tf.Tensor, list[tf.Tensor]]) -> tuple[tf.Tensor, list[tf.Tensor]]:
             go, arrays = carried
-            return go & False, function(*arrays)
+            with gathering.holds(go):
+                return go & False, function(*arrays)
 
         _, after = self.while_loop(lambda carried: carried[0], once, (predicate, list(before)))
         return list(after)

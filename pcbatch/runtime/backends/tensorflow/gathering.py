@@ -8,12 +8,29 @@ arrays are read by one, in a conditional of its own, as elsewhere the update wou
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
+from contextvars import ContextVar
 
 import tensorflow as tf
 
 SPLIT = 512 * 1024
 """Bytes from which on XLA's CPU compiler splits a loop that reads them: two threads' worth of its `L2 Cache size`."""
+
+
+_holding: ContextVar[tf.Tensor | None] = ContextVar("holding", default=None)
+"""A bool scalar that holds wherever the operations run that are being made, and that XLA cannot know to hold."""
+
+
+@contextlib.contextmanager
+def holds(predicate: tf.Tensor) -> Iterator[None]:
+    """What is made inside runs only where `predicate` holds: a guard's, say."""
+    token = _holding.set(predicate)
+    try:
+        yield
+    finally:
+        _holding.reset(token)
 
 
 def gather(array: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
@@ -22,15 +39,17 @@ def gather(array: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
     if elements is None or not rows.shape.num_elements() or not is_split(elements, array.dtype):
         return tf.gather(array, rows)
     count = rows.shape[0]
+    holding = _holding.get()
+    here = rows[0] >= 0 if holding is None else holding
     # Twice as long, for XLA simplifies an update of everything; no constant, which XLA would put into the conditional
     # and fuse with the update, so that there would be nothing to update in place.
-    target = tf.fill([2 * count, *array.shape[1:]], tf.cast(rows[0] < 0, array.dtype))
+    target = tf.fill([2 * count, *array.shape[1:]], tf.cast(~here, array.dtype))
 
     def read() -> tf.Tensor:
         value = tf.gather(array, rows)
         return tf.raw_ops.TensorStridedSliceUpdate(input=target, begin=[0], end=[count], strides=[1], value=value)
 
-    return tf.cond(rows[0] >= 0, read, lambda: target)[:count]
+    return tf.cond(here, read, lambda: target)[:count]
 
 
 def is_split(elements: int, dtype: tf.DType) -> bool:
