@@ -24,7 +24,7 @@ def recorded(backend: Backend, record: Array, ran: Array, live: Array, trip: Arr
     """
     fits = trip < backend.cast(backend.lanes_of(record), "int64")
     place = backend.cast(backend.where(fits, trip, trip * 0), "int32")
-    row = backend.cast(backend.stack([*backend.unstack(ran, record.shape[1] - 1), live]), "int64")
+    row = backend.cast(backend.append(ran, live), "int64")
     return backend.masked_store(record, [], backend.stack([fits]), backend.stack([row]), backend.stack([place]))
 
 

@@ -183,6 +183,9 @@ class Backend(Protocol):
     def stack(self, scalars: Sequence[Array]) -> Array:
         """A vector of scalars."""
 
+    def append(self, vector: Array, scalar: Array) -> Array:
+        """`vector` `[n]` with `scalar` behind it: `[n + 1]`."""
+
     def unstack(self, vector: Array, count: int) -> list[Array]:
         """The `count` scalars of a vector."""
 

@@ -200,6 +200,9 @@ class TensorFlowBackend:
     def stack(self, scalars: Sequence[tf.Tensor]) -> tf.Tensor:
         return tf.stack(scalars)
 
+    def append(self, vector: tf.Tensor, scalar: tf.Tensor) -> tf.Tensor:
+        return tf.concat([vector, scalar[None]], axis=0)
+
     def unstack(self, vector: tf.Tensor, count: int) -> list[tf.Tensor]:
         return tf.unstack(vector, count)
 
