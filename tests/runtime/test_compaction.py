@@ -127,7 +127,7 @@ def test_gathered_stores_and_loads(data):
     )
 
 
-WEIGHTS = tf.constant(np.linalg.qr(np.random.default_rng(0).normal(size=(256, 256)))[0], tf.float32)
+WEIGHTS = tf.constant(np.linalg.qr(np.random.default_rng(0).normal(size=(512, 512)))[0], tf.float32)
 
 
 @pcbatch.autobatch
@@ -142,7 +142,7 @@ def visits(x, first):
 def test_a_dear_block_runs_on_few_rows_unless_deterministic():
     """64 lanes that come one by one ("sweep" lets none wait) compute far fewer rows; the results are the same."""
     sweep = visits.options(schedule="sweep")
-    x = tf.constant(np.random.default_rng(1).normal(size=(64, 256)), tf.float32)
+    x = tf.constant(np.random.default_rng(1).normal(size=(64, 512)), tf.float32)
     run = sweep.run(x, tf.range(64))
     fixed = sweep.options(deterministic=True).run(x, tf.range(64))
     np.testing.assert_allclose(run.value, fixed.value, rtol=1e-4, atol=1e-5)
@@ -153,7 +153,7 @@ def test_a_dear_block_runs_on_few_rows_unless_deterministic():
 
 def test_deterministic_results_do_not_depend_on_who_waits():
     """Bit for bit, whichever other lanes are at the product at the same time."""
-    x = tf.constant(np.random.default_rng(2).normal(size=(64, 256)), tf.float32)
+    x = tf.constant(np.random.default_rng(2).normal(size=(64, 512)), tf.float32)
     fixed = visits.options(deterministic=True)
     alone, together = fixed(x, tf.range(64)), fixed(x, tf.zeros(64, tf.int32))
     np.testing.assert_array_equal(alone, together)
