@@ -44,7 +44,7 @@ def at_the_prompt(lines: tuple[str, ...], until: str) -> str:
 
 
 def test_a_function_typed_at_the_prompt() -> None:
-    heard = at_the_prompt(TYPED, r"READ def double|PCB\d+:")
+    heard = at_the_prompt(TYPED, r"READ def double\(x\):|PCB\d+:[\s\S]*>>> ")
     if sys.version_info >= (3, 13):
         assert re.search(r"READ def double\(x\):", heard), heard
     else:
