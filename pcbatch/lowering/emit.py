@@ -18,6 +18,7 @@ from pcbatch.ir.code import rename
 from pcbatch.ir.types import Type, records
 from pcbatch.lowering.captures import free_roots
 from pcbatch.lowering.environment import Environment
+from pcbatch.lowering.heads import head_of, heads
 from pcbatch.lowering.pieces import PieceText, Statement, bind, compile_piece, execute, write_piece
 from pcbatch.lowering.tabletext import TableText, is_reserved
 from pcbatch.lowering.translate import OPS, OUT_OF_RANGE
@@ -54,6 +55,8 @@ class BlockParts:
     pops: tuple[str, ...]
     sync: bool = False
     cost: float | None = None
+    answer: ir.Branch | None = None
+    """How the head goes on that the block jumps to; the block has the head's statements."""
     body: list[PieceText | tuple[ir.Store, int]] = field(default_factory=list)
     sites: list[tuple[int, ...]] = field(default_factory=list)
     pushes: list[tuple[str, str | None]] = field(default_factory=list)
@@ -82,6 +85,7 @@ class _Emission:
         self.bindings: dict[str, Any] = {}
         self.taken = frozenset(self.variables) | frozenset(environment.operand_types)
         self.roots = free_roots(program)
+        self.heads = heads(program)
 
     def emitted(self) -> Emitted:
         numbers = {block.label: number for number, block in enumerate(self.program.blocks())}
@@ -160,6 +164,12 @@ class _Emission:
                     parts.sites.append(())
                     written.add(array)
         self._piece(parts, function, statements, self._needed_after(block, len(block.ops)))
+        if (head := head_of(block, self.heads)) is not None:
+            owner, asking = head
+            assert isinstance(asking.terminator, ir.Branch)
+            parts.answer = asking.terminator
+            asked = [op for op in asking.ops if isinstance(op, ir.Primitive)]
+            self._piece(parts, owner, asked, self._needed_after(asking, len(asking.ops)))
         return parts
 
     def _push(self, parts: BlockParts, name: str, written: set[str], op: ir.Push) -> Iterator[ir.Primitive]:

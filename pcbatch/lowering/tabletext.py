@@ -59,7 +59,7 @@ class TableText:
         lines = [
             f"{parts.label!r},",
             f"body=({''.join(f'{entry}, ' for entry in body).rstrip()}),",
-            f"terminator={self._terminator(terminator, site)},",
+            f"terminator={self._terminator(terminator, parts.answer, site)},",
             *([f"pops={_tuple(parts.pops)},"] if parts.pops else []),
             *([f"pushes=({''.join(f'{push}, ' for push in pushes).rstrip()}),"] if pushes else []),
             f"function={self.origin[parts.function]!r},",
@@ -79,19 +79,27 @@ class TableText:
         quoted = [f"#   {line}: {text}" for (_, line), text in sorted(lines.items()) if text]
         return "\n".join([f"# {name}, block {parts.label}", *quoted])
 
-    def _terminator(self, terminator: ir.Terminator, site: int) -> str:
+    def _terminator(self, terminator: ir.Terminator, answer: ir.Branch | None, site: int) -> str:
+        """The table's entry; where a jump or call leads to a head, it goes on by the head's `answer`."""
         number = self.numbers
+
+        def place(label: str) -> str:
+            return str(number[label]) if answer is None else branch(answer)
+
+        def branch(to: ir.Branch) -> str:
+            return f"_pcb.Branch({to.condition!r}, {number[to.true]}, {number[to.false]})"
+
         match terminator:
             case ir.Jump(target=target, turn=turn):
-                return f"_pcb.Jump({number[target]}{', turn=True' if turn else ''})"
-            case ir.Branch(condition, true, false):
-                return f"_pcb.Branch({condition!r}, {number[true]}, {number[false]})"
+                return f"_pcb.Jump({place(target)}{', turn=True' if turn else ''})"
+            case ir.Branch():
+                return branch(terminator)
             case ir.Return():
                 return "_pcb.Return()"
             case ir.Fault():
                 return f"_pcb.Fault({site})"
             case ir.PushJump(target, back):
-                return f"_pcb.PushJump({number[target]}, {number[back]}, {site})"
+                return f"_pcb.PushJump({place(target)}, {number[back]}, {site})"
         raise TypeError(f"not a terminator: {terminator!r}")
 
     # -- the module ----------------------------------------------------------------------------------------------------

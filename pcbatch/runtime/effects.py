@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from pcbatch.runtime.schedules.flow import Flow
 from pcbatch.runtime.state import Layout
-from pcbatch.runtime.table import Block, Branch, Fault, Jump, Piece, Program, PushJump, Return, Store
+from pcbatch.runtime.table import Block, Branch, Fault, Jump, Piece, Program, PushJump, Return, Store, targets
 
 
 def is_step(block: Block) -> bool:
@@ -85,41 +86,33 @@ def growth(block: Block) -> dict[str, int]:
     return {name: entries for name, entries in change.items() if entries > 0}
 
 
+def flow(program: Program) -> Flow:
+    """Where lanes go in `program`."""
+    return Flow(successors(program), [number for number, block in enumerate(program.blocks) if block.sync])
+
+
 def successors(program: Program) -> list[tuple[int, ...]]:
     """For each block the places to which it can send a lane; for a return, those behind all calls that reach it."""
-    onward: list[set[int]] = []
-    for block in program.blocks:
-        match block.terminator:
-            case Jump(target=target):
-                onward.append({target})
-            case Branch(true=true, false=false):
-                onward.append({true, false})
-            case PushJump(target=target):
-                onward.append({target})
-            case Return() | Fault():
-                onward.append({len(program.blocks)})
+    onward = [set(targets(block.terminator)) for block in program.blocks]
+    for number, block in enumerate(program.blocks):
+        if isinstance(block.terminator, Return | Fault):
+            onward[number].add(len(program.blocks))
     for block in program.blocks:
         if isinstance(block.terminator, PushJump):
-            for number in _same_call(program, block.terminator.target):
+            for number in _same_call(program, targets(block.terminator)):
                 if isinstance(program.blocks[number].terminator, Return):
                     onward[number].add(block.terminator.back)
     return [tuple(sorted(places)) for places in onward]
 
 
-def _same_call(program: Program, entry: int) -> set[int]:
-    """The blocks that a call of `entry` can run before it returns, those of calls that it makes left out."""
+def _same_call(program: Program, entries: tuple[int, ...]) -> set[int]:
+    """The blocks that a call can run that begins at one of `entries`, before it returns; not those of calls in it."""
     found: set[int] = set()
-    waiting = [entry]
+    waiting = [*entries]
     while waiting:
         number = waiting.pop()
-        if number in found:
-            continue
-        found.add(number)
-        match program.blocks[number].terminator:
-            case Jump(target=target):
-                waiting.append(target)
-            case Branch(true=true, false=false):
-                waiting += [true, false]
-            case PushJump(back=back):
-                waiting.append(back)
+        if number not in found:
+            found.add(number)
+            terminator = program.blocks[number].terminator
+            waiting += [terminator.back] if isinstance(terminator, PushJump) else targets(terminator)
     return found

@@ -219,15 +219,14 @@ class Execution:
         """Where the moving lanes go, pushing and popping their stacks of program counters."""
         match self.block.terminator:
             case Jump(target=target):
-                return self.backend.constant(target)
-            case Branch(condition=condition, true=true, false=false):
-                (chosen,) = self.read(condition)
-                return self.backend.where(chosen, self.backend.constant(true), self.backend.constant(false))
+                return self.place(target)
+            case Branch() as branch:
+                return self.place(branch)
             case PushJump(target=target, back=back):
                 depth = self.old("depth")
                 self.whole["calls"] = self.rows.store(self.state["calls"], [depth], self.moving, depth * 0 + back)
                 self.written["depth"] = (self.moving, depth + 1)
-                return self.backend.constant(target)
+                return self.place(target)
             case Return() if self.layout.has_calls:
                 shorter = self.old("depth") - 1
                 self.written["depth"] = (self.moving, shorter)
@@ -235,6 +234,13 @@ class Execution:
             case Return() | Fault():
                 return self.backend.constant(self.layout.finished)
         raise TypeError(f"not a terminator: {self.block.terminator!r}")
+
+    def place(self, target: int | Branch) -> Array:
+        """The number of the block that `target` means for every row."""
+        if isinstance(target, int):
+            return self.backend.constant(target)
+        (chosen,) = self.read(target.condition)
+        return self.backend.where(chosen, self.backend.constant(target.true), self.backend.constant(target.false))
 
     def write(self) -> None:
         """Push what is to be saved, then give the written variables their new tops."""

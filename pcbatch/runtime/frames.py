@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pcbatch.runtime.table import Branch, Jump, Program, PushJump, Return
+from pcbatch.runtime.table import Program, PushJump, Return, targets
 
 
 def is_framed(program: Program) -> bool:
@@ -12,8 +12,8 @@ def is_framed(program: Program) -> bool:
 
     Then a lane's stacks are never longer than its stack of program counters, so that room there is room everywhere.
     """
-    entries = {0, *(b.terminator.target for b in program.blocks if isinstance(b.terminator, PushJump))}
-    return all(_frame_is_small(program, entry) for entry in entries)
+    calls = [block.terminator for block in program.blocks if isinstance(block.terminator, PushJump)]
+    return all(_frame_is_small(program, entry) for entry in {0, *(place for call in calls for place in targets(call))})
 
 
 def _frame_is_small(program: Program, entry: int) -> bool:
@@ -35,13 +35,11 @@ def _frame_is_small(program: Program, entry: int) -> bool:
             return False
         held = frozenset(name for name, entries in count.items() if entries)
         match block.terminator:
-            case Jump(target=target):
-                waiting.append((target, held))
-            case Branch(true=true, false=false):
-                waiting += [(true, held), (false, held)]
             case PushJump(back=back):
                 waiting.append((back, held))
             case Return():
                 if held:
                     return False
+            case other:
+                waiting += [(place, held) for place in targets(other)]
     return True

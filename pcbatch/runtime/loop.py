@@ -16,7 +16,7 @@ from pcbatch.runtime.compaction import Compaction
 from pcbatch.runtime.costs import block_costs
 from pcbatch.runtime.limits import Limits
 from pcbatch.runtime.schedules.prices import USUAL_LANES, Prices
-from pcbatch.runtime.schedules.trip import Schedule, Trip
+from pcbatch.runtime.schedules.trip import Again, Schedule, Trip, Turns
 from pcbatch.runtime.state import Layout, State
 from pcbatch.runtime.trace import recorded
 
@@ -26,6 +26,8 @@ it computed in all; `trips`, a scalar; `memory`, `[blocks]`: what the schedule r
 are recorded, `trace` as well: see `trace.recorded`."""
 
 INT32_MAX = 2**31 - 1
+MOST_TURNS = 64
+"""How often a block may run in one trip: a run can be stopped between trips."""
 
 
 class Loop:
@@ -47,8 +49,7 @@ class Loop:
         self.blocks = layout.program.blocks
         self.runners = [BlockRunner(backend, layout, limits, spread_live, number) for number in range(len(self.blocks))]
         self.sync = [number for number, block in enumerate(self.blocks) if block.sync]
-        self.successors = effects.successors(layout.program)
-        self.followed = [[place for place in places if place not in self.sync] for places in self.successors]
+        self.flow = effects.flow(layout.program)
         self.can_fail = any(effects.can_fault(block, limits.max_steps) for block in self.blocks)
         self.changes = [effects.changes(layout, block, limits.max_steps) for block in self.blocks]
 
@@ -65,7 +66,7 @@ class Loop:
     def counter_shapes(self) -> dict[str, tuple[int, ...]]:
         """The counters, all int64, in the order in which they are passed on."""
         per_block = (len(self.blocks),)
-        trace = {"trace": (self.trace, len(self.blocks) + 1)} if self.trace else {}
+        trace = {"trace": (self.trace, 2 * len(self.blocks) + 1)} if self.trace else {}
         return {
             "executions": per_block,
             "active": per_block,
@@ -96,24 +97,29 @@ class Loop:
         prices = functools.partial(self.prices, every if isinstance(every, int) else USUAL_LANES)
 
         def guarded(
-            number: int, predicate: Array, lanes: Array, state: State, followed: Sequence[int]
-        ) -> tuple[State, list[Array]]:
-            return self._guarded(number, predicate, lanes, state, followed, shared, sizes[number])
+            number: int, predicate: Array, lanes: Array, state: State, followed: Sequence[int], again: Again | None
+        ) -> tuple[State, list[Array], Turns, Array]:
+            if again is not None and not sizes[number]:
+                return self._repeated(number, predicate, lanes, state, followed, again, shared)
+            state, arrivals = self._guarded(number, predicate, lanes, state, followed, shared, sizes[number])
+            return state, arrivals, Turns(predicate, lanes), backend.constant(0)
 
         def turn(carried: dict[str, Any]) -> dict[str, Any]:
             before = carried["counters"]
-            trip = Trip(backend, carried["state"], carried["waiting"], self._counted, guarded, self.followed, prices)
+            trip = Trip(backend, carried["state"], carried["waiting"], self._counted, guarded, self.flow, prices)
             memory = self.schedule.trip(trip, before["memory"])
-            ran = trip.ran
+            times, lanes = trip.times, trip.lanes
             counters = {
-                "executions": before["executions"] + backend.cast(ran > 0, "int64"),
-                "active": before["active"] + backend.cast(ran, "int64"),
-                "rows": self._rows(before["rows"], ran, sizes, every),
+                "executions": before["executions"] + backend.cast(times, "int64"),
+                "active": before["active"] + backend.cast(lanes, "int64"),
+                "rows": self._rows(before["rows"], times, lanes, sizes, every),
                 "trips": before["trips"] + 1,
                 "memory": memory,
             }
             if self.trace:
-                counters["trace"] = recorded(backend, before["trace"], ran, self._live(carried), counters["trips"] - 1)
+                record = before["trace"]
+                live, number = self._live(carried), counters["trips"] - 1
+                counters["trace"] = recorded(backend, record, trip.ran, times, live, number)
             return {"state": trip.state, "waiting": self._counted(trip.state), "counters": counters}
 
         def ready(carried: dict[str, Any]) -> Array:
@@ -135,14 +141,16 @@ class Loop:
             return [()] * len(self.blocks)
         return self.compaction.sizes(self.layout.program, self.row_costs, lanes)
 
-    def _rows(self, before: Array, ran: Array, sizes: Sequence[tuple[int, ...]], lanes: Array | int) -> Array:
-        """`before` and the rows that the blocks computed in a trip in which they ran for `ran` lanes: int64 `[blocks]`.
+    def _rows(
+        self, before: Array, times: Array, ran: Array, sizes: Sequence[tuple[int, ...]], lanes: Array | int
+    ) -> Array:
+        """`before` and the rows of the blocks that ran so many `times` in a trip, for `ran` lanes: int64 `[blocks]`.
 
         Only `before` where all blocks compute a row for every lane: these are counted once, at the end.
         """
         if not any(sizes):
             return before
-        rows = self.backend.cast(ran > 0, "int64") * self.backend.cast(lanes, "int64")
+        rows = self.backend.cast(times, "int64") * self.backend.cast(lanes, "int64")
         for place in reversed(range(max(map(len, sizes)))):
             size = self.backend.array([each[place] if place < len(each) else 0 for each in sizes], "int32")
             rows = self.backend.where((ran > 0) & (ran <= size), self.backend.cast(size, "int64"), rows)
@@ -200,7 +208,10 @@ class Loop:
         shared: Mapping[str, Any],
         sizes: tuple[int, ...],
     ) -> tuple[State, list[Array]]:
-        """See `schedules.trip.Guarded`: a chain of guards, one for each size that the block may run at."""
+        """Run the block once at most: a chain of guards, one for each size that it may run at.
+
+        Gives the state, and how many lanes came to wait at each of the blocks `followed`.
+        """
         arrivals: list[Array] = []
         fewest = 0
         for size in (*sizes, None):
@@ -227,17 +238,9 @@ class Loop:
 
         def block(*before: Array) -> list[Array]:
             now = {**state, **dict(zip(keys, before, strict=False))}
-            updates, moving = self.runners[number].run(now, shared, predicate, size)
-            if not updates.keys() <= set(keys):
-                raise AssertionError(
-                    f"{self.blocks[number].label} changes {updates.keys() - set(keys)}, not in its effects"
-                )
-            after = {**now, **updates}
+            after, moving = self._run(number, now, shared, predicate, size)
             changed = [after[key] for key in keys]
-            if not counted:
-                return changed
-            gone = backend.constant(self.layout.finished)
-            return [*changed, backend.tally(backend.where(moving, self._waiting(after, followed), gone), followed)]
+            return [*changed, self._arrivals(after, moving, followed)] if counted else changed
 
         nobody = [backend.zeros(len(followed), TensorType("int32"))] if counted else []
         in_place = effects.in_place(self.layout, self.blocks[number])
@@ -252,9 +255,54 @@ class Loop:
             return state, backend.unstack(results[-1], len(followed))
         return state, [backend.where(predicate, lanes, backend.constant(0)) for _ in followed]
 
+    def _repeated(
+        self,
+        number: int,
+        predicate: Array,
+        lanes: Array,
+        state: State,
+        followed: Sequence[int],
+        again: Again,
+        shared: Mapping[str, Any],
+    ) -> tuple[State, list[Array], Turns, Array]:
+        """See `schedules.trip.Guarded`: the block in a loop of its own, on all lanes."""
+        backend, keys = self.backend, self.changes[number]
+        places = [number, *followed]
+
+        def turn(go: Array, arrays: Sequence[Array]) -> tuple[Array, list[Array]]:
+            *before, times, total, waiting = arrays
+            after, moving = self._run(number, {**state, **dict(zip(keys, before, strict=True))}, shared, go, None)
+            here = backend.unstack(waiting, len(places))[0]
+            waiting = waiting * left_behind + self._arrivals(after, moving, places)
+            times, total = times + 1, total + here
+            here = backend.unstack(waiting, len(places))[0]
+            return (here > 0) & again(here) & (times < MOST_TURNS), [*(after[k] for k in keys), times, total, waiting]
+
+        left_behind = backend.array([0, *(1 for _ in followed)], "int32")
+        nobody = backend.constant(0)
+        waiting = backend.stack([lanes, *(nobody for _ in followed)])
+        before = [*(state[key] for key in keys), nobody, nobody, waiting]
+        *after, times, total, waiting = backend.repeated(predicate, turn, before)
+        left, *arrivals = backend.unstack(waiting, len(places))
+        return {**state, **dict(zip(keys, after, strict=True))}, arrivals, Turns(predicate, lanes, times, total), left
+
+    def _run(
+        self, number: int, state: State, shared: Mapping[str, Any], chosen: Array, size: int | None
+    ) -> tuple[State, Array]:
+        """The state after the block, and which lanes went on from it."""
+        updates, moving = self.runners[number].run(state, shared, chosen, size)
+        if unknown := updates.keys() - set(self.changes[number]):
+            raise AssertionError(f"{self.blocks[number].label} changes {unknown}, not in its effects")
+        return {**state, **updates}, moving
+
+    def _arrivals(self, state: State, moving: Array, places: Sequence[int]) -> Array:
+        """How many of the `moving` lanes wait at each of `places`, able to run: int32 `[places]`."""
+        gone = self.backend.constant(self.layout.finished)
+        return self.backend.tally(self.backend.where(moving, self._waiting(state, places), gone), places)
+
     def _all_arrive(self, number: int, followed: Sequence[int]) -> bool:
         """Whether every lane that runs the block is then sure to wait, able to run, at the only place in `followed`."""
-        if len(followed) > 1 or self.successors[number] != tuple(followed):
+        if len(followed) > 1 or tuple(self.flow.successors[number]) != tuple(followed):
             return False
         return not effects.can_fault(self.blocks[number], self.limits.max_steps) and not any(
             self.runners[place].can_lack_room for place in followed

@@ -68,20 +68,20 @@ class Push:
 
 
 @dataclass(frozen=True)
-class Jump:
-    """To block number `target`; `turn` counts one loop turn (or tail call) of the lane."""
-
-    target: int
-    turn: bool = False
-
-
-@dataclass(frozen=True)
 class Branch:
-    """By the scalar bool `condition`."""
+    """To block number `true` or `false`, by the scalar bool `condition`."""
 
     condition: str
     true: int
     false: int
+
+
+@dataclass(frozen=True)
+class Jump:
+    """To `target`, a block number or one by a condition; `turn` counts one loop turn (or tail call) of the lane."""
+
+    target: int | Branch
+    turn: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,31 @@ class Fault:
 
 @dataclass(frozen=True)
 class PushJump:
-    """Save block number `back`, go to `target`; a call. `site` is the fault for exceeding `max_depth`."""
+    """A call: save block number `back`, go to `target`, a block number or one by a condition.
 
-    target: int
+    `site` is the fault for exceeding `max_depth`.
+    """
+
+    target: int | Branch
     back: int
     site: int
+
+
+Terminator = Jump | Branch | Return | Fault | PushJump
+
+
+def targets(terminator: Terminator) -> tuple[int, ...]:
+    """The numbers of the blocks to which a lane may go on, none for a return: where it goes lies on its stack."""
+    match terminator:
+        case Branch(true=true, false=false):
+            return (true, false)
+        case Jump(target=Branch() as branch) | PushJump(target=Branch() as branch):
+            return targets(branch)
+        case Jump(target=int(target)) | PushJump(target=int(target)):
+            return (target,)
+        case Return() | Fault():
+            return ()
+    raise TypeError(f"not a terminator: {terminator!r}")
 
 
 @dataclass(frozen=True)
@@ -116,7 +136,7 @@ class Block:
 
     label: str
     body: tuple[Piece | Store, ...]
-    terminator: Jump | Branch | Return | Fault | PushJump
+    terminator: Terminator
     pops: tuple[str, ...] = ()
     pushes: tuple[Push, ...] = ()
     function: str = ""

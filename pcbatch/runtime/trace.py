@@ -1,7 +1,7 @@
 """The schedule of a run, step by step: recorded in the machine's loop, and read afterwards.
 
-The record is an array for a fixed number of trips, int64 `[trips, blocks + 1]`: for each trip how many lanes ran each
-block, and how many had not ended when it began. It travels with the machine's counters.
+The record is an array for a fixed number of trips, int64 `[trips, 2 blocks + 1]`: for each trip how many lanes ran each
+block, how often it ran, and how many lanes had not ended when the trip began. It travels with the machine's counters.
 """
 
 from __future__ import annotations
@@ -11,26 +11,30 @@ from dataclasses import dataclass
 import numpy as np
 
 from pcbatch.diagnostics import Span, UsageError
-from pcbatch.runtime import listing, places
+from pcbatch.runtime import effects, listing, places
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.table import Program
 
 
-def recorded(backend: Backend, record: Array, ran: Array, live: Array, trip: Array) -> Array:
+def recorded(backend: Backend, record: Array, ran: Array, times: Array, live: Array, trip: Array) -> Array:
     """`record` with trip number `trip` (int64, from 0) in its row, unless it is full.
 
-    `ran` is int32 `[blocks]`, how many lanes ran each block, `live` how many had not ended before the trip.
+    For how many lanes each block `ran` (at first) and how many `times` are int32 `[blocks]`, `live` is how many lanes
+    had not ended before the trip.
     """
     fits = trip < backend.cast(backend.lanes_of(record), "int64")
     place = backend.cast(backend.where(fits, trip, trip * 0), "int32")
-    row = backend.cast(backend.append(ran, live), "int64")
+    row = backend.cast(backend.joined(ran, times, backend.stack([live])), "int64")
     return backend.masked_store(record, [], backend.stack([fits]), backend.stack([row]), backend.stack([place]))
 
 
 @dataclass(frozen=True)
 class Step:
-    """A block that ran in a trip (counted from 1): for `ran` lanes, while `waiting` others had not ended before it."""
+    """A block that ran in a trip (counted from 1): for `ran` lanes, while `waiting` others had not ended before it.
+
+    It ran `times` times in a row, for the `ran` lanes and then for those of them that came back to it.
+    """
 
     trip: int
     block: str
@@ -38,13 +42,14 @@ class Step:
     span: Span | None
     ran: int
     waiting: int
+    times: int = 1
 
 
 @dataclass(frozen=True)
 class Trace:
     """The steps of the first trips of a run, in order, and how many trips came after those.
 
-    The steps of a trip are in the order of the source, in which all schedules go through the blocks.
+    The steps of a trip are in the order in which it goes through the blocks (`schedules.flow.Flow.order`).
     """
 
     steps: tuple[Step, ...]
@@ -61,22 +66,26 @@ class Trace:
                 f"{program.name}.options(trace=1000), which records the first 1000 trips",
             )
         trips, record = int(outcome.trips), np.asarray(outcome.trace)
-        spans = [next(iter(places.spans(program, block)), None) for block in program.blocks]
+        blocks = program.blocks
+        spans = [next(iter(places.spans(program, block)), None) for block in blocks]
+        order = effects.flow(program).order
         steps = []
         for trip, row in enumerate(record[:trips]):
             *by_block, live = row.tolist()
-            for block, span, ran in zip(program.blocks, spans, by_block, strict=True):
-                if ran:
-                    steps.append(Step(trip + 1, block.label, block.function, span, ran, live - ran))
+            ran, times = by_block[: len(blocks)], by_block[len(blocks) :]
+            for n in order:
+                if ran[n]:
+                    block, waiting = blocks[n], live - ran[n]
+                    steps.append(Step(trip + 1, block.label, block.function, spans[n], ran[n], waiting, times[n]))
         return cls(tuple(steps), trips, max(0, trips - len(record)))
 
     def __str__(self) -> str:
         rows = [
-            (f"{step.trip:,}", step.block, f"{step.ran:,}", f"{step.waiting:,}", f" {_where(step)}")
+            (f"{step.trip:,}", step.block, f"{step.ran:,}", f"{step.waiting:,}", f"{step.times:,}", f" {_where(step)}")
             for step in self.steps
         ]
         more = [f"and {self.left_out:,} more trips, which were not recorded"] if self.left_out else []
-        return "\n".join([*listing.table(("trip", "block", "lanes", "waiting", ""), rows), *more])
+        return "\n".join([*listing.table(("trip", "block", "lanes", "waiting", "times", ""), rows), *more])
 
     def __repr__(self) -> str:
         return f"<pcbatch.Trace: {len(self.steps)} steps in {self.trips - self.left_out} of {self.trips} trips>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.table import Block, Branch, Fault, Jump, Piece, Program, PushJump, Store
+from pcbatch.runtime.table import Block, Branch, Fault, Jump, Piece, Program, PushJump, Store, targets
 
 STORAGE = ("register", "cached stack", "stack")
 
@@ -47,22 +47,22 @@ def _validate_block(program: Program, block: Block) -> None:
         _require_sites(where, program, sites)
     saved = {push.saved for push in block.pushes if push.saved is not None}
     _require(where, saved <= known, f"a push saves {saved - known}, never written")
+    places = targets(block.terminator)
     match block.terminator:
-        case Branch(condition=condition, true=true, false=false):
+        case (
+            Branch(condition=condition)
+            | Jump(target=Branch(condition=condition))
+            | PushJump(target=Branch(condition=condition))
+        ):
             _require(where, condition in known, f"branches on {condition!r}, never written")
-            targets = [true, false]
-        case Jump(target=target):
-            targets = [target]
-        case PushJump(target=target, back=back, site=site):
-            targets = [target, back]
+    match block.terminator:
+        case PushJump(back=back, site=site):
+            places = (*places, back)
             _require_sites(where, program, (site,))
         case Fault(site=site):
-            targets = []
             _require_sites(where, program, (site,))
-        case _:
-            targets = []
-    inside = all(0 <= target < len(program.blocks) for target in targets)
-    _require(where, inside, f"goes to one of {targets}, where there is no block")
+    inside = all(0 <= place < len(program.blocks) for place in places)
+    _require(where, inside, f"goes to one of {[*places]}, where there is no block")
 
 
 def _require(where: str, condition: bool, message: str) -> None:

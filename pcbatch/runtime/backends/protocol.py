@@ -183,8 +183,8 @@ class Backend(Protocol):
     def stack(self, scalars: Sequence[Array]) -> Array:
         """A vector of scalars."""
 
-    def append(self, vector: Array, scalar: Array) -> Array:
-        """`vector` `[n]` with `scalar` behind it: `[n + 1]`."""
+    def joined(self, *vectors: Array) -> Array:
+        """Vectors one behind the other, as one."""
 
     def unstack(self, vector: Array, count: int) -> list[Array]:
         """The `count` scalars of a vector."""
@@ -202,6 +202,17 @@ class Backend(Protocol):
         """`function(*before)` where the scalar `predicate` holds, else `before`; only one is computed.
 
         Shapes stay. Of arrays that are `in_place` the function writes elements at most, the others it computes anew.
+        """
+
+    def repeated(
+        self,
+        predicate: Array,
+        function: Callable[[Array, list[Array]], tuple[Array, list[Array]]],
+        before: Sequence[Array],
+    ) -> list[Array]:
+        """`while predicate: predicate, before = function(predicate, before)`: what `before` is then.
+
+        Shapes stay. `function` may read the predicate, which holds.
         """
 
     def while_loop(self, condition: Callable[[Any], Array], body: Callable[[Any], Any], state: Any) -> Any:

@@ -178,15 +178,15 @@ class _Lane:
             case Jump(target=target, turn=turn):
                 if turn:
                     self.step(block)
-                return target
-            case Branch(condition=condition, true=true, false=false):
-                return true if now[condition] else false
+                return _place(target, now)
+            case Branch() as branch:
+                return _place(branch, now)
             case PushJump(target=target, back=back, site=site):
                 if len(self.calls) > self.limits.max_depth:
                     raise _FaultError(site)
                 self.step(block)
                 self.calls.append(back)
-                return target
+                return _place(target, now)
             case Return():
                 return self.calls.pop()
             case Fault(site=site):
@@ -207,3 +207,10 @@ class _Lane:
                 tops[name] if push.saved is None else now[push.saved] for push in block.pushes if push.variable == name
             ]
             entries.append(now[name])
+
+
+def _place(target: int | Branch, now: Mapping[str, Any]) -> int:
+    """The number of the block that `target` means where variables have the values `now`."""
+    if isinstance(target, int):
+        return target
+    return target.true if now[target.condition] else target.false

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.protocol import Array
@@ -48,19 +49,30 @@ class Adaptive:
         if dear:
             nothing = backend.zeros(len(trip.blocks), TensorType("int64"))
             memory = backend.where(trip.counted > 0, memory, nothing)
-        for number in trip.blocks:
+        for number in trip.flow.order:
             if number in dear:
                 # Lanes come to a dear block from all sides: to count them once is cheaper than to follow them.
                 waiting = trip.recount()
                 overdue = memory >= int(trip.prices.executions[number])
                 some = (waiting > 0) & (_best(trip, waiting, dear) | overdue)
-                trip.run(number, backend.unstack(some, len(trip.blocks))[number], self._ahead(trip, number))
+                trip.run(number, backend.unstack(some, len(trip.blocks))[number], trip.ahead(number))
             else:
-                trip.run(number, trip.waiting[number] > 0, self._ahead(trip, number))
+                again = partial(self._again, trip, number)
+                trip.run(number, trip.waiting[number] > 0, trip.ahead(number), again)
         return _spent(trip, dear, memory) if dear else memory
 
-    def _ahead(self, trip: Trip, number: int) -> list[int]:
-        return [place for place in trip.onward(number) if place > number]
+    def _again(self, trip: Trip, number: int, here: Array) -> Array:
+        """Whether the block that has just run runs again for the `here` lanes that are still there.
+
+        It does if that moves more lanes for its price than the rest of a trip would. Where lanes wait for each other
+        none is held up by it.
+        """
+        backend, prices = trip.backend, trip.prices
+        if trip.flow.sync:
+            return here > 0
+        others = backend.sum(trip.counted) - here
+        rest = prices.trip + sum(prices.executions[other] for other in trip.flow.order if other != number) / 2
+        return backend.cast(here, "float32") * (rest / prices.executions[number]) >= backend.cast(others, "float32")
 
 
 def dear_blocks(prices: Prices, trips: float) -> list[int]:
@@ -87,10 +99,10 @@ def _spent(trip: Trip, dear: list[int], memory: Memory) -> Memory:
     """What has been spent since each block ran, after this trip."""
     backend, prices = trip.backend, trip.prices
     counts = [SHARE if number in dear else 1.0 for number in trip.blocks]
-    ran = trip.ran
-    spent = prices.trip + backend.weighted(ran > 0, _products(counts, prices.executions))
+    times = trip.times
+    spent = prices.trip + backend.weighted(times, _products(counts, prices.executions))
     nothing = backend.zeros(len(trip.blocks), TensorType("int64"))
-    return backend.where(ran > 0, nothing, memory + backend.cast(spent, "int64"))
+    return backend.where(times > 0, nothing, memory + backend.cast(spent, "int64"))
 
 
 def _products(factors: list[float], prices: list[float]) -> list[float]:

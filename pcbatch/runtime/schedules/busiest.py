@@ -31,6 +31,6 @@ class Busiest:
         numbers = backend.lane_numbers(blocks)
         heaviest = weight >= backend.max(weight)
         chosen = backend.min(backend.where(heaviest, numbers, backend.constant(blocks)))
-        for number in trip.blocks:
+        for number in trip.flow.order:
             trip.run(number, chosen == number)
         return backend.where(some & (numbers != chosen), memory + 1, nothing)

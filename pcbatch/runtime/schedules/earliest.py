@@ -21,6 +21,6 @@ class Earliest:
         backend, blocks = trip.backend, len(trip.blocks)
         numbers = backend.lane_numbers(blocks)
         chosen = backend.min(backend.where(trip.counted > 0, numbers, backend.constant(blocks)))
-        for number in trip.blocks:
+        for number in trip.flow.order:
             trip.run(number, chosen == number)
         return memory

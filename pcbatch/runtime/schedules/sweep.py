@@ -1,4 +1,4 @@
-"""The schedule "sweep": all blocks in source order, each for whoever waits there by then."""
+"""The schedule "sweep": all blocks in an order that suits the program, each for whoever waits there by then."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pcbatch.runtime.schedules.trip import Memory, Trip
 
 @dataclass(frozen=True)
 class Sweep:
-    """Each trip goes through all blocks in order and runs those at which a lane waits at that moment.
+    """Each trip goes through all blocks (`Flow.order`) and runs those at which a lane waits at that moment.
 
     All blocks' lanes are counted once per trip; a block that runs counts the lanes that it sends further down, so
     that a guard only compares a scalar (0.6 to 1.3 us per block, against 3.5 to 5 with a reduction of its own).
@@ -20,7 +20,6 @@ class Sweep:
 
     def trip(self, trip: Trip, memory: Memory) -> Memory:
         """See `Schedule`."""
-        for number in trip.blocks:
-            ahead = [place for place in trip.onward(number) if place > number]
-            trip.run(number, trip.waiting[number] > 0, ahead)
+        for number in trip.flow.order:
+            trip.run(number, trip.waiting[number] > 0, trip.ahead(number))
         return memory

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.schedules.flow import Flow
 from pcbatch.runtime.schedules.prices import Prices
 from pcbatch.runtime.state import State
 
-Guarded = Callable[[int, Array, Array, State, Sequence[int]], tuple[State, list[Array]]]
-"""`guarded(number, predicate, lanes, state, followed) -> (state, arrivals)`.
+Again = Callable[[Array], Array]
+"""From the number of lanes that wait at a block that has just run (a scalar) to whether it runs again."""
 
-Runs block `number` where `predicate` holds for the `lanes` lanes (a scalar) that wait there; `arrivals[i]` is how
-many of them then wait, able to run, at block `followed[i]`.
+
+@dataclass(frozen=True)
+class Turns:
+    """What a block did in a trip, scalars: whether it ran, for how many lanes at first, how often, and for how many in
+    all; the last two are None for a block that cannot run more than once."""
+
+    chosen: Array
+    first: Array
+    times: Array | None = None
+    lanes: Array | None = None
+
+
+Guarded = Callable[[int, Array, Array, State, Sequence[int], "Again | None"], tuple[State, list[Array], Turns, Array]]
+"""`guarded(number, predicate, lanes, state, followed, again) -> (state, arrivals, turns, left)`.
+
+Runs block `number` where `predicate` holds for the `lanes` lanes (a scalar) that wait there, and as often again as
+`again` says, where one is given and the block can send lanes to itself. `arrivals[i]` is how many lanes then wait, able
+to run, at block `followed[i]`, and `left` how many still wait at block `number`.
 """
 
 Memory = Any
@@ -26,7 +44,7 @@ class Trip:
     `waiting[b]` is the number (an int32 scalar) of lanes that wait at block `b` and are able to run it: at the start of
     the trip (`counted`: int32 `[blocks]`) and, as far as `run` was told to follow lanes, from then on; `recount` makes
     all of them true again. At a block where lanes wait for others (`pcbatch.sync()`) none are counted unless it is
-    their turn.
+    their turn. `flow` knows where lanes go, and a good order for the blocks.
     """
 
     def __init__(
@@ -36,15 +54,15 @@ class Trip:
         waiting: Array,
         count: Callable[[State], Array],
         guarded: Guarded,
-        successors: Sequence[Sequence[int]],
+        flow: Flow,
         prices: Callable[[], Prices],
     ):
-        self.backend, self.state = backend, state
-        self.blocks = range(len(successors))
+        self.backend, self.state, self.flow = backend, state, flow
+        self.blocks = range(len(flow.successors))
         self.counted = waiting
-        self.waiting = backend.unstack(waiting, len(successors))
-        self._count, self._guarded, self._successors, self._prices = count, guarded, successors, prices
-        self._ran: dict[int, tuple[Array, Array]] = {}
+        self.waiting = backend.unstack(waiting, len(self.blocks))
+        self._count, self._guarded, self._prices = count, guarded, prices
+        self._ran: dict[int, Turns] = {}
 
     @property
     def prices(self) -> Prices:
@@ -53,14 +71,34 @@ class Trip:
 
     @property
     def ran(self) -> Array:
-        """How many lanes have run each block in this trip: int32 `[blocks]`."""
-        backend = self.backend
-        nobody, never = backend.constant(0), backend.constant(0) > 0
-        ran = [self._ran.get(number, (never, nobody)) for number in self.blocks]
+        """For how many lanes each block has run in this trip when it first ran: int32 `[blocks]`."""
+        return self._by_block([turns.first for turns in self._turns()])
+
+    @property
+    def times(self) -> Array:
+        """How often each block has run in this trip: int32 `[blocks]`."""
+        if all(turns.times is None for turns in self._turns()):
+            return self.backend.cast(self.ran > 0, "int32")
+        once = self.backend.constant(1)
+        return self._by_block([once if turns.times is None else turns.times for turns in self._turns()])
+
+    @property
+    def lanes(self) -> Array:
+        """For how many lanes each block has run in this trip, all its turns together: int32 `[blocks]`."""
+        if all(turns.lanes is None for turns in self._turns()):
+            return self.ran
+        return self._by_block([turns.first if turns.lanes is None else turns.lanes for turns in self._turns()])
+
+    def _turns(self) -> list[Turns]:
+        nobody = self.backend.constant(0)
+        return [self._ran.get(number, Turns(nobody > 0, nobody)) for number in self.blocks]
+
+    def _by_block(self, numbers: Sequence[Array]) -> Array:
+        """One of `numbers` for each block that was chosen, else 0: int32 `[blocks]`."""
         # Vectors at once: scalar by scalar XLA would compile a kernel for every block.
-        return backend.where(
-            backend.stack([chosen for chosen, _ in ran]), backend.stack([lanes for _, lanes in ran]), nobody
-        )
+        backend = self.backend
+        chosen = backend.stack([turns.chosen for turns in self._turns()])
+        return backend.where(chosen, backend.stack(list(numbers)), backend.constant(0))
 
     def recount(self) -> Array:
         """Count afresh how many lanes wait at each block: int32 `[blocks]`. It costs a pass over the lanes."""
@@ -70,20 +108,28 @@ class Trip:
 
     def onward(self, number: int) -> list[int]:
         """The blocks to which `number` can send lanes and at which they do not wait for others."""
-        return [place for place in self._successors[number] if place in self.blocks]
+        return self.flow.onward[number]
 
-    def run(self, number: int, predicate: Array, follow: Sequence[int] = ()) -> None:
+    def ahead(self, number: int) -> list[int]:
+        """Those of them that come later in `flow.order`."""
+        later = self.flow.order[self.flow.order.index(number) + 1 :]
+        return [place for place in self.onward(number) if place in later]
+
+    def run(self, number: int, predicate: Array, follow: Sequence[int] = (), again: Again | None = None) -> None:
         """Run block `number`, where the bool scalar `predicate` holds, for the lanes that wait there.
 
         Where it holds, lanes must wait there. The lanes that then wait at the blocks `follow` are counted there; that
         costs a block that runs a reduction over the lanes for each. All of `onward(number)` that may run later in the
-        trip must be among them, unless there is a `recount` before they run, or lanes would run uncounted. A block runs
-        once in a trip.
+        trip must be among them, unless there is a `recount` before they run, or lanes would run uncounted.
+
+        A block runs once in a trip; but where `again` is given, one that can send lanes to itself runs for those lanes
+        again as long as that holds, up to `MOST_TURNS` times.
         """
         backend, lanes = self.backend, self.waiting[number]
-        self.state, arrivals = self._guarded(number, predicate, lanes, self.state, follow)
-        self._ran[number] = (predicate, lanes)
-        self.waiting[number] = backend.where(predicate, backend.constant(0), lanes)
+        self.state, arrivals, self._ran[number], left = self._guarded(
+            number, predicate, lanes, self.state, follow, again if number in self.onward(number) else None
+        )
+        self.waiting[number] = backend.where(predicate, left, lanes)
         for place, count in zip(follow, arrivals, strict=True):
             self.waiting[place] = self.waiting[place] + count
 

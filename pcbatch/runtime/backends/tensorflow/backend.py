@@ -200,8 +200,8 @@ class TensorFlowBackend:
     def stack(self, scalars: Sequence[tf.Tensor]) -> tf.Tensor:
         return tf.stack(scalars)
 
-    def append(self, vector: tf.Tensor, scalar: tf.Tensor) -> tf.Tensor:
-        return tf.concat([vector, scalar[None]], axis=0)
+    def joined(self, *vectors: tf.Tensor) -> tf.Tensor:
+        return tf.concat(vectors, axis=0)
 
     def unstack(self, vector: tf.Tensor, count: int) -> list[tf.Tensor]:
         return tf.unstack(vector, count)
@@ -231,12 +231,20 @@ class TensorFlowBackend:
 
             return self.cond(predicate, taken, list(before))
 
-        def once(carried: tuple[tf.Tensor, list[tf.Tensor]]) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        return self.repeated(predicate, lambda go, arrays: (go & False, function(*arrays)), before)
+
+    def repeated(
+        self,
+        predicate: tf.Tensor,
+        function: Callable[[tf.Tensor, list[tf.Tensor]], tuple[tf.Tensor, list[tf.Tensor]]],
+        before: Sequence[tf.Tensor],
+    ) -> list[tf.Tensor]:
+        def turn(carried: tuple[tf.Tensor, list[tf.Tensor]]) -> tuple[tf.Tensor, list[tf.Tensor]]:
             go, arrays = carried
             with gathering.holds(go):
-                return go & False, function(*arrays)
+                return function(go, arrays)
 
-        _, after = self.while_loop(lambda carried: carried[0], once, (predicate, list(before)))
+        _, after = self.while_loop(lambda carried: carried[0], turn, (predicate, list(before)))
         return list(after)
 
     def while_loop(self, condition: Callable[[Any], tf.Tensor], body: Callable[[Any], Any], state: Any) -> Any:
