@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.nuts.metrics import velocity
+from pcbatch.nuts.metrics import velocities, velocity
 
 Tensor = Any  # TensorFlow carries no types; a tf.Tensor of one example
 LogDensity = Callable[[Tensor, Any], Tensor]
@@ -59,16 +59,14 @@ def log_add(a: Tensor, b: Tensor) -> Tensor:
     return tf.maximum(a, b) + tf.math.log1p(tf.exp(-tf.abs(a - b)))
 
 
-def turning(inverse_mass: Tensor, p_first: Tensor, p_last: Tensor, rho: Tensor) -> Tensor:
-    """Whether a trajectory's ends have begun to approach each other, by its sum of momenta `rho`; NaN counts as yes.
+def turning(p_first: Tensor, p_last: Tensor, drift: Tensor) -> Tensor:
+    """Whether a trajectory's ends have begun to approach each other; NaN counts as yes.
 
-    The criterion is `p_sharp . rho > 0` at both ends, `p_sharp` being an end's velocity (Betancourt 2017, appendix
-    A.4.2); the inverse mass matrix is symmetric, so `p . velocity(rho)` is the same. Arrays may have an axis in front,
-    for several trajectories, of which one that turns is enough.
+    `drift` is the velocity of its sum of momenta `rho`. The criterion is `p_sharp . rho > 0` at both ends, `p_sharp`
+    being an end's velocity (Betancourt 2017, appendix A.4.2); the inverse mass matrix is symmetric, so `p . drift` is
+    the same.
     """
-    drift = velocity(inverse_mass, rho)
-    straight = (tf.reduce_sum(p_first * drift, axis=-1) > 0) & (tf.reduce_sum(p_last * drift, axis=-1) > 0)
-    return tf.logical_not(tf.reduce_all(straight))
+    return tf.logical_not((dot(p_first, drift) > 0) & (dot(p_last, drift) > 0))
 
 
 def turning_anywhere(
@@ -80,9 +78,17 @@ def turning_anywhere(
     are neighbours. Without the checks across the seam, trajectories of half a period go on for a whole one (Stan,
     2019).
     """
-    starts = tf.stack([p_first, p_first, p_seam])
-    ends = tf.stack([p_last, p_next, p_last])
-    return turning(inverse_mass, starts, ends, tf.stack([rho + rho_next, rho + p_next, rho_next + p_seam]))
+    both, first, last = velocities(inverse_mass, rho + rho_next, rho + p_next, rho_next + p_seam)
+    return turning(p_first, p_last, both) | turning(p_first, p_next, first) | turning(p_seam, p_last, last)
+
+
+def dot(a: Tensor, b: Tensor) -> Tensor:
+    """The inner product of two vectors.
+
+    As a matrix product: XLA's CPU compiler adds up the elements of a plain sum one after the other.
+    """
+    product = (a * b)[tf.newaxis]
+    return tf.squeeze(tf.linalg.matvec(product, tf.ones_like(a)), axis=0)
 
 
 def choose(condition: Tensor, if_true: Any, if_false: Any) -> Any:

@@ -39,10 +39,15 @@ class Window(NamedTuple):
 
 
 def velocity(inverse_mass: Tensor, p: Tensor) -> Tensor:
-    """The inverse mass matrix times one momentum `[d]` or several `[n, d]`."""
+    """The inverse mass matrix times a momentum `[d]`."""
+    return inverse_mass * p if inverse_mass.shape.rank == 1 else tf.linalg.matvec(inverse_mass, p)
+
+
+def velocities(inverse_mass: Tensor, *momenta: Tensor) -> list[Tensor]:
+    """The inverse mass matrix, which is symmetric, times each of several momenta `[d]`."""
     if inverse_mass.shape.rank == 1:
-        return inverse_mass * p
-    return tf.linalg.matvec(inverse_mass, p) if p.shape.rank == 1 else tf.matmul(p, inverse_mass)
+        return [inverse_mass * p for p in momenta]
+    return tf.unstack(tf.matmul(tf.stack(momenta), inverse_mass), num=len(momenta))
 
 
 def momentum(metric: Metric, noise: Tensor) -> Tensor:

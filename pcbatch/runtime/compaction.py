@@ -15,7 +15,7 @@ from pcbatch.runtime import effects
 from pcbatch.runtime.costs import elements
 from pcbatch.runtime.table import Block, Piece, Program, Store
 
-FIXED = 4_000_000.0
+FIXED = 1_100_000.0
 """What a size must save more than the next larger one, in the unit of `costs`: about 200 us, many times what gathering
 costs at any size (5 to 10 us), so that the second or so that it takes to compile pays within 5,000 runs."""
 LEAF, ELEMENT = 100.0, 4.0
@@ -43,15 +43,14 @@ class Compaction:
 
     def _sizes(self, cost: float, moves: float, lanes: int) -> tuple[int, ...]:
         found: list[int] = []
-        larger = lanes
+        larger = size = lanes
         while len(found) < self.most:
-            size = math.ceil(larger / 2)
-            saved = (larger - size) * cost
-            pays = saved >= self.fixed and (lanes - size) * cost >= size * moves
-            if size < self.floor or size == larger or not pays:
+            before, size = size, math.ceil(size / 2)
+            if size < self.floor or size == before:
                 break
-            found.append(size)
-            larger = size
+            if (larger - size) * cost >= self.fixed and (lanes - size) * cost >= size * moves:
+                found.append(size)
+                larger = size
         return tuple(reversed(found))
 
 

@@ -99,8 +99,10 @@ class Loop:
         def guarded(
             number: int, predicate: Array, lanes: Array, state: State, followed: Sequence[int], again: Again | None
         ) -> tuple[State, list[Array], Turns, Array]:
-            if again is not None and not sizes[number]:
-                return self._repeated(number, predicate, lanes, state, followed, again, shared)
+            if again is not None:
+                return self._repeated(
+                    number, predicate, lanes, state, followed, again, shared, sizes[number], every
+                )
             state, arrivals = self._guarded(number, predicate, lanes, state, followed, shared, sizes[number])
             return state, arrivals, Turns(predicate, lanes), backend.constant(0)
 
@@ -108,11 +110,11 @@ class Loop:
             before = carried["counters"]
             trip = Trip(backend, carried["state"], carried["waiting"], self._counted, guarded, self.flow, prices)
             memory = self.schedule.trip(trip, before["memory"])
-            times, lanes = trip.times, trip.lanes
+            times = trip.times
             counters = {
                 "executions": before["executions"] + backend.cast(times, "int64"),
-                "active": before["active"] + backend.cast(lanes, "int64"),
-                "rows": self._rows(before["rows"], times, lanes, sizes, every),
+                "active": before["active"] + backend.cast(trip.lanes, "int64"),
+                "rows": self._rows(before["rows"], trip, sizes, every),
                 "trips": before["trips"] + 1,
                 "memory": memory,
             }
@@ -141,20 +143,19 @@ class Loop:
             return [()] * len(self.blocks)
         return self.compaction.sizes(self.layout.program, self.row_costs, lanes)
 
-    def _rows(
-        self, before: Array, times: Array, ran: Array, sizes: Sequence[tuple[int, ...]], lanes: Array | int
-    ) -> Array:
-        """`before` and the rows of the blocks that ran so many `times` in a trip, for `ran` lanes: int64 `[blocks]`.
+    def _rows(self, before: Array, trip: Trip, sizes: Sequence[tuple[int, ...]], lanes: Array | int) -> Array:
+        """`before` and the rows that the blocks computed in a trip: int64 `[blocks]`.
 
         Only `before` where all blocks compute a row for every lane: these are counted once, at the end.
         """
         if not any(sizes):
             return before
-        rows = self.backend.cast(times, "int64") * self.backend.cast(lanes, "int64")
+        backend, ran = self.backend, trip.ran
+        rows = backend.cast(ran > 0, "int32") * lanes
         for place in reversed(range(max(map(len, sizes)))):
-            size = self.backend.array([each[place] if place < len(each) else 0 for each in sizes], "int32")
-            rows = self.backend.where((ran > 0) & (ran <= size), self.backend.cast(size, "int64"), rows)
-        return before + rows
+            size = backend.array([each[place] if place < len(each) else 0 for each in sizes], "int32")
+            rows = backend.where((ran > 0) & (ran <= size), size, rows)
+        return before + backend.cast(trip.rows(rows), "int64")
 
     def _counted(self, state: State) -> Array:
         """How many lanes wait at each block, able to run, that the schedule may choose: int32 `[blocks]`."""
@@ -264,27 +265,44 @@ class Loop:
         followed: Sequence[int],
         again: Again,
         shared: Mapping[str, Any],
+        sizes: tuple[int, ...],
+        every: Array | int,
     ) -> tuple[State, list[Array], Turns, Array]:
-        """See `schedules.trip.Guarded`: the block in a loop of its own, on all lanes."""
+        """See `schedules.trip.Guarded`: the block in a loop of its own."""
         backend, keys = self.backend, self.changes[number]
         places = [number, *followed]
 
         def turn(go: Array, arrays: Sequence[Array]) -> tuple[Array, list[Array]]:
-            *before, times, total, waiting = arrays
-            after, moving = self._run(number, {**state, **dict(zip(keys, before, strict=True))}, shared, go, None)
-            here = backend.unstack(waiting, len(places))[0]
-            waiting = waiting * left_behind + self._arrivals(after, moving, places)
-            times, total = times + 1, total + here
-            here = backend.unstack(waiting, len(places))[0]
-            return (here > 0) & again(here) & (times < MOST_TURNS), [*(after[k] for k in keys), times, total, waiting]
+            *before, times, total, rows, waiting = arrays
+            here, *arrived = backend.unstack(waiting, len(places))
+            now = {**state, **dict(zip(keys, before, strict=True))}
+            if sizes:
+                after, (left, *arrivals) = self._guarded(number, go, here, now, places, shared, sizes)
+                waiting = backend.stack([left, *(a + b for a, b in zip(arrived, arrivals, strict=True))])
+            else:
+                after, moving = self._run(number, now, shared, go, None)
+                waiting = self._arrivals(after, moving, places) + waiting * only_followed
+                left, *_ = backend.unstack(waiting, len(places))
+            times, total, rows = times + 1, total + here, rows + self._fitting(here, sizes, every)
+            go_on = (left > 0) & again(left) & (times < MOST_TURNS)
+            return go_on, [*(after[key] for key in keys), times, total, rows, waiting]
 
-        left_behind = backend.array([0, *(1 for _ in followed)], "int32")
+        only_followed = backend.array([0, *(1 for _ in followed)], "int32")
         nobody = backend.constant(0)
         waiting = backend.stack([lanes, *(nobody for _ in followed)])
-        before = [*(state[key] for key in keys), nobody, nobody, waiting]
-        *after, times, total, waiting = backend.repeated(predicate, turn, before)
+        before = [*(state[key] for key in keys), nobody, nobody, nobody, waiting]
+        *after, times, total, rows, waiting = backend.repeated(predicate, turn, before)
         left, *arrivals = backend.unstack(waiting, len(places))
-        return {**state, **dict(zip(keys, after, strict=True))}, arrivals, Turns(predicate, lanes, times, total), left
+        turns = Turns(predicate, lanes, times, total, rows)
+        return {**state, **dict(zip(keys, after, strict=True))}, arrivals, turns, left
+
+    def _fitting(self, lanes: Array, sizes: tuple[int, ...], every: Array | int) -> Array:
+        """The least of `sizes` into which so many lanes fit, or every lane: an int32 scalar."""
+        backend = self.backend
+        rows = backend.constant(0) + every
+        for size in reversed(sizes):
+            rows = backend.where(lanes <= size, backend.constant(size), rows)
+        return rows
 
     def _run(
         self, number: int, state: State, shared: Mapping[str, Any], chosen: Array, size: int | None

@@ -5,7 +5,17 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import random
-from pcbatch.nuts.metrics import Metric, Window, add_draw, empty_window, learned_metric, metric_of, momentum, velocity
+from pcbatch.nuts.metrics import (
+    Metric,
+    Window,
+    add_draw,
+    empty_window,
+    learned_metric,
+    metric_of,
+    momentum,
+    velocities,
+    velocity,
+)
 
 DIAGONAL = np.array([4.0, 0.25, 1.0])
 DENSE = np.array([[2.0, 0.6, 0.1], [0.6, 1.0, -0.3], [0.1, -0.3, 0.5]])
@@ -27,7 +37,7 @@ def window_of(draws, inverse):
 def test_velocity_of_one_momentum_and_of_several(inverse):
     p = np.random.default_rng(1).normal(size=(2, 3))
     expected = p @ as_matrix(inverse)
-    np.testing.assert_allclose(velocity(tf.constant(inverse), tf.constant(p)), expected, rtol=1e-14)
+    np.testing.assert_allclose(velocities(tf.constant(inverse), *tf.constant(p)), expected, rtol=1e-14)
     np.testing.assert_allclose(velocity(tf.constant(inverse), tf.constant(p[1])), expected[1], rtol=1e-14)
 
 

@@ -34,9 +34,14 @@ class Adaptive:
     after trips through cheap blocks that cost as much as the block, or `1 / SHARE` times as much spent in other dear
     ones.
 
-    Where no block is dear this is "sweep". Programs simulated for choosing the two constants, 30 of them on 16, 64 and
-    512 lanes: costs against the best rule known for each 1.01 to 1.02 in the geometric mean and 1.27 at worst; "sweep"
-    1.6 and 21, "earliest" 2.2 and 11.
+    A cheap block that sends lanes to itself, as the innermost loop of a program or the way down a recursion, runs again
+    in the same trip while that moves more lanes for its price than what is left of the trip.
+
+    Where lanes wait for each other (`pcbatch.sync()`), that is where they gather: all other blocks are swept, and one
+    that sends lanes to itself runs until none is left, for the others would only wait for these.
+
+    Programs simulated for choosing the two constants, 30 of them on 16, 64 and 512 lanes: costs against the best rule
+    known for each 1.01 to 1.02 in the geometric mean and 1.27 at worst; "sweep" 1.6 and 21, "earliest" 2.2 and 11.
     """
 
     name: str = "adaptive"
@@ -45,7 +50,7 @@ class Adaptive:
     def trip(self, trip: Trip, memory: Memory) -> Memory:
         """See `Schedule`. `memory` is what has been spent since each block ran, which is nothing if nobody waits."""
         backend = trip.backend
-        dear = dear_blocks(trip.prices, self.dear)
+        dear = [] if trip.flow.sync else dear_blocks(trip.prices, self.dear)
         if dear:
             nothing = backend.zeros(len(trip.blocks), TensorType("int64"))
             memory = backend.where(trip.counted > 0, memory, nothing)
@@ -57,22 +62,21 @@ class Adaptive:
                 some = (waiting > 0) & (_best(trip, waiting, dear) | overdue)
                 trip.run(number, backend.unstack(some, len(trip.blocks))[number], trip.ahead(number))
             else:
-                again = partial(self._again, trip, number)
-                trip.run(number, trip.waiting[number] > 0, trip.ahead(number), again)
+                trip.run(number, trip.waiting[number] > 0, trip.ahead(number), partial(_again, trip, number))
         return _spent(trip, dear, memory) if dear else memory
 
-    def _again(self, trip: Trip, number: int, here: Array) -> Array:
-        """Whether the block that has just run runs again for the `here` lanes that are still there.
 
-        It does if that moves more lanes for its price than the rest of a trip would. Where lanes wait for each other
-        none is held up by it.
-        """
-        backend, prices = trip.backend, trip.prices
-        if trip.flow.sync:
-            return here > 0
-        others = backend.sum(trip.counted) - here
-        rest = prices.trip + sum(prices.executions[other] for other in trip.flow.order if other != number) / 2
-        return backend.cast(here, "float32") * (rest / prices.executions[number]) >= backend.cast(others, "float32")
+def _again(trip: Trip, number: int, here: Array) -> Array:
+    """Whether a cheap block that has just run runs again for the `here` lanes that are still there.
+
+    The rest of a trip is taken to cost as much as half of the other blocks.
+    """
+    backend, prices = trip.backend, trip.prices
+    if trip.flow.sync:
+        return here > 0
+    others = backend.sum(trip.counted) - here
+    rest = prices.trip + sum(prices.executions[other] for other in trip.flow.order if other != number) / 2
+    return backend.cast(here, "float32") * (rest / prices.executions[number]) >= backend.cast(others, "float32")
 
 
 def dear_blocks(prices: Prices, trips: float) -> list[int]:

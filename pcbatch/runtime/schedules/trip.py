@@ -17,13 +17,18 @@ Again = Callable[[Array], Array]
 
 @dataclass(frozen=True)
 class Turns:
-    """What a block did in a trip, scalars: whether it ran, for how many lanes at first, how often, and for how many in
-    all; the last two are None for a block that cannot run more than once."""
+    """What a block did in a trip, all scalars; the last three are None for a block that can run only once."""
 
     chosen: Array
+    """Whether it ran."""
     first: Array
+    """For how many lanes it ran at first."""
     times: Array | None = None
+    """How often it ran."""
     lanes: Array | None = None
+    """For how many lanes, all times together."""
+    rows: Array | None = None
+    """How many rows it computed, all times together."""
 
 
 Guarded = Callable[[int, Array, Array, State, Sequence[int], "Again | None"], tuple[State, list[Array], Turns, Array]]
@@ -71,23 +76,31 @@ class Trip:
 
     @property
     def ran(self) -> Array:
-        """For how many lanes each block has run in this trip when it first ran: int32 `[blocks]`."""
+        """For how many lanes each block has run in this trip, at first: int32 `[blocks]`."""
         return self._by_block([turns.first for turns in self._turns()])
 
     @property
     def times(self) -> Array:
         """How often each block has run in this trip: int32 `[blocks]`."""
-        if all(turns.times is None for turns in self._turns()):
-            return self.backend.cast(self.ran > 0, "int32")
-        once = self.backend.constant(1)
-        return self._by_block([once if turns.times is None else turns.times for turns in self._turns()])
+        once = self.backend.cast(self.ran > 0, "int32")
+        return self._of_repeated([turns.times for turns in self._turns()], once)
 
     @property
     def lanes(self) -> Array:
-        """For how many lanes each block has run in this trip, all its turns together: int32 `[blocks]`."""
-        if all(turns.lanes is None for turns in self._turns()):
-            return self.ran
-        return self._by_block([turns.first if turns.lanes is None else turns.lanes for turns in self._turns()])
+        """For how many lanes each block has run in this trip, all times together: int32 `[blocks]`."""
+        return self._of_repeated([turns.lanes for turns in self._turns()], self.ran)
+
+    def rows(self, of_others: Array) -> Array:
+        """How many rows each block has computed in this trip, if those that can run only once computed `of_others`."""
+        return self._of_repeated([turns.rows for turns in self._turns()], of_others)
+
+    def _of_repeated(self, numbers: Sequence[Array | None], others: Array) -> Array:
+        """`numbers` of the blocks that have one and were chosen, `others` of the others: `[blocks]`."""
+        if all(number is None for number in numbers):
+            return others
+        backend, nobody = self.backend, self.backend.constant(0)
+        known = self._by_block([nobody if number is None else number for number in numbers])
+        return backend.where(backend.array([number is not None for number in numbers], "bool"), known, others)
 
     def _turns(self) -> list[Turns]:
         nobody = self.backend.constant(0)

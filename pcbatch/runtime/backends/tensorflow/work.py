@@ -161,6 +161,11 @@ def _elements(operation: Any) -> float:
     return float(max([_size(tensor) for tensor in (*operation.inputs, *operation.outputs)], default=0))
 
 
+def _transcendental(single: float, double: float) -> Rule:
+    """So many units for each element, in float32 (or less) and in float64."""
+    return lambda operation: _elements(operation) * (double if operation.outputs[0].dtype == tf.float64 else single)
+
+
 def _results(operation: Any) -> float:
     """What is written: operations that read no more of a large array than they give."""
     return float(sum(_size(tensor) for tensor in operation.outputs))
@@ -258,6 +263,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(
         ("FFT", "FFT2D", "FFT3D", "IFFT", "IFFT2D", "IFFT3D", "RFFT", "IRFFT", "TopK", "TopKV2"), _logarithmic
     ),
+    **dict.fromkeys(("Erfinv", "Ndtri"), _transcendental(30.0, 200.0)),
     **dict.fromkeys(
         (
             "Gather", "GatherV2", "GatherNd", "ResourceGather", "ResourceGatherNd", "Slice", "StridedSlice",
