@@ -20,7 +20,7 @@ class Random:
     """Each trip goes through the blocks in a random order, one for all trips, and runs about every second one.
 
     `memory` holds a linear congruential generator for each block. The first block in the order at which lanes wait runs
-    in any case.
+    in any case. Every second block that sends lanes to itself runs until none is left.
     """
 
     name: str = "random"
@@ -34,7 +34,8 @@ class Random:
         ranks = backend.array([order.index(number) for number in trip.blocks], "int32")
         first = backend.min(backend.where(trip.counted > 0, ranks, backend.constant(blocks)))
         for rank, number in enumerate(order):
-            trip.run(number, (trip.waiting[number] > 0) & (heads[number] | (first == rank)), trip.onward(number))
+            chosen = (trip.waiting[number] > 0) & (heads[number] | (first == rank))
+            trip.run(number, chosen, trip.onward(number), None if rank % 2 else lambda here: here > 0)
         return memory
 
 

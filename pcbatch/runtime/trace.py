@@ -1,7 +1,8 @@
 """The schedule of a run, step by step: recorded in the machine's loop, and read afterwards.
 
-The record is an array for a fixed number of trips, int64 `[trips, 2 blocks + 1]`: for each trip how many lanes ran each
-block, how often it ran, and how many lanes had not ended when the trip began. It travels with the machine's counters.
+The record is an array for a fixed number of trips, int64 `[trips, 3 blocks + 1]`: for each trip how many lanes ran each
+block at first, how often it ran, for how many lanes in all, and how many had not ended when the trip began. It travels
+with the machine's counters.
 """
 
 from __future__ import annotations
@@ -14,18 +15,15 @@ from pcbatch.diagnostics import Span, UsageError
 from pcbatch.runtime import effects, listing, places
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.outcome import Outcome
+from pcbatch.runtime.schedules.trip import Trip
 from pcbatch.runtime.table import Program
 
 
-def recorded(backend: Backend, record: Array, ran: Array, times: Array, live: Array, trip: Array) -> Array:
-    """`record` with trip number `trip` (int64, from 0) in its row, unless it is full.
-
-    For how many lanes each block `ran` (at first) and how many `times` are int32 `[blocks]`, `live` is how many lanes
-    had not ended before the trip.
-    """
-    fits = trip < backend.cast(backend.lanes_of(record), "int64")
-    place = backend.cast(backend.where(fits, trip, trip * 0), "int32")
-    row = backend.cast(backend.joined(ran, times, backend.stack([live])), "int64")
+def recorded(backend: Backend, record: Array, trip: Trip, live: Array, number: Array) -> Array:
+    """`record` with `trip` in row `number` (int64), unless it is full; `live` lanes had not ended before the trip."""
+    fits = number < backend.cast(backend.lanes_of(record), "int64")
+    place = backend.cast(backend.where(fits, number, number * 0), "int32")
+    row = backend.cast(backend.joined(trip.ran, trip.times, trip.lanes, backend.stack([live])), "int64")
     return backend.masked_store(record, [], backend.stack([fits]), backend.stack([row]), backend.stack([place]))
 
 
@@ -33,7 +31,7 @@ def recorded(backend: Backend, record: Array, ran: Array, times: Array, live: Ar
 class Step:
     """A block that ran in a trip (counted from 1): for `ran` lanes, while `waiting` others had not ended before it.
 
-    It ran `times` times in a row, for the `ran` lanes and then for those of them that came back to it.
+    It ran `times` times in a row: for the `ran` lanes, and again for those of them that came back, `lanes` in all.
     """
 
     trip: int
@@ -42,7 +40,8 @@ class Step:
     span: Span | None
     ran: int
     waiting: int
-    times: int = 1
+    times: int
+    lanes: int
 
 
 @dataclass(frozen=True)
@@ -67,16 +66,15 @@ class Trace:
             )
         trips, record = int(outcome.trips), np.asarray(outcome.trace)
         blocks = program.blocks
-        spans = [next(iter(places.spans(program, block)), None) for block in blocks]
+        spans = [block.span or next(iter(places.spans(program, block)), None) for block in blocks]
         order = effects.flow(program).order
         steps = []
         for trip, row in enumerate(record[:trips]):
-            *by_block, live = row.tolist()
-            ran, times = by_block[: len(blocks)], by_block[len(blocks) :]
+            ran, times, lanes = row[:-1].reshape(3, len(blocks)).tolist()
             for n in order:
                 if ran[n]:
-                    block, waiting = blocks[n], live - ran[n]
-                    steps.append(Step(trip + 1, block.label, block.function, spans[n], ran[n], waiting, times[n]))
+                    where = (blocks[n].label, blocks[n].function, spans[n])
+                    steps.append(Step(trip + 1, *where, ran[n], int(row[-1]) - ran[n], times[n], lanes[n]))
         return cls(tuple(steps), trips, max(0, trips - len(record)))
 
     def __str__(self) -> str:

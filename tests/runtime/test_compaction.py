@@ -83,9 +83,10 @@ def test_rows_are_counted():
 
 
 def test_sizes():
-    """Halves while each saves enough more than the last, down to the floor; none for cheap blocks or costly moves."""
+    """Halves that save enough more than the next larger, down to the floor; none for cheap blocks or costly moves."""
     compaction = Compaction(floor=4, most=4, fixed=1000.0)
-    assert compaction._sizes(100.0, 0.0, 64) == (16, 32)
+    assert compaction._sizes(100.0, 0.0, 64) == (4, 16, 32)
+    assert compaction._sizes(20.0, 0.0, 64) == (8,)
     assert compaction._sizes(1e6, 0.0, 64) == (4, 8, 16, 32)
     assert compaction._sizes(1e6, 0.0, 17) == (5, 9)
     assert compaction._sizes(1.0, 0.0, 64) == ()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from pcbatch.runtime import effects
 from pcbatch.runtime.backends import reference
 from pcbatch.runtime.backends.reference import ReferenceMachine, run_reference
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
@@ -52,12 +53,12 @@ def test_shared_operands_and_no_lanes():
     assert machine.statistics.compilations == 0
 
 
-def simulate(traces, blocks, schedule):
+def simulate(traces, program, schedule):
     """How often each block runs, and in how many trips, when a schedule packs lanes that visit these blocks."""
-    waiting, executions, trips = [list(trace) for trace in traces], np.zeros(blocks, int), 0
+    waiting, executions, trips = [list(trace) for trace in traces], np.zeros(len(program.blocks), int), 0
     while any(waiting):
         trips += 1
-        order = range(blocks) if schedule == "sweep" else [min(trace[0] for trace in waiting if trace)]
+        order = effects.flow(program).order if schedule == "sweep" else [min(trace[0] for trace in waiting if trace)]
         for block in order:
             here = [trace for trace in waiting if trace and trace[0] == block]
             executions[block] += bool(here)
@@ -85,6 +86,6 @@ def test_schedules_pack_the_lanes_as_they_say(case, schedule, monkeypatch):
     run_reference(program, BACKEND, arguments, [], len(arguments[0]), **limits)
     machine = Machine(program, BACKEND, schedule=schedule, jit=False, **limits)
     outcome = machine.run(arguments, [], len(arguments[0]))
-    executions, trips = simulate([trace for _, trace in traces], len(program.blocks), schedule)
+    executions, trips = simulate([trace for _, trace in traces], program, schedule)
     np.testing.assert_array_equal(outcome.executions, executions)
     assert outcome.trips == trips

@@ -11,8 +11,9 @@ from pcbatch.runtime.machine import Machine
 from pcbatch.runtime.schedules import SCHEDULES, schedule_named
 from pcbatch.runtime.schedules.adaptive import SHARE
 from pcbatch.runtime.schedules.busiest import AGEING
+from pcbatch.runtime.schedules.flow import Flow
 from pcbatch.runtime.schedules.prices import Prices
-from pcbatch.runtime.schedules.trip import Trip
+from pcbatch.runtime.schedules.trip import Trip, Turns
 from pcbatch.runtime.status import LaneStatus
 from pcbatch.runtime.table import Block, Branch, FaultSite, Jump, Program, Return
 from tests.runtime.tables import BOOL, INT, piece
@@ -71,13 +72,14 @@ class Waiting:
     def trip(self):
         """One trip; the blocks that ran."""
 
-        def guarded(number, predicate, lanes, state, followed):
+        def guarded(number, predicate, lanes, state, followed, again):
             ran.extend([number] if predicate else [])
-            return state, [lanes if predicate else tf.constant(0) for _ in followed]
+            nobody = tf.constant(0)
+            return state, [nobody for _ in followed], Turns(predicate, lanes), nobody
 
         ran = []
-        onward = [(number,) for number in range(len(self.waiting))]
-        trip = Trip(BACKEND, {}, self.waiting, lambda state: self.waiting, guarded, onward, lambda: self.prices)
+        flow = Flow([(number, number + 1) for number in range(len(self.waiting))])
+        trip = Trip(BACKEND, {}, self.waiting, lambda state: self.waiting, guarded, flow, lambda: self.prices)
         self.memory = self.schedule.trip(trip, self.memory)
         return ran
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 STARTS = 4
-"""How many orders, each depth first from a block, are improved by moves; the best of them is taken."""
+"""How many orders, the source's and depth first ones from each block, are improved by moves; the best is taken."""
 WHOLE = 2520
 """The weight of a block's arrows together; divided by up to ten without a remainder."""
 
@@ -41,9 +41,10 @@ class Flow:
         Blocks where lanes wait for each other come first, for it is at the start of a trip that they may go on.
         """
         first = [number for number in self._reached if number in self.sync]
-        orders = [self._from(start) for start in self._reached if start not in self.sync]
+        rest = [number for number in self._reached if number not in self.sync]
+        orders = [rest, *map(self._from, rest)]
         best = sorted(orders, key=self._weight_up)[:STARTS]
-        return first + min(map(self._improved, best), key=self._weight_up, default=[])
+        return first + min(map(self._improved, best), key=self._weight_up)
 
     @cached_property
     def _within(self) -> list[list[int]]:
@@ -53,30 +54,40 @@ class Flow:
     @cached_property
     def _reached(self) -> list[int]:
         """The blocks that a lane can come to."""
+        return sorted({0, *self._reachable(0)})
+
+    def _reachable(self, start: int) -> set[int]:
+        """The blocks that a lane can come to when it has left block `start`."""
         found: set[int] = set()
-        waiting = [0]
+        waiting = [*self._within[start]]
         while waiting:
             number = waiting.pop()
             if number not in found:
                 found.add(number)
                 waiting += self._within[number]
-        return sorted(found)
+        return found
 
     @cached_property
     def _weights(self) -> dict[tuple[int, int], int]:
-        """The weights of the arrows by where they come from and lead to: a lane goes each way equally often."""
-        return {
-            (source, place): WHOLE // len(self._within[source])
-            for source in self._reached
-            for place in self.onward[source]
-            if place != source
-        }
+        """The weights of the arrows by where they come from and lead to.
+
+        A lane is taken to go equally often each way on which it can come back. Those on which it cannot need not lead
+        up in any order.
+        """
+        reachable = {number: self._reachable(number) for number in self._reached}
+        found = {}
+        for source in self._reached:
+            returning = [place for place in self._within[source] if source in reachable[place]]
+            for place in returning:
+                if place in self.onward[source] and place != source:
+                    found[source, place] = WHOLE // len(returning)
+        return found
 
     def _from(self, start: int) -> list[int]:
         """What can be reached from block `start`, depth first in reverse postorder, behind what cannot."""
         found: list[int] = []
         seen = {start}
-        path = [(start, iter(self.onward[start]))]
+        path = [(start, reversed(self.onward[start]))]
         while path:
             number, places = path[-1]
             place = next((each for each in places if each not in seen), None)
@@ -85,17 +96,20 @@ class Flow:
                 path.pop()
             else:
                 seen.add(place)
-                path.append((place, iter(self.onward[place])))
+                path.append((place, reversed(self.onward[place])))
         return [*(n for n in self._reached if n not in seen and n not in self.sync), *reversed(found)]
 
-    def _weight_up(self, order: Sequence[int]) -> int:
-        """The weight of the arrows that lead up."""
+    def _up(self, order: Sequence[int]) -> dict[tuple[int, int], int]:
+        """The arrows that lead up, and their weights."""
         places = {number: place for place, number in enumerate(order)}
-        return sum(
-            weight
-            for (source, target), weight in self._weights.items()
-            if source in places and places[target] < places[source]
-        )
+        return {
+            arrow: weight
+            for arrow, weight in self._weights.items()
+            if arrow[0] in places and places[arrow[1]] < places[arrow[0]]
+        }
+
+    def _weight_up(self, order: Sequence[int]) -> int:
+        return sum(self._up(order).values())
 
     def _improved(self, order: list[int]) -> list[int]:
         """`order` with blocks moved, one at a time, to the nearest place where they have least weight on arrows up."""
@@ -104,7 +118,7 @@ class Flow:
         return order
 
     def _moved(self, order: list[int]) -> list[int]:
-        for number in tuple(order):
+        for number in sorted({end for arrow in self._up(order) for end in arrow}, key=order.index):
             here = order.index(number)
             rest = order[:here] + order[here + 1 :]
             weights = self._weights_up(number, rest)

@@ -1,0 +1,71 @@
+"""Blocks that send lanes to themselves run several times in one trip, and are counted as if they ran once in each."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pcbatch
+from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
+from pcbatch.runtime.compaction import Compaction
+from pcbatch.runtime.guarded import MOST_TURNS
+from pcbatch.runtime.machine import Machine
+from pcbatch.runtime.table import Block, Branch, Jump, Program, Return
+from tests.runtime.tables import BOOL, INT, piece
+
+BACKEND = TensorFlowBackend()
+COUNT = np.array([3, 0, 150, 7, 7, 1, 40, 2], np.int32)
+
+
+def countdown() -> Program:
+    """b1 counts down to 0, asking at the end of each turn whether there is another."""
+    blocks = (
+        Block("b0", (piece(lambda x: (x > 0,), "x", "t"),), Branch("t", 1, 2)),
+        Block("b1", (piece(lambda x: (x - 1, x > 1), "x", "x t"),), Jump(Branch("t", 1, 2), turn=True)),
+        Block("b2", (piece(lambda x: (x + 100,), "x", "x"),), Return()),
+    )
+    return Program("countdown", ("x",), ("x",), {"x": INT, "t": BOOL}, {"x": "register"}, blocks)
+
+
+@pytest.mark.parametrize("jit", [True, False])
+@pytest.mark.parametrize("compaction", [None, Compaction(floor=2, most=2, fixed=0.0, scale=0.0)])
+def test_turns_are_counted(jit, compaction):
+    outcome = Machine(countdown(), BACKEND, jit=jit, compaction=compaction, trace=10).run([tf.constant(COUNT)], [], 8)
+    np.testing.assert_array_equal(outcome.values[0], np.full(8, 100))
+    np.testing.assert_array_equal(outcome.steps, COUNT)
+    executions, active = outcome.executions.numpy(), outcome.active.numpy()
+    assert executions[1] == COUNT.max()
+    assert active.tolist() == [8, COUNT.sum(), 8]
+    waiting = [(turn < COUNT).sum() for turn in range(COUNT.max())]
+    sizes = [8] if compaction is None else [2, 4, 8]
+    assert outcome.rows.numpy()[1] == sum(min(size for size in sizes if size >= lanes) for lanes in waiting)
+    record = outcome.trace.numpy()[: int(outcome.trips)]
+    ran, times, lanes = record[:, :-1].reshape(-1, 3, 3).transpose(1, 0, 2)
+    np.testing.assert_array_equal(times.sum(axis=0), executions)
+    np.testing.assert_array_equal(lanes.sum(axis=0), active)
+    assert ran[0].tolist()[:2] == [8, 7]
+
+
+def test_a_trip_ends():
+    """However long a lane turns: a run can be cut off between trips."""
+    outcome = Machine(countdown(), BACKEND).run([tf.constant([1000])], [], 1)
+    assert int(outcome.trips) == -(-1000 // MOST_TURNS)
+
+
+def test_a_lane_that_turns_on_does_not_hold_up_the_others():
+    """One lane has 64 times as many turns as the others, which go through a second loop after them and end."""
+
+    @pcbatch.autobatch
+    def both(n, m):
+        while n > 0:
+            n = n - 1
+        while m > 0:
+            m = m - 1
+        return n + m
+
+    n = np.array([6400] + [1] * 63, np.int32)
+    m = np.array([1] + [100] * 63, np.int32)
+    run = both.run(n, m)
+    alone = both.run(n[:1], m[:1])
+    assert run.trips < 1.2 * alone.trips
+    one, other = (sum(run.utilization.active.values()), sum(run.executions.values()))
+    assert one / other > 1.5  # lanes run together more than one after the other
