@@ -19,8 +19,9 @@ def r_hat(draws: np.ndarray) -> np.ndarray:
     if half < 2:
         return np.full(draws.shape[2:], np.nan)
     numbers = np.concatenate([draws[:, :half], draws[:, -half:]]).reshape(2 * len(draws), half, -1)
+    scores = rank_scores(numbers[..., 0].size)
     found = [
-        max(_split_r_hat(normal_scores(x)), _split_r_hat(normal_scores(np.abs(x - np.median(x)))))
+        max(_split_r_hat(normal_scores(x, scores)), _split_r_hat(normal_scores(np.abs(x - np.median(x)), scores)))
         for x in np.moveaxis(numbers, -1, 0)
     ]
     return np.array(found).reshape(draws.shape[2:])
@@ -34,11 +35,16 @@ def _split_r_hat(x: np.ndarray) -> float:
     return float(np.sqrt((draws - 1) / draws + between / within)) if within > 0 else float("nan")
 
 
-def normal_scores(x: np.ndarray) -> np.ndarray:
-    """The normal quantiles of the ranks of all numbers of `x`, equal ones sharing their average rank (Blom, 1958)."""
+def rank_scores(numbers: int) -> np.ndarray:
+    """The normal quantiles of the ranks 1, 1.5, 2, .. of so many numbers (Blom, 1958)."""
+    return np.asarray(tf.math.ndtri((np.arange(2, 2 * numbers + 1) / 2 - 0.375) / (numbers + 0.25)))
+
+
+def normal_scores(x: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """The `rank_scores` of all numbers of `x`, equal ones sharing their average rank."""
     _, which, counts = np.unique(x, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[which]
-    return np.asarray(tf.math.ndtri((ranks - 0.375) / (x.size + 0.25))).reshape(x.shape)
+    twice = 2 * np.cumsum(counts) - (counts - 1)
+    return scores[twice - 2][which].reshape(x.shape)
 
 
 def energy_fractions(energy: np.ndarray) -> np.ndarray:

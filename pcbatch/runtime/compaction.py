@@ -16,8 +16,8 @@ from pcbatch.runtime.costs import elements
 from pcbatch.runtime.table import Block, Piece, Program, Store
 
 FIXED = 1_100_000.0
-"""What a size must save more than the next larger one, in the unit of `costs`: about 200 us, many times what gathering
-costs at any size (5 to 10 us), so that the second or so that it takes to compile pays within 5,000 runs."""
+"""What a size must save more than the next larger one, in the unit of `costs`: 50 to 250 us, many times what gathering
+costs at any size (5 to 10 us), so that the second or so that it takes to compile pays within some 5,000 runs."""
 LEAF, ELEMENT = 100.0, 4.0
 """What moving one array's row there and back costs, and each element of it."""
 
@@ -26,11 +26,15 @@ LEAF, ELEMENT = 100.0, 4.0
 class Compaction:
     """Which sizes blocks get besides the whole batch: lanes / 2, / 4, .. down to `floor`, at most `most` of them.
 
-    `fixed` and `scale` weigh what gathering costs; with both at 0 every block is dear.
+    A size that does not save enough is passed over; where no smaller one does, there are no more. Sizes are rounded up
+    to a multiple of `multiple`, that of the vectors of float64 that XLA computes at once: the same operations on a
+    number of rows that is none may round differently. `fixed` and `scale` weigh what gathering costs; with both at 0
+    every block is dear.
     """
 
     floor: int = 4
     most: int = 4
+    multiple: int = 4
     fixed: float = FIXED
     scale: float = 1.0
 
@@ -45,7 +49,7 @@ class Compaction:
         found: list[int] = []
         larger = size = lanes
         while len(found) < self.most:
-            before, size = size, math.ceil(size / 2)
+            before, size = size, math.ceil(size / 2 / self.multiple) * self.multiple
             if size < self.floor or size == before:
                 break
             if (larger - size) * cost >= self.fixed and (lanes - size) * cost >= size * moves:

@@ -17,13 +17,19 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import LaneStatus, RunInterruptedError, UsageError
-from pcbatch.runtime import slices
+from pcbatch.runtime import guarded, slices
 from pcbatch.runtime.schedules import SCHEDULES
 from tests.api import long_programs
 from tests.api.interrupting import bare_interrupt, ctrl_c, everything, stopping
 from tests.api.long_programs import BATCHES, STATICS, depth, walk
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def few_turns(monkeypatch):
+    """Short runs have trips enough to be stopped between, if a block does not run many times in one."""
+    monkeypatch.setattr(guarded, "MOST_TURNS", 1)
 
 
 def made(name, **options):
@@ -256,8 +262,10 @@ def test_another_process_goes_on(tmp_path):
         run.save(paths[name])
     code = (
         "import json, sys\n"
+        "from pcbatch.runtime import guarded\n"
         "from tests.api import long_programs\n"
         "from tests.api.interrupting import everything\n"
+        "guarded.MOST_TURNS = 1\n"
         "for name, path in json.loads(sys.argv[1]).items():\n"
         "    function = getattr(long_programs, name).options(resume=path, jit=False)\n"
         "    run = function.run(**long_programs.STATICS.get(name, {}))\n"

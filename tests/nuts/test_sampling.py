@@ -110,6 +110,19 @@ def test_a_chain_does_not_depend_on_the_others(warmed):
     assert alone.cost.gradients < alone.cost.rows
 
 
+def test_nor_on_rows_gathered_for_the_few_that_begin_a_trajectory():
+    """Of 64 chains few draw momenta at a time; they do it on 16 rows."""
+    options = {**FIXED, "data": None, "draws": 6, "chunk": 6}
+    starts = np.random.default_rng(8).normal(size=(64, 100))
+    many, alone = (
+        nuts.sample(
+            lambda x: -0.5 * tf.reduce_sum(tf.square(x)), starts[0], chains=n, initial_per_chain=starts[:n], **options
+        )
+        for n in (64, 1)
+    )
+    np.testing.assert_array_equal(many["x"][0], alone["x"][0])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["earliest", "sweep", "busiest", "adaptive"])
 def test_nor_on_the_schedule(schedule, warmed):

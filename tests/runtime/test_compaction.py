@@ -19,7 +19,7 @@ from tests.harness import BATCH, NAMES, assert_close, leaves, load
 from tests.runtime import tables
 
 BACKEND = TensorFlowBackend()
-EVERY_BLOCK = Compaction(floor=2, most=2, fixed=0.0, scale=0.0)
+EVERY_BLOCK = Compaction(floor=2, most=2, multiple=1, fixed=0.0, scale=0.0)
 """Every block is dear: at 17 lanes it runs at 5, 9 or 17."""
 COUNTS = ("status", "site", "place", "steps", "executions", "active", "trips")
 MODES = tuple(itertools.product(SCHEDULES, (False, True)))
@@ -88,7 +88,8 @@ def test_sizes():
     assert compaction._sizes(100.0, 0.0, 64) == (4, 16, 32)
     assert compaction._sizes(20.0, 0.0, 64) == (8,)
     assert compaction._sizes(1e6, 0.0, 64) == (4, 8, 16, 32)
-    assert compaction._sizes(1e6, 0.0, 17) == (5, 9)
+    assert compaction._sizes(1e6, 0.0, 17) == (4, 8, 12)
+    assert Compaction(multiple=1, fixed=1000.0)._sizes(1e6, 0.0, 17) == (5, 9)
     assert compaction._sizes(1.0, 0.0, 64) == ()
     assert compaction._sizes(100.0, 1e6, 64) == ()
     assert compaction._sizes(1e6, 0.0, 1) == ()

@@ -33,7 +33,7 @@ def test_a_recursion_comes_back_to_its_caller_in_the_same_trip():
 
 
 def test_where_lanes_wait_for_each_other_a_trip_begins():
-    """A sampler's flow: the leaf b3 comes first, then what it returns to, at last what calls again. Nothing leads up."""
+    """A sampler's flow: the leaf b3 comes first, then what it returns to, at last what calls again; none leads up."""
     flow = Flow([(1,), (1, 3), (1, 3), (2, 4), (1, 3, 5)], sync=[3])
     assert flow.order[0] == 3
     assert up(flow, flow.order) == []

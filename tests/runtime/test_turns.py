@@ -27,7 +27,7 @@ def countdown() -> Program:
 
 
 @pytest.mark.parametrize("jit", [True, False])
-@pytest.mark.parametrize("compaction", [None, Compaction(floor=2, most=2, fixed=0.0, scale=0.0)])
+@pytest.mark.parametrize("compaction", [None, Compaction(floor=2, most=2, multiple=1, fixed=0.0, scale=0.0)])
 def test_turns_are_counted(jit, compaction):
     outcome = Machine(countdown(), BACKEND, jit=jit, compaction=compaction, trace=10).run([tf.constant(COUNT)], [], 8)
     np.testing.assert_array_equal(outcome.values[0], np.full(8, 100))
