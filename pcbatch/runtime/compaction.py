@@ -15,9 +15,12 @@ from pcbatch.runtime import effects
 from pcbatch.runtime.costs import elements
 from pcbatch.runtime.table import Block, Piece, Program, Store
 
-FIXED = 1_100_000.0
-"""What a size must save more than the next larger one, in the unit of `costs`: 50 to 250 us, many times what gathering
-costs at any size (5 to 10 us), so that the second or so that it takes to compile pays within some 5,000 runs."""
+FIXED = 4_000_000.0
+"""What a size must save more than the next larger one, in the unit of `costs`: 200 us to 1 ms, many times what
+gathering costs at any size (5 to 10 us), so that the second or so that it takes to compile pays within 5,000 runs."""
+SMALL = 0.27
+"""How much of that one small size must save, an eighth of the batch, behind the last half that saves all of it: it
+serves a block of moderate cost that few lanes come to at a time."""
 LEAF, ELEMENT = 100.0, 4.0
 """What moving one array's row there and back costs, and each element of it."""
 
@@ -26,10 +29,9 @@ LEAF, ELEMENT = 100.0, 4.0
 class Compaction:
     """Which sizes blocks get besides the whole batch: lanes / 2, / 4, .. down to `floor`, at most `most` of them.
 
-    A size that does not save enough is passed over; where no smaller one does, there are no more. Sizes are rounded up
-    to a multiple of `multiple`, that of the vectors of float64 that XLA computes at once: the same operations on a
-    number of rows that is none may round differently. `fixed` and `scale` weigh what gathering costs; with both at 0
-    every block is dear.
+    Sizes are rounded up to a multiple of `multiple`, that of the vectors of float64 that XLA computes at once: the same
+    operations on a number of rows that is none may round differently. `fixed` and `scale` weigh what gathering costs;
+    with both at 0 every block is dear.
     """
 
     floor: int = 4
@@ -41,21 +43,29 @@ class Compaction:
     def sizes(self, program: Program, costs: Sequence[float], lanes: int) -> list[tuple[int, ...]]:
         """For each block the sizes smaller than `lanes` that it may run at, in increasing order."""
         return [
-            self._sizes(cost, self.scale * _row_moves(program, block), lanes)
+            self._sizes(cost, self.scale * _row_moves(program, block), lanes, waits=block.sync)
             for block, cost in zip(program.blocks, costs, strict=True)
         ]
 
-    def _sizes(self, cost: float, moves: float, lanes: int) -> tuple[int, ...]:
+    def _sizes(self, cost: float, moves: float, lanes: int, *, waits: bool = False) -> tuple[int, ...]:
+        """See `sizes`; where lanes wait for each other (`waits`), few come only at the end of a run."""
+
+        def pays(size: int, larger: int, share: float) -> bool:
+            saved = (larger - size) * cost
+            return self.floor <= size < larger and saved >= share * self.fixed and (lanes - size) * cost >= size * moves
+
         found: list[int] = []
-        larger = size = lanes
-        while len(found) < self.most:
-            before, size = size, math.ceil(size / 2 / self.multiple) * self.multiple
-            if size < self.floor or size == before:
-                break
-            if (larger - size) * cost >= self.fixed and (lanes - size) * cost >= size * moves:
-                found.append(size)
-                larger = size
+        larger = lanes
+        while len(found) < self.most and pays(size := self._rounded(larger / 2), larger, 1.0):
+            found.append(size)
+            larger = size
+        small = self._rounded(lanes / 8)
+        if len(found) < self.most and not waits and pays(small, larger, SMALL):
+            found.append(small)
         return tuple(reversed(found))
+
+    def _rounded(self, size: float) -> int:
+        return math.ceil(size / self.multiple) * self.multiple
 
 
 DEFAULT = Compaction()
