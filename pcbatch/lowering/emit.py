@@ -15,6 +15,7 @@ from typing import Any
 from pcbatch.diagnostics import Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import rename
+from pcbatch.ir.dataflow import liveness
 from pcbatch.ir.types import Type, records
 from pcbatch.lowering.captures import free_roots
 from pcbatch.lowering.environment import Environment
@@ -55,6 +56,7 @@ class BlockParts:
     pops: tuple[str, ...]
     sync: bool = False
     cost: float | None = None
+    dead: tuple[str, ...] = ()
     answer: ir.Branch | None = None
     """How the head goes on that the block jumps to; the block has the head's statements."""
     body: list[PieceText | tuple[ir.Store, int]] = field(default_factory=list)
@@ -86,6 +88,7 @@ class _Emission:
         self.taken = frozenset(self.variables) | frozenset(environment.operand_types)
         self.roots = free_roots(program)
         self.heads = heads(program)
+        self.live = liveness(program)
 
     def emitted(self) -> Emitted:
         numbers = {block.label: number for number, block in enumerate(self.program.blocks())}
@@ -170,7 +173,15 @@ class _Emission:
             parts.answer = asking.terminator
             asked = [op for op in asking.ops if isinstance(op, ir.Primitive)]
             self._piece(parts, owner, asked, self._needed_after(asking, len(asking.ops)))
+        parts.dead = self._dead(block, asking if head is not None else block)
         return parts
+
+    def _dead(self, block: ir.Block, last: ir.Block) -> tuple[str, ...]:
+        """The stored variables to which `block` gives values that nobody reads behind it; it ends as `last` does."""
+        live = self.live[last.label].end | set(ir.reads(last.terminator))
+        stored = {op.array for op in block.ops if isinstance(op, ir.Store)}
+        given = dict.fromkeys(name for op in block.ops for name in ir.writes(op))
+        return tuple(n for n in given if self._stored(n) and n not in live | stored and n not in self.shared_parameters)
 
     def _push(self, parts: BlockParts, name: str, written: set[str], op: ir.Push) -> Iterator[ir.Primitive]:
         """Note the push of `name`; where its saved value is not the old top, the statement that keeps it."""

@@ -67,6 +67,7 @@ class TableText:
             *([f"steps_site={steps_site},"] if steps_site >= 0 else []),
             *(["sync=True,"] if parts.sync else []),
             *([f"cost={parts.cost!r},"] if parts.cost is not None else []),
+            *([f"dead={_tuple(parts.dead)},"] if parts.dead else []),
         ]
         inner = "".join(f"{INDENT * 3}{line}\n" for line in lines)
         self.blocks.append(f"{INDENT * 2}_pcb.Block(\n{inner}{INDENT * 2}),\n")

@@ -16,19 +16,21 @@ from pcbatch.runtime.costs import elements
 from pcbatch.runtime.table import Block, Piece, Program, Store
 
 FIXED = 4_000_000.0
-"""What a size must save more than the next larger one, in the unit of `costs`: 200 us to 1 ms, many times what
+"""What a half must save more than the next larger size, in the unit of `costs`: 200 us to 1 ms, many times what
 gathering costs at any size (5 to 10 us), so that the second or so that it takes to compile pays within 5,000 runs."""
 SMALL = 0.27
-"""How much of that one small size must save, an eighth of the batch, behind the last half that saves all of it: it
-serves a block of moderate cost that few lanes come to at a time."""
+"""How much of that an eighth must save, which serves blocks that few lanes come to at a time."""
+MASKED = 4.0
+"""What it costs to keep an element from being written for the lanes that take no part: it is read and written, too."""
 LEAF, ELEMENT = 100.0, 4.0
 """What moving one array's row there and back costs, and each element of it."""
 
 
 @dataclass(frozen=True)
 class Compaction:
-    """Which sizes blocks get besides the whole batch: lanes / 2, / 4, .. down to `floor`, at most `most` of them.
+    """Which sizes blocks get besides the whole batch: lanes / 8, / 64, .. and / 2, / 4, .. down to `floor`.
 
+    At most `most` of them, each of which saves enough more than the next larger one, eighths before halves.
     Sizes are rounded up to a multiple of `multiple`, that of the vectors of float64 that XLA computes at once: the same
     operations on a number of rows that is none may round differently. `fixed` and `scale` weigh what gathering costs;
     with both at 0 every block is dear.
@@ -42,27 +44,35 @@ class Compaction:
 
     def sizes(self, program: Program, costs: Sequence[float], lanes: int) -> list[tuple[int, ...]]:
         """For each block the sizes smaller than `lanes` that it may run at, in increasing order."""
+        comes_back = any(0 in places for places in effects.successors(program))
         return [
-            self._sizes(cost, self.scale * _row_moves(program, block), lanes, waits=block.sync)
-            for block, cost in zip(program.blocks, costs, strict=True)
+            self._sizes(
+                cost + MASKED * self.scale * _row_writes(program, block),
+                self.scale * _row_moves(program, block),
+                lanes,
+                waits=block.sync,
+            )
+            if number or comes_back
+            else ()  # all lanes run the first block, at once
+            for number, (block, cost) in enumerate(zip(program.blocks, costs, strict=True))
         ]
 
     def _sizes(self, cost: float, moves: float, lanes: int, *, waits: bool = False) -> tuple[int, ...]:
-        """See `sizes`; where lanes wait for each other (`waits`), few come only at the end of a run."""
+        """See `sizes`. Where lanes wait for each other (`waits`), few come only at the end of a run: no eighths."""
+        eighths = [] if waits else self._parts(8, SMALL * self.fixed, cost, moves, lanes)
+        halves = [size for size in self._parts(2, self.fixed, cost, moves, lanes) if size not in eighths]
+        return tuple(sorted([*eighths, *halves][: self.most]))
 
-        def pays(size: int, larger: int, share: float) -> bool:
-            saved = (larger - size) * cost
-            return self.floor <= size < larger and saved >= share * self.fixed and (lanes - size) * cost >= size * moves
-
+    def _parts(self, divisor: int, least: float, cost: float, moves: float, lanes: int) -> list[int]:
+        """`lanes` divided again and again, as long as that saves `least`."""
         found: list[int] = []
         larger = lanes
-        while len(found) < self.most and pays(size := self._rounded(larger / 2), larger, 1.0):
+        while (size := self._rounded(larger / divisor)) >= self.floor and size < larger:
+            if (larger - size) * cost < least or (lanes - size) * cost < size * moves:
+                break
             found.append(size)
             larger = size
-        small = self._rounded(lanes / 8)
-        if len(found) < self.most and not waits and pays(small, larger, SMALL):
-            found.append(small)
-        return tuple(reversed(found))
+        return found
 
     def _rounded(self, size: float) -> int:
         return math.ceil(size / self.multiple) * self.multiple
@@ -76,6 +86,13 @@ def _row_moves(program: Program, block: Block) -> float:
     read = {name for item in block.body for name in (item.reads if isinstance(item, Piece) else _read(item))}
     moved = [*(read & program.storage.keys()), *(set(effects.written(block)) & program.storage.keys())]
     return sum(LEAF + ELEMENT * elements(program.types[name]) for name in moved)
+
+
+def _row_writes(program: Program, block: Block) -> int:
+    """How many elements of its lane's variables a row of the block computes anew."""
+    computed = {name for item in block.body if isinstance(item, Piece) for name in item.writes}
+    kept = (computed | {*block.pops}) & program.storage.keys() - {*block.dead}
+    return sum(elements(program.types[name]) for name in kept)
 
 
 def _read(store: Store) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ def changes(layout: Layout, block: Block, max_steps: int | None) -> tuple[str, .
     for name in {*block.pops, *pushed}:
         keys.add(layout.pointer(name))
     for name in {*block.pops, *written(block)}:
-        if layout.storage(name) is not None:
+        if layout.storage(name) is not None and name not in block.dead:
             keys.update(layout.tops(name))
     for name in pushed:
         keys.update(layout.stacks(name))

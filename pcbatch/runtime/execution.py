@@ -256,7 +256,8 @@ class Execution:
             storage = self.layout.storage(name)
             if storage == "stack" and name not in entries:
                 self.store_entry(name, 0, self.values[name])
-            for key, value in zip(self.layout.tops(name) if storage else [], self.values[name], strict=False):
+            is_kept = storage is not None and name not in self.block.dead
+            for key, value in zip(self.layout.tops(name) if is_kept else [], self.values[name], strict=False):
                 self.written[key] = (self.writing, value)
 
     def entries(self) -> dict[str, list[list[Array]]]:

@@ -135,7 +135,7 @@ class GuardedBlocks:
         counts = backend.stack([nobody, nobody, nobody, lanes, *(nobody for _ in followed)])
         *after, counts = backend.repeated(predicate, turn, [*(state[key] for key in keys), counts])
         times, total, rows, left, *arrived = backend.unstack(counts, count)
-        turns = Turns(predicate, lanes, times, total, rows)
+        turns = Turns(lanes, times=times, lanes=total, rows=rows)
         return {**state, **dict(zip(keys, after, strict=True))}, arrived, turns, left
 
     def _fitting(self, lanes: Array, sizes: tuple[int, ...], every: Array | int) -> Array:

@@ -101,7 +101,7 @@ class Loop:
                     number, predicate, lanes, state, followed, again, shared, sizes[number], every
                 )
             state, arrivals = self.guarded.once(number, predicate, lanes, state, followed, shared, sizes[number])
-            return state, arrivals, Turns(predicate, lanes), backend.constant(0)
+            return state, arrivals, Turns(lanes), backend.constant(0)
 
         def turn(carried: dict[str, Any]) -> dict[str, Any]:
             before = carried["counters"]

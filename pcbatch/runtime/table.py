@@ -131,7 +131,8 @@ class Block:
 
     `steps_site` is the fault for exceeding `max_steps` where the terminator counts a step (a turn, a call). At a `sync`
     block lanes wait until no lane can run elsewhere. `cost` is what the user says that a row costs; None leaves it to
-    the estimate (`costs.block_costs`).
+    the estimate (`costs.block_costs`). `dead` names variables that the block pops or writes and whose tops nobody reads
+    afterwards: they need not be kept.
     """
 
     label: str
@@ -144,6 +145,7 @@ class Block:
     steps_site: int = -1
     sync: bool = False
     cost: float | None = None
+    dead: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

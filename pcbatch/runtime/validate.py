@@ -47,6 +47,8 @@ def _validate_block(program: Program, block: Block) -> None:
         _require_sites(where, program, sites)
     saved = {push.saved for push in block.pushes if push.saved is not None}
     _require(where, saved <= known, f"a push saves {saved - known}, never written")
+    stores = {item.array for item in block.body if isinstance(item, Store)}
+    _require(where, set(block.dead) <= set(program.storage) - stores, f"{block.dead} cannot all be dead")
     places = targets(block.terminator)
     match block.terminator:
         case (

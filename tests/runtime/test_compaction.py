@@ -83,21 +83,22 @@ def test_rows_are_counted():
 
 
 def test_sizes():
-    """Halves while each saves enough more than the last, down to the floor; none for cheap blocks or costly moves."""
+    """Eighths and halves while each saves enough more than the last, down to the floor."""
     compaction = Compaction(floor=4, most=4, fixed=1000.0)
-    assert compaction._sizes(100.0, 0.0, 64) == (8, 16, 32)
+    assert compaction._sizes(10.0, 0.0, 64) == (8,)
+    assert compaction._sizes(100.0, 0.0, 64) == (4, 8, 16, 32)
     assert compaction._sizes(1e6, 0.0, 64) == (4, 8, 16, 32)
+    assert compaction._sizes(1e6, 0.0, 512) == (4, 8, 64, 256)
     assert compaction._sizes(1e6, 0.0, 17) == (4, 8, 12)
     assert Compaction(multiple=1, fixed=1000.0)._sizes(1e6, 0.0, 17) == (5, 9)
+
+
+def test_some_blocks_run_on_all_lanes_only():
+    """Cheap ones, those with much to move, batches of one lane; where lanes wait for each other there are halves."""
+    compaction = Compaction(fixed=1000.0)
     assert compaction._sizes(1.0, 0.0, 64) == ()
     assert compaction._sizes(100.0, 1e6, 64) == ()
     assert compaction._sizes(1e6, 0.0, 1) == ()
-
-
-def test_a_block_of_moderate_cost_has_one_small_size():
-    """So has a dearer one below its halves; but where lanes wait for each other they come together."""
-    compaction = Compaction(fixed=1000.0)
-    assert compaction._sizes(10.0, 0.0, 64) == (8,)
     assert compaction._sizes(10.0, 0.0, 64, waits=True) == ()
     assert compaction._sizes(100.0, 0.0, 64, waits=True) == (16, 32)
 

@@ -75,7 +75,7 @@ class Waiting:
         def guarded(number, predicate, lanes, state, followed, again):
             ran.extend([number] if predicate else [])
             nobody = tf.constant(0)
-            return state, [nobody for _ in followed], Turns(predicate, lanes), nobody
+            return state, [nobody for _ in followed], Turns(lanes), nobody
 
         ran = []
         flow = Flow([(number, number + 1) for number in range(len(self.waiting))])

@@ -62,7 +62,7 @@ class Adaptive:
                 some = (waiting > 0) & (_best(trip, waiting, dear) | overdue)
                 trip.run(number, backend.unstack(some, len(trip.blocks))[number], trip.ahead(number))
             else:
-                trip.run(number, trip.waiting[number] > 0, trip.ahead(number), partial(_again, trip, number))
+                trip.run(number, None, trip.ahead(number), partial(_again, trip, number))
         return _spent(trip, dear, memory) if dear else memory
 
 

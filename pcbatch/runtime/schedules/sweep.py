@@ -21,5 +21,5 @@ class Sweep:
     def trip(self, trip: Trip, memory: Memory) -> Memory:
         """See `Schedule`."""
         for number in trip.flow.order:
-            trip.run(number, trip.waiting[number] > 0, trip.ahead(number))
+            trip.run(number, None, trip.ahead(number))
         return memory

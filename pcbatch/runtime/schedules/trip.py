@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from pcbatch.runtime.backends.protocol import Array, Backend
@@ -19,10 +19,10 @@ Again = Callable[[Array], Array]
 class Turns:
     """What a block did in a trip, all scalars; the last three are None for a block that can run only once."""
 
-    chosen: Array
-    """Whether it ran."""
     first: Array
-    """For how many lanes it ran at first."""
+    """For how many lanes it ran at first; where it is not `chosen`, how many wait."""
+    chosen: Array | None = None
+    """Whether it ran; None for a block that runs wherever lanes wait at it."""
     times: Array | None = None
     """How often it ran."""
     lanes: Array | None = None
@@ -103,15 +103,17 @@ class Trip:
         return backend.where(backend.array([number is not None for number in numbers], "bool"), known, others)
 
     def _turns(self) -> list[Turns]:
-        nobody = self.backend.constant(0)
-        return [self._ran.get(number, Turns(nobody > 0, nobody)) for number in self.blocks]
+        return [self._ran.get(number, Turns(self.backend.constant(0))) for number in self.blocks]
 
     def _by_block(self, numbers: Sequence[Array]) -> Array:
         """One of `numbers` for each block that was chosen, else 0: int32 `[blocks]`."""
         # Vectors at once: scalar by scalar XLA would compile a kernel for every block.
-        backend = self.backend
-        chosen = backend.stack([turns.chosen for turns in self._turns()])
-        return backend.where(chosen, backend.stack(list(numbers)), backend.constant(0))
+        backend, all_turns, found = self.backend, self._turns(), self.backend.stack(list(numbers))
+        if all(turns.chosen is None for turns in all_turns):
+            return found
+        always = backend.constant(0) == 0
+        chosen = backend.stack([always if turns.chosen is None else turns.chosen for turns in all_turns])
+        return backend.where(chosen, found, backend.constant(0))
 
     def recount(self) -> Array:
         """Count afresh how many lanes wait at each block: int32 `[blocks]`. It costs a pass over the lanes."""
@@ -128,10 +130,11 @@ class Trip:
         later = self.flow.order[self.flow.order.index(number) + 1 :]
         return [place for place in self.onward(number) if place in later]
 
-    def run(self, number: int, predicate: Array, follow: Sequence[int] = (), again: Again | None = None) -> None:
+    def run(self, number: int, predicate: Array | None, follow: Sequence[int] = (), again: Again | None = None) -> None:
         """Run block `number`, where the bool scalar `predicate` holds, for the lanes that wait there.
 
-        Where it holds, lanes must wait there. The lanes that then wait at the blocks `follow` are counted there; that
+        Where it holds, lanes must wait there; None is wherever they do, and costs less bookkeeping than to say so. The
+        lanes that then wait at the blocks `follow` are counted there; that
         costs a block that runs a reduction over the lanes for each. All of `onward(number)` that may run later in the
         trip must be among them, unless there is a `recount` before they run, or lanes would run uncounted.
 
@@ -139,10 +142,16 @@ class Trip:
         again as long as that holds, up to `MOST_TURNS` times.
         """
         backend, lanes = self.backend, self.waiting[number]
-        self.state, arrivals, self._ran[number], left = self._guarded(
-            number, predicate, lanes, self.state, follow, again if number in self.onward(number) else None
+        self.state, arrivals, turns, left = self._guarded(
+            number,
+            lanes > 0 if predicate is None else predicate,
+            lanes,
+            self.state,
+            follow,
+            again if number in self.onward(number) else None,
         )
-        self.waiting[number] = backend.where(predicate, left, lanes)
+        self._ran[number] = replace(turns, chosen=predicate)
+        self.waiting[number] = left if predicate is None else backend.where(predicate, left, lanes)
         for place, count in zip(follow, arrivals, strict=True):
             self.waiting[place] = self.waiting[place] + count
 
