@@ -66,7 +66,7 @@ class Saved:
         """Where the run stands: arrays of exactly the dtypes and shapes of `legs`, or PCB592."""
         names = [
             *(f"state/{key}" for key in legs.layout.arrays),
-            *(f"counter/{key}" for key in legs.loop.counter_shapes),
+            *(f"counter/{key}" for key in legs.loop.counter_specs),
         ]
         found = [name for name in self.arrays if not name.startswith("shared/")]
         if sorted(found) != sorted(names):

@@ -126,7 +126,7 @@ class Legs:
     def flat(self, snapshot: Snapshot) -> list[Array]:
         """The arrays of `snapshot`, in the order of `specs`."""
         states = (snapshot.state[key] for key in self.layout.arrays)
-        return [*states, *(snapshot.counters[key] for key in self.loop.counter_shapes)]
+        return [*states, *(snapshot.counters[key] for key in self.loop.counter_specs)]
 
     def pack(self, arrived: Arrived) -> list[Array]:
         """All arrays of `arrived`."""
@@ -141,7 +141,7 @@ class Legs:
     def snapshot(self, remaining: Iterator[Array]) -> Snapshot:
         """The inverse of `flat`; takes from `remaining` what belongs to the snapshot."""
         state = {key: next(remaining) for key in self.layout.arrays}
-        return Snapshot(state, {key: next(remaining) for key in self.loop.counter_shapes})
+        return Snapshot(state, {key: next(remaining) for key in self.loop.counter_specs})
 
     def specs(self, lanes: int | None, capacity: int | None) -> list[Spec]:
         """The dtypes and shapes of a flat snapshot; None for what is known only when it runs."""
@@ -149,7 +149,7 @@ class Legs:
         found: list[Spec] = []
         for held in self.layout.arrays.values():
             found.append((held.type.dtype, (lanes, *([entries] if held.stacked else []), *held.type.shape)))
-        return found + [("int64", shape) for shape in self.loop.counter_shapes.values()]
+        return found + [*self.loop.counter_specs.values()]
 
     # -- the end -------------------------------------------------------------------------------------------------------
 

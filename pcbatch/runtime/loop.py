@@ -21,7 +21,7 @@ from pcbatch.runtime.state import Layout, State
 from pcbatch.runtime.trace import recorded
 
 Counters = dict[str, Array]
-"""All int64: `executions`, `active` and `rows`, `[blocks]`: how often each block ran, for how many lanes, how many rows
+"""Int64: `executions`, `active` and `rows`, `[blocks]`: how often each block ran, for how many lanes, how many rows
 it computed in all; `trips`, a scalar; `memory`, `[blocks]`: what the schedule remembers from trip to trip. Where trips
 are recorded, `trace` as well: see `trace.recorded`."""
 
@@ -60,15 +60,15 @@ class Loop:
         return Prices(self.row_costs, lanes)
 
     @property
-    def counter_shapes(self) -> dict[str, tuple[int, ...]]:
-        """The counters, all int64, in the order in which they are passed on."""
-        per_block = (len(self.blocks),)
-        trace = {"trace": (self.trace, 3 * len(self.blocks) + 1)} if self.trace else {}
+    def counter_specs(self) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """Dtypes and shapes of the counters, in the order in which they are passed on."""
+        per_block = ("int64", (len(self.blocks),))
+        trace = {"trace": ("int32", (self.trace, 3 * len(self.blocks) + 1))} if self.trace else {}
         return {
             "executions": per_block,
             "active": per_block,
             "rows": per_block,
-            "trips": (),
+            "trips": ("int64", ()),
             "memory": per_block,
             **trace,
         }
@@ -77,8 +77,8 @@ class Loop:
         """The counters of a run that has not begun."""
         zero = self.backend.cast(self.backend.constant(0), "int64")
         return {
-            name: self.backend.zeros(shape[0], TensorType("int64", shape[1:])) if shape else zero
-            for name, shape in self.counter_shapes.items()
+            name: self.backend.zeros(shape[0], TensorType(dtype, shape[1:])) if shape else zero
+            for name, (dtype, shape) in self.counter_specs.items()
         }
 
     def run(

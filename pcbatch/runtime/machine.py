@@ -112,7 +112,7 @@ class Machine:
         sealed = self.backend.seal(self._whole_run(legs, lanes), self.program.name)
         with self._timed(), explaining(self.program, self.backend, self.jit):
             arrays = list(sealed(*flat))
-            names = legs.loop.counter_shapes
+            names = legs.loop.counter_specs
             counters = dict(zip(names, arrays[1:], strict=False))
             outcome = legs.outcome(counters, arrays[1 + len(names) :], arrays[0])
             if not legs.limits.roomy and self.backend.is_concrete(outcome.status):
@@ -209,7 +209,7 @@ class Machine:
             arrived = legs.all_legs(lambda s: legs.unpack(compiled(*legs.flat(s), *rest, until)), snapshot)
         capacity = legs.capacity(arrived.snapshot)
         counters = arrived.snapshot.counters
-        return [capacity, *(counters[name] for name in legs.loop.counter_shapes), *arrived.outputs]
+        return [capacity, *(counters[name] for name in legs.loop.counter_specs), *arrived.outputs]
 
     def _leg(self, lanes: Any) -> Callable[..., Any]:
         """The program of a leg on stacks of any size: from flat snapshot, shared operands and `until` to `Arrived`."""

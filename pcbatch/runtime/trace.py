@@ -1,6 +1,6 @@
 """The schedule of a run, step by step: recorded in the machine's loop, and read afterwards.
 
-The record is an array for a fixed number of trips, int64 `[trips, 3 blocks + 1]`: for each trip how many lanes ran each
+The record is an array for a fixed number of trips, int32 `[trips, 3 blocks + 1]`: for each trip how many lanes ran each
 block at first, how often it ran, for how many lanes in all, and how many had not ended when the trip began. It travels
 with the machine's counters.
 """
@@ -23,7 +23,7 @@ def recorded(backend: Backend, record: Array, trip: Trip, live: Array, number: A
     """`record` with `trip` in row `number` (int64), unless it is full; `live` lanes had not ended before the trip."""
     fits = number < backend.cast(backend.lanes_of(record), "int64")
     place = backend.cast(backend.where(fits, number, number * 0), "int32")
-    row = backend.cast(backend.joined(trip.ran, trip.times, trip.lanes, backend.stack([live])), "int64")
+    row = backend.joined(trip.ran, trip.times, trip.lanes, backend.stack([live]))
     return backend.masked_store(record, [], backend.stack([fits]), backend.stack([row]), backend.stack([place]))
 
 
