@@ -58,8 +58,10 @@ class Compaction:
         ]
 
     def _sizes(self, cost: float, moves: float, lanes: int, *, waits: bool = False) -> tuple[int, ...]:
-        """See `sizes`. Where lanes wait for each other (`waits`), few come only at the end of a run: no eighths."""
-        eighths = [] if waits else self._parts(8, SMALL * self.fixed, cost, moves, lanes)
+        """See `sizes`. Where lanes wait for each other (`waits`), few come only at the end of a run: quarters will do."""
+        if waits:
+            return tuple(sorted(self._parts(4, self.fixed, cost, moves, lanes)[: self.most]))
+        eighths = self._parts(8, SMALL * self.fixed, cost, moves, lanes)
         halves = [size for size in self._parts(2, self.fixed, cost, moves, lanes) if size not in eighths]
         return tuple(sorted([*eighths, *halves][: self.most]))
 

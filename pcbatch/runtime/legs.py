@@ -149,7 +149,7 @@ class Legs:
         found: list[Spec] = []
         for held in self.layout.arrays.values():
             found.append((held.type.dtype, (lanes, *([entries] if held.stacked else []), *held.type.shape)))
-        return found + [*self.loop.counter_specs.values()]
+        return [*found, *self.loop.counter_specs.values()]
 
     # -- the end -------------------------------------------------------------------------------------------------------
 

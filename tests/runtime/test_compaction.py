@@ -94,13 +94,13 @@ def test_sizes():
 
 
 def test_some_blocks_run_on_all_lanes_only():
-    """Cheap ones, those with much to move, batches of one lane; where lanes wait for each other there are halves."""
+    """Cheap ones, those with much to move, batches of one lane; where lanes wait for each other there are quarters."""
     compaction = Compaction(fixed=1000.0)
     assert compaction._sizes(1.0, 0.0, 64) == ()
     assert compaction._sizes(100.0, 1e6, 64) == ()
     assert compaction._sizes(1e6, 0.0, 1) == ()
     assert compaction._sizes(10.0, 0.0, 64, waits=True) == ()
-    assert compaction._sizes(100.0, 0.0, 64, waits=True) == (16, 32)
+    assert compaction._sizes(100.0, 0.0, 64, waits=True) == (4, 16)
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,6 +1,7 @@
 """No sampler at all: leapfrog steps of all chains in a loop, what gradients cost where nothing decides anything.
 
-Every row is of use. The variants "xla" and "graph" say whose kernels compute them.
+Log densities are computed with them and added up, for a sampler needs both. Every row is of use. The variants "xla" and
+"graph" say whose kernels compute them.
 """
 
 from __future__ import annotations
@@ -23,15 +24,17 @@ def prepare(job: Job) -> Run:
 
     @tf.function(jit_compile=job.variant == "xla")
     def everything(q: tf.Tensor, p: tf.Tensor) -> tf.Tensor:
-        _, g = value_and_gradient(density, q)
+        values, g = value_and_gradient(density, q)
 
-        def leapfrog(i: tf.Tensor, q: tf.Tensor, p: tf.Tensor, g: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        def leapfrog(i: tf.Tensor, *here: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            q, p, g, values = here
             p = p + 0.5 * target.step_size * g
             q = q + target.step_size * p
-            _, g = value_and_gradient(density, q)
-            return i + 1, q, p + 0.5 * target.step_size * g, g
+            value, g = value_and_gradient(density, q)
+            return i + 1, q, p + 0.5 * target.step_size * g, g, values + value
 
-        return tf.while_loop(lambda i, *_: i < steps, leapfrog, (tf.constant(0), q, p, g))[1]
+        _, q, *_, values = tf.while_loop(lambda i, *_: i < steps, leapfrog, (tf.constant(0), q, p, g, values))
+        return q + values[:, tf.newaxis]
 
     starts = tf.constant(target.starts(job.chains))
 
