@@ -58,7 +58,7 @@ class Compaction:
         ]
 
     def _sizes(self, cost: float, moves: float, lanes: int, *, waits: bool = False) -> tuple[int, ...]:
-        """See `sizes`. Where lanes wait for each other (`waits`), few come only at the end of a run: quarters will do."""
+        """See `sizes`. Where lanes wait for each other (`waits`), few come only as a run ends: quarters will do."""
         if waits:
             return tuple(sorted(self._parts(4, self.fixed, cost, moves, lanes)[: self.most]))
         eighths = self._parts(8, SMALL * self.fixed, cost, moves, lanes)
