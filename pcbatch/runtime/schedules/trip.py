@@ -134,9 +134,9 @@ class Trip:
         """Run block `number`, where the bool scalar `predicate` holds, for the lanes that wait there.
 
         Where it holds, lanes must wait there; None is wherever they do, and costs less bookkeeping than to say so. The
-        lanes that then wait at the blocks `follow` are counted there; that
-        costs a block that runs a reduction over the lanes for each. All of `onward(number)` that may run later in the
-        trip must be among them, unless there is a `recount` before they run, or lanes would run uncounted.
+        lanes that then wait at the blocks `follow` are counted there; that costs a block that runs a reduction over the
+        lanes for each. All of `onward(number)` that may run later in the trip must be among them, unless there is a
+        `recount` before they run, or lanes would run uncounted.
 
         A block runs once in a trip; but where `again` is given, one that can send lanes to itself runs for those lanes
         again as long as that holds, up to `MOST_TURNS` times.
