@@ -68,6 +68,11 @@ def measure(
     }
 
 
+def paired(base: Timing, other: Timing) -> float:
+    """The median of the ratios of calls in the same repeat, `other` in terms of `base`."""
+    return statistics.median(b / a for a, b in zip(base.seconds, other.seconds, strict=True))
+
+
 def _timed(contestant: Contestant) -> tuple[float, Any]:
     started = time.perf_counter()
     result = contestant()

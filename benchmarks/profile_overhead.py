@@ -9,14 +9,13 @@ Milliseconds are medians; `ratio` is the median of the ratios of neighbours in t
 
 from __future__ import annotations
 
-import statistics
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 import pcbatch
-from benchmarks.harness import Timing, arguments, measure, write_json
+from benchmarks.harness import arguments, measure, paired, write_json
 
 TRIPS = 2500
 """How many trips are recorded: all that these programs make."""
@@ -64,11 +63,6 @@ def cases(lanes: int) -> dict[str, tuple[Any, tuple[Any, ...]]]:
         "fibonacci": (fibonacci, (14 - numbers % 15,)),
         "walk": (walk, (x, 300 + numbers % 7)),
     }
-
-
-def paired(base: Timing, other: Timing) -> float:
-    """The median of the ratios of calls of the same repeat."""
-    return statistics.median(b / a for a, b in zip(base.seconds, other.seconds, strict=True))
 
 
 def main() -> None:

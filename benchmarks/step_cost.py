@@ -1,14 +1,17 @@
 """Does a trip of the machine cost more when stacks are deeper? And how long does the sampler take to compile?
 
-    python -m benchmarks.step_cost [--json out/step_cost.json]
+    python -m benchmarks.step_cost [--lanes 64] [--schedules sweep adaptive] [--json out/step_cost.json]
 
-Fibonacci on 64 lanes with a 128-float variable that survives a call, so that it is on a stack; microseconds per trip
-under XLA with room for 32 to 2048 entries. A machine that copies its stacks pays for their size (a `switch` over
-whole states: 66, 723, 6033 microseconds); one masked write per push does not.
+Fibonacci with a wide variable that survives a call, so that it is on a stack; microseconds per trip under XLA with room
+for 32 to 4096 entries, under every schedule, for 1 to 4096 lanes. A machine that copies its stacks pays for their size
+(a `switch` over whole states, 64 lanes with 128 floats: 66, 723, 6033 microseconds for 32, 256 and 2048 entries); one
+masked write per push does not. `ratio` is the largest size over the smallest, the median over neighbours in time;
+`start ms` is what a run takes that only begins and ends, on the largest stacks, which it fills with zeros.
 """
 
 from __future__ import annotations
 
+import statistics
 import time
 from typing import Any
 
@@ -19,8 +22,12 @@ import pcbatch
 import pcbatch.nuts
 from benchmarks.harness import arguments, measure, write_json
 
-LANES, WIDTH = 64, 128
-DEPTHS = (32, 128, 512, 2048)
+LANES = (1, 8, 64, 512, 4096)
+WIDTH = 128
+"""Floats of the wide variable of a lane."""
+MOST = 65_536
+"""Floats of all lanes: more lanes than make so many have narrower variables, for the largest stacks to take 1 GB."""
+DEPTHS = (32, 128, 512, 2048, 4096)
 """Sizes through which stacks grow; a lane goes that deep before anything is measured."""
 SCHEDULES = ("earliest", "busiest", "sweep", "adaptive")
 
@@ -46,33 +53,47 @@ def stacked_shapes(function: Any, *args: Any) -> list[tuple[int, ...]]:
     return [variable.type.shape for variable in variables if variable.storage in ("stack", "cached stack")]
 
 
-def step_costs(repeats: int) -> dict[str, dict[str, Any]]:
-    """Schedule and depth to trips, microseconds per trip, and the timing behind them."""
-    ns = tf.constant(np.arange(LANES) % 8 + 7, tf.int32)
-    ones = tf.ones((LANES, WIDTH))
-    if (WIDTH,) not in stacked_shapes(wide_fibonacci, ns, ones):
+def step_costs(schedule: str, lanes: int, repeats: int) -> dict[str, Any]:
+    """Trips, microseconds per trip for every depth, the ratio of the last to the first, and the timings behind them.
+
+    A trip's time is what a run takes beyond one of few trips, divided by the trips that it makes beyond those.
+    """
+    ns, ones = tf.constant(np.arange(lanes) % 8 + 7, tf.int32), tf.ones((lanes, min(WIDTH, MOST // lanes)))
+    if ones.shape[1:] not in stacked_shapes(wide_fibonacci, ns, ones):
         raise SystemExit("the IR does not keep the wide variable on a stack: nothing to measure")
-    figures: dict[str, dict[str, Any]] = {}
-    for schedule in SCHEDULES:
-        functions = {depth: wide_fibonacci.options(max_depth=depth, schedule=schedule) for depth in DEPTHS}
-        for depth, function in functions.items():
-            function.run(tf.fill([LANES], -depth), ones)
-            if function.stats().stack_entries != depth + 1:
-                raise SystemExit(f"the stacks have {function.stats().stack_entries} entries after {depth} calls")
-        trips = {depth: int(function.run(ns, ones).trips) for depth, function in functions.items()}
-        timings = measure(
-            {str(depth): lambda f=function: f.run(ns, ones).value for depth, function in functions.items()},
-            repeats=repeats,
-        )
-        figures[schedule] = {
-            str(depth): {
-                "trips": trips[depth],
-                "microseconds per trip": 1e6 * timings[str(depth)].median / trips[depth],
-                "timing": timings[str(depth)],
-            }
-            for depth in DEPTHS
-        }
-    return figures
+    functions = {str(depth): wide_fibonacci.options(max_depth=depth, schedule=schedule) for depth in DEPTHS}
+    for depth, function in zip(DEPTHS, functions.values(), strict=True):
+        function.run(tf.fill([lanes], -depth), ones)
+        if function.stats().stack_entries != depth + 1:
+            raise SystemExit(f"the stacks have {function.stats().stack_entries} entries after {depth} calls")
+    leaves = tf.zeros_like(ns)  # runs that only begin and end: stacks are filled with zeros, which pays for their size
+    trips = {int(f.run(ns, ones).trips) - int(f.run(leaves, ones).trips) for f in functions.values()}
+    if len(trips) > 1:
+        raise SystemExit(f"the number of trips depends on the depth: {trips}")
+    (count,) = trips
+    timings = measure(
+        {
+            f"{kind} {depth}": lambda f=function, n=n: f.run(n, ones).value
+            for depth, function in functions.items()
+            for kind, n in (("whole", ns), ("start", leaves))
+        },
+        repeats=repeats,
+        rtol=None,
+    )
+    seconds = {
+        depth: [
+            a - b for a, b in zip(timings[f"whole {depth}"].seconds, timings[f"start {depth}"].seconds, strict=True)
+        ]
+        for depth in functions
+    }
+    smallest, *_, largest = seconds.values()
+    return {
+        "trips": count,
+        "microseconds per trip": {depth: 1e6 * statistics.median(each) / count for depth, each in seconds.items()},
+        "ratio": statistics.median(b / a for a, b in zip(smallest, largest, strict=True)),
+        "start milliseconds": {depth: 1e3 * timings[f"start {depth}"].median for depth in functions},
+        "timings": timings,
+    }
 
 
 def normal(q: tf.Tensor) -> tf.Tensor:
@@ -86,7 +107,7 @@ def sampler_compile_time() -> dict[str, float]:
     def call() -> tuple[float, Any]:
         started = time.perf_counter()
         samples = pcbatch.nuts.sample(
-            normal, np.zeros(10, np.float32), chains=LANES, warmup=0, draws=10, step_size=0.5, progress=False
+            normal, np.zeros(10, np.float32), chains=64, warmup=0, draws=10, step_size=0.5, progress=False
         )
         return time.perf_counter() - started, samples.stats
 
@@ -99,16 +120,23 @@ def sampler_compile_time() -> dict[str, float]:
 
 def main() -> None:
     """Print the figures."""
-    options = arguments(__doc__).parse_args()
-    figures = step_costs(options.repeats)
-    print(f"microseconds per trip, {LANES} lanes, {WIDTH} floats on a stack of this many entries")
-    print(f"{'schedule':>10} {'trips':>7}" + "".join(f"{depth:>9}" for depth in DEPTHS) + f"{'ratio':>9}")
-    for schedule, by_depth in figures.items():
-        costs = [entry["microseconds per trip"] for entry in by_depth.values()]
-        trips = by_depth[str(DEPTHS[0])]["trips"]
-        print(
-            f"{schedule:>10} {trips:>7}" + "".join(f"{cost:>9.1f}" for cost in costs) + f"{costs[-1] / costs[0]:>9.2f}"
-        )
+    parser = arguments(__doc__)
+    parser.add_argument("--lanes", type=int, nargs="+", default=LANES, help="numbers of lanes")
+    parser.add_argument("--schedules", nargs="+", default=SCHEDULES, choices=SCHEDULES, help="schedules")
+    options = parser.parse_args()
+    print("microseconds per trip, room for this many entries on the stacks")
+    print(
+        f"{'schedule':>10} {'lanes':>6} {'trips':>7}"
+        + "".join(f"{depth:>9}" for depth in DEPTHS)
+        + f"{'ratio':>9}{'start ms':>10}"
+    )
+    figures: dict[str, Any] = {}
+    for lanes in options.lanes:
+        for schedule in options.schedules:
+            entry = figures[f"{schedule}, {lanes} lanes"] = step_costs(schedule, lanes, options.repeats)
+            start = entry["start milliseconds"][str(DEPTHS[-1])]
+            row = "".join(f"{cost:>9.1f}" for cost in entry["microseconds per trip"].values())
+            print(f"{schedule:>10} {lanes:>6} {entry['trips']:>7}{row}{entry['ratio']:>9.2f}{start:>10.2f}", flush=True)
     sampler = sampler_compile_time()
     print("\nthe sampler, seconds: " + ", ".join(f"{name} {seconds:.1f}" for name, seconds in sampler.items()))
     if options.json:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime import effects
+from pcbatch.runtime import effects, trace
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.compaction import Compaction
 from pcbatch.runtime.costs import block_costs
@@ -18,12 +18,14 @@ from pcbatch.runtime.limits import Limits
 from pcbatch.runtime.schedules.prices import USUAL_LANES, Prices
 from pcbatch.runtime.schedules.trip import Again, Schedule, Trip, Turns
 from pcbatch.runtime.state import Layout, State
-from pcbatch.runtime.trace import recorded
 
 Counters = dict[str, Array]
 """Int64: `executions`, `active` and `rows`, `[blocks]`: how often each block ran, for how many lanes, how many rows
 it computed in all; `trips`, a scalar; `memory`, `[blocks]`: what the schedule remembers from trip to trip. Where trips
-are recorded, `trace` as well: see `trace.recorded`."""
+are recorded, `trace` as well: see `runtime.trace`."""
+
+Carried = dict[str, Any]
+"""What the loop carries from trip to trip: `state`, `waiting` (how many lanes wait at each block) and `counters`."""
 
 INT32_MAX = 2**31 - 1
 
@@ -63,7 +65,7 @@ class Loop:
     def counter_specs(self) -> dict[str, tuple[str, tuple[int, ...]]]:
         """Dtypes and shapes of the counters, in the order in which they are passed on."""
         per_block = ("int64", (len(self.blocks),))
-        trace = {"trace": ("int32", (self.trace, 3 * len(self.blocks) + 1))} if self.trace else {}
+        trace = {"trace": ("int32", (self.trace + 1, 4, len(self.blocks)))} if self.trace else {}
         return {
             "executions": per_block,
             "active": per_block,
@@ -103,7 +105,7 @@ class Loop:
             state, arrivals = self.guarded.once(number, predicate, lanes, state, followed, shared, sizes[number])
             return state, arrivals, Turns(lanes), backend.constant(0)
 
-        def turn(carried: dict[str, Any]) -> dict[str, Any]:
+        def turn(carried: Carried) -> tuple[Carried, Array]:
             before = carried["counters"]
             trip = Trip(backend, carried["state"], carried["waiting"], self._counted, guarded, self.flow, prices)
             memory = self.schedule.trip(trip, before["memory"])
@@ -114,18 +116,23 @@ class Loop:
                 "trips": before["trips"] + 1,
                 "memory": memory,
             }
-            if self.trace:
-                counters["trace"] = recorded(backend, before["trace"], trip, self._live(carried), before["trips"])
-            return {"state": trip.state, "waiting": self._counted(trip.state), "counters": counters}
+            return {"state": trip.state, "waiting": self._counted(trip.state), "counters": counters}, trip.ran
 
-        def ready(carried: dict[str, Any]) -> Array:
+        def recording(carried: Carried) -> Carried:
+            counters = dict(carried["counters"])
+            record = counters.pop("trace")
+            after, first = trace.apart(backend, turn, {**carried, "counters": counters})
+            record = trace.recorded(backend, record, counters["trips"], after["counters"], first, self._live(carried))
+            return {**after, "counters": {**after["counters"], "trace": record}}
+
+        def ready(carried: Carried) -> Array:
             return backend.any(carried["waiting"] > 0)
 
-        def goes_on(carried: dict[str, Any]) -> Array:
+        def goes_on(carried: Carried) -> Array:
             return ready(carried) & (carried["counters"]["trips"] < until)
 
         start = {"state": state, "waiting": self._counted(state), "counters": counters}
-        end = backend.while_loop(goes_on, turn, start)
+        end = backend.while_loop(goes_on, recording if self.trace else lambda carried: turn(carried)[0], start)
         if not any(sizes):  # every run of a block computed a row for every lane
             ran = end["counters"]["executions"] - counters["executions"]
             end["counters"]["rows"] = counters["rows"] + ran * backend.cast(every, "int64")
@@ -156,15 +163,17 @@ class Loop:
         waiting = self.guarded.waiting(state, range(len(self.blocks)))
         return self.backend.tally(self._in_turn(state, waiting), range(len(self.blocks)))
 
-    def _live(self, carried: Mapping[str, Any]) -> Array:
-        """How many lanes have not ended: an int32 scalar.
+    def _live(self, carried: Carried) -> Array:
+        """Numbers that add up to how many lanes have not ended: int32 `[blocks]`.
 
         They are those that wait, if none lacks room or waits for others. (To read program counters that the trip is to
         change would take a copy of them and a reduction.)
         """
-        if self.sync or self.guarded.can_lack_room:
-            return self.backend.sum(carried["state"]["pc"] < self.layout.finished)
-        return self.backend.sum(carried["waiting"])
+        if not self.sync and not self.guarded.can_lack_room:
+            return carried["waiting"]
+        backend = self.backend
+        live = backend.sum(carried["state"]["pc"] < self.layout.finished)
+        return backend.stack([live, *(backend.constant(0) for _ in self.blocks[1:])])
 
     def _in_turn(self, state: State, waiting: Array) -> Array:
         """`waiting`, but "finished" for the lanes that wait for others at a sync block.

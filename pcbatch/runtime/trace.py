@@ -1,13 +1,16 @@
 """The schedule of a run, step by step: recorded in the machine's loop, and read afterwards.
 
-The record is an array for a fixed number of trips, int32 `[trips, 3 blocks + 1]`: for each trip how many lanes ran each
-block at first, how often it ran, for how many lanes in all, and how many had not ended when the trip began. It travels
-with the machine's counters.
+The record is an array for a fixed number of trips and one more, which stands for all others. A row has what is known in
+the loop anyway, as to compute anything there costs as much as a cheap block: how often each block had run after the
+trip, and for how many lanes, all trips together and modulo 2**32; for how many lanes it ran in this trip at first; and
+numbers whose sum is how many lanes had not ended before the trip. It travels with the machine's counters.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,16 +18,34 @@ from pcbatch.diagnostics import Span, UsageError
 from pcbatch.runtime import effects, listing, places
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.outcome import Outcome
-from pcbatch.runtime.schedules.trip import Trip
 from pcbatch.runtime.table import Program
 
 
-def recorded(backend: Backend, record: Array, trip: Trip, live: Array, number: Array) -> Array:
-    """`record` with `trip` in row `number` (int64), unless it is full; `live` lanes had not ended before the trip."""
-    fits = number < backend.cast(backend.lanes_of(record), "int64")
-    place = backend.cast(backend.where(fits, number, number * 0), "int32")
-    row = backend.joined(trip.ran, trip.times, trip.lanes, backend.stack([live]))
-    return backend.masked_store(record, [], backend.stack([fits]), backend.stack([row]), backend.stack([place]))
+def apart(backend: Backend, turn: Callable[[Any], tuple[Any, Array]], carried: Any) -> tuple[Any, Array]:
+    """`turn(carried)`: what it carries on, and an int32 `[blocks]`. The record is not to slow down small programs."""
+    if not backend.in_turn([*carried["state"].values(), *carried["counters"].values()]):
+        return turn(carried)
+    go = carried["counters"]["trips"] >= 0  # true, which XLA cannot know
+    _, carried, first = backend.while_loop(
+        lambda arrays: arrays[0],
+        lambda arrays: (arrays[0] & False, *turn(arrays[1])),
+        (go, carried, carried["waiting"]),
+    )
+    return carried, first
+
+
+def recorded(
+    backend: Backend, record: Array, trips: Array, counters: Mapping[str, Array], first: Array, live: Array
+) -> Array:
+    """`record`, int32 `[trips + 1, 4, blocks]`, with the row of a trip, before which there were `trips` (int64).
+
+    `counters` are those after it. `first` is for how many lanes each block ran in it at first, and `live` adds up to
+    how many lanes had not ended before it: int32 `[blocks]`.
+    """
+    last = backend.cast(backend.lanes_of(record) + backend.constant(-1), "int64")
+    place = backend.cast(backend.where(trips < last, trips, last), "int32")
+    totals = [backend.cast(counters[name], "int32") for name in ("executions", "active")]
+    return backend.with_row(record, place, backend.stack([*totals, first, live]))
 
 
 @dataclass(frozen=True)
@@ -64,17 +85,19 @@ class Trace:
                 f"the schedule of this run of {program.name} was not recorded; run it under "
                 f"{program.name}.options(trace=1000), which records the first 1000 trips",
             )
-        trips, record = int(outcome.trips), np.asarray(outcome.trace)
-        blocks = program.blocks
+        trips, blocks = int(outcome.trips), program.blocks
+        record = np.asarray(outcome.trace)[:-1]
+        rows = record[:trips]
+        changes = np.diff(rows[:, :2], axis=0, prepend=np.zeros_like(rows[:1, :2]))  # modulo 2**32, as the totals are
         spans = [block.span or next(iter(places.spans(program, block)), None) for block in blocks]
         order = effects.flow(program).order
         steps = []
-        for trip, row in enumerate(record[:trips]):
-            ran, times, lanes = row[:-1].reshape(3, len(blocks)).tolist()
+        for trip, (change, (_, _, ran, live)) in enumerate(zip(changes.tolist(), rows.tolist(), strict=True)):
+            times, lanes = change
             for n in order:
                 if ran[n]:
                     where = (blocks[n].label, blocks[n].function, spans[n])
-                    steps.append(Step(trip + 1, *where, ran[n], int(row[-1]) - ran[n], times[n], lanes[n]))
+                    steps.append(Step(trip + 1, *where, ran[n], sum(live) - ran[n], times[n], lanes[n]))
         return cls(tuple(steps), trips, max(0, trips - len(record)))
 
     def __str__(self) -> str:

@@ -1,4 +1,6 @@
-"""Reading rows of arrays so large that XLA would read them with threads: the values are those of NumPy."""
+"""Reading rows of arrays so large that XLA would read them with threads: the values of NumPy, without threads."""
+
+import re
 
 import numpy as np
 import pytest
@@ -6,7 +8,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
-from pcbatch.runtime.backends.tensorflow.gathering import SPLIT, gather, is_split
+from pcbatch.runtime.backends.tensorflow.gathering import SPLIT, gather_by_lane
 
 BACKEND = TensorFlowBackend()
 LANES = 4
@@ -16,13 +18,13 @@ SIZE = SPLIT // (4 * LANES)
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "int64", "bool", "complex64", "bfloat16", "uint8"])
 @pytest.mark.parametrize("jit", [False, True])
-def test_gather(dtype, jit):
-    """As `tf.gather`, for every kind of dtype."""
-    array = tf.cast(np.arange(SPLIT).reshape(-1, 2) % 2, dtype)
-    rows = tf.constant([5, 0, SPLIT // 2 - 1, 5])
-    assert is_split(array.shape.num_elements(), array.dtype)
-    found = tf.function(gather, jit_compile=jit)(array, rows)
-    np.testing.assert_array_equal(tf.cast(found, tf.complex64), tf.cast(tf.gather(array, rows), tf.complex64))
+def test_every_dtype(dtype, jit):
+    """As NumPy, the first element too."""
+    array = np.arange(SPLIT).reshape(LANES, -1) % 2
+    index = np.array([5, 0, SPLIT // LANES - 1, 5])
+    read = tf.function(lambda a, lanes, i: gather_by_lane(a, lanes, [i]), jit_compile=jit)
+    found = read(tf.cast(array, dtype), tf.range(LANES), tf.constant(index, tf.int32))
+    np.testing.assert_array_equal(tf.cast(found, tf.complex64), array[np.arange(LANES), index])
 
 
 def test_load():
@@ -41,12 +43,13 @@ def test_load():
 
 
 TABLE = tf.constant(np.random.default_rng(1).normal(size=(SPLIT // 8, 2)), tf.float32)
+WEIGHTS = tf.Variable(TABLE)
 
 
 @pcbatch.autobatch
 def reads(a, i):
     """Elements, a window and a row of an array that all lanes share."""
-    return a[i] + a[-i - 1], a[i : i + 3], TABLE[i]
+    return a[i] + a[-i - 1], a[i : i + 3], TABLE[i], tf.gather(WEIGHTS, i)
 
 
 @pytest.mark.parametrize("jit", [False, True])
@@ -54,8 +57,76 @@ def test_pieces(jit):
     """As lane by lane."""
     a = tf.constant(np.random.default_rng(2).normal(size=(LANES, SIZE)), tf.float32)
     i = np.array([0, 5, SIZE - 3, 77], np.int32)
-    element, window, row = reads.options(jit=jit)(a, i)
+    element, window, row, weights = reads.options(jit=jit)(a, i)
     for lane, at in enumerate(i):
         np.testing.assert_array_equal(element[lane], a[lane, at] + a[lane, -at - 1])
         np.testing.assert_array_equal(window[lane], a[lane, at : at + 3])
         np.testing.assert_array_equal(row[lane], TABLE[at])
+        np.testing.assert_array_equal(weights[lane], TABLE[at])
+
+
+def test_no_lanes():
+    """Nothing is read for no lanes."""
+    assert reads(tf.zeros([0, SPLIT]), tf.zeros(0, tf.int32))[0].shape == (0,)
+
+
+@pcbatch.autobatch
+def hops(a, grid, i):
+    """Follows `a` from index to index, in a loop and in a recursion, with reads from a reshaped array."""
+    total = 0.0
+    while a[i] != 0:
+        total += grid[i // 128, i % 128]
+        i = a[i]
+    if total > 0.0:
+        return total + hops(a, -grid, i - 50)
+    return total
+
+
+def hops_of_one_lane(a, grid, i):
+    """The same in NumPy."""
+    total = np.float32(0.0)
+    while a[i] != 0:
+        total += grid[i // 128, i % 128]
+        i = a[i]
+    return total + hops_of_one_lane(a, -grid, i - 50) if total > 0 else total
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_loops(jit):
+    """Reads whose index depends on what was read, in a loop and in a recursion."""
+    chain = np.concatenate([np.arange(1, 100), [0], np.arange(101, SIZE), [0]]).astype(np.int32)
+    a = np.broadcast_to(chain, (LANES, SIZE))
+    grid = np.random.default_rng(3).uniform(size=(LANES, SIZE // 128, 128)).astype(np.float32)
+    starts = np.array([SIZE - 9, 5, 80, 98], np.int32)
+    found = hops.options(jit=jit)(a, grid, starts)
+    expected = [hops_of_one_lane(*given) for given in zip(a, grid, starts, strict=True)]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def plain(array, lanes, indices):
+    """As `gather_by_lane`, left to XLA."""
+    return tf.gather_nd(array, tf.stack([lanes, *indices], axis=-1))
+
+
+def kernels(read):
+    """What XLA makes of a loop in which every lane reads one element of its array in every turn."""
+    lanes = tf.range(LANES)
+
+    def turn(index, total):
+        return (index * 37 + 1) % SIZE, total + 2.0 * read(array, lanes, [index])
+
+    array = tf.zeros([LANES, SIZE])
+    loop = tf.function(
+        lambda index, total: tf.while_loop(lambda i, _: i[0] != 7, turn, (index, total)), jit_compile=True
+    )
+    return loop.experimental_get_compiler_ir(lanes, tf.zeros(LANES))(stage="optimized_hlo")
+
+
+def test_no_threads_and_no_copy():
+    """The read is part of one kernel on one thread, which makes nothing as large as the array."""
+    threads, made = "outer_dimension_partitions", rf"f32\[{LANES},{SIZE}\]\S* (?:copy|fusion)"
+    assert threads in kernels(plain)
+    text = kernels(gather_by_lane)
+    assert "gather(" in text
+    assert threads not in text
+    assert not re.search(made, text)

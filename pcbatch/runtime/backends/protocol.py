@@ -159,6 +159,9 @@ class Backend(Protocol):
         of a lane.
         """
 
+    def with_row(self, array: Array, place: Array, row: Array) -> Array:
+        """`array` with `array[place] = row`, for an int32 scalar within the array; in place where it can be."""
+
     def all_of_lane(self, mask: Array) -> Array:
         """`[lanes]` bool: whether all of a lane's `[lanes, ..]` bools hold."""
 
@@ -214,6 +217,9 @@ class Backend(Protocol):
 
         Shapes stay. `function` may read the predicate, which holds.
         """
+
+    def in_turn(self, arrays: Sequence[Array]) -> bool:
+        """Whether work on `arrays` is faster in a loop of its own than beside work on a large one."""
 
     def while_loop(self, condition: Callable[[Any], Array], body: Callable[[Any], Any], state: Any) -> Any:
         """A loop over a nested structure of arrays of constant shapes."""

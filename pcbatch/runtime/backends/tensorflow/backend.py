@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.compiler.tf2xla.python import xla
 
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.runtime.backends.protocol import Explanation, Spec
@@ -29,6 +30,9 @@ from pcbatch.runtime.backends.tensorflow import (
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.table import Piece, Program
+
+FUSED = 8
+"""XLA's CPU compiler fuses no concatenation of more arrays: each would become a kernel of its own."""
 
 
 class TensorFlowBackend:
@@ -174,6 +178,11 @@ class TensorFlowBackend:
         places, value = scattering.places(indices, value, array.shape)
         return tf.raw_ops.TensorScatterUpdate(tensor=array, indices=places, updates=value, bad_indices_policy="IGNORE")
 
+    def with_row(self, array: tf.Tensor, place: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
+        if graphs.in_outer_xla():  # a scatter would be a loop of its own
+            return xla.dynamic_update_slice(array, row[None], tf.stack([place, *(0 for _ in row.shape)]))
+        return tf.tensor_scatter_nd_update(array, [[place]], row[None])
+
     def all_of_lane(self, mask: tf.Tensor) -> tf.Tensor:
         return tf.reduce_all(mask, axis=list(range(1, mask.shape.rank)))
 
@@ -198,7 +207,12 @@ class TensorFlowBackend:
         return counting.tally(numbers, labels)
 
     def stack(self, scalars: Sequence[tf.Tensor]) -> tf.Tensor:
-        return tf.stack(scalars)
+        if len(scalars) <= FUSED:
+            return tf.stack(scalars)
+        places, (result, *others) = tf.range(len(scalars)), scalars
+        for place, scalar in enumerate(others, 1):
+            result = tf.where(places < place, result, scalar)
+        return result
 
     def joined(self, *vectors: tf.Tensor) -> tf.Tensor:
         return tf.concat(vectors, axis=0)
@@ -224,13 +238,7 @@ class TensorFlowBackend:
         in_place: Sequence[bool],
     ) -> list[tf.Tensor]:
         if not graphs.in_outer_xla() or not guards.would_copy(before, in_place):
-
-            def taken() -> list[tf.Tensor]:
-                with gathering.holds(predicate):
-                    return function(*before)
-
-            return self.cond(predicate, taken, list(before))
-
+            return self.cond(predicate, lambda: function(*before), list(before))
         return self.repeated(predicate, lambda go, arrays: (go & False, function(*arrays)), before)
 
     def repeated(
@@ -239,13 +247,13 @@ class TensorFlowBackend:
         function: Callable[[tf.Tensor, list[tf.Tensor]], tuple[tf.Tensor, list[tf.Tensor]]],
         before: Sequence[tf.Tensor],
     ) -> list[tf.Tensor]:
-        def turn(carried: tuple[tf.Tensor, list[tf.Tensor]]) -> tuple[tf.Tensor, list[tf.Tensor]]:
-            go, arrays = carried
-            with gathering.holds(go):
-                return function(go, arrays)
-
-        _, after = self.while_loop(lambda carried: carried[0], turn, (predicate, list(before)))
+        _, after = self.while_loop(
+            lambda carried: carried[0], lambda carried: function(*carried), (predicate, list(before))
+        )
         return list(after)
+
+    def in_turn(self, arrays: Sequence[tf.Tensor]) -> bool:
+        return graphs.in_outer_xla() and guards.in_turn(arrays)
 
     def while_loop(self, condition: Callable[[Any], tf.Tensor], body: Callable[[Any], Any], state: Any) -> Any:
         # A caller may know the number of lanes of some arrays only: all loop variables keep their first shape.

@@ -2,68 +2,47 @@
 
 XLA reckons that a gather which it has fused with other work reads the whole array. From 512 KiB on it splits the few
 rows that are read between threads, and starting those takes far longer than reading: 64 lanes that read one element of
-10,000 each take 2 to 9 us instead of 0.3. What XLA never splits is an update of a part of an array in place; so large
-arrays are read by one, in a conditional of its own, as elsewhere the update would be fused with what follows.
+10,000 each take 2 to 9 us instead of 0.3. Of an array that is updated, however, it counts only the update. So large
+arrays are read as if their first element had just been written over itself, at a place that XLA cannot know. The update
+is fused with the gather: no array is made, an element that is read is compared with that place, and that is all.
 """
 
 from __future__ import annotations
 
-import contextlib
-import math
-from collections.abc import Iterator
-from contextvars import ContextVar
-
 import tensorflow as tf
+from tensorflow.compiler.tf2xla.python import xla
+
+from pcbatch.runtime.backends.tensorflow import graphs
 
 SPLIT = 512 * 1024
 """Bytes from which on XLA's CPU compiler splits a loop that reads them: two threads' worth of its `L2 Cache size`."""
 
 
-_holding: ContextVar[tf.Tensor | None] = ContextVar("holding", default=None)
-"""A bool scalar that holds wherever the operations run that are being made, and that XLA cannot know to hold."""
+def unsplit(array: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
+    """`array`, to be read at `indices` (int32 of any shape, none of them negative), by one thread."""
+    if not graphs.in_outer_xla() or not is_split(array) or indices.shape.num_elements() == 0:
+        return array
+    if tf.is_symbolic_tensor(array) and array.op.type == "Reshape":  # also counts as reading everything
+        return tf.reshape(unsplit(array.op.inputs[0], indices), array.shape)
+    # By the indices themselves: what does not depend on them could be moved out of a loop, where it would be a copy.
+    here = tf.cast(tf.reshape(indices, [-1])[0] == -1, tf.int32)
+    rank, sizes = array.shape.rank, array.shape.as_list()
+    longest = max(range(rank), key=lambda axis: float("inf") if sizes[axis] is None else sizes[axis])
+    first = tf.slice(array, [0] * rank, [1] * rank)
+    return xla.dynamic_update_slice(array, first, tf.stack([here if axis == longest else 0 for axis in range(rank)]))
 
 
-@contextlib.contextmanager
-def holds(predicate: tf.Tensor) -> Iterator[None]:
-    """What is made inside runs only where `predicate` holds: a guard's, say."""
-    token = _holding.set(predicate)
-    try:
-        yield
-    finally:
-        _holding.reset(token)
+def is_split(array: tf.Tensor) -> bool:
+    """Whether XLA might split reading from an array of this shape, maybe not known in full, between threads.
 
-
-def gather(array: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-    """`array[rows]`, `[n, ...]`, for int32 `rows` `[n]` that all exist."""
+    A bool array counts as one that it would not: `unsplit` needs numbers.
+    """
+    if tf.config.list_physical_devices("GPU") or array.dtype == tf.bool:
+        return False
     elements = array.shape.num_elements()
-    if elements is None or not rows.shape.num_elements() or not is_split(elements, array.dtype):
-        return tf.gather(array, rows)
-    count = rows.shape[0]
-    holding = _holding.get()
-    here = rows[0] >= 0 if holding is None else holding
-    # Twice as long, for XLA simplifies an update of everything; no constant, which XLA would put into the conditional
-    # and fuse with the update, so that there would be nothing to update in place.
-    target = tf.fill([2 * count, *array.shape[1:]], tf.cast(~here, array.dtype))
-
-    def read() -> tf.Tensor:
-        value = tf.gather(array, rows)
-        return tf.raw_ops.TensorStridedSliceUpdate(input=target, begin=[0], end=[count], strides=[1], value=value)
-
-    return tf.cond(here, read, lambda: target)[:count]
-
-
-def is_split(elements: int, dtype: tf.DType) -> bool:
-    """Whether XLA would split reading from an array of so many elements between threads."""
-    return elements * dtype.size >= SPLIT and elements < 2**31 and not tf.config.list_physical_devices("GPU")
+    return elements is None or elements * array.dtype.size >= SPLIT
 
 
 def gather_by_lane(array: tf.Tensor, lanes: tf.Tensor, indices: list[tf.Tensor]) -> tf.Tensor:
     """`array[lane, i, j, ..]` for the rows of int32 `lanes` and `indices`, `[n]` each, all within the array."""
-    depth = 1 + len(indices)
-    elements = array.shape.num_elements()
-    if elements is None or not is_split(elements, array.dtype):
-        return tf.gather_nd(array, tf.stack([lanes, *indices], axis=-1))
-    place = lanes
-    for index, size in zip(indices, array.shape[1:], strict=False):
-        place = place * size + index
-    return gather(tf.reshape(array, [math.prod(array.shape[:depth]), *array.shape[depth:]]), place)
+    return tf.gather_nd(unsplit(array, indices[0]), tf.stack([lanes, *indices], axis=-1))

@@ -21,6 +21,9 @@ MOVED = 32 * 1024
 """Bytes from which on copying an array that is computed anew costs more than a loop."""
 FEW = 2
 """So many arrays that are computed anew may be copied, if they are small."""
+IN_TURN = 512
+"""If no array is larger, XLA's CPU runtime runs kernels one after the other. Else it looks for some that could run at
+once, which costs a small program a third of its time."""
 
 
 def would_copy(arrays: Sequence[tf.Tensor], in_place: Sequence[bool]) -> bool:
@@ -34,6 +37,11 @@ def would_copy(arrays: Sequence[tf.Tensor], in_place: Sequence[bool]) -> bool:
     if in_place.count(False) > FEW:
         return True
     return any(_bytes(a) >= (SPLIT if stays else MOVED) for a, stays in zip(arrays, in_place, strict=True))
+
+
+def in_turn(arrays: Sequence[tf.Tensor]) -> bool:
+    """Whether XLA's CPU runtime runs kernels on such arrays one after the other."""
+    return not tf.config.list_physical_devices("GPU") and all(_bytes(array) <= IN_TURN for array in arrays)
 
 
 def _bytes(array: tf.Tensor) -> float:

@@ -20,7 +20,7 @@ def _resource_gather(inputs: Any) -> tf.Tensor:
             "a variable is gathered with batch_dims; read it first: tf.gather(tf.convert_to_tensor(v), ..)"
         )
     variable = tf.raw_ops.ReadVariableOp(resource=resource, dtype=inputs.get_attr("dtype"))
-    return tf.gather(variable, indices)
+    return tf.gather(gathering.unsplit(variable, indices), indices)
 
 
 def _resource_gather_nd(inputs: Any) -> tf.Tensor:
@@ -40,19 +40,13 @@ def _is_large(inputs: Any) -> bool:
         return False
     if indices.t is inputs.pfor.all_indices:  # each lane its own row: the array as it is
         return False
-    elements, read = array.t.shape.num_elements(), indices.t.shape.num_elements()
-    return bool(read) and elements is not None and gathering.is_split(elements, array.t.dtype)
+    return gathering.is_split(array.t)
 
 
 def _gather_large(inputs: Any) -> tf.Tensor:
     """`array[index]`, the array the lane's own or shared, without threads; see `gathering`."""
-    array, indices = inputs.input(0).t, tf.cast(inputs.stacked_input(1), tf.int32)
-    shape = [*indices.shape, *array.shape[1 + inputs.input(0).is_stacked :]]
-    if inputs.input(0).is_stacked:
-        lanes, size = array.shape[:2]
-        starts = tf.reshape(tf.range(lanes) * size, [lanes] + [1] * (len(indices.shape) - 1))
-        array, indices = tf.reshape(array, [lanes * size, *array.shape[2:]]), starts + indices
-    return tf.reshape(gathering.gather(array, tf.reshape(indices, [-1])), shape)
+    array, indices = inputs.input(0), inputs.stacked_input(1)
+    return tf.gather(gathering.unsplit(array.t, indices), indices, batch_dims=int(array.is_stacked))
 
 
 def _with_lane(indices: tf.Tensor) -> tf.Tensor:
