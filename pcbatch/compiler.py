@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pcbatch import longruns
+from pcbatch import collector, longruns
 from pcbatch.arguments import Arguments, bind_arguments
 from pcbatch.cache import Cache
 from pcbatch.compilation import Compilation
@@ -152,7 +152,7 @@ class Compiler:
                 environment = Environment(backend, linked.namespaces, captured.without_values(), types, linked.statics)
                 compilation = Compilation(linked, environment, arguments.without_values(), self._options)
                 started = time.perf_counter()
-                with pieces_of(self._function.__name__):
+                with collector.paused(), pieces_of(self._function.__name__):
                     statistics = compilation.machine.statistics  # the whole pipeline, or its refusals
                 statistics.trace_seconds += time.perf_counter() - started
                 logger.debug("%s: generated code for %s", self._function.__name__, arguments.described)

@@ -20,6 +20,8 @@ FIXED = 4_000_000.0
 gathering costs at any size (5 to 10 us), so that the second or so that it takes to compile pays within 5,000 runs."""
 SMALL = 0.27
 """How much of that an eighth must save, which serves blocks that few lanes come to at a time."""
+SHARE = 0.02
+"""How much of what the dearest block costs for all lanes a size must save: else it is lost beside that block."""
 MASKED = 4.0
 """What it costs to keep an element from being written for the lanes that take no part: it is read and written, too."""
 LEAF, ELEMENT = 100.0, 4.0
@@ -45,11 +47,13 @@ class Compaction:
     def sizes(self, program: Program, costs: Sequence[float], lanes: int) -> list[tuple[int, ...]]:
         """For each block the sizes smaller than `lanes` that it may run at, in increasing order."""
         comes_back = any(0 in places for places in effects.successors(program))
+        beside = self.scale * SHARE * max(costs) * lanes
         return [
             self._sizes(
                 cost + MASKED * self.scale * _row_writes(program, block),
                 self.scale * _row_moves(program, block),
                 lanes,
+                beside,
                 waits=block.sync,
             )
             if number or comes_back
@@ -57,12 +61,18 @@ class Compaction:
             for number, (block, cost) in enumerate(zip(program.blocks, costs, strict=True))
         ]
 
-    def _sizes(self, cost: float, moves: float, lanes: int, *, waits: bool = False) -> tuple[int, ...]:
-        """See `sizes`. Where lanes wait for each other (`waits`), few come only as a run ends: quarters will do."""
+    def _sizes(
+        self, cost: float, moves: float, lanes: int, beside: float = 0.0, *, waits: bool = False
+    ) -> tuple[int, ...]:
+        """See `sizes`; each saves `beside` at least.
+
+        Where lanes wait for each other (`waits`), few come only as a run ends: quarters will do.
+        """
+        least, little = max(beside, self.fixed), max(beside, SMALL * self.fixed)
         if waits:
-            return tuple(sorted(self._parts(4, self.fixed, cost, moves, lanes)[: self.most]))
-        eighths = self._parts(8, SMALL * self.fixed, cost, moves, lanes)
-        halves = [size for size in self._parts(2, self.fixed, cost, moves, lanes) if size not in eighths]
+            return tuple(sorted(self._parts(4, least, cost, moves, lanes)[: self.most]))
+        eighths = self._parts(8, little, cost, moves, lanes)
+        halves = [size for size in self._parts(2, least, cost, moves, lanes) if size not in eighths]
         return tuple(sorted([*eighths, *halves][: self.most]))
 
     def _parts(self, divisor: int, least: float, cost: float, moves: float, lanes: int) -> list[int]:

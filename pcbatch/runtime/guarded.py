@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pcbatch.ir.types import TensorType
@@ -16,6 +17,19 @@ from pcbatch.runtime.state import Layout, State
 
 MOST_TURNS = 64
 """How often a block may run in one trip: a run can be stopped between trips."""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A block at which `lanes` lanes wait (a scalar), and what is asked when it runs for them."""
+
+    number: int
+    lanes: Array
+    followed: Sequence[int]
+    """The blocks at which arrivals are counted."""
+    shared: Mapping[str, Any]
+    sizes: tuple[int, ...]
+    """The numbers of rows, smaller than the batch, that it may run on, ascending."""
 
 
 class GuardedBlocks:
@@ -41,47 +55,30 @@ class GuardedBlocks:
                 waiting = self.backend.where(lacking, self.backend.constant(self.layout.finished), waiting)
         return waiting
 
-    def once(
-        self,
-        number: int,
-        predicate: Array,
-        lanes: Array,
-        state: State,
-        followed: Sequence[int],
-        shared: Mapping[str, Any],
-        sizes: tuple[int, ...],
-    ) -> tuple[State, list[Array]]:
-        """Run the block once at most: a chain of guards, one for each size that it may run at.
+    def once(self, visit: Visit, predicate: Array, state: State) -> tuple[State, list[Array]]:
+        """Run the block once at most, where `predicate` holds: a chain of guards, one for each size that it may run at.
 
-        Gives the state, and how many lanes came to wait at each of the blocks `followed`.
+        Gives the state, and how many lanes came to wait at each of the blocks that are followed.
         """
         arrivals: list[Array] = []
         fewest = 0
-        for size in (*sizes, None):
-            fits = predicate & (lanes > fewest) if fewest else predicate
-            fits = fits & (lanes <= size) if size is not None else fits
-            state, arrived = self._sized(number, fits, lanes, state, followed, shared, size)
+        for size in (*visit.sizes, None):
+            fits = predicate & (visit.lanes > fewest) if fewest else predicate
+            fits = fits & (visit.lanes <= size) if size is not None else fits
+            state, arrived = self._sized(visit, fits, state, size)
             arrivals = [sum_ + one for sum_, one in zip(arrivals, arrived, strict=True)] if fewest else arrived
             fewest = size or 0
         return state, arrivals
 
-    def _sized(
-        self,
-        number: int,
-        predicate: Array,
-        lanes: Array,
-        state: State,
-        followed: Sequence[int],
-        shared: Mapping[str, Any],
-        size: int | None,
-    ) -> tuple[State, list[Array]]:
+    def _sized(self, visit: Visit, predicate: Array, state: State, size: int | None) -> tuple[State, list[Array]]:
         """Run the block on `size` rows, or on all lanes. Only what it changes goes through the conditional."""
-        backend, keys = self.backend, self.changes[number]
+        backend, number, followed = self.backend, visit.number, visit.followed
+        keys = self.changes[number]
         counted = bool(followed) and not self._all_arrive(number, followed)
 
-        def block(*before: Array) -> list[Array]:
+        def block(go: Array, *before: Array) -> list[Array]:
             now = {**state, **dict(zip(keys, before, strict=False))}
-            after, moving = self._run(number, now, shared, predicate, size)
+            after, moving = self._run(number, now, visit.shared, go, size)
             changed = [after[key] for key in keys]
             return [*changed, self._arrivals(after, moving, followed)] if counted else changed
 
@@ -96,23 +93,14 @@ class GuardedBlocks:
         state = {**state, **dict(zip(keys, results, strict=False))}
         if counted:
             return state, backend.unstack(results[-1], len(followed))
-        return state, [backend.where(predicate, lanes, backend.constant(0)) for _ in followed]
+        return state, [backend.where(predicate, visit.lanes, backend.constant(0)) for _ in followed]
 
     def repeated(
-        self,
-        number: int,
-        predicate: Array,
-        lanes: Array,
-        state: State,
-        followed: Sequence[int],
-        again: Again,
-        shared: Mapping[str, Any],
-        sizes: tuple[int, ...],
-        every: Array | int,
+        self, visit: Visit, predicate: Array, state: State, again: Again, every: Array | int
     ) -> tuple[State, list[Array], Turns, Array]:
-        """See `schedules.trip.Guarded`: the block in a loop of its own."""
-        backend, keys = self.backend, self.changes[number]
-        places = [number, *followed]
+        """See `schedules.trip.Guarded`: the block in a loop of its own, in a batch of `every` lanes."""
+        backend, number, sizes = self.backend, visit.number, visit.sizes
+        keys, places = self.changes[number], [number, *visit.followed]
         count = 3 + len(places)  # times, lanes, rows, who is left, who arrived elsewhere: a vector is one kernel
 
         def turn(go: Array, arrays: Sequence[Array]) -> tuple[Array, list[Array]]:
@@ -120,22 +108,22 @@ class GuardedBlocks:
             here = backend.unstack(counts, count)[3]
             now = {**state, **dict(zip(keys, before, strict=True))}
             if sizes:
-                now, arrived = self.once(number, go, here, now, places, shared, sizes)
+                now, arrived = self.once(replace(visit, lanes=here, followed=places), go, now)
                 arrivals = backend.stack(arrived)
             else:
-                now, moving = self._run(number, now, shared, go, None)
+                now, moving = self._run(number, now, visit.shared, go, None)
                 arrivals = self._arrivals(now, moving, places)
             turned = backend.stack([backend.constant(1), here, self._fitting(here, sizes, every)])
             counts = counts * kept + backend.joined(turned, arrivals)
             times, _, _, left, *_ = backend.unstack(counts, count)
             return (left > 0) & again(left) & (times < MOST_TURNS), [*(now[key] for key in keys), counts]
 
-        kept = backend.array([1, 1, 1, 0, *(1 for _ in followed)], "int32")
+        kept = backend.array([1, 1, 1, 0, *(1 for _ in visit.followed)], "int32")
         nobody = backend.constant(0)
-        counts = backend.stack([nobody, nobody, nobody, lanes, *(nobody for _ in followed)])
+        counts = backend.stack([nobody, nobody, nobody, visit.lanes, *(nobody for _ in visit.followed)])
         *after, counts = backend.repeated(predicate, turn, [*(state[key] for key in keys), counts])
         times, total, rows, left, *arrived = backend.unstack(counts, count)
-        turns = Turns(lanes, times=times, lanes=total, rows=rows)
+        turns = Turns(visit.lanes, times=times, lanes=total, rows=rows)
         return {**state, **dict(zip(keys, after, strict=True))}, arrived, turns, left
 
     def _fitting(self, lanes: Array, sizes: tuple[int, ...], every: Array | int) -> Array:

@@ -13,7 +13,7 @@ from pcbatch.runtime import effects, trace
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.compaction import Compaction
 from pcbatch.runtime.costs import block_costs
-from pcbatch.runtime.guarded import GuardedBlocks
+from pcbatch.runtime.guarded import GuardedBlocks, Visit
 from pcbatch.runtime.limits import Limits
 from pcbatch.runtime.schedules.prices import USUAL_LANES, Prices
 from pcbatch.runtime.schedules.trip import Again, Schedule, Trip, Turns
@@ -98,11 +98,10 @@ class Loop:
         def guarded(
             number: int, predicate: Array, lanes: Array, state: State, followed: Sequence[int], again: Again | None
         ) -> tuple[State, list[Array], Turns, Array]:
+            visit = Visit(number, lanes, followed, shared, sizes[number])
             if again is not None:
-                return self.guarded.repeated(
-                    number, predicate, lanes, state, followed, again, shared, sizes[number], every
-                )
-            state, arrivals = self.guarded.once(number, predicate, lanes, state, followed, shared, sizes[number])
+                return self.guarded.repeated(visit, predicate, state, again, every)
+            state, arrivals = self.guarded.once(visit, predicate, state)
             return state, arrivals, Turns(lanes), backend.constant(0)
 
         def turn(carried: Carried) -> tuple[Carried, Array]:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from pcbatch import collector
 from pcbatch.diagnostics import UsageError
 from pcbatch.ir.types import leaves
 from pcbatch.runtime import values
@@ -237,7 +238,8 @@ class Machine:
     def _tracing(self, *, counts: bool) -> Iterator[None]:
         """Count the seconds of tracing inside, once where one program is traced for another."""
         started, before = time.perf_counter(), self.statistics.trace_seconds
-        yield
+        with collector.paused():
+            yield
         self.statistics.compilations += counts
         self.statistics.trace_seconds = before + time.perf_counter() - started
 

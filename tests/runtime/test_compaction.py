@@ -93,6 +93,14 @@ def test_sizes():
     assert Compaction(multiple=1, fixed=1000.0)._sizes(1e6, 0.0, 17) == (5, 9)
 
 
+def test_sizes_are_not_lost_beside_a_dear_block():
+    """What a size saves is compared with what the dearest block costs."""
+    compaction = Compaction(floor=4, most=4, fixed=1000.0)
+    assert compaction._sizes(100.0, 0.0, 64, 0.02 * 64 * 100.0) == (4, 8, 16, 32)
+    assert compaction._sizes(100.0, 0.0, 64, 0.02 * 64 * 4_000.0) == (8,)
+    assert compaction._sizes(100.0, 0.0, 64, 0.02 * 64 * 10_000.0) == ()
+
+
 def test_some_blocks_run_on_all_lanes_only():
     """Cheap ones, those with much to move, batches of one lane; where lanes wait for each other there are quarters."""
     compaction = Compaction(fixed=1000.0)

@@ -202,7 +202,7 @@ class Backend(Protocol):
         before: Sequence[Array],
         in_place: Sequence[bool],
     ) -> list[Array]:
-        """`function(*before)` where the scalar `predicate` holds, else `before`; only one is computed.
+        """`function(predicate, *before)` where the scalar `predicate` holds, else `before`; only one is computed.
 
         Shapes stay. Of arrays that are `in_place` the function writes elements at most, the others it computes anew.
         """

@@ -238,8 +238,8 @@ class TensorFlowBackend:
         in_place: Sequence[bool],
     ) -> list[tf.Tensor]:
         if not graphs.in_outer_xla() or not guards.would_copy(before, in_place):
-            return self.cond(predicate, lambda: function(*before), list(before))
-        return self.repeated(predicate, lambda go, arrays: (go & False, function(*arrays)), before)
+            return self.cond(predicate, lambda: function(predicate, *before), list(before))
+        return self.repeated(predicate, lambda go, arrays: (go & False, function(go, *arrays)), before)
 
     def repeated(
         self,

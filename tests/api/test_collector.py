@@ -1,0 +1,46 @@
+"""The garbage collector is paused while a program is compiled, and as before afterwards."""
+
+import gc
+
+import pytest
+
+import pcbatch
+from pcbatch import collector
+
+seen = []
+
+
+@pcbatch.autobatch
+def looks(x):
+    return x + look(x)
+
+
+def look(x):
+    """Traced as a whole, so it runs while the program is compiled."""
+    seen.append(gc.isenabled())
+    return x
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_paused(enabled):
+    """Inside and afterwards, also after an error."""
+    before = gc.isenabled()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        with collector.paused(), collector.paused():
+            assert not gc.isenabled()
+        assert gc.isenabled() == enabled
+        with pytest.raises(ValueError, match="wrong"), collector.paused():
+            raise ValueError("wrong")
+        assert gc.isenabled() == enabled
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+def test_compiling():
+    """No cycle is collected while a user's operations are traced."""
+    assert gc.isenabled()
+    assert looks([1, 2]).numpy().tolist() == [2, 4]
+    assert seen
+    assert not any(seen)
+    assert gc.isenabled()
