@@ -48,6 +48,26 @@ def _one_product(inputs: Any) -> tf.Tensor:
     return tf.reshape(found, axes)
 
 
+def _is_one_matrix_times_vectors(inputs: Any) -> bool:
+    """Whether a matrix that all lanes share is multiplied by a vector of each lane."""
+    x, y = inputs.input(0), inputs.input(1)
+    if x.is_stacked or not y.is_stacked:
+        return False
+    columns = 1 if inputs.get_attr("transpose_b") else 2
+    return bool(y.t.shape[columns] == 1)
+
+
+def _rows_times_one_matrix(inputs: Any) -> tf.Tensor:
+    """The lanes' vectors as the rows of one matrix.
+
+    As columns, TensorFlow's own rule, they would give columns. To turn these costs a kernel without vectors of numbers
+    wherever they are used: twice the time of a logistic regression's gradient.
+    """
+    matrix, vectors = inputs.unstacked_input(0), inputs.stacked_input(1)
+    rows = tf.reshape(vectors, [tf.shape(vectors)[0], -1])
+    return tf.matmul(rows, matrix, transpose_b=not inputs.get_attr("transpose_a"))[..., tf.newaxis]
+
+
 RULES: dict[str, Rule] = {
     "BandedTriangularSolve": with_leading_axes(
         tf.raw_ops.BandedTriangularSolve, "matrix", "rhs", keep=("lower", "adjoint")
@@ -68,4 +88,5 @@ RULES: dict[str, Rule] = {
 
 CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
     "BatchMatMulV2": (_times_one_matrix, _one_product),
+    "MatMul": (_is_one_matrix_times_vectors, _rows_times_one_matrix),
 }
