@@ -8,6 +8,9 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 
+AT_ONCE = 2**15
+"""How many numbers are looked at together: few enough to stay in a cache, many enough for small runs to be fast."""
+
 
 def r_hat(draws: np.ndarray) -> np.ndarray:
     """Rank-normalised split R-hat of each number: `[chains, draws, ..]` to `[..]`; NaN for fewer than 4 draws.
@@ -19,20 +22,28 @@ def r_hat(draws: np.ndarray) -> np.ndarray:
     if half < 2:
         return np.full(draws.shape[2:], np.nan)
     numbers = np.concatenate([draws[:, :half], draws[:, -half:]]).reshape(2 * len(draws), half, -1)
-    scores = rank_scores(numbers[..., 0].size)
-    found = [
-        max(_split_r_hat(normal_scores(x, scores)), _split_r_hat(normal_scores(np.abs(x - np.median(x)), scores)))
-        for x in np.moveaxis(numbers, -1, 0)
-    ]
-    return np.array(found).reshape(draws.shape[2:])
+    rows = numbers.reshape(-1, numbers.shape[2]).T
+    scores = rank_scores(rows.shape[1])
+    at_once = max(1, AT_ONCE // rows.shape[1])
+    parts = [rows[first : first + at_once] for first in range(0, len(rows), at_once)]
+    found = [_larger_r_hat(np.ascontiguousarray(part), (-1, *numbers.shape[:2]), scores) for part in parts]
+    return np.concatenate(found).reshape(draws.shape[2:])
 
 
-def _split_r_hat(x: np.ndarray) -> float:
-    """R-hat of `[chains, draws]`: the square root of the variance of all draws over that within chains."""
-    draws = x.shape[1]
-    within = x.var(axis=1, ddof=1).mean()
-    between = x.mean(axis=1).var(ddof=1)
-    return float(np.sqrt((draws - 1) / draws + between / within)) if within > 0 else float("nan")
+def _larger_r_hat(rows: np.ndarray, shape: tuple[int, ...], scores: np.ndarray) -> np.ndarray:
+    """The larger R-hat, as above, of each of `rows`, which have the `shape` `[rows, chains, draws]`."""
+    distances = np.abs(rows - np.median(rows, axis=1, keepdims=True))
+    ranked = [np.stack([normal_scores(row, scores) for row in each]) for each in (rows, distances)]
+    return np.maximum(*(_split_r_hat(each.reshape(shape)) for each in ranked))
+
+
+def _split_r_hat(x: np.ndarray) -> np.ndarray:
+    """R-hats of `[numbers, chains, draws]`: the root of the variance of all draws over that within chains."""
+    draws = x.shape[2]
+    within = x.var(axis=2, ddof=1).mean(axis=1)
+    between = x.mean(axis=2).var(axis=1, ddof=1)
+    ratio = np.divide(between, within, out=np.full(len(x), np.nan), where=within > 0)
+    return np.asarray(np.sqrt((draws - 1) / draws + ratio))
 
 
 def rank_scores(numbers: int) -> np.ndarray:
@@ -41,10 +52,14 @@ def rank_scores(numbers: int) -> np.ndarray:
 
 
 def normal_scores(x: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """The `rank_scores` of all numbers of `x`, equal ones sharing their average rank."""
-    _, which, counts = np.unique(x, return_inverse=True, return_counts=True)
-    twice = 2 * np.cumsum(counts) - (counts - 1)
-    return scores[twice - 2][which].reshape(x.shape)
+    """The `rank_scores` of the numbers of `x`, `[n]`, equal ones sharing their average rank."""
+    order = np.argsort(x)
+    ascending = x[order]
+    ends = np.append(np.flatnonzero(ascending[1:] != ascending[:-1]), len(x) - 1)  # the last of equal numbers
+    counts = np.diff(ends, prepend=-1)
+    found = np.empty(len(x))
+    found[order] = np.repeat(scores[2 * ends - counts + 1], counts)
+    return found
 
 
 def energy_fractions(energy: np.ndarray) -> np.ndarray:
