@@ -8,6 +8,12 @@ import pcbatch
 from pcbatch.diagnostics import PrimitiveError
 from tools.operations.catalogue import LANES, examples, shared
 
+
+def table(x):
+    """A matrix for vectors like `x`."""
+    return tf.cast(tf.reshape(tf.range(4 * x.shape[0]) % 5, [4, x.shape[0]]), x.dtype)
+
+
 RULES = {
     "gather of a variable": (lambda x, k: tf.cast(tf.gather(shared()["V"], k), x.dtype) * x[:, None], "xk"),
     "scatter_nd": (lambda x, k: tf.scatter_nd(k[:, None], x, [4]) ** 2, "xk"),
@@ -22,6 +28,12 @@ RULES = {
     "unsorted segments": (lambda x, k: tf.math.unsorted_segment_sum(x, k, 4) ** 2, "xk"),
     "l2 loss": (lambda x: tf.nn.l2_loss(x), "x"),
     "one row for all": (lambda w: (w[None] @ tf.ones([2, 3], w.dtype)) ** 2, "w"),
+    "one matrix for all": (lambda x: tf.linalg.matvec(table(x), x) ** 2, "x"),
+    "one matrix for all, transposed": (
+        lambda x: tf.linalg.matvec(tf.transpose(table(x)), x, transpose_a=True) ** 2,
+        "x",
+    ),
+    "one matrix for all rows": (lambda x: tf.matmul(table(x), x[None], transpose_b=True) ** 2, "x"),
     "conv1d": (lambda m, w: tf.nn.conv1d(m[None], w[None], 1, "SAME") ** 2, "mw"),
     "conv2d": (lambda e, f: tf.nn.conv2d(e[None], f, 2, "SAME") ** 2, "ef"),
     "conv2d, shared image": (lambda f: tf.nn.conv2d(tf.ones([1, 3, 3, 2], f.dtype), f, 1, "VALID") ** 2, "f"),
