@@ -18,8 +18,8 @@ differ, in a plain graph (`jit=False`) and under XLA, on a CPU, and compared wit
 TensorFlow's rules, {ours} by rules of pcbatch, and {refused} are refused in both modes.
 
 - **TensorFlow**: its rule for a whole batch is used (pfor, the machinery of `tf.vectorized_map`).
-- **pcbatch**: handled by us, because TensorFlow has no rule, or one that gives up or is wrong; the operations that have
-  the rule are named.
+- **pcbatch**: handled by us, because TensorFlow has no rule, or one that gives up, is wrong or slow; the operations
+  that have the rule are named.
 - **refused**: before anything runs, at the user's line, by the code in the columns. PCB401: it fails for one example.
   PCB402: it has no rule; write `pcbatch.primitive(fn, batched=..)` or `pcbatch.fallback(fn)`. PCB403: it is not pure.
   PCB404: it gives no tensor of static shape. PCB414: XLA cannot compile the loop. PCB440: XLA has no kernel for it.
