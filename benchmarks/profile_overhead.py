@@ -17,7 +17,7 @@ import tensorflow as tf
 import pcbatch
 from benchmarks.harness import arguments, measure, paired, write_json
 
-TRIPS = 2500
+TRIPS = 700
 """How many trips are recorded: all that these programs make."""
 
 
