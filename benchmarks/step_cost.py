@@ -67,7 +67,10 @@ def step_costs(schedule: str, lanes: int, repeats: int) -> dict[str, Any]:
         if function.stats().stack_entries != depth + 1:
             raise SystemExit(f"the stacks have {function.stats().stack_entries} entries after {depth} calls")
     leaves = tf.zeros_like(ns)  # runs that only begin and end: stacks are filled with zeros, which pays for their size
-    trips = {int(f.run(ns, ones).trips) - int(f.run(leaves, ones).trips) for f in functions.values()}
+    runs = [function.run(ns, ones) for function in functions.values()]
+    for run in runs[1:]:
+        np.testing.assert_array_equal(run.value, runs[0].value)
+    trips = {int(run.trips) - int(f.run(leaves, ones).trips) for run, f in zip(runs, functions.values(), strict=True)}
     if len(trips) > 1:
         raise SystemExit(f"the number of trips depends on the depth: {trips}")
     (count,) = trips

@@ -20,7 +20,7 @@ from tests.runtime import tables
 
 BACKEND = TensorFlowBackend()
 EVERY_BLOCK = Compaction(floor=2, most=2, multiple=1, fixed=0.0, scale=0.0)
-"""Every block is dear: at 17 lanes it runs at 3, 9 or 17."""
+"""Every block is dear: at 17 lanes it runs at 3, 9 or 17, where lanes wait for each other at 2, 5 or 17."""
 COUNTS = ("status", "site", "place", "steps", "executions", "active", "trips")
 MODES = tuple(itertools.product(SCHEDULES, (False, True)))
 SEVERAL = ("ackermann", "mixed_failures", "queens", "row_store", "step_limit", "structured_argument", "tak")

@@ -65,6 +65,13 @@ def applied(function, count):
     return (one, two, three)[count - 1]
 
 
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_shared_matrix_and_no_lanes(jit):
+    """Vectors of no lanes are no rows."""
+    product = pcbatch.autobatch(applied(RULES["one matrix for all"][0], 1), jit=jit)
+    assert product(tf.zeros([0, 4])).shape == (0, 4)
+
+
 def with_slopes(function):
     def value_and_slopes(*values):
         floats = [value for value in values if value.dtype.is_floating]

@@ -64,7 +64,7 @@ def _rows_times_one_matrix(inputs: Any) -> tf.Tensor:
     wherever they are used: twice the time of a logistic regression's gradient.
     """
     matrix, vectors = inputs.unstacked_input(0), inputs.stacked_input(1)
-    rows = tf.reshape(vectors, [tf.shape(vectors)[0], -1])
+    rows = tf.squeeze(vectors, axis=1 if inputs.get_attr("transpose_b") else 2)
     return tf.matmul(rows, matrix, transpose_b=not inputs.get_attr("transpose_a"))[..., tf.newaxis]
 
 
