@@ -27,6 +27,7 @@ from pcbatch.nuts.dynamics import (
     LogDensity,
     Tensor,
     choose,
+    difference,
     energy_of,
     leapfrog,
     log_add,
@@ -35,17 +36,29 @@ from pcbatch.nuts.dynamics import (
 )
 from pcbatch.nuts.metrics import Metric, momentum
 
-Walk = tuple[Tensor, Tensor, Tensor, Tensor]
-"""The integrator, `(q, p, g, tally)`: where it stands, and what it has summed over the trajectory's leaves so far
-(acceptance probabilities, leaves, divergences). Every leaf moves it on, so it is handed in and handed back."""
-
 Proposal = tuple[Tensor, Tensor, Tensor, Tensor]
-"""`(q, g, lp, energy)` of a point that was drawn from a stretch of trajectory in proportion to the weights."""
+"""`(q, g, lp, energy)` of a point of the trajectory."""
 
-Tree = tuple[Proposal, Tensor, Tensor, Tensor, Walk, Tensor]
-"""A stretch of trajectory, `(proposal, log_weight, rho, p_first, walk, stop)`: its proposal and total weight, its sum
-of momenta, its first momentum (in order of travel), the walk at its end, and whether it turned back or diverged
-somewhere, in which case the trajectory ends and nothing of it may be proposed."""
+
+class Walk(NamedTuple):
+    """The integrator on its way along a trajectory, and what it gathers; every leaf moves it on."""
+
+    q: Tensor
+    p: Tensor
+    g: Tensor
+    proposal: Proposal
+    """A draw from the leaves of this doubling so far, in proportion to their weights."""
+    log_weight: Tensor
+    """The total weight of these leaves."""
+    tally: Tensor
+    """Sums over all leaves of the trajectory so far: acceptance probabilities, leaves, divergences."""
+    rho: Tensor
+    """The sum of momenta of the tree that ends here."""
+    p_first: Tensor
+    """The momentum at that tree's first leaf (in order of travel)."""
+    stop: Tensor
+    """Whether it turned back or diverged somewhere: then the trajectory ends and nothing of it may be proposed."""
+
 
 STATISTICS = ("lp", "energy", "acceptance_rate", "tree_depth", "n_leaves", "diverging", "step_size")
 """What a trajectory's statistics are, in order."""
@@ -55,7 +68,7 @@ class Kernel(NamedTuple):
     """The batched functions that make one trajectory."""
 
     build_tree: Any
-    """`(depth, walk, step, inverse_mass, energy_0, key, data) -> Tree` (slice.py has it differently)"""
+    """`(depth, walk, step, inverse_mass, energy_0, key, data) -> Walk` (slice.py has it differently)"""
     transition: Any
     """`(q, g, lp, step_size, metric, limit, key, data) -> (Proposal, statistics [len(STATISTICS)])`"""
 
@@ -68,34 +81,29 @@ def multinomial(
     @pcbatch.autobatch
     def build_tree(
         depth: Tensor, walk: Walk, step: Tensor, inverse_mass: Tensor, energy_0: Tensor, key: Tensor, data: Any
-    ) -> Tree:
-        """The next 2^depth points from where `walk` stands, in the direction of the sign of `step`."""
+    ) -> Walk:
+        """The walk behind the next 2^depth points, in the direction of the sign of `step`."""
         if depth > 0:
-            proposal, log_weight, rho, p_first, walk, stop = build_tree(
-                depth - 1, walk, step, inverse_mass, energy_0, key, data
-            )
-            if stop:
-                return proposal, log_weight, rho, p_first, walk, stop
+            walk = build_tree(depth - 1, walk, step, inverse_mass, energy_0, key, data)
+            if walk.stop:
+                return walk
 
-            p_seam = walk[1]
-            proposal_next, log_weight_next, rho_next, p_next, walk, stop = build_tree(
-                depth - 1, walk, step, inverse_mass, energy_0, key, data
-            )
-            total = log_add(log_weight, log_weight_next)
-            uniform = random.uniform(random.fold_in(key, node_number(depth, walk)), (), dtype)
-            proposal = choose(uniform < tf.exp(log_weight_next - total), proposal_next, proposal)
-            stop = stop | turning_anywhere(inverse_mass, p_first, p_seam, p_next, walk[1], rho, rho_next)
-            return proposal, total, rho + rho_next, p_first, walk, stop
+            rho, p_first, p_seam = walk.rho, walk.p_first, walk.p
+            walk = build_tree(depth - 1, walk, step, inverse_mass, energy_0, key, data)
+            turning = turning_anywhere(inverse_mass, p_first, p_seam, walk.p_first, walk.p, rho, walk.rho)
+            return walk._replace(rho=rho + walk.rho, p_first=p_first, stop=walk.stop | turning)
 
         pcbatch.sync()  # a leaf: all gradients are computed here, for all chains at once
-        q, p, g, tally = walk
-        q, p, g, lp = leapfrog(log_density, leapfrogs_per_leaf, inverse_mass, q, p, g, step, data)
+        q, p, g, lp = leapfrog(log_density, leapfrogs_per_leaf, inverse_mass, walk.q, walk.p, walk.g, step, data)
         energy = energy_of(inverse_mass, p, lp)
         log_weight = log_weight_of(energy, energy_0)
+        total = log_add(walk.log_weight, log_weight)
+        uniform = random.uniform(random.fold_in(key, tf.cast(walk.tally[1], tf.int32)), (), dtype)
+        proposal = choose(uniform < tf.exp(difference(log_weight, total)), (q, g, lp, energy), walk.proposal)
         diverging = log_weight < -DIVERGENCE_THRESHOLD
         acceptance = tf.exp(tf.minimum(log_weight, 0))
-        tally = tally + tf.stack([acceptance, tf.ones_like(lp), tf.cast(diverging, dtype)])
-        return (q, g, lp, energy), log_weight, p, p, (q, p, g, tally), diverging
+        tally = walk.tally + tf.stack([acceptance, tf.ones_like(lp), tf.cast(diverging, dtype)])
+        return Walk(q, p, g, proposal, total, tally, rho=p, p_first=p, stop=diverging)
 
     @pcbatch.autobatch
     def transition(
@@ -109,42 +117,33 @@ def multinomial(
         proposal = (q, g, lp, energy_0)
         log_weight = tf.zeros_like(lp)
         rho = p
-        here = (q, p, g)  # the end of the trajectory that grows next
-        there = (q, p, g)  # its other end
+        walk = Walk(q, p, g, proposal, log_weight, tf.zeros((3,), dtype), rho=p, p_first=p, stop=tf.constant(False))
+        other_end = (q, p, g)
         step = step_size
-        tally = tf.zeros((3,), dtype)
         depth = 0
         stop = False
         while depth < limit and not stop:
             direction, luck = tf.unstack(tf.gather(uniform, depth))
             turn_round = direction < 0.5
-            here, there = choose(turn_round, (there, here), (here, there))
+            this_end = (walk.q, walk.p, walk.g)
+            this_end, other_end = choose(turn_round, (other_end, this_end), (this_end, other_end))
             step = choose(turn_round, -step, step)
 
-            q, p_seam, g = here
-            proposal_next, log_weight_next, rho_next, p_next, walk, stop = build_tree(
-                depth, (q, p_seam, g, tally), step, metric.inverse, energy_0, keys[2], data
-            )
-            q, p, g, tally = walk
-            here = (q, p, g)
-            accepted = luck < tf.exp(log_weight_next - log_weight)
-            proposal = choose(tf.logical_not(stop) & accepted, proposal_next, proposal)
-            depth = depth + tf.where(stop, 0, 1)
-            stop = stop | turning_anywhere(metric.inverse, there[1], p_seam, p_next, p, rho, rho_next)
-            log_weight = log_add(log_weight, log_weight_next)
-            rho = rho + rho_next
+            q, p_seam, g = this_end
+            walk = walk._replace(q=q, p=p_seam, g=g, log_weight=tf.fill([], tf.constant(float("-inf"), dtype)))
+            walk = build_tree(depth, walk, step, metric.inverse, energy_0, keys[2], data)
+            accepted = luck < tf.exp(walk.log_weight - log_weight)
+            proposal = choose(tf.logical_not(walk.stop) & accepted, walk.proposal, proposal)
+            depth = depth + tf.where(walk.stop, 0, 1)
+            p_start = other_end[1]
+            turning = turning_anywhere(metric.inverse, p_start, p_seam, walk.p_first, walk.p, rho, walk.rho)
+            stop = walk.stop | turning
+            log_weight = log_add(log_weight, walk.log_weight)
+            rho = rho + walk.rho
 
-        return proposal, statistics_of(proposal, tally, depth, step_size)
+        return proposal, statistics_of(proposal, walk.tally, depth, step_size)
 
     return Kernel(build_tree, transition)
-
-
-def node_number(depth: Tensor, walk: Walk) -> Tensor:
-    """A number for the tree that ends where `walk` stands: no other tree of the trajectory has its depth and its end.
-
-    Its random bits follow from it and the trajectory's key.
-    """
-    return 64 * tf.cast(walk[3][1], tf.int64) + tf.cast(depth, tf.int64)
 
 
 def statistics_of(proposal: Proposal, tally: Tensor, depth: Tensor, step_size: Tensor) -> Tensor:

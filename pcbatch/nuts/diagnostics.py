@@ -5,6 +5,8 @@ The same numbers as ArviZ's (the tests compare), which is not needed here: a run
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import tensorflow as tf
 
@@ -26,8 +28,10 @@ def r_hat(draws: np.ndarray) -> np.ndarray:
     scores = rank_scores(rows.shape[1])
     at_once = max(1, AT_ONCE // rows.shape[1])
     parts = [rows[first : first + at_once] for first in range(0, len(rows), at_once)]
-    found = [_larger_r_hat(np.ascontiguousarray(part), (-1, *numbers.shape[:2]), scores) for part in parts]
-    return np.concatenate(found).reshape(draws.shape[2:])
+    shape = (-1, *numbers.shape[:2])
+    with ThreadPoolExecutor() as threads:  # NumPy sorts without holding the interpreter's lock
+        found = threads.map(lambda part: _larger_r_hat(np.ascontiguousarray(part), shape, scores), parts)
+        return np.concatenate([*found]).reshape(draws.shape[2:])
 
 
 def _larger_r_hat(rows: np.ndarray, shape: tuple[int, ...], scores: np.ndarray) -> np.ndarray:

@@ -55,8 +55,13 @@ def log_weight_of(energy: Tensor, energy_0: Tensor) -> Tensor:
 
 
 def log_add(a: Tensor, b: Tensor) -> Tensor:
-    """log(exp(a) + exp(b)) for finite `a`; `b` may be infinite, of either sign."""
-    return tf.maximum(a, b) + tf.math.log1p(tf.exp(-tf.abs(a - b)))
+    """log(exp(a) + exp(b)); both may be infinite, of either sign."""
+    return tf.maximum(a, b) + tf.math.log1p(tf.exp(-tf.abs(difference(a, b))))
+
+
+def difference(a: Tensor, b: Tensor) -> Tensor:
+    """`a - b`, of equal infinities 0."""
+    return tf.where(tf.equal(a, b), tf.zeros_like(a), a - b)
 
 
 def turning(p_first: Tensor, p_last: Tensor, drift: Tensor) -> Tensor:

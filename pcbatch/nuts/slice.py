@@ -17,7 +17,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import random
-from pcbatch.nuts.algorithm import Kernel, Proposal, Walk, node_number, statistics_of
+from pcbatch.nuts.algorithm import Kernel, Proposal, statistics_of
 from pcbatch.nuts.dynamics import (
     DIVERGENCE_THRESHOLD,
     LogDensity,
@@ -28,6 +28,10 @@ from pcbatch.nuts.dynamics import (
     log_weight_of,
 )
 from pcbatch.nuts.metrics import Metric, momentum
+
+Walk = tuple[Tensor, Tensor, Tensor, Tensor]
+"""The integrator, `(q, p, g, tally)`: where it stands, and what it has summed over the trajectory's leaves so far
+(acceptance probabilities, leaves, divergences)."""
 
 End = tuple[Tensor, Tensor]
 """`(q, p)` at the end of a trajectory."""
@@ -128,3 +132,11 @@ def turns(first: End, walk: Walk, step: Tensor) -> Tensor:
     way = tf.sign(step) * (q - first[0])  # q_plus - q_minus
     straight = (tf.reduce_sum(way * first[1]) >= 0) & (tf.reduce_sum(way * p) >= 0)
     return tf.logical_not(straight)
+
+
+def node_number(depth: Tensor, walk: Walk) -> Tensor:
+    """A number for the tree that ends where `walk` stands: no other tree of the trajectory has its depth and its end.
+
+    Its random bits follow from it and the trajectory's key.
+    """
+    return 64 * tf.cast(walk[3][1], tf.int64) + tf.cast(depth, tf.int64)

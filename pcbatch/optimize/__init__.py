@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pcbatch.ir.program import Dialect, Program
 from pcbatch.ir.relabel import relabel
 from pcbatch.optimize.cached_tops import cache_tops
+from pcbatch.optimize.coalescing import coalesce
 from pcbatch.optimize.dead_code import remove_dead_code
 from pcbatch.optimize.folded_copies import fold_copies
 from pcbatch.optimize.invariants import share_invariants
@@ -41,6 +42,7 @@ STACK_PASSES: Mapping[str, Pass] = {
     "live_saves": save_only_live,
     "pop_push": update_in_place,
     "sunk_copies": sink_copies,
+    "coalescing": coalesce,
     "temporaries": find_temporaries,
     "folded_copies": fold_copies,
     "cached_tops": cache_tops,

@@ -145,7 +145,8 @@ def _unit(key: Any, shape: tuple[int, ...], dtype: tf.DType) -> tf.Tensor:
     word = tf.uint64 if dtype == tf.float64 else tf.uint32
     fraction = _FRACTION[dtype]
     top = tf.bitwise.right_shift(bits(key, shape, word), tf.constant(word.size * 8 - fraction, word))
-    return tf.cast(top, dtype) * tf.constant(2.0**-fraction, dtype)
+    number, one = tf.cast(top, dtype), tf.constant(2.0**fraction, dtype)
+    return number / tf.maximum(number, one)
 
 
 def _inverted(key: Any, shape: Shape, dtype: Any, transform: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:

@@ -30,6 +30,10 @@ class Visit:
     shared: Mapping[str, Any]
     sizes: tuple[int, ...]
     """The numbers of rows, smaller than the batch, that it may run on, ascending."""
+    board: Array | None = None
+    """Where arrivals are written, int32 `[followed]`, its values of no account; None for a new one.
+
+    One that is handed from trip to trip costs nothing; XLA fills and copies a new one for every guard."""
 
 
 class GuardedBlocks:
@@ -55,45 +59,50 @@ class GuardedBlocks:
                 waiting = self.backend.where(lacking, self.backend.constant(self.layout.finished), waiting)
         return waiting
 
-    def once(self, visit: Visit, predicate: Array, state: State) -> tuple[State, list[Array]]:
+    def counts(self, number: int, followed: Sequence[int]) -> bool:
+        """Whether a run of the block has to count how many lanes come to wait at each of `followed`."""
+        return bool(followed) and not self._all_arrive(number, followed)
+
+    def once(self, visit: Visit, predicate: Array, state: State) -> tuple[State, list[Array], Array | None]:
         """Run the block once at most, where `predicate` holds: a chain of guards, one for each size that it may run at.
 
-        Gives the state, and how many lanes came to wait at each of the blocks that are followed.
+        Gives the state, how many lanes came to wait at each of the blocks that are followed, and the board, if any.
         """
-        arrivals: list[Array] = []
+        backend, nobody, board = self.backend, self.backend.constant(0), visit.board
+        counted = self.counts(visit.number, visit.followed)
+        if counted and board is None:
+            board = backend.zeros(len(visit.followed), TensorType("int32"))
         fewest = 0
         for size in (*visit.sizes, None):
             fits = predicate & (visit.lanes > fewest) if fewest else predicate
             fits = fits & (visit.lanes <= size) if size is not None else fits
-            state, arrived = self._sized(visit, fits, state, size)
-            arrivals = [sum_ + one for sum_, one in zip(arrivals, arrived, strict=True)] if fewest else arrived
+            state, board = self._sized(visit, fits, state, size, board if counted else None)
             fewest = size or 0
-        return state, arrivals
+        places = len(visit.followed)
+        arrived = [visit.lanes] * places if board is None else backend.unstack(board, places)
+        return state, [backend.where(predicate, lanes, nobody) for lanes in arrived], board
 
-    def _sized(self, visit: Visit, predicate: Array, state: State, size: int | None) -> tuple[State, list[Array]]:
+    def _sized(
+        self, visit: Visit, predicate: Array, state: State, size: int | None, board: Array | None
+    ) -> tuple[State, Array | None]:
         """Run the block on `size` rows, or on all lanes. Only what it changes goes through the conditional."""
-        backend, number, followed = self.backend, visit.number, visit.followed
-        keys = self.changes[number]
-        counted = bool(followed) and not self._all_arrive(number, followed)
+        keys = self.changes[visit.number]
 
         def block(go: Array, *before: Array) -> list[Array]:
             now = {**state, **dict(zip(keys, before, strict=False))}
-            after, moving = self._run(number, now, visit.shared, go, size)
+            after, moving = self._run(visit.number, now, visit.shared, go, size)
             changed = [after[key] for key in keys]
-            return [*changed, self._arrivals(after, moving, followed)] if counted else changed
+            return changed if board is None else [*changed, self._arrivals(after, moving, visit.followed)]
 
-        nobody = [backend.zeros(len(followed), TensorType("int32"))] if counted else []
-        in_place = effects.in_place(self.layout, self.blocks[number])
-        results = backend.guarded(
+        boards = [] if board is None else [board]
+        in_place = effects.in_place(self.layout, self.blocks[visit.number])
+        results = self.backend.guarded(
             predicate,
             block,
-            [*(state[key] for key in keys), *nobody],
-            [*(key in in_place for key in keys), *(False for _ in nobody)],
+            [*(state[key] for key in keys), *boards],
+            [*(key in in_place for key in keys), *(False for _ in boards)],
         )
-        state = {**state, **dict(zip(keys, results, strict=False))}
-        if counted:
-            return state, backend.unstack(results[-1], len(followed))
-        return state, [backend.where(predicate, visit.lanes, backend.constant(0)) for _ in followed]
+        return {**state, **dict(zip(keys, results, strict=False))}, None if board is None else results[-1]
 
     def repeated(
         self, visit: Visit, predicate: Array, state: State, again: Again, every: Array | int
@@ -108,7 +117,7 @@ class GuardedBlocks:
             here = backend.unstack(counts, count)[3]
             now = {**state, **dict(zip(keys, before, strict=True))}
             if sizes:
-                now, arrived = self.once(replace(visit, lanes=here, followed=places), go, now)
+                now, arrived, _ = self.once(replace(visit, lanes=here, followed=places, board=None), go, now)
                 arrivals = backend.stack(arrived)
             else:
                 now, moving = self._run(number, now, visit.shared, go, None)

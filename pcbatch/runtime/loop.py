@@ -25,7 +25,8 @@ it computed in all; `trips`, a scalar; `memory`, `[blocks]`: what the schedule r
 are recorded, `trace` as well: see `runtime.trace`."""
 
 Carried = dict[str, Any]
-"""What the loop carries from trip to trip: `state`, `waiting` (how many lanes wait at each block) and `counters`."""
+"""What the loop carries from trip to trip: `state`, `waiting` (how many lanes wait at each block), `counters` and
+`boards`, one for each block that counts arrivals: see `guarded.Visit`."""
 
 INT32_MAX = 2**31 - 1
 
@@ -95,17 +96,21 @@ class Loop:
         sizes = self._sizes(every)
         prices = functools.partial(self.prices, every if isinstance(every, int) else USUAL_LANES)
 
-        def guarded(
-            number: int, predicate: Array, lanes: Array, state: State, followed: Sequence[int], again: Again | None
-        ) -> tuple[State, list[Array], Turns, Array]:
-            visit = Visit(number, lanes, followed, shared, sizes[number])
-            if again is not None:
-                return self.guarded.repeated(visit, predicate, state, again, every)
-            state, arrivals = self.guarded.once(visit, predicate, state)
-            return state, arrivals, Turns(lanes), backend.constant(0)
-
         def turn(carried: Carried) -> tuple[Carried, Array]:
-            before = carried["counters"]
+            before, boards = carried["counters"], [*carried["boards"]]
+
+            def guarded(
+                number: int, predicate: Array, lanes: Array, state: State, followed: Sequence[int], again: Again | None
+            ) -> tuple[State, list[Array], Turns, Array]:
+                place = boarded.index(number) if number in boarded and followed == self.flow.ahead[number] else None
+                visit = Visit(number, lanes, followed, shared, sizes[number], None if place is None else boards[place])
+                if again is not None:
+                    return self.guarded.repeated(visit, predicate, state, again, every)
+                state, arrivals, board = self.guarded.once(visit, predicate, state)
+                if place is not None:
+                    boards[place] = board
+                return state, arrivals, Turns(lanes), backend.constant(0)
+
             trip = Trip(backend, carried["state"], carried["waiting"], self._counted, guarded, self.flow, prices)
             memory = self.schedule.trip(trip, before["memory"])
             counters = {
@@ -115,7 +120,8 @@ class Loop:
                 "trips": before["trips"] + 1,
                 "memory": memory,
             }
-            return {"state": trip.state, "waiting": self._counted(trip.state), "counters": counters}, trip.ran
+            waiting = self._counted(trip.state)
+            return {"state": trip.state, "waiting": waiting, "counters": counters, "boards": boards}, trip.ran
 
         def recording(carried: Carried) -> Carried:
             counters = dict(carried["counters"])
@@ -130,7 +136,9 @@ class Loop:
         def goes_on(carried: Carried) -> Array:
             return ready(carried) & (carried["counters"]["trips"] < until)
 
-        start = {"state": state, "waiting": self._counted(state), "counters": counters}
+        boarded = [number for number, places in enumerate(self.flow.ahead) if self.guarded.counts(number, places)]
+        boards = [backend.zeros(len(self.flow.ahead[number]), TensorType("int32")) for number in boarded]
+        start = {"state": state, "waiting": self._counted(state), "counters": counters, "boards": boards}
         end = backend.while_loop(goes_on, recording if self.trace else lambda carried: turn(carried)[0], start)
         if not any(sizes):  # every run of a block computed a row for every lane
             ran = end["counters"]["executions"] - counters["executions"]

@@ -1,7 +1,8 @@
 """The two kernels in plain Python, close to their sources and to nothing of ours but the random bits.
 
 `algorithm_6` is Hoffman and Gelman's (JMLR 2014), `stan` follows Stan's `base_nuts.hpp`: both ends of every tree are
-kept, going backwards is going forwards in time with the ends exchanged, and velocities are kept beside momenta.
+kept, going backwards is going forwards in time with the ends exchanged, and velocities are kept beside momenta. But
+points are drawn leaf by leaf, as ours are, and not between sub-trees: the same distribution from other random bits.
 """
 
 import numpy as np
@@ -41,6 +42,10 @@ class Trajectory:
     def luck_of_node(self, depth):
         """The uniform number of the tree of this depth that the last leaf completed."""
         return float(random.uniform(random.fold_in(self.keys[2], 64 * self.leaves + depth), (), "float64"))
+
+    def luck_of_leaf(self):
+        """The uniform number of the last leaf."""
+        return float(random.uniform(random.fold_in(self.keys[2], self.leaves - 1), (), "float64"))
 
 
 def algorithm_6(density, q, inverse_mass, step_size, key, limit):
@@ -97,43 +102,45 @@ def stan(density, q, inverse_mass, step_size, key, limit):
     def criterion(sharp_minus, sharp_plus, rho):
         return sharp_minus @ rho > 0 and sharp_plus @ rho > 0
 
+    drawn, total = q, -np.inf  # of the leaves of one doubling
+
     def build_tree(z, v, depth):
-        """`(valid, end, proposal, log_weight, rho, (p_begin, sharp_begin), (p_end, sharp_end))`, in order of travel."""
+        """`(valid, end, rho, (p_begin, sharp_begin), (p_end, sharp_end))`, in order of travel."""
+        nonlocal drawn, total
         if depth == 0:
             q, p = t.leapfrog(*z, v)
             energy = t.hamiltonian(q, p)
             t.diverging = t.diverging or energy - energy_0 > THRESHOLD
             t.acceptance += min(1.0, np.exp(energy_0 - energy))
+            total = np.logaddexp(total, energy_0 - energy)
+            if energy < np.inf and t.luck_of_leaf() < np.exp(energy_0 - energy - total):
+                drawn = q
             edge = p, t.inverse @ p
-            return not t.diverging, (q, p), q, energy_0 - energy, p, edge, edge
-        valid, z, proposal, log_weight, rho, begin, middle = build_tree(z, v, depth - 1)
+            return not t.diverging, (q, p), p, edge, edge
+        valid, z, rho, begin, middle = build_tree(z, v, depth - 1)
         if not valid:
-            return valid, z, proposal, log_weight, rho, begin, middle
-        valid, z, proposal_next, log_weight_next, rho_next, next_, end = build_tree(z, v, depth - 1)
+            return valid, z, rho, begin, middle
+        valid, z, rho_next, next_, end = build_tree(z, v, depth - 1)
         if not valid:
-            return valid, z, proposal, log_weight, rho, begin, end
-        total = np.logaddexp(log_weight, log_weight_next)
-        if t.luck_of_node(depth) < np.exp(log_weight_next - total):
-            proposal = proposal_next
+            return valid, z, rho, begin, end
         valid = (
             criterion(begin[1], end[1], rho + rho_next)
             and criterion(begin[1], next_[1], rho + next_[0])
             and criterion(middle[1], end[1], rho_next + middle[0])
         )
-        return valid, z, proposal, total, rho + rho_next, begin, end
+        return valid, z, rho + rho_next, begin, end
 
     ends = {1: (q, t.p_0), -1: (q, t.p_0)}
     sample, log_weight, rho, depth, v = q, 0.0, t.p_0, 0, 1
     while depth < limit:
         v = -v if t.uniform[depth, 0] < 0.5 else v
         seam, other = ends[v][1], ends[-v][1]
-        valid, ends[v], proposal, log_weight_new, rho_new, (p_next, sharp_next), (_, sharp_end) = build_tree(
-            ends[v], v, depth
-        )
+        total = -np.inf
+        valid, ends[v], rho_new, (p_next, sharp_next), (_, sharp_end) = build_tree(ends[v], v, depth)
         if not valid:
             break
-        if t.uniform[depth, 1] < min(1.0, np.exp(log_weight_new - log_weight)):
-            sample = proposal
+        if t.uniform[depth, 1] < min(1.0, np.exp(total - log_weight)):
+            sample = drawn
         depth += 1
         if not (
             criterion(t.inverse @ other, sharp_end, rho + rho_new)
@@ -141,6 +148,6 @@ def stan(density, q, inverse_mass, step_size, key, limit):
             and criterion(t.inverse @ seam, sharp_end, rho_new + seam)
         ):
             break
-        log_weight = np.logaddexp(log_weight, log_weight_new)
+        log_weight = np.logaddexp(log_weight, total)
         rho = rho + rho_new
     return sample, depth, t.leaves, t.acceptance / t.leaves, t.diverging

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import random
-from pcbatch.nuts.algorithm import STATISTICS, multinomial
+from pcbatch.nuts.algorithm import STATISTICS, Walk, multinomial
 from pcbatch.nuts.dynamics import energy_of, value_and_gradient
 from pcbatch.nuts.metrics import Metric
 
@@ -84,44 +84,73 @@ def test_a_subtree_that_turns_is_left_at_once():
     build_tree = sampler(gaussian).build_tree
     q, g, lp = start_at(gaussian, [1.0, 2.0])
     p = tf.constant([0.4, -0.3], tf.float64)
-    walk = (q, p, g, tf.zeros((3,), tf.float64))
-    tree = build_tree.single(
-        5, walk, tf.constant(1.2, tf.float64), UNIT.inverse, energy_of(UNIT.inverse, p, lp), random.key(0), DATA
-    )
-    *_, (_, _, _, tally), stop = tree
-    assert bool(stop)
-    assert float(tally[1]) < 32
-
-
-def tree_of(build_tree, depth, key):
-    q, g, lp = start_at(gaussian, [0.5, -0.2])
-    p = tf.constant([0.3, 1.0], tf.float64)
-    walk = (q, p, g, tf.zeros((3,), tf.float64))
     energy_0 = energy_of(UNIT.inverse, p, lp)
-    return build_tree.single(depth, walk, tf.constant(0.05, tf.float64), UNIT.inverse, energy_0, key, DATA)
+    walk = build_tree.single(
+        5, start_of(q, p, g, lp), tf.constant(1.2, tf.float64), UNIT.inverse, energy_0, random.key(0), DATA
+    )
+    assert bool(walk.stop)
+    assert float(walk.tally[1]) < 32
+
+
+def start_of(q, p, g, lp):
+    """A walk that has not begun."""
+    nothing = tf.constant(-np.inf, tf.float64)
+    tally = tf.zeros((3,), tf.float64)
+    return Walk(q, p, g, (q, g, lp, lp), nothing, tally, rho=p, p_first=p, stop=tf.constant(False))
+
+
+def tree_of(depth, keys, log_density=gaussian, step=0.05):
+    """The walk behind a tree of 2^depth leaves for each of `keys`."""
+    build_tree = sampler(log_density).build_tree
+    q, g, lp = start_at(log_density, [0.5, -0.2])
+    p = tf.constant([0.3, 1.0], tf.float64)
+    energy_0 = energy_of(UNIT.inverse, p, lp)
+    batched = build_tree.options(in_axes=(None, None, None, None, None, 0, None))
+    return batched(depth, start_of(q, p, g, lp), tf.constant(step, tf.float64), UNIT.inverse, energy_0, keys, DATA)
+
+
+def leaves_of(count, log_density=gaussian, step=0.05):
+    """Positions, momenta and log weights of the leaves of `tree_of`."""
+    (q, g, lp), p = start_at(log_density, [0.5, -0.2]), tf.constant([0.3, 1.0], tf.float64)
+    energy_0 = energy_of(UNIT.inverse, p, lp)
+    positions, momenta, weights = [], [], []
+    for _ in range(count):
+        p = p + 0.5 * step * g
+        q = q + step * p
+        lp, g = value_and_gradient(log_density, q, DATA)
+        p = p + 0.5 * step * g
+        positions.append(q.numpy())
+        momenta.append(p.numpy())
+        weights.append(float(energy_0 - energy_of(UNIT.inverse, p, lp)))
+    return np.array(positions), np.array(momenta), np.array(weights)
 
 
 def test_a_tree_is_the_sum_of_its_leaves():
-    build_tree = sampler(gaussian).build_tree
-    _, log_weight, rho, p_first, (q, p, _, tally), stop = tree_of(build_tree, 3, random.key(0))
-    here, start = start_at(gaussian, [0.5, -0.2]), tf.constant([0.3, 1.0], tf.float64)
-    energy_0 = energy_of(UNIT.inverse, start, here[2])
-    position, momentum, gradient = here[0], start, here[1]
-    momenta, weights = [], []
-    for _ in range(8):
-        momentum = momentum + 0.025 * gradient
-        position = position + 0.05 * momentum
-        lp, gradient = value_and_gradient(gaussian, position, DATA)
-        momentum = momentum + 0.025 * gradient
-        momenta.append(momentum.numpy())
-        weights.append(float(energy_0 - energy_of(UNIT.inverse, momentum, lp)))
-    assert not bool(stop)
-    np.testing.assert_allclose(q, position, rtol=1e-12)
-    np.testing.assert_allclose(p, momenta[-1], rtol=1e-12)
-    np.testing.assert_allclose(p_first, momenta[0], rtol=1e-12)
-    np.testing.assert_allclose(rho, np.sum(momenta, axis=0), rtol=1e-12)
-    np.testing.assert_allclose(log_weight, np.logaddexp.reduce(weights), rtol=1e-12)
-    np.testing.assert_allclose(tally, [np.minimum(1, np.exp(weights)).sum(), 8, 0], rtol=1e-12)
+    walk = tree_of(3, random.keys(0, 1))
+    positions, momenta, weights = leaves_of(8)
+    assert not bool(walk.stop[0])
+    np.testing.assert_allclose(walk.q[0], positions[-1], rtol=1e-12)
+    np.testing.assert_allclose(walk.p[0], momenta[-1], rtol=1e-12)
+    np.testing.assert_allclose(walk.p_first[0], momenta[0], rtol=1e-12)
+    np.testing.assert_allclose(walk.rho[0], np.sum(momenta, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(walk.log_weight[0], np.logaddexp.reduce(weights), rtol=1e-12)
+    np.testing.assert_allclose(walk.tally[0], [np.minimum(1, np.exp(weights)).sum(), 8, 0], rtol=1e-12)
+
+
+def test_a_tree_proposes_its_leaves_in_proportion_to_their_weights():
+    def quartic(q, data):
+        return -tf.reduce_sum(q**4)
+
+    trees, step = 20_000, 0.66
+    proposed = tree_of(2, random.keys(1, trees), quartic, step).proposal[0].numpy()
+    positions, _, weights = leaves_of(4, quartic, step)
+    expected = np.exp(weights) / np.exp(weights).sum()
+    assert expected.max() > 1.3 * expected.min()
+    distances = np.linalg.norm(proposed[:, np.newaxis] - positions, axis=2)
+    assert distances.min(axis=1).max() < 1e-12
+    counts = np.bincount(distances.argmin(axis=1), minlength=4)
+    chi_squared = np.sum((counts - trees * expected) ** 2 / (trees * expected))
+    assert chi_squared < 16.27  # the quantile 0.999 with 3 degrees of freedom; the seed is fixed
 
 
 def test_a_batch_of_transitions_equals_them_one_by_one():

@@ -73,7 +73,7 @@ def warm(chain):
 
 def test_warm_up_learns_scales_and_step_size(chain, warm):
     _, state, _, _ = warm
-    np.testing.assert_allclose(np.exp(np.log(state.metric.inverse).mean(axis=0)), SCALE**2, rtol=0.2)
+    np.testing.assert_allclose(np.exp(np.log(state.metric.inverse).mean(axis=0)), SCALE**2, rtol=0.25)
     assert (state.phase == READY).all()
     _, after, positions, statistics = go(chain, state, WARM_UP, len(WARM_UP), 5 * CAPACITY, thin=5)
     assert 0.7 < statistics["acceptance_rate"].mean() < 0.95
@@ -147,7 +147,7 @@ def test_stretches_continue_each_other_and_compile_nothing(chain):
 def test_chains_that_meet_nan_reject_alone_and_cannot_start_there(chain):
     state = fresh(step_size=0.15)
     wall = np.sort(state.point.q[:, 0])[-2] - 1e-9  # two chains stand behind it
-    run, _, positions, statistics = go(chain, state, [], 0, 20, data=data_of(wall=wall))
+    run, _, positions, statistics = go(chain, state, [], 0, 10, data=data_of(wall=wall))
     failed = state.point.q[:, 0] > wall
     assert failed.sum() == 2
     assert ((run.status == LaneStatus.ASSERTION) == failed).all()
@@ -156,7 +156,7 @@ def test_chains_that_meet_nan_reject_alone_and_cannot_start_there(chain):
     met = statistics["diverging"][~failed].any(axis=1)
     assert met.any()
     assert (positions[~failed, :, 0] <= wall).all()
-    _, _, free, _ = go(chain, state, [], 0, 20)
+    _, _, free, _ = go(chain, state, [], 0, 10)
     never = np.flatnonzero(~failed)[~met]
     assert len(never) > 1
     np.testing.assert_array_equal(positions[never], free[never])  # as if there were no wall, and no others behind it

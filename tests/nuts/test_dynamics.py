@@ -78,6 +78,9 @@ def test_log_add():
     np.testing.assert_allclose(log_add(-1.0, 900.0), 900.0)
     assert log_add(-1.5, -np.inf) == -1.5
     assert log_add(0.0, np.inf) == np.inf
+    assert log_add(-np.inf, -1.5) == -1.5
+    assert log_add(-np.inf, -np.inf) == -np.inf
+    assert log_add(-np.inf, np.inf) == np.inf
 
 
 def test_weights_of_points_without_energy():

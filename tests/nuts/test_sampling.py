@@ -132,7 +132,7 @@ def test_nor_on_the_schedule(schedule, warmed):
 
 
 def test_pooled_chains_share_step_size_and_metric(warmed):
-    pooled = few(warmup=200, draws=60, adapt="pooled", save_warmup=True)
+    pooled = few(warmup=600, draws=60, adapt="pooled", save_warmup=True)
     assert len(np.unique(pooled.sample_stats["step_size"])) == 1
     assert (pooled.inverse_mass_matrix == pooled.inverse_mass_matrix[0]).all()
     np.testing.assert_allclose(pooled.inverse_mass_matrix[0], [1.0, 1 / 16, 1 / 256], rtol=0.35)

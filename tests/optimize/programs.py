@@ -182,6 +182,27 @@ def divided(a, b):
     return a // b
 
 
+@pcbatch.autobatch
+def handed(n, pair):
+    """A structure that every call takes and gives back."""
+    if n <= 0:
+        return pair[1] + 1, pair[0] - n
+    pair = handed(n - 1, pair)
+    pair = handed(n - 2, pair)
+    return pair
+
+
+@pcbatch.autobatch
+def handing(n, x):
+    """`first` is a copy of what is changed while it is still needed."""
+    pair = handed(n, (x, n))
+    first = pair
+    while n > 0:
+        pair = (pair[1], pair[0] + n)
+        n = n - 1
+    return first[0] * 10 - pair[0]
+
+
 ENTRIES = {
     "fibonacci": (fibonacci, [(0,), (1,), (5,), (7,)]),
     "kept": (kept, [(0, 3), (3, 2), (5, -1)]),
@@ -197,6 +218,7 @@ ENTRIES = {
     "asked": (asked, [(1, -2), (-2, -3), (5, -1)]),
     "meeting": (meeting, [(0,), (5,)]),
     "sums": (sums, [(0, 1), (3, 2), (4, 4), (5, 3)]),
+    "handing": (handing, [(0, 1), (3, 2), (4, -4)]),
 }
 """Each entry function with the examples on which its programs are compared."""
 

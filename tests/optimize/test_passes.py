@@ -23,6 +23,7 @@ from pcbatch.lowering.evaluate import interpreter_callbacks
 from pcbatch.optimize import (
     CFG_PASSES,
     STACK_PASSES,
+    coalescing,
     dead_code,
     folded_copies,
     invariants,
@@ -148,6 +149,12 @@ SABOTAGE = {
         "heirs",
         lambda real: property(lambda self: {label: ir.successors(b.terminator) for label, b in self.blocks.items()}),
         "sums",
+    ),
+    "coalescing: overlook who needs the old value": (
+        coalescing,
+        "_interference",
+        lambda real: lambda program, candidates: {name: set() for name in candidates},
+        "handing",
     ),
     "temporaries: name apart what is read later": (
         temporaries,

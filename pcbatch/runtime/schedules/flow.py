@@ -47,6 +47,15 @@ class Flow:
         return first + min(map(self._improved, best), key=self._weight_up)
 
     @cached_property
+    def ahead(self) -> list[list[int]]:
+        """Those of `onward` that come later in `order`."""
+        places = {number: place for place, number in enumerate(self.order)}
+        return [
+            [each for each in onward if places.get(each, -1) > places.get(number, len(places))]
+            for number, onward in enumerate(self.onward)
+        ]
+
+    @cached_property
     def _within(self) -> list[list[int]]:
         """The blocks to which each can send lanes."""
         return [[place for place in places if place < len(self.successors)] for places in self.successors]

@@ -127,8 +127,7 @@ class Trip:
 
     def ahead(self, number: int) -> list[int]:
         """Those of them that come later in `flow.order`."""
-        later = self.flow.order[self.flow.order.index(number) + 1 :]
-        return [place for place in self.onward(number) if place in later]
+        return self.flow.ahead[number]
 
     def run(self, number: int, predicate: Array | None, follow: Sequence[int] = (), again: Again | None = None) -> None:
         """Run block `number`, where the bool scalar `predicate` holds, for the lanes that wait there.
