@@ -55,8 +55,9 @@ class Execution:
 
     def updates(self) -> State:
         """The arrays of the state that the block has changed, as they are after it."""
-        rows = {key: self.rows.put(self.state[key], mask, value) for key, (mask, value) in self.written.items()}
-        return {**self.whole, **rows}
+        masks, values = zip(*self.written.values(), strict=True)  # there is always the program counter
+        rows = self.rows.put_each([self.state[key] for key in self.written], masks, values)
+        return {**self.whole, **dict(zip(self.written, rows, strict=True))}
 
     # -- reading -------------------------------------------------------------------------------------------------------
 

@@ -47,3 +47,9 @@ class Rows:
         if self.lanes is None:
             return self.backend.where(mask, value, array)
         return self.store(array, [], mask, self.backend.where(mask, value, value))
+
+    def put_each(self, arrays: Sequence[Array], masks: Sequence[Array], values: Sequence[Array]) -> list[Array]:
+        """`put` for each."""
+        if self.lanes is None:
+            return self.backend.where_each(masks, values, arrays)
+        return [self.put(*each) for each in zip(arrays, masks, values, strict=True)]

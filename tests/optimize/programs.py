@@ -189,7 +189,7 @@ def handed(n, pair):
         return pair[1] + 1, pair[0] - n
     pair = handed(n - 1, pair)
     pair = handed(n - 2, pair)
-    return pair
+    return pair[1], pair[0]
 
 
 @pcbatch.autobatch

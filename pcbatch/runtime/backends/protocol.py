@@ -137,6 +137,9 @@ class Backend(Protocol):
         `new` and `old` are `[lanes, ...]` arrays or scalars.
         """
 
+    def where_each(self, masks: Sequence[Array], new: Sequence[Array], old: Sequence[Array]) -> list[Array]:
+        """`where(mask, new, old)` for each, maybe one after the other."""
+
     def take(self, array: Array, rows: Array) -> Array:
         """`array[rows]` along the first axis; rows are in range."""
 

@@ -24,6 +24,7 @@ from pcbatch.runtime.backends.tensorflow import (
     refusals,
     scattering,
     structures,
+    succession,
     traces,
     twins,
 )
@@ -139,6 +140,13 @@ class TensorFlowBackend:
         if trailing > 0:
             mask = tf.reshape(mask, [self.lanes_of(mask)] + [1] * trailing)
         return tf.where(mask, new, old)
+
+    def where_each(
+        self, masks: Sequence[tf.Tensor], new: Sequence[tf.Tensor], old: Sequence[tf.Tensor]
+    ) -> list[tf.Tensor]:
+        if graphs.in_outer_xla():
+            return succession.in_succession(self.where, masks, new, old)
+        return [self.where(*each) for each in zip(masks, new, old, strict=True)]
 
     # -- rows and elements ---------------------------------------------------------------------------------------------
 
