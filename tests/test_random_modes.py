@@ -145,3 +145,19 @@ def test_argmax_takes_the_first_of_equal_scores_in_every_mode():
     for jit in (False, True):
         argmax = tf.function(lambda s: tf.argmax(s, axis=-1, output_type=tf.int32), jit_compile=jit, autograph=False)
         np.testing.assert_array_equal(argmax(scores), expected)
+
+
+def test_a_draw_that_many_read_is_computed_once():
+    """XLA computes cheap operations anew for everyone who reads them; the rounds of Threefry are 120 of those."""
+
+    def rounds(readers):
+        @tf.function(jit_compile=True)
+        def chosen(arrays):
+            luck = random.uniform(tf.cast(arrays[0][0, :2], tf.uint32), ())
+            return [tf.where(luck < 0.5, array, array + 1) for array in arrays]
+
+        arrays = [tf.ones([8, 16]) * number for number in range(readers)]
+        text = chosen.experimental_get_compiler_ir(arrays)(stage="optimized_hlo")
+        return text.count(" xor(")
+
+    assert rounds(4) == rounds(1) > 0

@@ -7,7 +7,9 @@ tree and biased between doublings, and the U-turn criterion by sums of momenta);
 
 Letters as in the papers: `q` position, `p` momentum, `g` gradient of the log density `lp` at q, `rho` sum of the
 momenta of a stretch of trajectory. The weight of a point is exp(energy of the trajectory's start - its own energy),
-kept as a logarithm.
+kept as a logarithm. A doubling's point is drawn leaf by leaf: each takes the place of the one before with its share of
+the weight so far, which proposes every point in proportion to its weight (Chao, "A general purpose unequal probability
+sampling plan", Biometrika 69, 1982), as drawing between sub-trees does, and leaves less to remember.
 
 All gradients are computed in one place, the leaf of `build_tree`, and there a chain waits for the others
 (`pcbatch.sync`): until each of them stands there, too, or has made its last trajectory. So a gradient is computed for

@@ -1,9 +1,9 @@
 """Registers of which one only takes over the value of the other become one, and the copy goes away.
 
-    def walk(n, state):                        caller:   update walk.state = result
-        ..                                               pushjump walk
-        state = walk(n - 1, state)       -->   caller:   pushjump walk
-        return walk(n - 1, state)              where parameter and result are one register
+    b1: update pair = result                              b1: push n = n - 1
+        push n = n - 1                         -->            pushjump walk, back to b2
+        pushjump walk, back to b2
+    function walk(n, pair) -> result                      function walk(n, pair) -> pair
 
 A register is written for every lane of the batch, so a copy costs as much as what it copies is long. Two registers can
 be one if neither is written while the value of the other is still needed, unless by a copy of it (Chaitin, "Register
