@@ -213,3 +213,15 @@ def gradient_rows(run: pcbatch.Run) -> tuple[int, int]:
     """How many rows of the leaf's block (the last one) a run of `chain` needed, and how many it computed."""
     *_, leaf = run.utilization.executed
     return run.utilization.active[leaf], run.utilization.executed[leaf]
+
+
+def gradient_work(chain: Any, *arguments: Any) -> float:
+    """The estimated work of one row of the leaf's block (the last one), in the unit of `runtime.costs`.
+
+    Infinite where the program cannot be made, which will be said when it is run.
+    """
+    try:
+        *_, leaf = chain.compilation(*arguments).machine.legs.loop.row_costs
+    except pcbatch.PcbatchError:
+        return float("inf")
+    return float(leaf)

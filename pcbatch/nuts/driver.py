@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+import pcbatch
 from pcbatch.nuts import pooling, programs, progress, windows
 from pcbatch.nuts.adaptation import plan_of
 from pcbatch.nuts.algorithm import STATISTICS
-from pcbatch.nuts.chain import gradient_rows, padded
+from pcbatch.nuts.chain import gradient_rows, gradient_work, padded
+from pcbatch.nuts.groups import groups_of, side_by_side
 from pcbatch.nuts.parameters import by_name
 from pcbatch.nuts.samples import Cost, Samples
 from pcbatch.nuts.savefile import GROUPS, Origin
@@ -102,9 +104,8 @@ class Course:
         """
         standing, settings = self.standing, self.settings
         origin, dtype = standing.origin, settings.dtype
-        run = self.chain.run(
-            padded(origin.keys),
-            padded(origin.state._replace(**changes)),
+        lanes = (origin.keys, origin.state._replace(**changes))
+        shared = (
             tf.nest.map_structure(tf.constant, plan_of(actions)),
             tf.constant(origin.done),
             tf.constant(count),
@@ -112,14 +113,27 @@ class Course:
             tf.constant(settings.target_accept, dtype),
             self._operand,
         )
-        state, positions, rows = tf.nest.map_structure(lambda array: np.array(array)[: settings.chains], run.value)
-        failed = {**{e.lane: e.message for e in run.errors if e.lane < settings.chains}, **standing.failed}
+        work = gradient_work(self.chain, *padded(lanes), *shared) if settings.jit is True else float("inf")
+        groups = groups_of(settings.chains, work)
+
+        def part(group: slice) -> pcbatch.Run:
+            return self.chain.run(
+                *padded(tf.nest.map_structure(lambda array: np.asarray(array)[group], lanes)), *shared
+            )
+
+        runs = side_by_side(part, groups)
+        state, positions, rows = tf.nest.map_structure(
+            lambda *arrays: np.concatenate([np.asarray(array) for array in arrays])[: settings.chains],
+            *(run.value for run in runs),
+        )
+        found = {g.start + e.lane: e.message for g, run in zip(groups, runs, strict=True) for e in run.errors}
+        failed = {**{chain: text for chain, text in found.items() if chain < settings.chains}, **standing.failed}
         kept = slice(0, count // thin)
         moved, statistics = positions[:, kept], self._named(rows[:, kept], failed)
         moved[list(failed)] = np.nan
         # Leaves of the chains themselves, not of the copies that fill up the lanes; the count may wrap.
         leaves = np.delete((state.leaves - np.asarray(origin.state.leaves)).astype(np.uint32), list(failed))
-        rows_computed = gradient_rows(run)[1]
+        rows_computed = sum(gradient_rows(run)[1] for run in runs)
         self.standing = Standing(
             replace(origin, state=state, done=origin.done + count),
             standing.cost + Cost(int(leaves.sum(dtype=np.int64)), rows_computed).times(settings.leapfrogs_per_leaf),

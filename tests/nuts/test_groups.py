@@ -1,0 +1,76 @@
+"""Chains in groups, one for each core: the same draws, the same failures, each under its own number."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pcbatch import nuts
+from pcbatch.nuts import groups
+from pcbatch.nuts.groups import DEAR, groups_of, side_by_side
+from tests.nuts.densities import QUIET
+
+
+@pytest.mark.parametrize(
+    ("chains", "cores", "work", "sizes"),
+    [
+        (64, 2, 1.0, [32, 32]),
+        (64, 3, 1.0, [32, 32]),
+        (64, 64, 1.0, [4] * 16),
+        (12, 2, 1.0, [12]),
+        (12, 3, 1.0, [4, 4, 4]),
+        (5, 8, 1.0, [5]),
+        (1, 8, 1.0, [1]),
+        (64, 1, 1.0, [64]),
+        (64, 2, DEAR / 63, [64]),
+    ],
+)
+def test_groups_are_equal_and_multiples_of_four(monkeypatch, chains, cores, work, sizes):
+    monkeypatch.setattr(groups, "cores", lambda: cores)
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
+    found = groups_of(chains, work)
+    assert [group.stop - group.start for group in found] == sizes
+    assert np.concatenate([np.arange(chains)[group] for group in found]).tolist() == list(range(chains))
+
+
+def test_results_come_in_order_and_errors_come_out():
+    assert side_by_side(lambda group: group.start, [slice(0, 2), slice(2, 4), slice(4, 6)]) == [0, 2, 4]
+
+    def fails(group):
+        if group.start:
+            raise ValueError("in a thread")
+
+    with pytest.raises(ValueError, match="in a thread"):
+        side_by_side(fails, [slice(0, 2), slice(2, 4)])
+
+
+def walled(q):
+    """A Gaussian that is not defined beyond 2.5."""
+    return tf.where(q[0] < 2.5, -0.5 * tf.reduce_sum(q**2), float("nan"))
+
+
+def sampled(cores, monkeypatch):
+    starts = np.random.default_rng(3).normal(size=(16, 3))
+    starts[[2, 13], 0] = 3.0  # two chains cannot start, one in each half
+    monkeypatch.setattr(groups, "cores", lambda: cores)
+    with pytest.warns(nuts.SamplerWarning, match="failed"):
+        return nuts.sample(
+            walled,
+            starts[0],
+            initial_per_chain=starts,
+            chains=16,
+            warmup=30,
+            draws=10,
+            seed=4,
+            dtype="float64",
+            **QUIET,
+        )
+
+
+def test_draws_do_not_depend_on_the_groups(monkeypatch):
+    alone, both = sampled(1, monkeypatch), sampled(2, monkeypatch)
+    assert sorted(both.failed) == sorted(alone.failed) == [2, 13]
+    np.testing.assert_array_equal(alone["x"], both["x"])
+    for name, values in alone.sample_stats.items():
+        np.testing.assert_array_equal(values, both.sample_stats[name])
+    assert both.cost.gradients == alone.cost.gradients
+    assert both.cost.rows <= alone.cost.rows  # a group does not wait for the other's last chain
