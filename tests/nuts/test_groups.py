@@ -49,7 +49,7 @@ def walled(q):
 
 
 def sampled(cores, monkeypatch):
-    starts = np.random.default_rng(3).normal(size=(16, 3))
+    starts = np.clip(np.random.default_rng(3).normal(size=(16, 3)), -1, 1)
     starts[[2, 13], 0] = 3.0  # two chains cannot start, one in each half
     monkeypatch.setattr(groups, "cores", lambda: cores)
     with pytest.warns(nuts.SamplerWarning, match="failed"):
