@@ -97,18 +97,18 @@ class Loop:
         prices = functools.partial(self.prices, every if isinstance(every, int) else USUAL_LANES)
 
         def turn(carried: Carried) -> tuple[Carried, Array]:
-            before, boards = carried["counters"], [*carried["boards"]]
+            before, boards = carried["counters"], dict(carried["boards"])
 
             def guarded(
                 number: int, predicate: Array, lanes: Array, state: State, followed: Sequence[int], again: Again | None
             ) -> tuple[State, list[Array], Turns, Array]:
-                place = boarded.index(number) if number in boarded and followed == self.flow.ahead[number] else None
-                visit = Visit(number, lanes, followed, shared, sizes[number], None if place is None else boards[place])
+                board = boards.get(number) if followed == self.flow.ahead[number] else None
+                visit = Visit(number, lanes, followed, shared, sizes[number], board)
                 if again is not None:
                     return self.guarded.repeated(visit, predicate, state, again, every)
-                state, arrivals, board = self.guarded.once(visit, predicate, state)
-                if place is not None:
-                    boards[place] = board
+                state, arrivals, after = self.guarded.once(visit, predicate, state)
+                if board is not None:
+                    boards[number] = after
                 return state, arrivals, Turns(lanes), backend.constant(0)
 
             trip = Trip(backend, carried["state"], carried["waiting"], self._counted, guarded, self.flow, prices)
@@ -136,8 +136,11 @@ class Loop:
         def goes_on(carried: Carried) -> Array:
             return ready(carried) & (carried["counters"]["trips"] < until)
 
-        boarded = [number for number, places in enumerate(self.flow.ahead) if self.guarded.counts(number, places)]
-        boards = [backend.zeros(len(self.flow.ahead[number]), TensorType("int32")) for number in boarded]
+        boards = {
+            number: backend.zeros(len(places), TensorType("int32"))
+            for number, places in enumerate(self.flow.ahead)
+            if self.guarded.counts(number, places)
+        }
         start = {"state": state, "waiting": self._counted(state), "counters": counters, "boards": boards}
         end = backend.while_loop(goes_on, recording if self.trace else lambda carried: turn(carried)[0], start)
         if not any(sizes):  # every run of a block computed a row for every lane

@@ -39,8 +39,7 @@ def is_split(array: tf.Tensor) -> bool:
     """
     if tf.config.list_physical_devices("GPU") or array.dtype == tf.bool:
         return False
-    elements = array.shape.num_elements()
-    return elements is None or elements * array.dtype.size >= SPLIT
+    return graphs.bytes_of(array) >= SPLIT
 
 
 def gather_by_lane(array: tf.Tensor, lanes: tf.Tensor, indices: list[tf.Tensor]) -> tf.Tensor:

@@ -22,6 +22,12 @@ def in_outer_xla() -> bool:
     return bool(GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()))
 
 
+def bytes_of(array: tf.Tensor) -> float:
+    """How many bytes an array has; infinitely many if its shape is not known in full."""
+    elements = array.shape.num_elements()
+    return float("inf") if elements is None else elements * array.dtype.size
+
+
 def assert_ok(program: Program, outcome: Outcome, texts: Sequence[Sequence[str]]) -> Outcome:
     """`outcome`, its values waiting for an assertion that no lane failed; see `protocol.Backend.assert_ok`."""
     failed = outcome.status != 0

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from pcbatch.runtime.backends.tensorflow import graphs
+
 SPLIT = 1024 * 1024
 """Bytes from which on XLA's CPU runtime splits a copy between threads."""
 MOVED = 32 * 1024
@@ -36,14 +38,9 @@ def would_copy(arrays: Sequence[tf.Tensor], in_place: Sequence[bool]) -> bool:
         return False
     if in_place.count(False) > FEW:
         return True
-    return any(_bytes(a) >= (SPLIT if stays else MOVED) for a, stays in zip(arrays, in_place, strict=True))
+    return any(graphs.bytes_of(a) >= (SPLIT if stays else MOVED) for a, stays in zip(arrays, in_place, strict=True))
 
 
 def in_turn(arrays: Sequence[tf.Tensor]) -> bool:
     """Whether XLA's CPU runtime runs kernels on such arrays one after the other."""
-    return not tf.config.list_physical_devices("GPU") and all(_bytes(array) <= IN_TURN for array in arrays)
-
-
-def _bytes(array: tf.Tensor) -> float:
-    elements = array.shape.num_elements()
-    return float("inf") if elements is None else elements * array.dtype.size
+    return not tf.config.list_physical_devices("GPU") and all(graphs.bytes_of(array) <= IN_TURN for array in arrays)

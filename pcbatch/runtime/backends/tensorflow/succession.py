@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
+from pcbatch.runtime.backends.tensorflow import graphs
+
 AT_ONCE = 3
 """How many writes wait for the same one; a block has other kernels, too, that do not."""
 SHORT = 64 * 1024
@@ -36,8 +38,7 @@ def in_succession(
 
 
 def _is_short(array: tf.Tensor) -> bool:
-    elements = array.shape.num_elements()
-    return elements is not None and elements > 0 and elements * array.dtype.size <= SHORT
+    return 0 < graphs.bytes_of(array) <= SHORT
 
 
 def _always(array: tf.Tensor) -> tf.Tensor:
