@@ -9,7 +9,8 @@ statistics.
 The columns: the first call (trace, compile, run); one warm call, wall and CPU seconds; useful gradients per second of
 both; useful gradients over computed rows, which are counted, never modelled; and from the contestant's own trajectories
 what that would be if all chains waited for the longest of each trajectory ("lockstep") or only for the one that has
-most to do in all ("at end"): the bound of any run that starts all chains at once.
+most to do in all ("at end"): the bound of any run in which all chains wait for each other. Ours run in groups, one on
+each core, where gradients are cheap, and can be above it.
 
 Peers get environments of their own in out/peers, made by this script. One that cannot be made is named and left out.
 """

@@ -105,7 +105,8 @@ class Samples(Mapping[str, np.ndarray]):
 
         "measured" is that of the run, warm-up included. The others are counted from the same trajectories: "lockstep",
         where all chains wait for the longest trajectory of each draw, and "waiting at the end", where chains wait only
-        for each other's last draw.
+        for each other's last draw. Chains that run in groups, one on each core, wait only within their group, so that
+        the run can do better than either.
         """
         steps = self.sample_stats["n_steps"]
         if not steps.sum():
