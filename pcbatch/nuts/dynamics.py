@@ -20,10 +20,15 @@ DIVERGENCE_THRESHOLD = 1000.0
 
 
 def value_and_gradient(log_density: LogDensity, q: Tensor, data: Any) -> tuple[Tensor, Tensor]:
-    """The log density at `q` and its gradient; ValueError if no TensorFlow operation leads from `q` to the density."""
+    """The log density at `q` and its gradient.
+
+    ValueError if the density is not a scalar, or no TensorFlow operation leads from `q` to it.
+    """
     with tf.GradientTape() as tape:
         tape.watch(q)
         lp = log_density(q, data)
+    if tf.convert_to_tensor(lp).shape.rank not in (0, None):
+        raise ValueError(f"the log density of one example is a scalar, not of shape {lp.shape}: sum its terms")
     g = tape.gradient(lp, q)
     if g is None:  # zeros instead would be a sampler that goes straight on, without a word
         raise ValueError("the log density has no gradient: compute it from the parameters with TensorFlow operations")

@@ -133,3 +133,9 @@ def test_choose_keeps_the_structure():
     first, second = (tf.constant([1.0]), (tf.constant(2),)), (tf.constant([3.0]), (tf.constant(4),))
     (vector,), (number,) = dynamics.choose(tf.constant(False), first, second)
     assert (float(vector), int(number)) == (3.0, 4)
+
+
+def test_a_log_density_is_a_scalar():
+    q = tf.zeros(3)
+    with pytest.raises(ValueError, match=r"scalar, not of shape \(3,\): sum its terms"):
+        dynamics.value_and_gradient(lambda q, data: -q * q, q, None)
