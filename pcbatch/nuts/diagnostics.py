@@ -36,16 +36,20 @@ def r_hat(draws: np.ndarray) -> np.ndarray:
 
 def _larger_r_hat(rows: np.ndarray, shape: tuple[int, ...], scores: np.ndarray) -> np.ndarray:
     """The larger R-hat, as above, of each of `rows`, which have the `shape` `[rows, chains, draws]`."""
-    distances = np.abs(rows - np.median(rows, axis=1, keepdims=True))
-    ranked = [np.stack([normal_scores(row, scores) for row in each]) for each in (rows, distances)]
-    return np.maximum(*(_split_r_hat(each.reshape(shape)) for each in ranked))
+    ranked, ascending = normal_scores(rows, scores)
+    numbers = rows.shape[1]
+    medians = (ascending[:, [(numbers - 1) // 2]] + ascending[:, [numbers // 2]]) / 2
+    folded, _ = normal_scores(np.abs(rows - medians), scores)
+    return np.maximum(*(_split_r_hat(each.reshape(shape)) for each in (ranked, folded)))
 
 
 def _split_r_hat(x: np.ndarray) -> np.ndarray:
     """R-hats of `[numbers, chains, draws]`: the root of the variance of all draws over that within chains."""
-    draws = x.shape[2]
-    within = x.var(axis=2, ddof=1).mean(axis=1)
-    between = x.mean(axis=2).var(axis=1, ddof=1)
+    _, chains, draws = x.shape
+    means = x @ np.full(draws, 1 / draws)  # products and einsum: NumPy's own sums over short axes are slow
+    deviations = x - means[:, :, np.newaxis]
+    within = np.einsum("ncd,ncd->n", deviations, deviations) / (chains * (draws - 1))
+    between = means.var(axis=1, ddof=1)
     ratio = np.divide(between, within, out=np.full(len(x), np.nan), where=within > 0)
     return np.asarray(np.sqrt((draws - 1) / draws + ratio))
 
@@ -55,15 +59,21 @@ def rank_scores(numbers: int) -> np.ndarray:
     return np.asarray(tf.math.ndtri((np.arange(2, 2 * numbers + 1) / 2 - 0.375) / (numbers + 0.25)))
 
 
-def normal_scores(x: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """The `rank_scores` of the numbers of `x`, `[n]`, equal ones sharing their average rank."""
-    order = np.argsort(x)
-    ascending = x[order]
-    ends = np.append(np.flatnonzero(ascending[1:] != ascending[:-1]), len(x) - 1)  # the last of equal numbers
+def normal_scores(rows: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The `rank_scores` of the numbers of each of `rows`, `[m, n]`, equal ones sharing their average rank.
+
+    And the rows in ascending order.
+    """
+    order = np.argsort(rows, axis=1)
+    ascending = np.take_along_axis(rows, order, axis=1)
+    is_last = np.ones(rows.shape, bool)  # of equal numbers
+    np.not_equal(ascending[:, 1:], ascending[:, :-1], out=is_last[:, :-1])
+    ends = np.flatnonzero(is_last)
     counts = np.diff(ends, prepend=-1)
-    found = np.empty(len(x))
-    found[order] = np.repeat(scores[2 * ends - counts + 1], counts)
-    return found
+    found = np.empty(rows.shape)
+    ranked = np.repeat(scores[2 * (ends % rows.shape[1]) - counts + 1], counts)
+    np.put_along_axis(found, order, ranked.reshape(rows.shape), axis=1)
+    return found, ascending
 
 
 def energy_fractions(energy: np.ndarray) -> np.ndarray:
