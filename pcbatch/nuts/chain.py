@@ -15,6 +15,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import random
+from pcbatch.cache import Cache
 from pcbatch.nuts.adaptation import (
     CLOSE,
     GATHER,
@@ -215,13 +216,20 @@ def gradient_rows(run: pcbatch.Run) -> tuple[int, int]:
     return run.utilization.active[leaf], run.utilization.executed[leaf]
 
 
+_works: Cache[Any, float] = Cache(64)
+
+
 def gradient_work(chain: Any, *arguments: Any) -> float:
     """The estimated work of one row of the leaf's block (the last one), in the unit of `runtime.costs`.
 
     Infinite where the program cannot be made, which will be said when it is run.
     """
+    key = (chain, *((leaf.dtype, tuple(leaf.shape)) for leaf in tf.nest.flatten(arguments)))
+    known = _works.get(key)
+    if known is not None:
+        return known
     try:
         *_, leaf = chain.compilation(*arguments).machine.legs.loop.row_costs
     except pcbatch.PcbatchError:
         return float("inf")
-    return float(leaf)
+    return _works.put(key, float(leaf))

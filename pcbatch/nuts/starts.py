@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -33,30 +32,31 @@ def starting_state(settings: Settings, positions: np.ndarray, step_size: Any, in
     return state._replace(step_size=np.broadcast_to(sizes, settings.chains).copy())
 
 
-KEYS = tf.TensorSpec([None, 2], tf.uint32)
-
-
-def _for_each_key(function: Callable[[Any], Any]) -> Any:
-    """`function` of each of `[chains, 2]` keys, in one graph for any number: TensorFlow warns of a graph for each."""
-    return tf.function(lambda keys: tf.vectorized_map(function, keys), input_signature=[KEYS], autograph=False)
-
-
-_split = _for_each_key(random.split)
-"""Two keys of each: `[chains, 2, 2]`."""
+@lru_cache(maxsize=32)
+def _key_pairs(chains: int) -> Any:
+    """The function from a key to two keys of each chain, `[chains, 2, 2]`."""
+    return tf.function(lambda key: tf.vectorized_map(random.split, random.split(key, chains)), autograph=False)
 
 
 @lru_cache(maxsize=32)
 def _uniform(size: int, dtype: str) -> Any:
-    """The function from keys `[chains, 2]` to uniform numbers `[chains, size]` in [0, 1)."""
-    return _for_each_key(lambda key: random.uniform(key, (size,), tf.as_dtype(dtype)))
+    """The function from keys `[chains, 2]` to uniform numbers `[chains, size]` in [0, 1).
+
+    One graph for any number of chains: TensorFlow warns of a graph for each.
+    """
+
+    def each(keys: tf.Tensor) -> tf.Tensor:
+        return tf.vectorized_map(lambda key: random.uniform(key, (size,), tf.as_dtype(dtype)), keys)
+
+    return tf.function(each, input_signature=[tf.TensorSpec([None, 2], tf.uint32)], autograph=False)
 
 
 def starting_points(
     settings: Settings, transform: Transform, initial: Any, initial_per_chain: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Starting points before bijectors, `[chains, size]`, and the keys of the chains, `[chains, 2]`."""
-    pairs = _split(random.keys(settings.seed, settings.chains))
-    start_keys, run_keys = pairs[:, 0], np.asarray(pairs[:, 1])
+    pairs = _key_pairs(settings.chains)(random.key(settings.seed)).numpy()
+    start_keys, run_keys = pairs[:, 0], pairs[:, 1]
     if initial_per_chain is not None:
         expected = [(name, (settings.chains, *leaf.shape)) for name, leaf in leaves(transform.layout)]
         given = [(name, leaf.shape) for name, leaf in leaves(layout_of(initial_per_chain))]

@@ -28,4 +28,4 @@ def tally(numbers: tf.Tensor, labels: Sequence[int]) -> tf.Tensor:
 
 def _is_compiled() -> bool:
     """Whether XLA compiles this for a CPU."""
-    return graphs.in_outer_xla() and not tf.config.list_physical_devices("GPU")
+    return graphs.in_outer_xla() and not graphs.on_gpu()

@@ -37,7 +37,7 @@ def is_split(array: tf.Tensor) -> bool:
 
     A bool array counts as one that it would not: `unsplit` needs numbers.
     """
-    if tf.config.list_physical_devices("GPU") or array.dtype == tf.bool:
+    if graphs.on_gpu() or array.dtype == tf.bool:
         return False
     return graphs.bytes_of(array) >= SPLIT
 

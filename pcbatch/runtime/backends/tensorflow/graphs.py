@@ -8,6 +8,7 @@ from string import Formatter
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.framework.func_graph import FuncGraph  # private, too
 from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext  # private; there is no public twin
 
 from pcbatch.runtime import values
@@ -20,6 +21,21 @@ def in_outer_xla() -> bool:
     if tf.executing_eagerly():
         return False
     return bool(GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()))
+
+
+def on_gpu() -> bool:
+    """Whether TensorFlow has a GPU to run on."""
+    return bool(tf.config.list_physical_devices("GPU"))
+
+
+def source(tensor: tf.Tensor) -> tf.Tensor:
+    """The tensor of an outer graph that `tensor` is handed down from, of the outermost one; itself if it is not."""
+    while isinstance(tensor.graph, FuncGraph):
+        outer = next((outer for outer, inner in tensor.graph.captures if inner is tensor), None)
+        if outer is None or not tf.is_symbolic_tensor(outer):
+            break
+        tensor = outer
+    return tensor
 
 
 def bytes_of(array: tf.Tensor) -> float:

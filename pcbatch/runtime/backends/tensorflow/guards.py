@@ -34,7 +34,7 @@ def would_copy(arrays: Sequence[tf.Tensor], in_place: Sequence[bool]) -> bool:
     Arrays of a length not known yet, the stacks of a run that may enlarge them, count as large. On a GPU a loop would
     make the host wait for its condition twice.
     """
-    if tf.config.list_physical_devices("GPU"):
+    if graphs.on_gpu():
         return False
     if in_place.count(False) > FEW:
         return True
@@ -43,4 +43,4 @@ def would_copy(arrays: Sequence[tf.Tensor], in_place: Sequence[bool]) -> bool:
 
 def in_turn(arrays: Sequence[tf.Tensor]) -> bool:
     """Whether XLA's CPU runtime runs kernels on such arrays one after the other."""
-    return not tf.config.list_physical_devices("GPU") and all(graphs.bytes_of(array) <= IN_TURN for array in arrays)
+    return not graphs.on_gpu() and all(graphs.bytes_of(array) <= IN_TURN for array in arrays)

@@ -28,7 +28,7 @@ def in_succession(
     old: Sequence[tf.Tensor],
 ) -> list[tf.Tensor]:
     """`where(mask, new, old)` for each, one after the other where that is faster."""
-    if tf.config.list_physical_devices("GPU") or len(old) <= AT_ONCE or not all(map(_is_short, old)):
+    if graphs.on_gpu() or len(old) <= AT_ONCE or not all(map(_is_short, old)):
         return [where(*each) for each in zip(masks, new, old, strict=True)]
     found: list[tf.Tensor] = []
     for mask, value, before in zip(masks, new, old, strict=True):

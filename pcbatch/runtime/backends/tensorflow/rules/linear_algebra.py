@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from pcbatch.runtime.backends.tensorflow import products
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule, with_leading_axes
 
 
@@ -48,24 +49,33 @@ def _one_product(inputs: Any) -> tf.Tensor:
     return tf.reshape(found, axes)
 
 
-def _is_one_matrix_times_vectors(inputs: Any) -> bool:
-    """Whether a matrix that all lanes share is multiplied by a vector of each lane."""
+def _has_one_matrix(inputs: Any) -> bool:
+    """Whether a matrix that all lanes share is multiplied by rows of each lane, or by a vector of each lane."""
     x, y = inputs.input(0), inputs.input(1)
     if x.is_stacked or not y.is_stacked:
-        return False
+        return x.is_stacked and not y.is_stacked and None not in x.t.shape[1:].as_list()
     columns = 1 if inputs.get_attr("transpose_b") else 2
     return bool(y.t.shape[columns] == 1)
 
 
-def _rows_times_one_matrix(inputs: Any) -> tf.Tensor:
-    """The lanes' vectors as the rows of one matrix.
+def _rows_and_one_matrix(inputs: Any) -> tf.Tensor:
+    """All lanes' rows, or vectors, as the rows of one matrix.
 
-    As columns, TensorFlow's own rule, they would give columns. To turn these costs a kernel without vectors of numbers
-    wherever they are used: twice the time of a logistic regression's gradient.
+    Vectors as columns, TensorFlow's own rule, would give columns. To turn these costs a kernel without vectors of
+    numbers wherever they are used: twice the time of a logistic regression's gradient.
     """
-    matrix, vectors = inputs.unstacked_input(0), inputs.stacked_input(1)
-    rows = tf.squeeze(vectors, axis=1 if inputs.get_attr("transpose_b") else 2)
-    return tf.matmul(rows, matrix, transpose_b=not inputs.get_attr("transpose_a"))[..., tf.newaxis]
+    turn_x, turn_y = inputs.get_attr("transpose_a"), inputs.get_attr("transpose_b")
+    if inputs.input(0).is_stacked:
+        x = inputs.stacked_input(0)
+        x = tf.linalg.matrix_transpose(x) if turn_x else x
+        found = _times(tf.reshape(x, [-1, x.shape[2]]), inputs.unstacked_input(1), turn_y)
+        return tf.reshape(found, [-1, x.shape[1], found.shape[1]])
+    rows = tf.squeeze(inputs.stacked_input(1), axis=1 if turn_y else 2)
+    return _times(rows, inputs.unstacked_input(0), not turn_x)[..., tf.newaxis]
+
+
+def _times(rows: tf.Tensor, matrix: tf.Tensor, transposed: bool) -> tf.Tensor:
+    return products.times_transposed(rows, matrix) if transposed else tf.matmul(rows, matrix)
 
 
 RULES: dict[str, Rule] = {
@@ -88,5 +98,5 @@ RULES: dict[str, Rule] = {
 
 CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
     "BatchMatMulV2": (_times_one_matrix, _one_product),
-    "MatMul": (_is_one_matrix_times_vectors, _rows_times_one_matrix),
+    "MatMul": (_has_one_matrix, _rows_and_one_matrix),
 }
