@@ -1,0 +1,27 @@
+"""Products of the lanes' rows with one matrix that all lanes share, without turning the matrix over in every trip.
+
+XLA's CPU compiler multiplies a few rows by a matrix as it lies in memory with kernels that read it once; where the
+matrix is to be transposed it packs all of it anew for each product. A logistic regression of 1,000 observations and 25
+weights takes 1.4 us in place of 7 for the logits of 4 lanes, 4 in place of 8 for those of 16. So the matrix is
+transposed once, before the loop in which it is used.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import graphs
+
+FEW = 32
+"""Up to so many rows; beyond 64 both ways take equally long."""
+
+
+def times_transposed(rows: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
+    """`rows`, `[m, k]`, times the transpose of `matrix`, `[n, k]`."""
+    if (rows.shape[0] or FEW + 1) <= FEW and graphs.in_outer_xla() and not graphs.on_gpu():
+        source = graphs.source(matrix)
+        if source.graph is not tf.compat.v1.get_default_graph():
+            with source.graph.as_default(), tf.name_scope("transposed"):
+                turned = tf.transpose(source)
+            return tf.matmul(rows, turned)
+    return tf.matmul(rows, matrix, transpose_b=True)
