@@ -79,7 +79,7 @@ class Sampler(NamedTuple):
     build_tree: Any
     transition: Any
     chain: Any
-    """`(key, state, plan, first, count, thin, target_accept, data) -> (state, positions, statistics)`"""
+    """`(key, state, plan, first, count, thin, target_accept, data, adapts) -> (state, positions, statistics)`"""
 
 
 def make_sampler(
@@ -114,7 +114,11 @@ def make_sampler(
     )
 
     # A chain calls a transition, that the root of a tree, and the root has max_tree_depth - 1 levels below it.
-    @pcbatch.autobatch(in_axes=(0, 0, None, None, None, None, None, None), max_depth=max_tree_depth + 1)
+    @pcbatch.autobatch(
+        in_axes=(0, 0, None, None, None, None, None, None, None),
+        static_argnames="adapts",
+        max_depth=max_tree_depth + 1,
+    )
     def chain(
         key: Tensor,
         state: ChainState,
@@ -124,8 +128,11 @@ def make_sampler(
         thin: Tensor,
         target_accept: Tensor,
         data: Any,
+        adapts: bool = True,
     ) -> tuple[ChainState, Tensor, Tensor]:
         """`count` draws of a chain, number `first` being the next, after the trials that it still owes.
+
+        Unless it `adapts`, the plan is of no account, and the program that does not heed it compiles sooner.
 
         Row r of `positions` and `statistics` keeps the last of `thin` draws, numbers `first + thin * r` to
         `first + thin * (r + 1) - 1`; at most `capacity * thin` draws fit. Rows that no draw reaches are zero.
@@ -157,7 +164,7 @@ def make_sampler(
                 statistics[done // thin] = row
                 action = action_at(plan, first + done)
                 done = done + 1
-                if action != SAMPLE:
+                if adapts and action != SAMPLE:
                     averaging = learned_step(averaging, acceptance, target_accept)
                     log_step = tf.where(action == LAST, averaging.log_step_mean, averaging.log_step)
                     step_size = tf.where(action == GATHER, step_size, tf.exp(log_step))
@@ -224,7 +231,7 @@ def gradient_work(chain: Any, *arguments: Any) -> float:
 
     Infinite where the program cannot be made, which will be said when it is run.
     """
-    key = (chain, *((leaf.dtype, tuple(leaf.shape)) for leaf in tf.nest.flatten(arguments)))
+    key = (chain, *map(_kind, tf.nest.flatten(arguments)))
     known = _works.get(key)
     if known is not None:
         return known
@@ -233,3 +240,8 @@ def gradient_work(chain: Any, *arguments: Any) -> float:
     except pcbatch.PcbatchError:
         return float("inf")
     return _works.put(key, float(leaf))
+
+
+def _kind(leaf: Any) -> Any:
+    """What the estimate may depend on: an array's dtype and shape, a flag's value."""
+    return leaf if isinstance(leaf, bool) else (getattr(leaf, "dtype", type(leaf)), tuple(getattr(leaf, "shape", ())))

@@ -34,6 +34,11 @@ RULES = {
         "x",
     ),
     "one matrix for all rows": (lambda x: tf.matmul(table(x), x[None], transpose_b=True) ** 2, "x"),
+    "rows times one matrix": (lambda m: tf.matmul(m, tf.ones([4, 2], m.dtype)) ** 2, "m"),
+    "rows times one matrix, both transposed": (
+        lambda m: tf.matmul(m, tf.ones([2, 3], m.dtype), transpose_a=True, transpose_b=True) ** 2,
+        "m",
+    ),
     "conv1d": (lambda m, w: tf.nn.conv1d(m[None], w[None], 1, "SAME") ** 2, "mw"),
     "conv2d": (lambda e, f: tf.nn.conv2d(e[None], f, 2, "SAME") ** 2, "ef"),
     "conv2d, shared image": (lambda f: tf.nn.conv2d(tf.ones([1, 3, 3, 2], f.dtype), f, 1, "VALID") ** 2, "f"),

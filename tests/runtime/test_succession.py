@@ -38,7 +38,7 @@ def waits(count, numbers):
     mask = tf.TensorSpec([LANES], tf.bool)
     function = tf.function(BACKEND.where_each, jit_compile=True)
     graph = function.get_concrete_function([mask] * count, [one] * count, [one] * count).graph
-    return sum(op.type == "Minimum" for op in graph.get_operations())
+    return sum(op.type == "LogicalAnd" for op in graph.get_operations())
 
 
 def test_who_waits(monkeypatch):

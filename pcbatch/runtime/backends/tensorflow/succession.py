@@ -31,9 +31,13 @@ def in_succession(
     if graphs.on_gpu() or len(old) <= AT_ONCE or not all(map(_is_short, old)):
         return [where(*each) for each in zip(masks, new, old, strict=True)]
     found: list[tf.Tensor] = []
-    for mask, value, before in zip(masks, new, old, strict=True):
-        last = found[len(found) // AT_ONCE * AT_ONCE - 1] if len(found) >= AT_ONCE else None
-        found.append(where(mask if last is None else mask & _always(last), value, before))
+    each = [*zip(masks, new, old, strict=True)]
+    for first in range(0, len(each), AT_ONCE):
+        some = each[first : first + AT_ONCE]
+        if found:
+            ready = _always(found[-1])
+            some = [(mask & ready, value, before) for mask, value, before in some]
+        found += [where(*one) for one in some]
     return found
 
 
