@@ -32,6 +32,7 @@ from pcbatch.options import Options
 from pcbatch.runtime import table
 from pcbatch.runtime.backends.reference import ReferenceMachine
 from pcbatch.runtime.checkpoint import Saved
+from pcbatch.runtime.costs import block_cost
 from pcbatch.runtime.legs import Snapshot
 from pcbatch.runtime.machine import Machine
 from pcbatch.runtime.outcome import Outcome
@@ -106,6 +107,10 @@ class Compilation:
     def machine(self) -> Machine | ReferenceMachine:
         """The machine that runs the table."""
         return make_machine(self.table, self.options)
+
+    def row_cost(self, block: int) -> float:
+        """The estimated work of one lane at the block of this number, in the unit of `runtime.costs`."""
+        return block_cost(self.table, self.table.blocks[block], self.environment.backend)
 
     def run(self, arguments: Arguments, captured: Captured) -> Outcome:
         """Run the machine on `arguments`, which fit this compilation's, and on the captured values of now."""

@@ -9,13 +9,13 @@ metrics and counts: none of them compiles anything anew.
 from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import tensorflow as tf
 
 import pcbatch
 from pcbatch import random
-from pcbatch.cache import Cache
 from pcbatch.nuts.adaptation import (
     CLOSE,
     GATHER,
@@ -223,7 +223,8 @@ def gradient_rows(run: pcbatch.Run) -> tuple[int, int]:
     return run.utilization.active[leaf], run.utilization.executed[leaf]
 
 
-_works: Cache[Any, float] = Cache(64)
+_works: WeakKeyDictionary[Any, dict[tuple[Any, ...], float]] = WeakKeyDictionary()
+"""What `gradient_work` found, by program and kinds of arguments."""
 
 
 def gradient_work(chain: Any, *arguments: Any) -> float:
@@ -231,15 +232,14 @@ def gradient_work(chain: Any, *arguments: Any) -> float:
 
     Infinite where the program cannot be made, which will be said when it is run.
     """
-    key = (chain, *map(_kind, tf.nest.flatten(arguments)))
-    known = _works.get(key)
-    if known is not None:
-        return known
-    try:
-        *_, leaf = chain.compilation(*arguments).machine.legs.loop.row_costs
-    except pcbatch.PcbatchError:
-        return float("inf")
-    return _works.put(key, float(leaf))
+    known, kinds = _works.setdefault(chain, {}), tuple(map(_kind, tf.nest.flatten(arguments)))
+    if kinds not in known:
+        try:
+            compilation = chain.compilation(*arguments)
+        except pcbatch.PcbatchError:
+            return float("inf")
+        known[kinds] = compilation.row_cost(-1)
+    return known[kinds]
 
 
 def _kind(leaf: Any) -> Any:

@@ -20,6 +20,8 @@ FIXED = 4_000_000.0
 gathering costs at any size (5 to 10 us), so that the second or so that it takes to compile pays within 5,000 runs."""
 SMALL = 0.27
 """How much of that an eighth must save, which serves blocks that few lanes come to at a time."""
+TAIL = 0.06
+"""The part of a run in which few lanes are left at a block where they wait for each other (samplers: 0.03 to 0.1)."""
 SHARE = 0.02
 """How much of what the dearest block costs for all lanes a size must save: else it is lost beside that block."""
 MASKED = 4.0
@@ -66,11 +68,11 @@ class Compaction:
     ) -> tuple[int, ...]:
         """See `sizes`; each saves `beside` at least.
 
-        Where lanes wait for each other (`waits`), few come only as a run ends: quarters will do.
+        Where lanes wait for each other (`waits`), few come only as a run ends: quarters will do, and must pay then.
         """
-        least, little = max(beside, self.fixed), max(beside, SMALL * self.fixed)
         if waits:
-            return tuple(sorted(self._parts(4, least, cost, moves, lanes)[: self.most]))
+            return tuple(sorted(self._parts(4, max(beside, self.fixed / TAIL), cost, moves, lanes)[: self.most]))
+        least, little = max(beside, self.fixed), max(beside, SMALL * self.fixed)
         eighths = self._parts(8, little, cost, moves, lanes)
         halves = [size for size in self._parts(2, least, cost, moves, lanes) if size not in eighths]
         return tuple(sorted([*eighths, *halves][: self.most]))

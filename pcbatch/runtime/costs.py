@@ -21,7 +21,12 @@ LEAST = 1.0
 
 def block_costs(program: Program, backend: Backend) -> tuple[float, ...]:
     """The estimated work of one row (one lane) of each block, at least 1.0; a block's own `cost` goes before it."""
-    return tuple(max(LEAST, _row_cost(program, block, backend)) for block in program.blocks)
+    return tuple(block_cost(program, block, backend) for block in program.blocks)
+
+
+def block_cost(program: Program, block: Block, backend: Backend) -> float:
+    """The same of one block."""
+    return max(LEAST, _row_cost(program, block, backend))
 
 
 def _row_cost(program: Program, block: Block, backend: Backend) -> float:
