@@ -47,6 +47,21 @@ def test_values(jit):
         np.testing.assert_allclose(found[1][lane], two, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("jit", [True, False])
+@pytest.mark.parametrize(
+    ("lanes", "count", "length", "width"), [(3, 0, 2, 4), (3, 2, 0, 4), (3, 2, 4, 0), (0, 2, 4, 3)]
+)
+def test_nothing_to_multiply(jit, lanes, count, length, width):
+    """Empty operands and no lanes."""
+
+    @pcbatch.autobatch(in_axes=(0, None), jit=jit)
+    def product(x, w):
+        return tf.matmul(x, w, transpose_b=True)
+
+    found = product(tf.ones([lanes, count, length]), tf.ones([width, length]))
+    np.testing.assert_array_equal(found, np.zeros([lanes, count, width]))
+
+
 def program(function, *arguments):
     """What XLA makes of a batched function, its computations apart."""
     compiled = tf.function(function.options(max_depth=8).__call__, jit_compile=True)

@@ -18,10 +18,15 @@ FEW = 32
 
 def times_transposed(rows: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
     """`rows`, `[m, k]`, times the transpose of `matrix`, `[n, k]`."""
-    if (rows.shape[0] or FEW + 1) <= FEW and graphs.in_outer_xla() and not graphs.on_gpu():
+    if _are_few(rows) and tf.is_symbolic_tensor(matrix) and graphs.in_outer_xla() and not graphs.on_gpu():
         source = graphs.source(matrix)
         if source.graph is not tf.compat.v1.get_default_graph():
             with source.graph.as_default(), tf.name_scope("transposed"):
                 turned = tf.transpose(source)
             return tf.matmul(rows, turned)
     return tf.matmul(rows, matrix, transpose_b=True)
+
+
+def _are_few(rows: tf.Tensor) -> bool:
+    count = rows.shape[0]
+    return count is not None and count <= FEW

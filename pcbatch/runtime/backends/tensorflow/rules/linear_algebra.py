@@ -68,8 +68,9 @@ def _rows_and_one_matrix(inputs: Any) -> tf.Tensor:
     if inputs.input(0).is_stacked:
         x = inputs.stacked_input(0)
         x = tf.linalg.matrix_transpose(x) if turn_x else x
-        found = _times(tf.reshape(x, [-1, x.shape[2]]), inputs.unstacked_input(1), turn_y)
-        return tf.reshape(found, [-1, x.shape[1], found.shape[1]])
+        lanes, (count, length) = tf.shape(x)[0], x.shape[1:]
+        found = _times(tf.reshape(x, [lanes * count, length]), inputs.unstacked_input(1), turn_y)
+        return tf.reshape(found, [lanes, count, tf.shape(found)[1]])
     rows = tf.squeeze(inputs.stacked_input(1), axis=1 if turn_y else 2)
     return _times(rows, inputs.unstacked_input(0), not turn_x)[..., tf.newaxis]
 
