@@ -112,7 +112,7 @@ class Course:
             tf.constant(thin),
             tf.constant(settings.target_accept, dtype),
             self._operand,
-            settings.adapts and settings.adapt == "per_chain",
+            settings.adapt == "per_chain",
         )
         work = gradient_work(self.chain, *padded(lanes), *shared) if settings.jit is True else float("inf")
         groups = groups_of(settings.chains, work)

@@ -53,7 +53,7 @@ def _has_one_matrix(inputs: Any) -> bool:
     """Whether a matrix that all lanes share is multiplied by rows of each lane, or by a vector of each lane."""
     x, y = inputs.input(0), inputs.input(1)
     if x.is_stacked or not y.is_stacked:
-        return x.is_stacked and not y.is_stacked and None not in x.t.shape[1:].as_list()
+        return x.is_stacked and not y.is_stacked and None not in [*x.t.shape[1:], *y.t.shape]
     columns = 1 if inputs.get_attr("transpose_b") else 2
     return bool(y.t.shape[columns] == 1)
 
@@ -68,9 +68,10 @@ def _rows_and_one_matrix(inputs: Any) -> tf.Tensor:
     if inputs.input(0).is_stacked:
         x = inputs.stacked_input(0)
         x = tf.linalg.matrix_transpose(x) if turn_x else x
-        lanes, (count, length) = tf.shape(x)[0], x.shape[1:]
+        lanes = tf.shape(x)[0] if x.shape[0] is None else x.shape[0]
+        _, count, length = x.shape
         found = _times(tf.reshape(x, [lanes * count, length]), inputs.unstacked_input(1), turn_y)
-        return tf.reshape(found, [lanes, count, tf.shape(found)[1]])
+        return tf.reshape(found, [lanes, count, *found.shape[1:]])
     rows = tf.squeeze(inputs.stacked_input(1), axis=1 if turn_y else 2)
     return _times(rows, inputs.unstacked_input(0), not turn_x)[..., tf.newaxis]
 
