@@ -19,7 +19,7 @@ def r_hat(draws: np.ndarray) -> np.ndarray:
     16, 2021: the larger one of the draws and of their distances to the median.
     """
     half = draws.shape[1] // 2
-    if half < 2:
+    if half < 2 or not draws.size:
         return np.full(draws.shape[2:], np.nan)
     numbers = np.concatenate([draws[:, :half], draws[:, -half:]]).reshape(2 * len(draws), half, -1)
     rows = numbers.reshape(-1, numbers.shape[2]).T

@@ -27,6 +27,7 @@ def test_r_hat(draws):
 def test_r_hat_of_nothing_to_compare():
     assert np.isnan(diagnostics.r_hat(np.ones((4, 3, 2)))).all()
     assert np.isnan(diagnostics.r_hat(np.ones((4, 10, 2)))).all()
+    assert diagnostics.r_hat(np.ones((4, 10, 0, 2))).shape == (0, 2)
 
 
 def test_energy_fractions():
