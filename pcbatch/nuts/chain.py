@@ -235,10 +235,9 @@ def gradient_work(chain: Any, *arguments: Any) -> float:
     known, kinds = _works.setdefault(chain, {}), tuple(map(_kind, tf.nest.flatten(arguments)))
     if kinds not in known:
         try:
-            compilation = chain.compilation(*arguments)
+            known[kinds] = chain.compilation(*arguments).row_cost(-1)
         except pcbatch.PcbatchError:
             return float("inf")
-        known[kinds] = compilation.row_cost(-1)
     return known[kinds]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -35,20 +35,23 @@ def starting_state(settings: Settings, positions: np.ndarray, step_size: Any, in
 @lru_cache(maxsize=32)
 def _key_pairs(chains: int) -> Any:
     """The function from a key to two keys of each chain, `[chains, 2, 2]`."""
-    return tf.function(lambda key: tf.vectorized_map(random.split, random.split(key, chains)), autograph=False)
+    # TensorFlow warns of retracing by a function's code; a partial stands for itself.
+    return tf.function(partial(_split_twice, chains), autograph=False)
+
+
+def _split_twice(chains: int, key: tf.Tensor) -> tf.Tensor:
+    return tf.vectorized_map(random.split, random.split(key, chains))
 
 
 @lru_cache(maxsize=32)
 def _uniform(size: int, dtype: str) -> Any:
-    """The function from keys `[chains, 2]` to uniform numbers `[chains, size]` in [0, 1).
+    """The function from keys `[chains, 2]` to uniform numbers `[chains, size]` in [0, 1)."""
+    keys = tf.TensorSpec([None, 2], tf.uint32)
+    return tf.function(partial(_uniform_of_each, size, dtype), input_signature=[keys], autograph=False)
 
-    One graph for any number of chains: TensorFlow warns of a graph for each.
-    """
 
-    def each(keys: tf.Tensor) -> tf.Tensor:
-        return tf.vectorized_map(lambda key: random.uniform(key, (size,), tf.as_dtype(dtype)), keys)
-
-    return tf.function(each, input_signature=[tf.TensorSpec([None, 2], tf.uint32)], autograph=False)
+def _uniform_of_each(size: int, dtype: str, keys: tf.Tensor) -> tf.Tensor:
+    return tf.vectorized_map(lambda key: random.uniform(key, (size,), tf.as_dtype(dtype)), keys)
 
 
 def starting_points(

@@ -13,7 +13,7 @@ import tensorflow as tf
 from pcbatch.runtime.backends.tensorflow import graphs
 
 FEW = 32
-"""Up to so many rows; beyond 64 both ways take equally long."""
+"""Up to so many rows; from 64 on both ways take equally long."""
 
 
 def times_transposed(rows: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
