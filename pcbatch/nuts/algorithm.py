@@ -76,7 +76,13 @@ class Kernel(NamedTuple):
 
 
 def multinomial(
-    log_density: LogDensity, *, dimensions: int, dtype: tf.DType, max_tree_depth: int, leapfrogs_per_leaf: int
+    log_density: LogDensity,
+    *,
+    dimensions: int,
+    dtype: tf.DType,
+    max_tree_depth: int,
+    leapfrogs_per_leaf: int,
+    waits: bool,
 ) -> Kernel:
     """The sampler with points drawn by their weights; arguments as those of `chain.make_sampler`."""
 
@@ -95,7 +101,8 @@ def multinomial(
             turning = turning_anywhere(inverse_mass, p_first, p_seam, walk.p_first, walk.p, rho, walk.rho)
             return walk._replace(rho=rho + walk.rho, p_first=p_first, stop=walk.stop | turning)
 
-        pcbatch.sync()  # a leaf: all gradients are computed here, for all chains at once
+        if waits:  # a leaf: all gradients are computed here, for all chains at once
+            pcbatch.sync()
         q, p, g, lp = leapfrog(log_density, leapfrogs_per_leaf, inverse_mass, walk.q, walk.p, walk.g, step, data)
         energy = energy_of(inverse_mass, p, lp)
         log_weight = log_weight_of(energy, energy_0)

@@ -9,7 +9,6 @@ metrics and counts: none of them compiles anything anew.
 from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import tensorflow as tf
@@ -91,6 +90,7 @@ def make_sampler(
     max_tree_depth: int = 10,
     leapfrogs_per_leaf: int = 1,
     kernel: Literal["multinomial", "slice"] = "multinomial",
+    waits: bool = True,
 ) -> Sampler:
     """The sampler of `log_density`.
 
@@ -102,6 +102,7 @@ def make_sampler(
         max_tree_depth: how often a trajectory may double; it has at most `2**max_tree_depth - 1` new points (leaves).
         leapfrogs_per_leaf: integration steps from one point of a trajectory to the next.
         kernel: how a point of a trajectory is drawn: by its weight, or as Hoffman and Gelman's algorithm 6 does.
+        waits: whether every chain waits for the others at its gradients, or the schedule weighs what that costs.
 
     Whether the metric is diagonal or dense is the state's affair; see `fresh_state`.
     """
@@ -111,6 +112,7 @@ def make_sampler(
         dtype=dtype,
         max_tree_depth=max_tree_depth,
         leapfrogs_per_leaf=leapfrogs_per_leaf,
+        waits=waits,
     )
 
     # A chain calls a transition, that the root of a tree, and the root has max_tree_depth - 1 levels below it.
@@ -221,26 +223,3 @@ def gradient_rows(run: pcbatch.Run) -> tuple[int, int]:
     """How many rows of the leaf's block (the last one) a run of `chain` needed, and how many it computed."""
     *_, leaf = run.utilization.executed
     return run.utilization.active[leaf], run.utilization.executed[leaf]
-
-
-_works: WeakKeyDictionary[Any, dict[tuple[Any, ...], float]] = WeakKeyDictionary()
-"""What `gradient_work` found, by program and kinds of arguments."""
-
-
-def gradient_work(chain: Any, *arguments: Any) -> float:
-    """The estimated work of one row of the leaf's block (the last one), in the unit of `runtime.costs`.
-
-    Infinite where the program cannot be made, which will be said when it is run.
-    """
-    known, kinds = _works.setdefault(chain, {}), tuple(map(_kind, tf.nest.flatten(arguments)))
-    if kinds not in known:
-        try:
-            known[kinds] = chain.compilation(*arguments).row_cost(-1)
-        except pcbatch.PcbatchError:
-            return float("inf")
-    return known[kinds]
-
-
-def _kind(leaf: Any) -> Any:
-    """What the estimate may depend on: an array's dtype and shape, a flag's value."""
-    return leaf if isinstance(leaf, bool) else (getattr(leaf, "dtype", type(leaf)), tuple(getattr(leaf, "shape", ())))

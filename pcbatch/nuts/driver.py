@@ -14,8 +14,8 @@ import pcbatch
 from pcbatch.nuts import pooling, programs, progress, windows
 from pcbatch.nuts.adaptation import plan_of
 from pcbatch.nuts.algorithm import STATISTICS
-from pcbatch.nuts.chain import gradient_rows, gradient_work, padded
-from pcbatch.nuts.groups import groups_of, side_by_side
+from pcbatch.nuts.chain import gradient_rows, padded
+from pcbatch.nuts.groups import are_dear, groups_of, side_by_side
 from pcbatch.nuts.parameters import by_name
 from pcbatch.nuts.samples import Cost, Samples
 from pcbatch.nuts.savefile import GROUPS, Origin
@@ -114,8 +114,7 @@ class Course:
             self._operand,
             settings.adapt == "per_chain",
         )
-        work = gradient_work(self.chain, *padded(lanes), *shared) if settings.jit is True else float("inf")
-        groups = groups_of(settings.chains, work)
+        groups = groups_of(settings.chains, self._work)
 
         def part(group: slice) -> pcbatch.Run:
             return self.chain.run(
@@ -172,9 +171,22 @@ class Course:
 
     @cached_property
     def chain(self) -> Any:
-        """The batched program."""
-        origin = self.standing.origin
-        return programs.chain_of(origin.density, origin.transform, origin.data is not None, self.settings)
+        """The batched program.
+
+        Chains wait for each other where gradients are dear, and under schedules that know no prices.
+        """
+        origin, settings = self.standing.origin, self.settings
+        waits = are_dear(settings.chains, self._work) or settings.schedule not in ("auto", "adaptive")
+        return programs.chain_of(origin.density, origin.transform, origin.data is not None, settings, waits)
+
+    @cached_property
+    def _work(self) -> float:
+        """The estimated work of a leaf of one chain; infinite where no XLA program is made of it."""
+        origin, settings = self.standing.origin, self.settings
+        if settings.jit is not True:
+            return float("inf")
+        work = programs.gradient_work(origin.density, origin.transform, origin.data, origin.state.point.q)
+        return settings.leapfrogs_per_leaf * work
 
     @cached_property
     def _operand(self) -> Any:

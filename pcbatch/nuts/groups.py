@@ -26,13 +26,18 @@ Logistic regressions on two cores: 4e6 (64 chains, 1,000 x 25) is 1.25 times as 
 Result = TypeVar("Result")
 
 
+def are_dear(chains: int, work: float) -> bool:
+    """Whether the gradients of all chains are dear, if a gradient of one chain is so much work."""
+    return chains * work > DEAR
+
+
 def groups_of(chains: int, work: float) -> list[slice]:
     """The chains of each group, if a gradient of one chain is so much work.
 
     As many groups as there are cores, or fewer: of equal numbers of chains, which are multiples of `LANES` as those of
     all chains would be, so that draws do not depend on the groups where they do not depend on the number of chains.
     """
-    most = 1 if tf.config.list_physical_devices("GPU") or chains * work > DEAR else cores()
+    most = 1 if tf.config.list_physical_devices("GPU") or are_dear(chains, work) else cores()
     number = max(n for n in range(1, max(1, most) + 1) if n == 1 or chains % (n * LANES) == 0)
     size = chains // number
     return [slice(first, first + size) for first in range(0, chains, max(1, size))]

@@ -1,4 +1,4 @@
-"""The batched program of a density, kept so that it compiles once, and which kernels its gradient runs on best."""
+"""The batched program of a density, kept so that it compiles once; what its gradient costs, and on which kernels."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import time
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
+import numpy as np
 import tensorflow as tf
 
+import pcbatch
 from pcbatch.nuts.bijectors import Transform
 from pcbatch.nuts.chain import make_sampler
 from pcbatch.nuts.dynamics import value_and_gradient
@@ -30,8 +33,10 @@ def density_of_vector(log_density: Callable[..., Any], transform: Transform, wit
     return density
 
 
-def chain_of(log_density: Callable[..., Any], transform: Transform, with_data: bool, settings: Settings) -> Any:
-    """The batched function that runs a stretch of chains."""
+def chain_of(
+    log_density: Callable[..., Any], transform: Transform, with_data: bool, settings: Settings, waits: bool
+) -> Any:
+    """The batched function that runs a stretch of chains, which wait for each other at gradients or not."""
     return _chain(
         log_density,
         transform,
@@ -41,6 +46,7 @@ def chain_of(log_density: Callable[..., Any], transform: Transform, with_data: b
         settings.max_tree_depth,
         settings.leapfrogs_per_leaf,
         settings.kernel,
+        waits,
     ).options(schedule=settings.schedule, jit=settings.jit)
 
 
@@ -54,6 +60,7 @@ def _chain(
     max_tree_depth: int,
     leapfrogs_per_leaf: int,
     kernel: Literal["multinomial", "slice"],
+    waits: bool,
 ) -> Any:
     return make_sampler(
         density_of_vector(log_density, transform, with_data),
@@ -63,7 +70,45 @@ def _chain(
         max_tree_depth=max_tree_depth,
         leapfrogs_per_leaf=leapfrogs_per_leaf,
         kernel=kernel,
+        waits=waits,
     ).chain
+
+
+@lru_cache(maxsize=32)
+def _gradient(log_density: Callable[..., Any], transform: Transform, with_data: bool) -> Any:
+    """The batched function `(q, data) -> (log density, gradient)`."""
+    density = density_of_vector(log_density, transform, with_data)
+
+    @pcbatch.autobatch(in_axes=(0, None))
+    def gradient(q: tf.Tensor, data: Any) -> tuple[tf.Tensor, tf.Tensor]:
+        return value_and_gradient(density, q, data)
+
+    return gradient
+
+
+_works: WeakKeyDictionary[Any, dict[tuple[Any, ...], float]] = WeakKeyDictionary()
+"""What `gradient_work` found, by function and kinds of arguments."""
+
+
+def gradient_work(log_density: Callable[..., Any], transform: Transform, data: Any, positions: np.ndarray) -> float:
+    """The estimated work of the gradient at one of `positions` `[chains, size]`, in the unit of `runtime.costs`.
+
+    Infinite where it cannot be compiled, which will be said when it is run.
+    """
+    gradient = _gradient(log_density, transform, data is not None)
+    kinds = tuple(map(_kind, tf.nest.flatten((positions[:1], data))))
+    known = _works.setdefault(gradient, {})
+    if kinds not in known:
+        try:
+            known[kinds] = gradient.compilation(positions[:1], data).row_cost(-1)
+        except pcbatch.PcbatchError:
+            return float("inf")
+    return known[kinds]
+
+
+def _kind(leaf: Any) -> Any:
+    """What the estimate may depend on: an array's dtype and shape."""
+    return getattr(leaf, "dtype", type(leaf)), tuple(getattr(leaf, "shape", ()))
 
 
 def faster(log_density: Callable[..., Any], transform: Transform, data: Any, positions: tf.Tensor) -> bool:

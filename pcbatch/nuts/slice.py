@@ -42,7 +42,13 @@ point, the walk at its last, and whether it turned back or left the slice by far
 
 
 def slice_sampler(
-    log_density: LogDensity, *, dimensions: int, dtype: tf.DType, max_tree_depth: int, leapfrogs_per_leaf: int
+    log_density: LogDensity,
+    *,
+    dimensions: int,
+    dtype: tf.DType,
+    max_tree_depth: int,
+    leapfrogs_per_leaf: int,
+    waits: bool,
 ) -> Kernel:
     """Algorithm 6, apart from the step size's adaptation; arguments as those of `chain.make_sampler`."""
 
@@ -74,7 +80,8 @@ def slice_sampler(
             stop = stop | turns(first, walk, step)
             return proposal, n + n_next, first, walk, stop
 
-        pcbatch.sync()  # a leaf: all gradients are computed here, for all chains at once
+        if waits:  # a leaf: all gradients are computed here, for all chains at once
+            pcbatch.sync()
         q, p, g, tally = walk
         q, p, g, lp = leapfrog(log_density, leapfrogs_per_leaf, inverse_mass, q, p, g, step, data)
         energy = energy_of(inverse_mass, p, lp)

@@ -34,8 +34,8 @@ class Adaptive:
     after trips through cheap blocks that cost as much as the block, or `1 / SHARE` times as much spent in other dear
     ones.
 
-    A cheap block that sends lanes to itself, as the innermost loop of a program or the way down a recursion, runs again
-    in the same trip while that moves more lanes for its price than what is left of the trip.
+    A block that sends lanes to itself, as the innermost loop of a program or the way down a recursion, runs again in
+    the same trip while that moves more lanes for its price than the rest of the trip would.
 
     Where lanes wait for each other (`pcbatch.sync()`), that is where they gather: all other blocks are swept, and one
     that sends lanes to itself runs until none is left, for the others would only wait for these.
@@ -55,27 +55,28 @@ class Adaptive:
             nothing = backend.zeros(len(trip.blocks), TensorType("int64"))
             memory = backend.where(trip.counted > 0, memory, nothing)
         for number in trip.flow.order:
+            again = partial(_again, trip, number)
             if number in dear:
                 # Lanes come to a dear block from all sides: to count them once is cheaper than to follow them.
                 waiting = trip.recount()
                 overdue = memory >= int(trip.prices.executions[number])
                 some = (waiting > 0) & (_best(trip, waiting, dear) | overdue)
-                trip.run(number, backend.unstack(some, len(trip.blocks))[number], trip.ahead(number))
+                trip.run(number, backend.unstack(some, len(trip.blocks))[number], trip.ahead(number), again)
             else:
-                trip.run(number, None, trip.ahead(number), partial(_again, trip, number))
+                trip.run(number, None, trip.ahead(number), again)
         return _spent(trip, dear, memory) if dear else memory
 
 
 def _again(trip: Trip, number: int, here: Array) -> Array:
-    """Whether a cheap block that has just run runs again for the `here` lanes that are still there.
+    """Whether a block that has just run runs again for the `here` lanes that are still there.
 
-    The rest of a trip is taken to cost as much as half of the other blocks.
+    Else they wait for the next trip, in which all other blocks are taken to run.
     """
     backend, prices = trip.backend, trip.prices
     if trip.flow.sync:
         return here > 0
     others = backend.sum(trip.counted) - here
-    rest = prices.trip + sum(prices.executions[other] for other in trip.flow.order if other != number) / 2
+    rest = prices.trip + sum(prices.executions[other] for other in trip.flow.order if other != number)
     return backend.cast(here, "float32") * (rest / prices.executions[number]) >= backend.cast(others, "float32")
 
 
