@@ -11,9 +11,11 @@ kept as a logarithm. A doubling's point is drawn leaf by leaf: each takes the pl
 the weight so far, which proposes every point in proportion to its weight (Chao, "A general purpose unequal probability
 sampling plan", Biometrika 69, 1982), as drawing between sub-trees does, and leaves less to remember.
 
-All gradients are computed in one place, the leaf of `build_tree`, and there a chain waits for the others
-(`pcbatch.sync`): until each of them stands there, too, or has made its last trajectory. So a gradient is computed for
-as many chains at a time as there are left, wherever in their trajectories they stand.
+All gradients are computed in one place, the leaf of `build_tree`, and there chains meet, wherever in their trajectories
+they stand. Where gradients are dear (`waits`) a chain waits there for the others (`pcbatch.sync`), until each of them
+stands there, too, or has made its last trajectory: so a gradient is computed for as many chains at a time as there are
+left. Where they are cheap, to wait for the chain that has most sub-trees to close costs more than it saves, and the
+schedule decides.
 """
 
 from __future__ import annotations
@@ -82,7 +84,7 @@ def multinomial(
     dtype: tf.DType,
     max_tree_depth: int,
     leapfrogs_per_leaf: int,
-    waits: bool,
+    waits: bool = True,
 ) -> Kernel:
     """The sampler with points drawn by their weights; arguments as those of `chain.make_sampler`."""
 

@@ -48,7 +48,7 @@ def slice_sampler(
     dtype: tf.DType,
     max_tree_depth: int,
     leapfrogs_per_leaf: int,
-    waits: bool,
+    waits: bool = True,
 ) -> Kernel:
     """Algorithm 6, apart from the step size's adaptation; arguments as those of `chain.make_sampler`."""
 

@@ -1,11 +1,14 @@
 """Chains in groups, one for each core: the same draws, the same failures, each under its own number."""
 
+import warnings
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from pcbatch import nuts
 from pcbatch.nuts import groups
+from pcbatch.nuts.driver import Course
 from pcbatch.nuts.groups import DEAR, groups_of, side_by_side
 from tests.nuts.densities import QUIET
 
@@ -74,3 +77,28 @@ def test_draws_do_not_depend_on_the_groups(monkeypatch):
         np.testing.assert_array_equal(values, both.sample_stats[name])
     assert both.cost.gradients == alone.cost.gradients
     assert both.cost.rows <= alone.cost.rows  # a group does not wait for the other's last chain
+
+
+@pytest.mark.parametrize("kernel", ["multinomial", "slice"])
+@pytest.mark.parametrize("schedule", ["auto", "sweep"])
+def test_chains_wait_at_gradients_that_are_dear_and_draw_the_same(monkeypatch, kernel, schedule):
+    """The program has a block at which lanes wait where gradients are dear, or the schedule knows no prices."""
+
+    def drawn(dear):
+        monkeypatch.setattr(groups, "DEAR", 0.0 if dear else np.inf)
+        monkeypatch.setattr(groups, "cores", lambda: 1)
+        settings = {"chains": 8, "warmup": 20, "draws": 10, "seed": 5, "kernel": kernel, "schedule": schedule}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", nuts.SamplerWarning)
+            samples = nuts.sample(narrow, np.zeros(3), max_tree_depth=5, **settings, **QUIET)
+        return Course.after(samples).chain.source().count("sync=True"), samples
+
+    (waits, together), (seldom, apart) = drawn(True), drawn(False)
+    assert (waits, seldom) == (1, schedule == "sweep")
+    np.testing.assert_array_equal(together["x"], apart["x"])
+    assert together.cost.gradients == apart.cost.gradients
+
+
+def narrow(q):
+    """A Gaussian whose scales differ, so that trajectories have several lengths."""
+    return -0.5 * tf.reduce_sum(tf.square(q * tf.constant([1.0, 4.0, 16.0], q.dtype)))

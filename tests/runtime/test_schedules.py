@@ -126,6 +126,21 @@ def test_cheap_programs_are_swept():
     np.testing.assert_array_equal(waiting.memory, [0, 0, 0])
 
 
+@pytest.mark.parametrize(("cost", "trips"), [(1.0, 1), (1e9, 4)])
+def test_a_block_that_sends_lanes_to_itself_runs_again_in_the_trip(cost, trips):
+    """As long as that moves more lanes for its price than another trip would, be the block dear or not."""
+    blocks = (
+        Block("b0", (piece(lambda x: (x < 10,), "x", "t"),), Branch("t", 1, 2)),
+        Block("b1", (piece(lambda x: (x + 1, x < 10), "x", "x t"),), Branch("t", 1, 2), cost=cost),
+        Block("b2", (piece(lambda x: (x + 100,), "x", "x"),), Return()),
+    )
+    program = Program("turns", ("x",), ("x",), {"x": INT, "t": BOOL}, {"x": "register"}, blocks, ())
+    outcome = Machine(program, BACKEND, schedule="adaptive").run([tf.constant([-1, -2, 7, 5])], [], 4)
+    np.testing.assert_array_equal(outcome.values[0], [111, 111, 111, 111])
+    np.testing.assert_array_equal(outcome.executions, [1, 13, trips])  # the last block runs whenever lanes leave
+    assert int(outcome.trips) == trips
+
+
 @pytest.mark.parametrize("schedule", ["earliest", "busiest", "sweep", "adaptive", GATHERING, RANDOM])
 @pytest.mark.parametrize("jit", [True, False])
 def test_endless_lanes_keep_nobody_from_ending(schedule, jit):
