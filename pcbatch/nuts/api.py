@@ -82,8 +82,8 @@ def sample(
         progress: whether a bar is shown.
         jit: compile with XLA; False runs TensorFlow's own kernels; "auto" times the gradient both ways and takes the
             faster, which `Samples.settings.jit` records.
-        schedule: how the machine chooses blocks, as in `pcbatch.autobatch`. Chains wait for each other at gradients under
-            all of them, with "auto" and cheap gradients only while that pays.
+        schedule: how the machine chooses blocks, as in `pcbatch.autobatch`. Chains wait for each other at gradients
+            under all of them; with "auto", where gradients are cheap, only while that pays.
         chunk: trajectories after which draws leave the machine and chains wait for each other; by default as many as
             memory allows, 250 at most. Another chunk compiles anew.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -99,7 +100,13 @@ def _tensor(value: Any) -> tf.Tensor:
 def _scalar(tensor: tf.Tensor) -> np.ndarray:
     if tensor.dtype == tf.string:
         raise TypeError("a lane has numbers, no text; pass character codes, `[ord(c) for c in text]`")
-    return np.zeros((), tensor.dtype.as_numpy_dtype)
+    return _blank(tensor.dtype, ())
+
+
+@functools.lru_cache(maxsize=1024)
+def _blank(dtype: tf.DType, shape: tuple[int, ...]) -> np.ndarray:
+    """An array that takes no memory, always the same: calls with many arrays ask for many."""
+    return np.broadcast_to(np.zeros((), dtype.as_numpy_dtype), shape)
 
 
 def _stand_in(tensor: tf.Tensor) -> np.ndarray:
@@ -111,7 +118,7 @@ def _stand_in(tensor: tf.Tensor) -> np.ndarray:
         )
     if not tensor.shape[1:].is_fully_defined():
         raise TypeError(f"the shape of an example must be static, not {tensor.shape[1:]}")
-    return np.broadcast_to(np.zeros((), tensor.dtype.as_numpy_dtype), tensor.shape[1:])
+    return _blank(tensor.dtype, tuple(tensor.shape[1:]))
 
 
 def _is_part(item: Any, rank: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import tensorflow as tf
@@ -55,19 +56,28 @@ def _record(constructor: type, fields: dict[str, Any]) -> StructType:
 
 
 def _tensor_type(value: Any) -> TensorType:
+    shape = value.shape
+    if isinstance(shape, tf.TensorShape):
+        if not shape.is_fully_defined():
+            _type_of_array(value.dtype, ())  # refuses what is no number, whatever its shape
+            raise TypeError(
+                f"the shape of a lane's value must be static, not {shape}; where lanes need different sizes "
+                "take the largest, a constant; where TensorFlow does not know the shape write tf.ensure_shape(.., [..])"
+            )
+        shape = tuple(shape)
+    return _type_of_array(value.dtype, shape)
+
+
+@functools.lru_cache(maxsize=1024)
+def _type_of_array(dtype: Any, shape: tuple[int, ...]) -> TensorType:
+    """The type of a tensor or a NumPy array; calls with many arrays ask for the same ones again and again."""
     try:
-        dtype = tf.as_dtype(value.dtype)
+        dtype = tf.as_dtype(dtype)
     except TypeError:
-        raise NotATensorError(f"a NumPy array of {value.dtype}") from None
+        raise NotATensorError(f"a NumPy array of {dtype}") from None
     if not (dtype.is_integer or dtype.is_floating or dtype.is_complex or dtype.is_bool):
         raise NotATensorError(f"a tensor of {dtype.name}")
-    shape = tf.TensorShape(value.shape)
-    if not shape.is_fully_defined():
-        raise TypeError(
-            f"the shape of a lane's value must be static, not {shape}; where lanes need different sizes "
-            "take the largest, a constant; where TensorFlow does not know the shape write tf.ensure_shape(.., [..])"
-        )
-    return TensorType(dtype.name, tuple(shape.as_list()))
+    return TensorType(dtype.name, shape)
 
 
 def describe(value: Any) -> str:
