@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import warnings
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -20,6 +22,17 @@ settings.load_profile("pcbatch")
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as shells start what runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Import ArviZ before the workers of a parallel run do.
+
+    At its first import of a day it writes a file, and two that do so at once fail; it warns then, of itself.
+    """
+    if getattr(config.option, "numprocesses", None):
+        with warnings.catch_warnings(), contextlib.suppress(ImportError):
+            warnings.simplefilter("ignore")
+            import arviz  # noqa: F401
 
 
 @pytest.fixture(scope="session")
