@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import signal
 import warnings
@@ -32,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if getattr(config.option, "numprocesses", None):
         with warnings.catch_warnings(), contextlib.suppress(ImportError):
             warnings.simplefilter("ignore")
-            import arviz  # noqa: F401
+            importlib.import_module("arviz")
 
 
 @pytest.fixture(scope="session")

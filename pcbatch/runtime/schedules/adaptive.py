@@ -35,7 +35,8 @@ class Adaptive:
     ones.
 
     A block that sends lanes to itself, as the innermost loop of a program or the way down a recursion, runs again in
-    the same trip while that moves more lanes for its price than the rest of the trip would.
+    the same trip while that moves more lanes for its price than the rest of the trip would. One that costs more than
+    all the rest does not: it would save next to nothing, and a run can be stopped between trips only.
 
     Where lanes wait for each other (`pcbatch.sync()`), that is where they gather: all other blocks are swept, and one
     that sends lanes to itself runs until none is left, for the others would only wait for these.
@@ -55,7 +56,8 @@ class Adaptive:
             nothing = backend.zeros(len(trip.blocks), TensorType("int64"))
             memory = backend.where(trip.counted > 0, memory, nothing)
         for number in trip.flow.order:
-            again = partial(_again, trip, number)
+            turns = number not in dear or trip.prices.executions[number] <= _rest(trip, number)
+            again = partial(_again, trip, number) if turns else None
             if number in dear:
                 # Lanes come to a dear block from all sides: to count them once is cheaper than to follow them.
                 waiting = trip.recount()
@@ -76,8 +78,14 @@ def _again(trip: Trip, number: int, here: Array) -> Array:
     if trip.flow.sync:
         return here > 0
     others = backend.sum(trip.counted) - here
-    rest = prices.trip + sum(prices.executions[other] for other in trip.flow.order if other != number)
-    return backend.cast(here, "float32") * (rest / prices.executions[number]) >= backend.cast(others, "float32")
+    worth = _rest(trip, number) / prices.executions[number]
+    return backend.cast(here, "float32") * worth >= backend.cast(others, "float32")
+
+
+def _rest(trip: Trip, number: int) -> float:
+    """What a trip costs in which all blocks but this one run."""
+    prices = trip.prices
+    return prices.trip + sum(prices.executions[other] for other in trip.flow.order if other != number)
 
 
 def dear_blocks(prices: Prices, trips: float) -> list[int]:
