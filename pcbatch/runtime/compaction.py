@@ -71,7 +71,7 @@ class Compaction:
         Where lanes wait for each other (`waits`), few come only as a run ends: quarters will do, and must pay then.
         """
         if waits:
-            return tuple(sorted(self._parts(4, max(beside, self.fixed / TAIL), cost, moves, lanes)[: self.most]))
+            return tuple(sorted(self._parts(4, max(beside, self.fixed) / TAIL, cost, moves, lanes)[: self.most]))
         least, little = max(beside, self.fixed), max(beside, SMALL * self.fixed)
         eighths = self._parts(8, little, cost, moves, lanes)
         halves = [size for size in self._parts(2, least, cost, moves, lanes) if size not in eighths]

@@ -154,22 +154,33 @@ class Legs:
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def _outputs(self, state: State) -> list[Array]:
-        """Status, site, place, steps, results and what fault messages show, leaf by leaf."""
+        """Status, site, place, steps, results (of failed lanes, too) and what fault messages show, leaf by leaf."""
         backend = self.backend
         statuses = backend.array([LaneStatus.OK, *(site.status for site in self.program.faults)], "int32")
         status = backend.take(statuses, state["fault"])
         unfinished = (state["fault"] == 0) & (state["pc"] < self.layout.finished)
         status = backend.where(unfinished, backend.constant(LaneStatus.UNFINISHED), status)
-        failed = status != LaneStatus.OK
-        lanes = backend.lanes_of(status)
-        results = []
-        for name in self.program.results:
-            for type_, leaf in zip(self.layout.leaves(name), self.layout.read(backend, state, name), strict=True):
-                blank = backend.cast(self._blank(lanes, type_), type_.returned)
-                results.append(backend.where(failed, blank, backend.cast(leaf, type_.returned)))
+        results = [
+            backend.cast(leaf, type_.returned)
+            for name in self.program.results
+            for type_, leaf in zip(self.layout.leaves(name), self.layout.read(backend, state, name), strict=True)
+        ]
         shown = chain.from_iterable(self.layout.read(backend, state, name) for name in self.fault_names)
         place = backend.where(state["fault"] > 0, state["pc"] - self.layout.failed(0), backend.constant(-1))
         return [status, state["fault"] - 1, place, state["steps"], *results, *shown]
+
+    def _blanked(self, results: Sequence[Array], status: Array) -> list[Array]:
+        """The leaves `results`, those of failed lanes NaN or 0.
+
+        Not a part of the compiled program, which would have a kernel more for each leaf: most runs have no such lane.
+        """
+        failed = status != LaneStatus.OK
+        if self.backend.is_concrete(failed) and not bool(self.backend.any(failed)):
+            return list(results)
+        types = [type_ for name in self.program.results for type_ in self.layout.leaves(name)]
+        lanes = self.backend.lanes_of(status)
+        blanks = [self.backend.cast(self._blank(lanes, type_), type_.returned) for type_ in types]
+        return [self.backend.where(failed, blank, leaf) for blank, leaf in zip(blanks, results, strict=True)]
 
     def _blank(self, lanes: Any, type_: TensorType) -> Array:
         """What the outputs of a failed lane read."""
@@ -179,7 +190,8 @@ class Legs:
     def outcome(self, counters: Mapping[str, Array], outputs: Sequence[Array], capacity: Any) -> Outcome:
         """What a run leaves behind."""
         status, site, place, steps, *arrays = outputs
-        remaining = iter(arrays)
+        count = sum(len(self.layout.leaves(name)) for name in self.program.results)
+        remaining = iter([*self._blanked(arrays[:count], status), *arrays[count:]])
 
         def structure(name: str) -> Any:
             return values.pack(self.program.types[name], [next(remaining) for _ in self.layout.leaves(name)])

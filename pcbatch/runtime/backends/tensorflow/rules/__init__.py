@@ -15,7 +15,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow.rules import arrays, convolutions, elements, images, linear_algebra, loops
+from pcbatch.runtime.backends.tensorflow.rules import (
+    arrays,
+    convolutions,
+    elements,
+    elementwise,
+    images,
+    linear_algebra,
+    loops,
+)
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule
 
 RULES: dict[str, Rule] = {
@@ -31,6 +39,7 @@ CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
     **arrays.CORRECTIONS,
     **convolutions.CORRECTIONS,
     **elements.CORRECTIONS,
+    **elementwise.CORRECTIONS,
     **linear_algebra.CORRECTIONS,
 }
 """Cases in which our rule stands in for TensorFlow's own, which gives up on them or gets them wrong."""
