@@ -113,6 +113,17 @@ class PieceRefusalError(PcbatchError):
         return type(self), (self.code, self.message, self.help)
 
 
+class PlacedError(PcbatchError, ValueError):
+    """What is wrong with a function that was handed in: said at `span`, its place, not at the line that calls it."""
+
+    def __init__(self, message: str, span: Span):
+        self.message, self.span = message, span
+        super().__init__(f"{message}\n  --> {span}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message, self.span)
+
+
 class RefusedBeforeError(PieceRefusalError):
     """A refusal that an earlier piece makes of the same value, so that it need not be told twice."""
 

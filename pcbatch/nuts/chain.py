@@ -78,7 +78,7 @@ class Sampler(NamedTuple):
     build_tree: Any
     transition: Any
     chain: Any
-    """`(key, state, plan, first, count, thin, target_accept, data, adapts) -> (state, positions, statistics)`"""
+    """`(key, *state, plan, first, count, thin, target_accept, data, adapts) -> (*state, positions, statistics)`"""
 
 
 def make_sampler(
@@ -117,13 +117,20 @@ def make_sampler(
 
     # A chain calls a transition, that the root of a tree, and the root has max_tree_depth - 1 levels below it.
     @pcbatch.autobatch(
-        in_axes=(0, 0, None, None, None, None, None, None, None),
+        in_axes=(0, *(0 for _ in ChainState._fields), None, None, None, None, None, None, None),
         static_argnames="adapts",
         max_depth=max_tree_depth + 1,
     )
     def chain(
         key: Tensor,
-        state: ChainState,
+        point: Point,
+        step_size: Tensor,
+        metric: Metric,
+        averaging: Averaging,
+        window: Window,
+        phase: Tensor,
+        trials: Tensor,
+        leaves: Tensor,
         plan: Plan,
         first: Tensor,
         count: Tensor,
@@ -131,15 +138,15 @@ def make_sampler(
         target_accept: Tensor,
         data: Any,
         adapts: bool = True,
-    ) -> tuple[ChainState, Tensor, Tensor]:
+    ) -> tuple[Point, Tensor, Metric, Averaging, Window, Tensor, Tensor, Tensor, Tensor, Tensor]:
         """`count` draws of a chain, number `first` being the next, after the trials that it still owes.
 
+        The chain's state comes and goes field by field (`ChainState`): to pack or unpack it would be to copy it.
         Unless it `adapts`, the plan is of no account, and the program that does not heed it compiles sooner.
 
         Row r of `positions` and `statistics` keeps the last of `thin` draws, numbers `first + thin * r` to
         `first + thin * (r + 1) - 1`; at most `capacity * thin` draws fit. Rows that no draw reaches are zero.
         """
-        point, step_size, metric, averaging, window, phase, trials, leaves = state
         positions = tf.zeros((capacity, dimensions), dtype)
         statistics = tf.zeros((capacity, len(STATISTICS)), dtype)
         done = 0
@@ -176,8 +183,7 @@ def make_sampler(
                         metric = learned_metric(window, metric)
                         window = empty_window(window)
                         phase = SEARCH
-        state = ChainState(point, step_size, metric, averaging, window, phase, trials, leaves)
-        return state, positions, statistics
+        return point, step_size, metric, averaging, window, phase, trials, leaves, positions, statistics
 
     return Sampler(build_tree, transition, chain)
 

@@ -14,7 +14,7 @@ import pcbatch
 from pcbatch.nuts import pooling, programs, progress, windows
 from pcbatch.nuts.adaptation import plan_of
 from pcbatch.nuts.algorithm import STATISTICS
-from pcbatch.nuts.chain import gradient_rows, padded
+from pcbatch.nuts.chain import ChainState, gradient_rows, padded
 from pcbatch.nuts.groups import are_dear, groups_of, side_by_side
 from pcbatch.nuts.parameters import by_name
 from pcbatch.nuts.samples import Cost, Samples
@@ -104,7 +104,7 @@ class Course:
         """
         standing, settings = self.standing, self.settings
         origin, dtype = standing.origin, settings.dtype
-        lanes = (origin.keys, origin.state._replace(**changes))
+        lanes = (origin.keys, *origin.state._replace(**changes))
         shared = (
             tf.nest.map_structure(tf.constant, plan_of(actions)),
             tf.constant(origin.done),
@@ -122,10 +122,11 @@ class Course:
             )
 
         runs = side_by_side(part, groups)
-        state, positions, rows = tf.nest.map_structure(
+        *fields, positions, rows = tf.nest.map_structure(
             lambda *arrays: np.concatenate([np.asarray(array) for array in arrays])[: settings.chains],
             *(run.value for run in runs),
         )
+        state = ChainState(*fields)
         found = {g.start + e.lane: e.message for g, run in zip(groups, runs, strict=True) for e in run.errors}
         failed = {**{chain: text for chain, text in found.items() if chain < settings.chains}, **standing.failed}
         kept = slice(0, count // thin)

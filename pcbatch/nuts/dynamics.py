@@ -5,11 +5,14 @@ Plain TensorFlow, opaque to pcbatch: it is traced into the basic blocks that cal
 
 from __future__ import annotations
 
+import inspect
+import linecache
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
+from pcbatch.diagnostics import PlacedError, Span
 from pcbatch.nuts.metrics import velocities, velocity
 
 Tensor = Any  # TensorFlow carries no types; a tf.Tensor of one example
@@ -22,17 +25,30 @@ DIVERGENCE_THRESHOLD = 1000.0
 def value_and_gradient(log_density: LogDensity, q: Tensor, data: Any) -> tuple[Tensor, Tensor]:
     """The log density at `q` and its gradient.
 
-    ValueError if the density is not a scalar, or no TensorFlow operation leads from `q` to it.
+    A `PlacedError`, a ValueError, if the density is not a scalar, or no TensorFlow operation leads from `q` to it.
     """
     with tf.GradientTape() as tape:
         tape.watch(q)
         lp = log_density(q, data)
     if tf.convert_to_tensor(lp).shape.rank not in (0, None):
-        raise ValueError(f"the log density of one example is a scalar, not of shape {lp.shape}: sum its terms")
+        raise _fault(log_density, f"the log density of one example is a scalar, not of shape {lp.shape}: sum its terms")
     g = tape.gradient(lp, q)
     if g is None:  # zeros instead would be a sampler that goes straight on, without a word
-        raise ValueError("the log density has no gradient: compute it from the parameters with TensorFlow operations")
+        raise _fault(
+            log_density, "the log density has no gradient: compute it from the parameters with TensorFlow operations"
+        )
     return lp, g
+
+
+def _fault(log_density: LogDensity, message: str) -> ValueError:
+    """What is wrong with a log density, at its first line where it has one."""
+    function = inspect.unwrap(log_density)
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    if code is None:
+        return ValueError(message)
+    file, line = code.co_filename, code.co_firstlineno
+    text = linecache.getline(file, line).rstrip()
+    return PlacedError(message, Span(file, line, len(text) - len(text.lstrip()), line, len(text)))
 
 
 def leapfrog(

@@ -30,6 +30,7 @@ def density_of_vector(log_density: Callable[..., Any], transform: Transform, wit
         found = log_density(parameters, data) if with_data else log_density(parameters)
         return found + transform.log_jacobian(q) if any(transform.bijectors) else found
 
+    density.__wrapped__ = log_density  # type: ignore[attr-defined]  # faults are the user's function's
     return density
 
 

@@ -24,10 +24,12 @@ from pcbatch.optimize.selects import select_values
 from pcbatch.optimize.straight_lines import merge_straight_lines
 from pcbatch.optimize.sunk_copies import sink_copies
 from pcbatch.optimize.temporaries import find_temporaries
+from pcbatch.optimize.tuple_results import take_results_apart
 
 Pass = Callable[[Program], Program]
 
 CFG_PASSES: Mapping[str, Pass] = {
+    "tuple_results": take_results_apart,
     "plain_conditions": branch_on_bools,
     "melding": meld_arms,
     "selects": select_values,

@@ -7,7 +7,7 @@ import tensorflow as tf
 from pcbatch import LaneStatus, random
 from pcbatch.nuts.adaptation import CLOSE, GATHER, LAST, READY, START, START_AND_SEARCH, STEP, WINDOW, plan_of
 from pcbatch.nuts.algorithm import STATISTICS
-from pcbatch.nuts.chain import fresh_state, gradient_rows, make_sampler, padded
+from pcbatch.nuts.chain import ChainState, fresh_state, gradient_rows, make_sampler, padded
 
 CHAINS, CAPACITY = 32, 20
 MEAN = np.array([1.0, -20.0, 0.1])
@@ -46,9 +46,9 @@ def go(chain, state, plan, first, count, thin=1, data=None):
     """A stretch: the run, and from it the chains' state, the kept positions, and the statistics by name."""
     keys = random.keys(7, len(np.asarray(state.step_size)))
     numbers = map(tf.constant, (first, count, thin))
-    run = chain.run(keys, state, plan_of(plan), *numbers, tf.constant(0.8, tf.float64), data or data_of())
-    state, positions, statistics = tf.nest.map_structure(np.asarray, run.value)
-    return run, state, positions, dict(zip(STATISTICS, np.moveaxis(statistics, -1, 0), strict=True))
+    run = chain.run(keys, *state, plan_of(plan), *numbers, tf.constant(0.8, tf.float64), data or data_of())
+    *fields, positions, statistics = tf.nest.map_structure(np.asarray, run.value)
+    return run, ChainState(*fields), positions, dict(zip(STATISTICS, np.moveaxis(statistics, -1, 0), strict=True))
 
 
 def assert_same(one, other):
@@ -167,12 +167,12 @@ def test_a_chain_alone_is_bit_equal_to_the_chain_among_others(chain):
     lanes = slice(3, 4)
     start = tf.nest.map_structure(lambda array: array[lanes], fresh())
     keys, start = padded((random.keys(7, CHAINS)[lanes], start))
-    alone = tf.nest.map_structure(
-        lambda array: np.asarray(array)[:1], chain.run(keys, start, plan_of(SHORT), *arguments(20)).value
+    *fields, place, rows = tf.nest.map_structure(
+        lambda array: np.asarray(array)[:1], chain.run(keys, *start, plan_of(SHORT), *arguments(20)).value
     )
-    assert_same(alone[0], tf.nest.map_structure(lambda array: array[lanes], state))
-    np.testing.assert_array_equal(alone[1], positions[lanes])
-    np.testing.assert_array_equal(alone[2], np.stack([statistics[name][lanes] for name in STATISTICS], axis=-1))
+    assert_same(ChainState(*fields), tf.nest.map_structure(lambda array: array[lanes], state))
+    np.testing.assert_array_equal(place, positions[lanes])
+    np.testing.assert_array_equal(rows, np.stack([statistics[name][lanes] for name in STATISTICS], axis=-1))
 
 
 @pytest.mark.parametrize(
@@ -217,11 +217,12 @@ def test_a_chain_in_plain_python_is_the_chain_of_the_batch(chain):
     lane = 5  # alone it rounds as eager TensorFlow does
     start = tf.nest.map_structure(lambda array: tf.constant(array[lane]), fresh())
     plan = tf.nest.map_structure(tf.constant, plan_of(SHORT))
-    alone = chain.single(random.keys(7, CHAINS)[lane], start, plan, *arguments(10))
-    np.testing.assert_allclose(alone[1], positions[lane], rtol=1e-8)
-    np.testing.assert_array_equal(alone[2][:, STATISTICS.index("n_leaves")], statistics["n_leaves"][lane])
-    np.testing.assert_allclose(alone[0].metric.inverse, state.metric.inverse[lane], rtol=1e-7)
-    np.testing.assert_allclose(alone[0].step_size, state.step_size[lane], rtol=1e-7)
+    *fields, place, rows = chain.single(random.keys(7, CHAINS)[lane], *start, plan, *arguments(10))
+    alone = ChainState(*fields)
+    np.testing.assert_allclose(place, positions[lane], rtol=1e-8)
+    np.testing.assert_array_equal(rows[:, STATISTICS.index("n_leaves")], statistics["n_leaves"][lane])
+    np.testing.assert_allclose(alone.metric.inverse, state.metric.inverse[lane], rtol=1e-7)
+    np.testing.assert_allclose(alone.step_size, state.step_size[lane], rtol=1e-7)
 
 
 COVARIANCE = np.array([[1.0, 1.6, 0.0], [1.6, 4.0, -0.5], [0.0, -0.5, 1.0]])

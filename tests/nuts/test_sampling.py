@@ -243,3 +243,34 @@ def test_metrics_that_are_none(metric):
 def test_a_step_size_comes_from_somewhere(without):
     with pytest.raises(pcbatch.UsageError, match="PCB551: without a warm-up that adapts it, step_size must be given"):
         nuts.sample(gaussian, MEAN, data=gaussian_data(), **without)
+
+
+def vector(q):
+    return -0.5 * q**2
+
+
+def constant(q):
+    return tf.constant(1.0)
+
+
+def misspelt(q):
+    return -tf.reduce_sums(q**2)
+
+
+@pytest.mark.parametrize("jit", [True, False])
+@pytest.mark.parametrize(
+    ("density", "message", "line"),
+    [
+        (vector, r"a scalar, not of shape \(2,\): sum its terms", "def vector(q):"),
+        (constant, "the log density has no gradient", "def constant(q):"),
+        (misspelt, "has no attribute 'reduce_sums'", "return -tf.reduce_sums(q**2)"),
+    ],
+)
+def test_faults_of_a_density_are_shown_where_they_are(density, message, line, jit):
+    """Nothing of pcbatch's own source is."""
+    with pytest.raises(pcbatch.PcbatchError, match=message) as caught:
+        nuts.sample(density, tf.zeros(2), draws=2, warmup=2, progress=False, jit=jit)
+    text = str(caught.value)
+    assert text.count("-->") == 1
+    assert "test_sampling.py" in text
+    assert line in text

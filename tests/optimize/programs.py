@@ -203,6 +203,52 @@ def handing(n, x):
     return first[0] * 10 - pair[0]
 
 
+@pcbatch.autobatch
+def shares(a, b):
+    """What is given and taken in parts never is a tuple, handed on (`halved`) or not."""
+    q, r = quotient(a, b)
+    if r > 0:
+        r, q = quotient(r + 9, q + 1)
+    return 10 * q + r
+
+
+@pcbatch.autobatch
+def quotient(a, b):
+    if a < b:
+        return 0, a
+    if b > 5:
+        return halved(a, b)
+    q, r = quotient(a - b, b)
+    return q + 1, r
+
+
+@pcbatch.autobatch
+def halved(a, b):
+    return a // 2, b
+
+
+@pcbatch.autobatch
+def whole(a, b):
+    """As `shares`, but `second` looks at what it gets as a whole, which `first` therefore has to give."""
+    q, r = first(a, b)
+    return 10 * q + r
+
+
+@pcbatch.autobatch
+def first(a, b):
+    if a < b:
+        return 0, a
+    return second(a - b, b)
+
+
+@pcbatch.autobatch
+def second(a, b):
+    pair = first(a, b)
+    if pair[0] > b:
+        return pair
+    return pair[0] + 1, pair[1]
+
+
 ENTRIES = {
     "fibonacci": (fibonacci, [(0,), (1,), (5,), (7,)]),
     "kept": (kept, [(0, 3), (3, 2), (5, -1)]),
@@ -219,6 +265,8 @@ ENTRIES = {
     "meeting": (meeting, [(0,), (5,)]),
     "sums": (sums, [(0, 1), (3, 2), (4, 4), (5, 3)]),
     "handing": (handing, [(0, 1), (3, 2), (4, -4)]),
+    "shares": (shares, [(3, 5), (17, 5), (20, 7), (8, 2)]),
+    "whole": (whole, [(3, 5), (17, 5), (20, 7), (8, 2)]),
 }
 """Each entry function with the examples on which its programs are compared."""
 

@@ -13,6 +13,7 @@ from pcbatch.compiled import run_machine
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
 from pcbatch.runtime.compaction import Compaction
 from pcbatch.runtime.machine import Machine
+from pcbatch.runtime.rows import FEW, Rows
 from pcbatch.runtime.run import Run
 from pcbatch.runtime.schedules import SCHEDULES
 from tests.harness import BATCH, NAMES, assert_close, leaves, load
@@ -110,6 +111,7 @@ def test_some_blocks_run_on_all_lanes_only():
     assert compaction._sizes(100.0, 0.0, 64, waits=True) == ()
     assert compaction._sizes(400.0, 0.0, 64, waits=True) == (16,)
     assert compaction._sizes(2000.0, 0.0, 64, waits=True) == (4, 16)
+    assert compaction._sizes(2000.0, 0.0, 64, 0.02 * 64 * 2000.0, waits=True) == (16,)
 
 
 @settings(max_examples=60, deadline=None)
@@ -121,6 +123,24 @@ def test_compact(mask, size):
     if len(lanes):
         np.testing.assert_array_equal(rows, [*lanes[:size], *[lanes[0]] * (size - len(lanes))])
     assert rows.shape == (size,)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.booleans(), min_size=1, max_size=40), st.integers(1, 12), st.data())
+def test_rows_go_back_to_their_lanes(mask, size, data):
+    """Whole rows and numbers, where most lanes have a row and where few have."""
+    rows = Rows.gathered(BACKEND, tf.constant(mask), size)
+    assert (rows.row_of is None) == (len(mask) > FEW * size)
+    writing = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size))) & rows.mask.numpy()
+    pairs, numbers = np.zeros((len(mask), 2), np.float32), np.zeros(len(mask), np.float32)
+    arrays, masks = [tf.constant(pairs), tf.constant(numbers)], [tf.constant(writing)] * 2
+    new = np.arange(2 * size, dtype=np.float32).reshape(size, 2) + 1
+    for row in np.flatnonzero(writing):
+        pairs[rows.lanes[row]], numbers[rows.lanes[row]] = new[row], 7
+    for found, expected in zip(
+        rows.put_each(arrays, masks, [tf.constant(new), tf.constant(7.0)]), (pairs, numbers), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
 
 
 @settings(max_examples=40, deadline=None)

@@ -8,7 +8,15 @@ from collections.abc import Iterator, Sequence
 from types import CodeType, TracebackType
 from typing import Any
 
-from pcbatch.diagnostics import Diagnostic, Note, PieceRefusalError, PrimitiveError, RefusedBeforeError, Span
+from pcbatch.diagnostics import (
+    Diagnostic,
+    Note,
+    PieceRefusalError,
+    PlacedError,
+    PrimitiveError,
+    RefusedBeforeError,
+    Span,
+)
 from pcbatch.installed import OWN, is_installed
 from pcbatch.ir.code import names
 from pcbatch.runtime.backends.tensorflow.weak import WeakTypeError
@@ -72,13 +80,19 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     if isinstance(error, PieceRefusalError):
         line = _line_of_traceback(piece, error)
         return PrimitiveError([_at(piece, error.code, error.message, line, error.help)])
+    if isinstance(error, PlacedError):
+        return PrimitiveError([Diagnostic("PCB401", error.message, error.span)])
     why = reason(error)
     helper = _helper(piece, error)
     help = next((help for pattern, help in _HELPS if pattern.search(why)), "")
     if not help and _NO_VALUE.search(why):
         help = _TENSORS if helper is None else _HELPER_OF_TENSORS.format(helper.tb_frame.f_code.co_name)
+    line = _line_of_traceback(piece, error)
     notes = () if helper is None else (_note(helper),)
-    return PrimitiveError([_at(piece, "PCB401", _plainly(why), _line_of_traceback(piece, error), help, notes)])
+    span = _span(piece, line)
+    if notes and span is not None and span.file.startswith(OWN):  # pcbatch's own code calls what it was handed
+        return PrimitiveError([Diagnostic("PCB401", _plainly(why), notes[0].span, help=help)])
+    return PrimitiveError([_at(piece, "PCB401", _plainly(why), line, help, notes)])
 
 
 def unbatched(piece: Piece, operations: Sequence[Any], error: BaseException) -> PrimitiveError:

@@ -17,16 +17,15 @@ from pcbatch.runtime.backends.tensorflow import graphs
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule
 
 
-def _softplus(inputs: Any) -> tf.Tensor:
-    x = inputs.stacked_input(0)
+def softplus(x: tf.Tensor) -> tf.Tensor:
+    """`log(1 + exp(x))`."""
     return tf.nn.relu(x) + _log1p(_decay(x))
 
 
-def _softplus_gradient(inputs: Any) -> tf.Tensor:
-    inputs.stack_inputs()
-    upstream, x = inputs.stacked_input(0), inputs.stacked_input(1)
+def sigmoid(x: tf.Tensor) -> tf.Tensor:
+    """`1 / (1 + exp(-x))`, the derivative of the softplus."""
     e = _decay(x)
-    return upstream * (tf.where(x >= 0, tf.ones_like(e), e) / (1 + e))
+    return tf.where(x >= 0, tf.ones_like(e), e) / (1 + e)
 
 
 def _decay(x: tf.Tensor) -> tf.Tensor:
@@ -52,6 +51,15 @@ def _terms(dtype: tf.DType) -> int:
     while (1 / 9) ** count / (2 * count + 1) > np.finfo(dtype.as_numpy_dtype).eps / 8:
         count += 1
     return count
+
+
+def _softplus(inputs: Any) -> tf.Tensor:
+    return softplus(inputs.stacked_input(0))
+
+
+def _softplus_gradient(inputs: Any) -> tf.Tensor:
+    inputs.stack_inputs()
+    return inputs.stacked_input(0) * sigmoid(inputs.stacked_input(1))
 
 
 def _in_xla(inputs: Any) -> bool:
