@@ -13,7 +13,9 @@ import tensorflow as tf
 from pcbatch.runtime.backends.tensorflow import graphs
 
 MANY = 2**12
-"""Lanes times labels from which on a sum by segments is faster (4096 lanes, 40 labels: 27 us instead of 440)."""
+"""Lanes times labels from which on a sum by segments is faster (4096 lanes, 40 labels: 27 us instead of 440).
+
+Somewhat below that it saves compiling: LLVM unrolls the product (512 lanes, 21 labels: 0.19 s, for 0.2 us a time)."""
 
 
 def tally(numbers: tf.Tensor, labels: Sequence[int]) -> tf.Tensor:
