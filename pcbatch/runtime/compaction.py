@@ -20,8 +20,10 @@ FIXED = 4_000_000.0
 gathering costs at any size (5 to 10 us), so that the second or so that it takes to compile pays within 5,000 runs."""
 SMALL = 0.27
 """How much of that an eighth must save, which serves blocks that few lanes come to at a time."""
-TAIL = 0.06
-"""The part of a run in which few lanes are left at a block where they wait for each other (samplers: 0.03 to 0.1)."""
+TAIL = 0.03
+"""The part of a run in which few lanes are left at a block where they wait for each other (samplers: 0.03 to 0.1).
+
+The size for 16 of 64 chains of a dear density (27 us a row) takes 1 s to compile and saves 0.15 s in 250 draws."""
 SHARE = 0.02
 """How much of what the dearest block costs for all lanes a size must save: else it is lost beside that block."""
 MASKED = 4.0

@@ -109,9 +109,9 @@ def test_some_blocks_run_on_all_lanes_only():
     assert compaction._sizes(100.0, 1e6, 64) == ()
     assert compaction._sizes(1e6, 0.0, 1) == ()
     assert compaction._sizes(100.0, 0.0, 64, waits=True) == ()
-    assert compaction._sizes(400.0, 0.0, 64, waits=True) == (16,)
-    assert compaction._sizes(2000.0, 0.0, 64, waits=True) == (4, 16)
-    assert compaction._sizes(2000.0, 0.0, 64, 0.02 * 64 * 2000.0, waits=True) == (16,)
+    assert compaction._sizes(800.0, 0.0, 64, waits=True) == (16,)
+    assert compaction._sizes(4000.0, 0.0, 64, waits=True) == (4, 16)
+    assert compaction._sizes(4000.0, 0.0, 64, 0.02 * 64 * 4000.0, waits=True) == (16,)
 
 
 @settings(max_examples=60, deadline=None)

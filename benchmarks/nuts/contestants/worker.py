@@ -1,5 +1,6 @@
 """A contestant's side of the conversation: jobs come in as lines of JSON, figures go out as lines of JSON.
 
+    {"do": "start"}             -> {}, once everything is imported
     {"do": "prepare", "target": .., "chains": .., "trajectories": .., "variant": ..}
                                 -> {"seconds": first call: trace, compile, run}
     {"do": "run", "seed": ..}   -> {"wall": .., "cpu": .., "leapfrogs": total of all chains}
@@ -60,7 +61,9 @@ def serve(prepare: Callable[[Job], Run]) -> None:
     for line in sys.stdin:
         command = json.loads(line)
         try:
-            if command["do"] == "prepare":
+            if command["do"] == "start":
+                reply = {}
+            elif command["do"] == "prepare":
                 run, reply = _prepared(prepare, command)
             elif command["do"] == "run":
                 reply = _timed(run, command["seed"])
