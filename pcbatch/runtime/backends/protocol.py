@@ -146,9 +146,6 @@ class Backend(Protocol):
     def compact(self, mask: Array, size: int) -> Array:
         """int32 `[size]`: the first lanes at which `mask` holds, in order, then the first of them again and again."""
 
-    def ranks(self, mask: Array) -> Array:
-        """int32 `[lanes]`: at how many lanes before it `mask` holds; meaningful where it holds at the lane itself."""
-
     def load(self, array: Array, indices: Sequence[Array], lanes: Array | None = None) -> Array:
         """`array[lane, i, j, ..]` for every row: `[rows, rest..]`. Indices are int32 `[rows]`, of junk rows any.
 

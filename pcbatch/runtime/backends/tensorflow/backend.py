@@ -156,12 +156,9 @@ class TensorFlowBackend:
     def compact(self, mask: tf.Tensor, size: int) -> tf.Tensor:
         # A sum and a scatter: 5 us for 64 lanes and 46 for 4096 under XLA, a sort 7 and 490.
         count = self.lanes_of(mask)
-        places = tf.where(mask, self.ranks(mask), size)
+        places = tf.where(mask, tf.cumsum(tf.cast(mask, tf.int32)) - 1, size)
         first = tf.fill([size], tf.argmax(mask, output_type=tf.int32))
         return self._scattered(first, [places], self.lane_numbers(count))
-
-    def ranks(self, mask: tf.Tensor) -> tf.Tensor:
-        return tf.cumsum(tf.cast(mask, tf.int32)) - 1
 
     def load(self, array: tf.Tensor, indices: Sequence[tf.Tensor], lanes: tf.Tensor | None = None) -> tf.Tensor:
         lanes = self.lane_numbers(self.lanes_of(array)) if lanes is None else lanes
