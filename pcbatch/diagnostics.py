@@ -22,6 +22,12 @@ class Span:
     end_line: int
     end_column: int
 
+    @classmethod
+    def of_line(cls, file: str, line: int) -> Span:
+        """A whole line, without what it is indented by."""
+        text = linecache.getline(file, line).rstrip()
+        return cls(file, line, len(text) - len(text.lstrip()), line, max(1, len(text)))
+
     def __str__(self) -> str:
         """`file:line:column`, the column counted from 1 as editors do."""
         return f"{self.file}:{self.line}:{self.column + 1}"

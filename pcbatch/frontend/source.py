@@ -202,9 +202,7 @@ def _use_character_columns(tree: Any, lines: Sequence[str]) -> None:
 
 def _first_line(function: FunctionType) -> Span:
     """The first line of a function, decorators included."""
-    file, line = function.__code__.co_filename, function.__code__.co_firstlineno
-    text = linecache.getline(file, line).rstrip("\r\n")
-    return Span(file, line, len(text) - len(text.lstrip()), line, max(1, len(text)))
+    return Span.of_line(function.__code__.co_filename, function.__code__.co_firstlineno)
 
 
 def wrapped(name: str, span: Span) -> Diagnostic:

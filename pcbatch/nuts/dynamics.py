@@ -6,7 +6,6 @@ Plain TensorFlow, opaque to pcbatch: it is traced into the basic blocks that cal
 from __future__ import annotations
 
 import inspect
-import linecache
 from collections.abc import Callable
 from typing import Any
 
@@ -46,9 +45,7 @@ def _fault(log_density: LogDensity, message: str) -> ValueError:
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
     if code is None:
         return ValueError(message)
-    file, line = code.co_filename, code.co_firstlineno
-    text = linecache.getline(file, line).rstrip()
-    return PlacedError(message, Span(file, line, len(text) - len(text.lstrip()), line, len(text)))
+    return PlacedError(message, Span.of_line(code.co_filename, code.co_firstlineno))
 
 
 def leapfrog(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -30,8 +30,7 @@ def density_of_vector(log_density: Callable[..., Any], transform: Transform, wit
         found = log_density(parameters, data) if with_data else log_density(parameters)
         return found + transform.log_jacobian(q) if any(transform.bijectors) else found
 
-    density.__wrapped__ = log_density  # type: ignore[attr-defined]  # faults are the user's function's
-    return density
+    return functools.update_wrapper(density, log_density, assigned=(), updated=())  # whose faults are the user's
 
 
 def chain_of(
@@ -51,7 +50,7 @@ def chain_of(
     ).options(schedule=settings.schedule, jit=settings.jit)
 
 
-@lru_cache(maxsize=32)
+@functools.lru_cache(maxsize=32)
 def _chain(
     log_density: Callable[..., Any],
     transform: Transform,
@@ -75,7 +74,7 @@ def _chain(
     ).chain
 
 
-@lru_cache(maxsize=32)
+@functools.lru_cache(maxsize=32)
 def _gradient(log_density: Callable[..., Any], transform: Transform, with_data: bool) -> Any:
     """The batched function `(q, data) -> (log density, gradient)`."""
     density = density_of_vector(log_density, transform, with_data)

@@ -58,6 +58,12 @@ class Graph:
         written = (name for block in self.function.blocks for op in block.ops for name in ir.writes(op))
         return Counter([*self.function.parameters, *written])
 
+    @cached_property
+    def uses(self) -> Counter[str]:
+        """How many ops and terminators read each variable."""
+        nodes = (node for block in self.function.blocks for node in (*block.ops, block.terminator))
+        return Counter(name for node in nodes for name in ir.reads(node))
+
     def fresh_names(self) -> Iterator[str]:
         """Names `t0, t1, ..` that nothing in the function has."""
         taken = {*variables_of(self.function), *self.function.externs}

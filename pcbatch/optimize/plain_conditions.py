@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
@@ -17,16 +16,15 @@ def branch_on_bools(program: ir.Program) -> ir.Program:
 
 def _plain(function: ir.Function) -> ir.Function:
     graph = Graph(function)
-    uses = Counter(name for block in function.blocks for op in (*block.ops, block.terminator) for name in ir.reads(op))
-    return graph.rebuilt(_with_plain_condition(graph, uses, block) for block in function.blocks)
+    return graph.rebuilt(_with_plain_condition(graph, block) for block in function.blocks)
 
 
-def _with_plain_condition(graph: Graph, uses: Counter[str], block: ir.Block) -> ir.Block:
+def _with_plain_condition(graph: Graph, block: ir.Block) -> ir.Block:
     match block:
         case ir.Block(
             ops=(*ops, ir.Primitive(outputs=(asked,), inputs=(given,), code=code)), terminator=ir.Branch() as end
         ):
-            converted = asked == end.condition and code == f"{asked} = bool({given})" and uses[asked] == 1
+            converted = asked == end.condition and code == f"{asked} = bool({given})" and graph.uses[asked] == 1
             if converted and "bool" not in graph.function.externs and graph.types.get(given) == TensorType("bool"):
                 return replace(block, ops=tuple(ops), terminator=replace(end, condition=given))
     return block

@@ -15,7 +15,6 @@ functions that return each other's results.
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import zip_longest
@@ -53,7 +52,6 @@ def _types_of_parts(graph: Graph) -> tuple[Type, ...]:
 def _obstacles(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> Iterator[tuple[str, str]]:
     """Pairs of functions of which both give parts or neither; one that must give a whole is paired with ""."""
     function = graph.function
-    uses = _uses(function)
     for block in function.blocks:
         for op, after in zip_longest(block.ops, block.ops[1:]):
             is_result = bool({*function.results}.intersection(ir.writes(op)))
@@ -61,25 +59,19 @@ def _obstacles(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> Iterator[
                 yield function.name, op.function
             elif isinstance(op, ir.Call) and op.function in parts:
                 (whole,) = op.outputs
-                if uses[whole] != 1 or len(_targets(after, whole)) != len(parts[op.function]):
+                if graph.uses[whole] != 1 or len(_targets(after, whole)) != len(parts[op.function]):
                     yield op.function, ""
             elif is_result and function.name in parts and len(_elements(op)) != len(parts[function.name]):
                 yield function.name, ""
-    if any(uses[result] for result in function.results):
+    if any(graph.uses[result] for result in function.results):
         yield function.name, ""
-
-
-def _uses(function: ir.Function) -> Counter[str]:
-    """How often each variable is read."""
-    nodes = (node for block in function.blocks for node in (*block.ops, block.terminator))
-    return Counter(name for node in nodes for name in ir.reads(node))
 
 
 def _rewritten(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> ir.Function:
     """The function with results, and calls, part by part."""
     function, results = graph.function, graph.function.results
     known = frozenset(variables_of(function))
-    types = dict(zip(_names(function, parts), parts.get(function.name, ()), strict=True))
+    types = dict(zip(_names(graph, parts), parts.get(function.name, ()), strict=True))
     new = tuple(types)
 
     def ops(old: tuple[ir.Op, ...]) -> Iterator[ir.Op]:
@@ -103,9 +95,10 @@ def _rewritten(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> ir.Functi
     return Graph(replace(function, results=new or results)).rebuilt(blocks, types)
 
 
-def _names(function: ir.Function, parts: Mapping[str, tuple[Type, ...]]) -> Iterator[str]:
+def _names(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> Iterator[str]:
     """Names for the new results of the function, which nothing in it has."""
-    taken = {*variables_of(function), *function.externs, *_uses(function)}
+    function = graph.function
+    taken = {*variables_of(function), *function.externs, *graph.uses}
     for place in range(len(parts.get(function.name, ()))):
         name = f"{function.results[0]}_{place}"
         while name in taken:

@@ -182,9 +182,8 @@ def _helper(piece: Piece, error: BaseException) -> TracebackType | None:
 
 def _note(traceback: TracebackType) -> Note:
     """The line of a helper."""
-    code, line = traceback.tb_frame.f_code, traceback.tb_lineno
-    text = linecache.getline(code.co_filename, line).rstrip()
-    span = Span(code.co_filename, line, len(text) - len(text.lstrip()), line, len(text))
+    code = traceback.tb_frame.f_code
+    span = Span.of_line(code.co_filename, traceback.tb_lineno)
     return Note(span, f"this is in the helper `{code.co_name}`")
 
 
