@@ -17,9 +17,9 @@ from functools import lru_cache
 from pcbatch.diagnostics import Diagnostic, Note
 from pcbatch.frontend.matching import PARTS
 from pcbatch.frontend.sequences import ELEMENT
-from pcbatch.ir.code import names
+from pcbatch.ir.code import Code
 from pcbatch.ir.dataflow import Analysis, live_after_each_op, liveness, solve
-from pcbatch.ir.program import Block, Function, Op, Primitive, Store, writes
+from pcbatch.ir.program import Block, Enter, Function, Op, Primitive, Store, writes
 
 Path = tuple[int | str, ...]
 ANY = "*"
@@ -106,7 +106,7 @@ def _through(op: Op, facts: Facts) -> Facts:
     match op:
         case Store():
             return facts
-        case Primitive(code=code):
+        case Primitive(code=code) | Enter(code=code):
             for rebound, taken in _assignments(code):
                 facts = _after(frozenset(rebound), taken, facts)
             return facts
@@ -154,21 +154,17 @@ def _meet(first: Path, second: Path) -> tuple[Path, Path] | None:
 
 
 @lru_cache(maxsize=1024)
-def _assignments(code: str) -> tuple[tuple[tuple[str, ...], tuple[Taking, ...]], ...]:
+def _assignments(code: Code) -> tuple[tuple[tuple[str, ...], tuple[Taking, ...]], ...]:
     """For each assignment of a statement, in order: the names, what they get, and from where."""
-    return tuple(_assigned(ast.parse(code).body))
-
-
-def _assigned(statements: list[ast.stmt]) -> Iterator[tuple[tuple[str, ...], tuple[Taking, ...]]]:
-    for statement in statements:
-        if isinstance(statement, ast.With):
-            targets = [item.optional_vars for item in statement.items if item.optional_vars is not None]
-            yield tuple(n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)), ()
-            yield from _assigned(statement.body)
-        elif isinstance(statement, ast.Assign):
-            references = tuple(_references(statement.value))
-            taken = tuple(taking for target in statement.targets for taking in _bound(target, references))
-            yield names(ast.unparse(statement))[1], taken
+    match code.body:
+        case [ast.With(items=[ast.withitem(context_expr=value, optional_vars=target)])]:
+            targets = [] if target is None else [target]
+        case [ast.Assign(targets=targets, value=value)]:
+            pass
+        case _:
+            return ()
+    references = tuple(_references(value))
+    return ((code.writes, tuple(taking for target in targets for taking in _bound(target, references))),)
 
 
 def _bound(target: ast.expr, references: tuple[Reference, ...]) -> Iterator[Taking]:

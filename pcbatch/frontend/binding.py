@@ -10,9 +10,8 @@ from pcbatch.diagnostics import Diagnostic, Note, Span
 from pcbatch.frontend.draft import DraftBlock, Places
 from pcbatch.frontend.nodes import assigned_name, span_of, walk
 from pcbatch.frontend.source import FunctionSource
-from pcbatch.ir.code import names
 from pcbatch.ir.dataflow import definitely_assigned
-from pcbatch.ir.program import Function, Op, Primitive, Terminator, reads, writes
+from pcbatch.ir.program import Coded, Function, Op, Terminator, reads, writes
 
 
 def nodes_with_places(block: DraftBlock) -> Iterator[tuple[Op | Terminator, Places]]:
@@ -25,7 +24,7 @@ def nodes_with_places(block: DraftBlock) -> Iterator[tuple[Op | Terminator, Plac
 def free_names(function: Function, variables: frozenset[str]) -> list[str]:
     """The names that the code of `function` reads and that are none of its variables, in order of first appearance."""
     ops = (op for block in function.blocks for op in block.ops)
-    loaded = (name for op in ops if isinstance(op, Primitive) for name in names(op.code)[0])
+    loaded = (name for op in ops if isinstance(op, Coded) for name in op.code.reads)
     return [name for name in dict.fromkeys(loaded) if name not in variables]
 
 
@@ -87,7 +86,7 @@ def unknown_names(
             places.get(name, node.span)
             for draft in drafts
             for node, places in nodes_with_places(draft)
-            if isinstance(node, Primitive) and name in names(node.code)[0]
+            if isinstance(node, Coded) and name in node.code.reads
         )
         close = difflib.get_close_matches(name, sorted(source.locals), n=1)
         close += [f"math.{name}"] if hasattr(math, name) else []

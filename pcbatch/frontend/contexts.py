@@ -1,20 +1,44 @@
-"""`with` blocks: one statement of a piece, so that a gradient tape lives where its gradient is asked for."""
+"""`with` blocks: inside a piece, so that a gradient tape lives where its gradient is asked for."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gast
 
 from pcbatch.diagnostics import Diagnostic
-from pcbatch.frontend.expressions import Expressions
-from pcbatch.frontend.nodes import INNER_SCOPES, children, load, unparse
+from pcbatch.frontend.nodes import INNER_SCOPES, children, unparse
+from pcbatch.ir.program import Exit
+
+if TYPE_CHECKING:
+    from pcbatch.frontend.statements import Statements
 
 
-def emit_with(code: Expressions, node: Any) -> None:
-    """Emit the block as one statement; batched calls and branches inside its expressions are reported."""
+def emit_with(code: Statements, node: Any) -> None:
+    """Emit the block; batched calls and branches inside its expressions are reported."""
+    _report(code, node)
+    _emit(code, node)
+
+
+def _emit(code: Statements, node: Any) -> None:
+    for item in node.items:
+        code.enter(item, node)
+    for statement in node.body:
+        match statement:
+            case gast.With():
+                _emit(code, statement)
+            case gast.Assign() | gast.AnnAssign() | gast.AugAssign():
+                code.statement(statement)
+            case gast.Pass() | gast.Expr(value=gast.Constant()):
+                pass
+            case _:  # a call of a method of a context manager; the syntax check has refused all else
+                code.effect(statement)
+    for _ in node.items:
+        code.draft.emit(Exit(code.span(node)), {})
+
+
+def _report(code: Statements, node: Any) -> None:
     for expression in _expressions(node):
         for part in gast.walk(expression):
             if isinstance(part, gast.Call) and code.callees.called(part) is not None:
@@ -26,10 +50,9 @@ def emit_with(code: Expressions, node: Any) -> None:
             branching = next(_branching(code, expression), None)
             if branching is not None:
                 code.report(_refusal(code, branching, "a conditional part calls something", "this would branch"))
-    code.statement_text(unparse(_normal(node)), node)
 
 
-def _refusal(code: Expressions, node: Any, what: str, label: str) -> Diagnostic:
+def _refusal(code: Statements, node: Any, what: str, label: str) -> Diagnostic:
     help_ = "do it before the block or after it, and use its value inside"
     return Diagnostic("PCB107", f"{what} inside `with`", code.span(node), label, help_)
 
@@ -45,30 +68,10 @@ def _expressions(node: Any) -> Iterator[Any]:
             yield statement.value
 
 
-def _branching(code: Expressions, node: Any) -> Iterator[Any]:
+def _branching(code: Statements, node: Any) -> Iterator[Any]:
     """The conditional expressions inside `node` that need control flow."""
     if not isinstance(node, INNER_SCOPES):
         if code.effects.branches(node):
             yield node
         for child in children(node):
             yield from _branching(code, child)
-
-
-def _normal(node: Any) -> Any:
-    """The block with plain assignments for `a += b` and `a: int = b`, which mean the same."""
-    result = copy.copy(node)
-    result.body = [each for statement in node.body for each in _simple(statement)] or [gast.Pass()]
-    return result
-
-
-def _simple(node: Any) -> list[Any]:
-    match node:
-        case gast.With():
-            return [_normal(node)]
-        case gast.AugAssign(target=target, op=op, value=value):
-            return [gast.copy_location(gast.Assign([target], gast.BinOp(load(target.id), op, value), None), node)]
-        case gast.AnnAssign(target=target, value=value):
-            return [] if value is None else [gast.copy_location(gast.Assign([target], value, None), node)]
-        case gast.Pass() | gast.Expr(value=gast.Constant()):
-            return []
-    return [node]

@@ -34,8 +34,8 @@ from pcbatch.frontend.nodes import (
 )
 from pcbatch.frontend.scope import is_builtin
 from pcbatch.frontend.source import FunctionSource
-from pcbatch.ir.code import names
-from pcbatch.ir.program import Branch, Call, Jump, Primitive
+from pcbatch.ir.code import Code
+from pcbatch.ir.program import Branch, Call, Enter, Jump, Primitive
 
 
 class Expressions:
@@ -96,16 +96,22 @@ class Expressions:
 
     def primitive(self, targets: Sequence[Any], value: Any, span: Span) -> None:
         """Emit `targets = .. = value`, a statement without batched calls."""
-        self._emit_code(unparse(gast.Assign(list(targets), value, None)), value, span)
+        self._emit_code(Primitive, unparse(gast.Assign(list(targets), value, None)), value, span)
 
-    def statement_text(self, code: str, node: Any) -> None:
-        """Emit `code`, the text of the whole statement `node`."""
-        self._emit_code(code, node, self.span(node))
+    def effect(self, node: Any) -> None:
+        """Emit the statement `node`, which is there for its effect."""
+        self._emit_code(Primitive, unparse(node), node, self.span(node))
 
-    def _emit_code(self, code: str, read: Any, span: Span) -> None:
-        loaded, stored = names(code)
-        inputs = tuple(name for name in loaded if name in self.variables)
-        self.draft.emit(Primitive(stored, inputs, code, span), self.places(read))
+    def enter(self, item: Any, node: Any) -> None:
+        """Emit the beginning of `node`, a `with` block, as far as one of its context managers."""
+        value = self.rewrite(item.context_expr)
+        header = gast.copy_location(gast.With([gast.withitem(value, item.optional_vars)], [gast.Pass()], None), node)
+        self._emit_code(Enter, unparse(header), value, self.span(node))
+
+    def _emit_code(self, kind: type[Primitive] | type[Enter], text: str, read: Any, span: Span) -> None:
+        code = Code(text)
+        inputs = tuple(name for name in code.reads if name in self.variables)
+        self.draft.emit(kind(code.writes, inputs, code, span), self.places(read))
 
     def assign(self, name: str, value: Any, span: Span) -> None:
         """Emit `name = value`."""

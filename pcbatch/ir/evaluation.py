@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.ir.code import names
+from pcbatch.ir.code import Code
 from pcbatch.ir.interpreter import Evaluate, LaneFaultError
 
 NO_NAMES: Mapping[str, Any] = {}
@@ -44,8 +44,8 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
 
 
 @lru_cache(maxsize=4096)
-def _compiled(code: str) -> CodeType:
-    return compile(code, "<primitive>", "exec")
+def _compiled(code: Code) -> CodeType:
+    return compile(code.text, "<primitive>", "exec")
 
 
 def python_evaluate(namespaces: Mapping[str, Mapping[str, Any]]) -> Evaluate:
@@ -54,7 +54,7 @@ def python_evaluate(namespaces: Mapping[str, Mapping[str, Any]]) -> Evaluate:
     A division by zero and an index out of range are faults of the lane.
     """
 
-    def evaluate(function: str, code: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def evaluate(function: str, code: Code, inputs: dict[str, Any]) -> dict[str, Any]:
         scope = {**MEANINGS, **namespaces.get(function, NO_NAMES), **inputs}
         try:
             exec(_compiled(code), scope)
@@ -62,7 +62,7 @@ def python_evaluate(namespaces: Mapping[str, Mapping[str, Any]]) -> Evaluate:
             raise LaneFaultError("ARITHMETIC", f"ZeroDivisionError: {error}") from error
         except IndexError as error:
             raise LaneFaultError("INDEX", f"IndexError: {error}") from error
-        return {name: scope[name] for name in names(code)[1] if name in scope}
+        return {name: scope[name] for name in code.writes if name in scope}
 
     return evaluate
 

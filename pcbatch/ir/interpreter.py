@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pcbatch.diagnostics import Span
+from pcbatch.ir.code import Code
+from pcbatch.ir.contexts import as_statement, steps
 from pcbatch.ir.program import (
     Block,
     Branch,
     Call,
+    Enter,
     Fault,
     Function,
     Jump,
@@ -35,8 +38,9 @@ from pcbatch.ir.program import (
 Status = Literal["OK", "ASSERTION", "RAISED", "ARITHMETIC", "INDEX", "MAX_DEPTH", "MAX_STEPS"]
 """The names of what can become of a lane; the runtime gives them numbers."""
 
-Evaluate = Callable[[str, str, dict[str, Any]], Mapping[str, Any]]
-"""`evaluate(function_name, code, inputs)` runs a statement: its outputs by name; may raise LaneFaultError."""
+Evaluate = Callable[[str, Code, dict[str, Any]], Mapping[str, Any]]
+"""`evaluate(function_name, code, inputs)` runs a statement, a whole `with` block being one: its outputs by name; may
+raise LaneFaultError."""
 
 StoreElement = Callable[[Any, tuple[Any, ...], Any], Any]
 """`store(array, indices, value)`: a copy of `array` with one element replaced; may raise LaneFaultError."""
@@ -107,7 +111,11 @@ class _Lane:
         max_depth: int | None,
         max_steps: int | None,
     ):
-        self.owned = {block.label: (function, block) for function in program.functions for block in function.blocks}
+        self.owned = {
+            block.label: (function, _with_contexts_whole(block))
+            for function in program.functions
+            for block in function.blocks
+        }
         self.evaluate, self.store = evaluate, store
         self.max_depth, self.max_steps = max_depth, max_steps
         self.span: Span | None = None
@@ -157,6 +165,12 @@ class _Lane:
         if self.max_steps is not None and self.steps >= self.max_steps:
             raise LaneFaultError("MAX_STEPS", f"more than {self.max_steps} loop turns and calls")
         self.steps += 1
+
+
+def _with_contexts_whole(block: Block) -> Block:
+    """The block with every `with` block in it as one primitive, since a statement is evaluated at once."""
+    ops = tuple(as_statement(step) if isinstance(step[0], Enter) else step[0] for step in steps(block.ops))
+    return replace(block, ops=ops)
 
 
 # -- "cfg": frames -----------------------------------------------------------------------------------------------------
@@ -221,6 +235,7 @@ def _run_stack(lane: _Lane, program: Program, arguments: Sequence[Any]) -> tuple
     for name, value in zip(program.entry.parameters, arguments, strict=True):
         stacks[name].append(value)
     temporaries: dict[str, Any] = {}
+    local = _local(program)
     waiting: list[str] = []
 
     def read(name: str) -> Any:
@@ -237,7 +252,7 @@ def _run_stack(lane: _Lane, program: Program, arguments: Sequence[Any]) -> tuple
             for name, value in lane.compute(lane.owned[block.label][0], op, read).items():
                 if isinstance(op, Push):
                     stacks[name].append(value)
-                elif isinstance(op, Primitive) or name in temporaries:
+                elif name in local:
                     temporaries[name] = value
                 else:
                     stacks[name][-1:] = [value]
@@ -252,3 +267,10 @@ def _run_stack(lane: _Lane, program: Program, arguments: Sequence[Any]) -> tuple
                 block = lane.enter(waiting.pop())
             case terminator:
                 block = lane.enter(lane.follow(terminator, read))
+
+
+def _local(program: Program) -> frozenset[str]:
+    """The variables that are temporaries: listed as such, or assigned by primitives."""
+    listed = (v.name for function in program.functions for v in function.variables if v.storage == "temporary")
+    primitives = (op for block in program.blocks() for op in block.ops if isinstance(op, Primitive))
+    return frozenset(listed).union(*(op.outputs for op in primitives))

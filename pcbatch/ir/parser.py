@@ -12,13 +12,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import cast, get_args
 
-from pcbatch.ir.code import names
+from pcbatch.ir.code import Code
 from pcbatch.ir.printer import INDENT, LINE_COMMENT
 from pcbatch.ir.program import (
     Block,
     Branch,
     Call,
+    Coded,
     Dialect,
+    Enter,
+    Exit,
     Fault,
     FaultKind,
     Function,
@@ -50,12 +53,12 @@ class IRSyntaxError(ValueError):
 
 
 Line = tuple[int, str]
-"""The number of a line and its text, the indentation of ops taken off and their continuation lines joined on."""
+"""The number of a line and its text."""
 
 
 def parse_program(text: str) -> Program:
     """The program that `text` denotes; IRSyntaxError where it denotes none."""
-    lines = _logical_lines(text)
+    lines = _lines(text)
     number, header = lines.pop(0) if lines else (1, "")
     if (match := re.fullmatch(rf"program ({'|'.join(get_args(Dialect))})", header)) is None:
         raise IRSyntaxError(number, f"expected 'program cfg' or 'program stack', not {header!r}")
@@ -71,7 +74,7 @@ def _with_inputs(program: Program) -> Program:
     """`program` with the inputs of its code filled in, which needs the whole scope."""
 
     def op(op: Op, variables: frozenset[str]) -> Op:
-        if isinstance(op, Primitive | Push | Update):
+        if isinstance(op, Coded):
             return replace(op, inputs=inputs_and_outputs(op.code, variables)[0])
         return op
 
@@ -88,18 +91,13 @@ def _with_inputs(program: Program) -> Program:
 _LABEL = re.compile(r"(\w+)(, sync)?:")
 
 
-def _logical_lines(text: str) -> list[Line]:
-    """Lines that say something: blank and comment lines left out, continuations joined.
-
-    Ops keep one level of indentation, so that they differ from headers.
-    """
+def _lines(text: str) -> list[Line]:
+    """Lines that say something: blank and comment lines left out. Ops have one level of indentation, headers none."""
     lines: list[Line] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith(INDENT + " "):
-            if not lines or not lines[-1][1].startswith(INDENT):
-                raise IRSyntaxError(number, "unexpected indentation")
-            lines[-1] = (lines[-1][0], f"{lines[-1][1]}\n{line[len(INDENT) :]}")
-        elif line.strip() and not line.lstrip().startswith("#"):
+            raise IRSyntaxError(number, "unexpected indentation")
+        if line.strip() and not line.lstrip().startswith("#"):
             lines.append((number, line))
     return lines
 
@@ -115,9 +113,8 @@ def _take(lines: list[Line]) -> Line:
 
 
 def _without_comment(text: str) -> str:
-    """`text` without the `# line 7` behind its first line."""
-    first, separator, rest = text.partition("\n")
-    return LINE_COMMENT.sub("", first) + separator + rest
+    """`text` without the `# line 7` behind it."""
+    return LINE_COMMENT.sub("", text)
 
 
 # -- functions and blocks ----------------------------------------------------------------------------------------------
@@ -207,6 +204,7 @@ _STORE = re.compile(rf"store ({_NAME})\[({_NAMES})\] = ({_NAME})")
 _CALL = re.compile(rf"(?:({_NAMES}) = )?call ([^\s()]+)\(({_NAMES})?\)")
 _POP = re.compile(rf"pop ({_NAMES})")
 _CODE_OP = re.compile(r"(push|update) (?![-+*/%@&|^<>=!]+ |(?:in|is|if|and|or|not) )(.*)", re.DOTALL)
+_ENTER = re.compile(rf"enter (?={_NAME}|[\[({{'\"])(?!(?:in|is|if|and|or|not) )(.*)", re.DOTALL)
 _QUOTED = re.compile(r'code (".*")')
 
 _TERMINATORS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Terminator]], ...] = (
@@ -239,11 +237,16 @@ def _op(number: int, text: str) -> Op:
         return Call(_split(match[1]), match[2], _split(match[3]))
     if match := _POP.fullmatch(text):
         return Pop(_split(match[1]))
-    kind: type[Primitive] | type[Push] | type[Update] = Primitive
+    if text == "exit":
+        return Exit()
+    kind: type[Coded] = Primitive
     if match := _CODE_OP.fullmatch(text):
         kind, text = (Push if match[1] == "push" else Update), match[2]
+    elif match := _ENTER.fullmatch(text):
+        kind, text = Enter, match[1]
     try:
-        code = json.loads(match[1]) if (match := _QUOTED.fullmatch(text)) else text
-        return kind(names(code)[1], (), code)
+        text = json.loads(match[1]) if (match := _QUOTED.fullmatch(text)) else text
+        code = Code(f"with {text}:\n    pass" if kind is Enter else text)
+        return kind(code.writes, (), code)
     except (SyntaxError, json.JSONDecodeError) as error:
         raise IRSyntaxError(number, f"neither an op nor Python: {text!r} ({error})") from None

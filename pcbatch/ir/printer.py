@@ -16,10 +16,9 @@
       return
 
 A block at which lanes wait for the others is headed `b1, sync:`, a function whose author says what a row costs
-`function f(x) -> result, cost 1000.0`. The other ops are `store a[i, j] = v`, `x = call f(y)`, `push x = ..`,
-`pop x, y`, `update x = ..`; the other terminators `fault assert "AssertionError: bad {}" x` and `pushjump b0, back to
-b3`. None of them can be mistaken for Python. The lines of a statement that has several keep its own indentation below
-that of the op.
+`function f(x) -> result, cost 1000.0`. The other ops are `enter tf.GradientTape() as tape` and `exit`, `x = call f(y)`,
+`store a[i, j] = v`, `push x = ..`, `pop x, y`, `update x = ..`; the other terminators `fault assert "AssertionError:
+bad {}" x` and `pushjump b0, back to b3`. None of them can be mistaken for Python. An op has one line.
 """
 
 from __future__ import annotations
@@ -27,10 +26,13 @@ from __future__ import annotations
 import json
 import re
 
+from pcbatch.ir.code import Code
 from pcbatch.ir.program import (
     Block,
     Branch,
     Call,
+    Enter,
+    Exit,
     Fault,
     Function,
     Jump,
@@ -82,25 +84,29 @@ def print_block(block: Block, *, lines: bool = False) -> str:
     body = [_with_line(print_op(op), op, lines) for op in block.ops]
     body.append(_with_line(print_terminator(block.terminator), block.terminator, lines))
     header = f"{block.label}{', sync' if block.sync else ''}:"
-    return "\n".join([header, *(INDENT + text.replace("\n", "\n" + INDENT) for text in body)])
+    return "\n".join([header, *(INDENT + text for text in body)])
 
 
 def print_op(op: Op) -> str:
     """The text of one op, without indentation."""
     match op:
         case Primitive(code=code):
-            return _code(code)
+            return _code(code.text)
+        case Enter(code=code):
+            return f"enter {_code(header_of(code))}"
+        case Exit():
+            return "exit"
         case Store(array, indices, value):
             return f"store {array}[{', '.join(indices)}] = {value}"
         case Call(outputs, function, arguments):
             targets = f"{', '.join(outputs)} = " if outputs else ""
             return f"{targets}call {function}({', '.join(arguments)})"
         case Push(code=code):
-            return f"push {_code(code)}"
+            return f"push {_code(code.text)}"
         case Pop(variables):
             return f"pop {', '.join(variables)}"
         case Update(code=code):
-            return f"update {_code(code)}"
+            return f"update {_code(code.text)}"
     raise TypeError(f"not an op: {op!r}")
 
 
@@ -121,22 +127,22 @@ def print_terminator(terminator: Terminator) -> str:
     raise TypeError(f"not a terminator: {terminator!r}")
 
 
-def _code(code: str) -> str:
-    """`code` as it stands, or, where its lines could not be told from the IR's own, as a string: `code "x = .."`.
+def header_of(code: Code) -> str:
+    """`tf.GradientTape() as tape` for the code of an Enter."""
+    return code.text.removeprefix("with ").removesuffix(":\n    pass")
 
-    The latter takes a string literal that spans lines: a triple-quoted f-string, which ast.unparse writes on some
-    Pythons.
+
+def _code(code: str) -> str:
+    """`code` as it stands, or, where it could not be told from the IR's own text, as a string: `code "x = .."`.
+
+    The latter takes a string that looks like a comment, or one that spans lines: a triple-quoted f-string, which
+    ast.unparse writes on some Pythons.
     """
-    first, *rest = code.split("\n")
-    hanging = all(line.startswith(" ") and line.strip() for line in rest)
-    if hanging and "\r" not in code and not LINE_COMMENT.search(first):
+    if "\n" not in code and "\r" not in code and not LINE_COMMENT.search(code):
         return code
     return f"code {json.dumps(code, ensure_ascii=False)}"
 
 
 def _with_line(text: str, node: Op | Terminator | Function, lines: bool) -> str:
-    """`text` with the number of the user's line behind its first line."""
-    if not lines or node.span is None:
-        return text
-    first, separator, rest = text.partition("\n")
-    return f"{first}  # line {node.span.line}{separator}{rest}"
+    """`text` with the number of the user's line behind it."""
+    return text if not lines or node.span is None else f"{text}  # line {node.span.line}"

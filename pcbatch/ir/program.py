@@ -3,12 +3,16 @@
     program    ::= function+                                    the entry function is the first
     function   ::= name, parameters, results, cost?, block+     the entry block is the first
     block      ::= label, sync?, op*, terminator
-    op         ::= Primitive  y.. = f(x..)                      a straight-line piece of the user's source
+    op         ::= Primitive  y.. = f(x..)                      a straight-line statement of the user's source
+                 | Enter y.. = f(x..) | Exit                    where a `with` block begins and ends
                  | Store      a[i..] = v                        rebinds `a` with one element replaced
                  | Call       y.. = g(x..)                      "cfg" only
                  | Push y.. = f(x..) | Pop x.. | Update y.. = f(x..)         "stack" only
     terminator ::= Jump b | Branch x b b | Return | Fault message            both dialects
                  | PushJump b, back to b                                     "stack" only
+
+What is between an Enter and its Exit happens inside the `with` block: primitives (in "stack" updates too), in the same
+block. Every op reads before it writes; an op of several statements there is none.
 
 Everything is frozen; a pass builds new values. Labels are unique in a program (`b0`, `b1`, ... in layout order, which
 is the order of the source). In "cfg" a variable belongs to its function; in "stack" names are unique in the whole
@@ -28,6 +32,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pcbatch.diagnostics import Span
+from pcbatch.ir.code import Code
 from pcbatch.ir.types import Type
 
 Dialect = Literal["cfg", "stack"]
@@ -46,13 +51,34 @@ def _span() -> Span | None:
 class Primitive:
     """A straight-line statement without batched calls, e.g. code `a, b = b, a % b`: reads `inputs`, assigns `outputs`.
 
-    `code` is Python text as `ast.unparse` prints it. `inputs` are the variables that it reads, in order of first
-    appearance; other names in it are free (globals, closures, builtins).
+    `inputs` are the variables that `code` reads, in order of first appearance; other names in it are free (globals,
+    closures, builtins).
     """
 
     outputs: tuple[str, ...]
     inputs: tuple[str, ...]
-    code: str
+    code: Code
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Enter:
+    """A `with` block begins: `code` is its header with an empty body, of one context manager.
+
+    `outputs` are the variables that its target binds. What follows up to the matching Exit is inside it: no pass moves
+    an op in or out, nor past an op that is there for its effect.
+    """
+
+    outputs: tuple[str, ...]
+    inputs: tuple[str, ...]
+    code: Code
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Exit:
+    """The `with` block that began last ends."""
+
     span: Span | None = _span()
 
 
@@ -86,7 +112,7 @@ class Push:
 
     outputs: tuple[str, ...]
     inputs: tuple[str, ...]
-    code: str
+    code: Code
     span: Span | None = _span()
 
 
@@ -104,11 +130,13 @@ class Update:
 
     outputs: tuple[str, ...]
     inputs: tuple[str, ...]
-    code: str
+    code: Code
     span: Span | None = _span()
 
 
-Op = Primitive | Store | Call | Push | Pop | Update
+Op = Primitive | Enter | Exit | Store | Call | Push | Pop | Update
+Coded = Primitive | Enter | Push | Update
+"""The ops that have code."""
 
 
 # -- terminators -------------------------------------------------------------------------------------------------------
@@ -254,7 +282,7 @@ class Program:
 def reads(node: Op | Terminator) -> tuple[str, ...]:
     """The variables whose values `node` reads."""
     match node:
-        case Primitive(inputs=inputs) | Push(inputs=inputs) | Update(inputs=inputs):
+        case Primitive(inputs=inputs) | Enter(inputs=inputs) | Push(inputs=inputs) | Update(inputs=inputs):
             return inputs
         case Store(array, indices, value):
             return (array, *indices, value)
@@ -262,7 +290,7 @@ def reads(node: Op | Terminator) -> tuple[str, ...]:
             return arguments
         case Branch(condition=condition):
             return (condition,)
-        case Pop() | Jump() | Return() | PushJump():
+        case Exit() | Pop() | Jump() | Return() | PushJump():
             return ()
     raise TypeError(f"not an IR node: {node!r}")
 
@@ -270,15 +298,27 @@ def reads(node: Op | Terminator) -> tuple[str, ...]:
 def writes(node: Op | Terminator) -> tuple[str, ...]:
     """The variables that `node` gives new values (for Pop: the tops that it restores)."""
     match node:
-        case Primitive(outputs=outputs) | Push(outputs=outputs) | Update(outputs=outputs) | Call(outputs=outputs):
+        case Primitive(outputs=outputs) | Enter(outputs=outputs) | Push(outputs=outputs) | Update(outputs=outputs):
+            return outputs
+        case Call(outputs=outputs):
             return outputs
         case Store(array=array):
             return (array,)
         case Pop(variables=variables):
             return variables
-        case Jump() | Branch() | Return() | Fault() | PushJump():
+        case Exit() | Jump() | Branch() | Return() | Fault() | PushJump():
             return ()
     raise TypeError(f"not an IR node: {node!r}")
+
+
+def is_copy(op: Op) -> bool:
+    """Whether `op` assigns one variable the plain value of another: `y = x`."""
+    return isinstance(op, Primitive | Push | Update) and len(op.outputs) == 1 and op.inputs == (op.code.copied,)
+
+
+def is_identity(op: Op) -> bool:
+    """Whether `op` is `x = x`."""
+    return is_copy(op) and writes(op) == reads(op)
 
 
 def successors(terminator: Terminator) -> tuple[str, ...]:

@@ -17,6 +17,9 @@ from pcbatch.ir.printer import print_op, print_terminator
 from pcbatch.ir.program import (
     Block,
     Call,
+    Coded,
+    Enter,
+    Exit,
     Fault,
     Function,
     Jump,
@@ -50,7 +53,7 @@ def at(function: Function, block: Block, node: Op | Terminator | None = None) ->
     match node:
         case None:
             return f"{function.name}, {block.label}"
-        case Primitive() | Store() | Call() | Push() | Pop() | Update():
+        case Primitive() | Enter() | Exit() | Store() | Call() | Push() | Pop() | Update():
             return f"{function.name}, {block.label}: {print_op(node)}"
         case _:
             return f"{function.name}, {block.label}: {print_terminator(node)}"
@@ -133,6 +136,22 @@ def order(program: Program) -> Violations:
                 yield f"{at(function, block)}: pops come first in a block and pushes last"
 
 
+def contexts(program: Program) -> Violations:
+    """Every `with` block ends in the block of the program that it began in, and has nothing but statements inside."""
+    for function in program.functions:
+        for block in function.blocks:
+            depth = 0
+            for op in block.ops:
+                depth += isinstance(op, Enter) - isinstance(op, Exit)
+                if depth < 0:
+                    yield f"{at(function, block, op)}: no `with` block has begun"
+                    break
+                if depth and not isinstance(op, Primitive | Enter | Exit | Update):
+                    yield f"{at(function, block, op)}: {type(op).__name__} cannot be inside a `with` block"
+            if depth > 0:
+                yield f"{at(function, block)}: a `with` block does not end"
+
+
 def operands(program: Program) -> Violations:
     """Inputs and outputs agree with the code, messages with their arguments; outputs differ."""
     for function in program.functions:
@@ -141,7 +160,7 @@ def operands(program: Program) -> Violations:
             for name in repeated(writes(node)):
                 yield f"{at(function, block, node)}: {name} is given two values"
             match node:
-                case Primitive() | Push() | Update():
+                case Primitive() | Enter() | Push() | Update():
                     complaints = _code(node, variables)
                 case Fault(message, arguments):
                     complaints = _message(message, len(arguments))
@@ -151,18 +170,25 @@ def operands(program: Program) -> Violations:
                 yield f"{at(function, block, node)}: {complaint}"
 
 
-_STATEMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.With, ast.Expr)
+_STATEMENTS: dict[type[Coded], tuple[type[ast.stmt], ...]] = {
+    Primitive: (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr),
+    Enter: (ast.With,),
+    Push: (ast.Assign,),
+    Update: (ast.Assign, ast.Expr),
+}
 
 
-def _code(op: Primitive | Push | Update, variables: frozenset[str]) -> Violations:
+def _code(op: Coded, variables: frozenset[str]) -> Violations:
     try:
-        body = ast.parse(op.code).body
+        body = op.code.body
     except SyntaxError as error:
         yield f"not Python: {error}"
         return
-    allowed = _STATEMENTS if isinstance(op, Primitive) else (ast.Assign,)
+    allowed = _STATEMENTS[type(op)]
     if len(body) != 1 or not isinstance(body[0], allowed):
         yield f"the code is not one {' or '.join(kind.__name__ for kind in allowed)}"
+    elif isinstance(body[0], ast.With) and (len(body[0].items) > 1 or not isinstance(body[0].body[0], ast.Pass)):
+        yield "the code is not the header of one `with`, with an empty body"
     inputs, outputs = inputs_and_outputs(op.code, variables)
     if inputs != op.inputs:
         yield f"the code reads {inputs}, the op says {op.inputs}"

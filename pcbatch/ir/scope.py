@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pcbatch.ir.code import names
-from pcbatch.ir.program import Function, Primitive, Program, Push, Update, reads, writes
+from pcbatch.ir.code import Code
+from pcbatch.ir.program import Coded, Function, Program, reads, writes
 
 
 def variables_of(function: Function) -> tuple[str, ...]:
@@ -16,7 +16,7 @@ def variables_of(function: Function) -> tuple[str, ...]:
     found: list[str] = list(function.parameters)
     for block in function.blocks:
         for node in (*block.ops, block.terminator):
-            if not isinstance(node, Primitive | Push | Update):
+            if not isinstance(node, Coded):
                 found += reads(node)
             found += writes(node)
     return tuple(dict.fromkeys([*found, *function.results]))
@@ -28,7 +28,6 @@ def scope(program: Program, function: Function) -> frozenset[str]:
     return frozenset(name for each in functions for name in variables_of(each))
 
 
-def inputs_and_outputs(code: str, variables: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def inputs_and_outputs(code: Code, variables: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """`(inputs, outputs)` of an op with this code where `variables` are in scope; SyntaxError if it is not Python."""
-    loaded, stored = names(code)
-    return tuple(name for name in loaded if name in variables), stored
+    return tuple(name for name in code.reads if name in variables), code.writes

@@ -25,7 +25,7 @@ Stage = tuple[Callable[[Program], rules.Violations], ...]
 # A stage may rely on the rules of those before it.
 _COMMON: tuple[Stage, ...] = (
     (rules.functions,),
-    (rules.labels, rules.dialect, rules.order, rules.operands, rules.tables),
+    (rules.labels, rules.dialect, rules.order, rules.contexts, rules.operands, rules.tables),
 )
 _STAGES: dict[str, tuple[Stage, ...]] = {
     "cfg": (*_COMMON, (path_rules.calls, path_rules.assignment)),

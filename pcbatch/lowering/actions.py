@@ -10,7 +10,7 @@ from typing import Any
 
 from pcbatch.diagnostics import CompileError, Diagnostic, Span, raise_all
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import names
+from pcbatch.ir.code import Code
 from pcbatch.ir.dataflow import live_after_each_op, liveness
 from pcbatch.ir.types import Type
 from pcbatch.lowering import complaints
@@ -39,6 +39,9 @@ class Run:
     wanted: tuple[str, ...]
     checked: PieceText | None = None
 
+
+Straight = ir.Primitive | ir.Enter | ir.Exit
+"""The ops that a piece consists of."""
 
 Action = tuple[int, Run | ir.Store | ir.Call]
 """One thing that a block does, with the index of its (last) op."""
@@ -76,11 +79,11 @@ class Actions:
         wanted: frozenset[str],
     ) -> Iterator[Action]:
         live_after = live_after_each_op(block, live_out)
-        run: list[ir.Primitive] = []
+        run: list[Straight] = []
         for index, op in enumerate(block.ops):
-            if isinstance(op, ir.Primitive):
+            if isinstance(op, Straight):
                 run.append(op)
-                if index + 1 == len(block.ops) or not isinstance(block.ops[index + 1], ir.Primitive):
+                if index + 1 == len(block.ops) or not isinstance(block.ops[index + 1], Straight):
                     yield index, self._run(function, users, block.label, run, live_after[index], wanted)
                     run = []
             elif isinstance(op, (ir.Store, ir.Call)):
@@ -93,11 +96,11 @@ class Actions:
         function: ir.Function,
         users: Mapping[str, str],
         label: str,
-        ops: list[ir.Primitive],
+        ops: list[Straight],
         live: frozenset[str],
         wanted: frozenset[str],
     ) -> Run:
-        spans = {name: op.span for op in ops for name in op.outputs}
+        spans = {name: op.span for op in ops for name in ir.writes(op)}
         writes = tuple(name for name in spans if name in live)
         variables = function_variables(function)
         name = f"{function.name}_{label}"
@@ -169,13 +172,13 @@ class Actions:
         statements = run.text.statements
         if found is not None:
             values[KNOWN] = partial(self._note, found)
-            looks = (Statement(f"{n} = {KNOWN}({n!r}, {n})", run.spans[n]) for n in run.wanted)
+            looks = (Statement(Code(f"{n} = {KNOWN}({n!r}, {n})"), run.spans[n]) for n in run.wanted)
             statements = (*statements, *looks)
         reads = tuple(name for name in run.text.reads if name not in bound)
         types = [plain(given[name]) for name in reads]
         for name, type_ in zip(reads, types, strict=True):
             if type_ is None:
-                span = next((each.span for each in statements if name in names(each.code)[0]), None)
+                span = next((each.span for each in statements if name in each.code.reads), None)
                 raise_all([complaints.not_kept(name, given[name], span)])
         piece = compile_piece(
             replace(run.text, reads=reads, statements=statements), self.environment, run.function, given=values

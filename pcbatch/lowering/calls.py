@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import rename
+from pcbatch.ir.code import copy_of
 from pcbatch.ir.dataflow import definitely_assigned
 from pcbatch.ir.relabel import relabel
 from pcbatch.ir.types import Type
@@ -123,7 +123,12 @@ class _Lowering:
     def _plain(self, op: ir.Op) -> ir.Op:
         match op:
             case ir.Primitive(outputs, inputs, code, span):
-                return ir.Update(self._map(outputs), self._map(inputs), rename(code, self.mapping), span)
+                kind = ir.Update if outputs else ir.Primitive  # what is there for its effect gives no variable a value
+                return kind(self._map(outputs), self._map(inputs), code.renamed(self.mapping), span)
+            case ir.Enter(outputs, inputs, code, span):
+                return ir.Enter(self._map(outputs), self._map(inputs), code.renamed(self.mapping), span)
+            case ir.Exit():
+                return op
             case ir.Store(array, indices, value, span):
                 return ir.Store(self.mapping[array], self._map(indices), self.mapping[value], span)
         raise TypeError(f"not an op of the cfg dialect: {op!r}")
@@ -204,4 +209,4 @@ class _Lowering:
 
 
 def _copy(kind: type[ir.Update] | type[ir.Push], target: str, source: str, call: ir.Call) -> ir.Update | ir.Push:
-    return kind((target,), (source,), f"{target} = {source}", call.span)
+    return kind((target,), (source,), copy_of(target, source), call.span)

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import names
-
-_WORD = re.compile(r"[^\W\d]\w*")
+from pcbatch.ir.code import Code
 
 
 class Namespace:
@@ -88,9 +85,9 @@ class Captured:
         return replace(self, values={})
 
 
-def code_of(op: ir.Op) -> str | None:
-    """The Python text of an op, if it has any."""
-    return op.code if isinstance(op, (ir.Primitive, ir.Push, ir.Update)) else None
+def code_of(function: ir.Function) -> Iterator[Code]:
+    """The code of a function's ops."""
+    return (op.code for block in function.blocks for op in block.ops if isinstance(op, ir.Coded))
 
 
 def function_variables(function: ir.Function) -> frozenset[str]:
@@ -108,12 +105,9 @@ def free_paths(function: ir.Function) -> tuple[str, ...]:
     """The longest free paths (`tf.nn.relu`, `W`, `params['w']`) that a function's code reads, in their order."""
     variables = function_variables(function)
     found: dict[str, None] = {}
-    for block in function.blocks:
-        for op in block.ops:
-            code = code_of(op)
-            if code is not None:
-                free = frozenset(names(code)[0]) - variables
-                found.update(dict.fromkeys(_paths(ast.parse(code), free)))
+    for code in code_of(function):
+        free = frozenset(code.reads) - variables
+        found.update(dict.fromkeys(path for statement in code.body for path in _paths(statement, free)))
     return tuple(found)
 
 
@@ -158,7 +152,7 @@ def free_values(program: ir.Program) -> FreeValues:
     """The free paths of every function of `program`."""
     paths = {function.name: tuple(_steps(path) for path in free_paths(function)) for function in program.functions}
     variables = (name for function in program.functions for name in function_variables(function))
-    words = (word for block in program.blocks() for op in block.ops for word in _WORD.findall(code_of(op) or ""))
+    words = (word for function in program.functions for code in code_of(function) for word in code.words)
     return FreeValues(paths, frozenset((*variables, *words)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 
 from pcbatch.diagnostics import Diagnostic, Note, Span
@@ -106,9 +107,15 @@ def _is_slice(name: str, function: ir.Function) -> bool:
     """Whether `name` holds the positions of a slice that a store goes to, rather than an array of the user's."""
     ops = (op for block in function.blocks for op in block.ops)
     return any(
-        isinstance(op, ir.Primitive) and op.outputs == (name,) and op.code.startswith(f"{name} = __axis__(")
-        for op in ops
+        isinstance(op, ir.Primitive) and op.outputs == (name,) and _is_call_of("__axis__", op.code.value) for op in ops
     )
+
+
+def _is_call_of(function: str, node: ast.expr | None) -> bool:
+    """Whether `node` is a call of `function`, of what it gives perhaps a part."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function
 
 
 def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:

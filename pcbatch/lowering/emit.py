@@ -7,20 +7,20 @@ does. What this module returns is what `f.source()` shows and what is executed; 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from pcbatch.diagnostics import Span
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import rename
+from pcbatch.ir.code import copy_of
 from pcbatch.ir.dataflow import liveness
 from pcbatch.ir.types import Type, records
 from pcbatch.lowering.captures import free_roots
 from pcbatch.lowering.environment import Environment
 from pcbatch.lowering.heads import head_of, heads
-from pcbatch.lowering.pieces import PieceText, Statement, bind, compile_piece, execute, write_piece
+from pcbatch.lowering.pieces import PieceText, bind, compile_piece, execute, write_piece
 from pcbatch.lowering.tabletext import TableText, is_reserved
 from pcbatch.lowering.translate import OPS, OUT_OF_RANGE
 from pcbatch.runtime import table
@@ -147,17 +147,20 @@ class _Emission:
         pops = tuple(name for op in block.ops if isinstance(op, ir.Pop) for name in op.variables)
         span = min(spans, default=None)
         parts = BlockParts(block.label, function.name, span, pops, block.sync, function.cost)
-        statements: list[ir.Primitive] = []
+        statements: list[ir.Primitive | ir.Enter | ir.Exit] = []
         written: set[str] = set()
         for index, op in enumerate(block.ops):
             match op:
                 case ir.Primitive() | ir.Update():
                     statements.append(ir.Primitive(op.outputs, op.inputs, op.code, op.span))
                     written |= set(op.outputs)
+                case ir.Enter() | ir.Exit():
+                    statements.append(op)
+                    written |= set(ir.writes(op))
                 case ir.Push(outputs, inputs, code, span):
                     for name in outputs:
                         statements += self._push(parts, name, written, op)
-                    if op.code != f"{outputs[0]} = {outputs[0]}":
+                    if not ir.is_identity(op):
                         statements.append(ir.Primitive(outputs, inputs, code, span))
                     written |= set(outputs)
                 case ir.Store(array=array, span=span):
@@ -187,7 +190,7 @@ class _Emission:
         """Note the push of `name`; where its saved value is not the old top, the statement that keeps it."""
         if name not in written:
             parts.pushes.append((name, None))
-        elif op.code == f"{name} = {name}":
+        elif ir.is_identity(op):
             parts.pushes.append((name, name))
         else:
             saved = f"{name}_saved"
@@ -195,18 +198,24 @@ class _Emission:
                 saved += "_"
             self.types[saved] = self._type(name)
             parts.pushes.append((name, saved))
-            yield ir.Primitive((saved,), (name,), f"{saved} = {name}", op.span)
+            yield ir.Primitive((saved,), (name,), copy_of(saved, name), op.span)
 
     def _needed_after(self, block: ir.Block, index: int) -> frozenset[str]:
         """The temporaries that the block needs from a piece that ends before op `index`."""
         later = [name for op in block.ops[index:] for name in ir.reads(op)]
         return frozenset((*later, *ir.reads(block.terminator)))
 
-    def _piece(self, parts: BlockParts, function: ir.Function, ops: list[ir.Primitive], needed: frozenset[str]) -> None:
+    def _piece(
+        self,
+        parts: BlockParts,
+        function: ir.Function,
+        ops: Sequence[ir.Primitive | ir.Enter | ir.Exit],
+        needed: frozenset[str],
+    ) -> None:
         if not ops:
             return
         saved = {name for _, name in parts.pushes if name is not None}
-        outputs = dict.fromkeys(name for op in ops for name in op.outputs)
+        outputs = dict.fromkeys(name for op in ops for name in ir.writes(op))
         writes = tuple(name for name in outputs if name in needed or name in saved or self._stored(name))
         self._note_types(writes)
         number = sum(isinstance(each, PieceText) for each in parts.body)
@@ -255,7 +264,7 @@ class _Emission:
         renamed = {name: fresh for name, value in values.items() if (fresh := self._binding(name, value)) != name}
         if not renamed:
             return text
-        statements = tuple(Statement(rename(s.code, renamed), s.span) for s in text.statements)
+        statements = tuple(replace(each, code=each.code.renamed(renamed)) for each in text.statements)
         return PieceText(text.name, text.reads, text.shared, text.writes, statements, text.free)
 
     def _binding(self, name: str, value: Any) -> str:

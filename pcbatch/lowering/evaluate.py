@@ -7,7 +7,7 @@ from typing import Any
 
 from pcbatch.diagnostics import Span
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import names
+from pcbatch.ir.code import Code
 from pcbatch.ir.interpreter import Evaluate, LaneFaultError
 from pcbatch.lowering.environment import Environment
 from pcbatch.lowering.pieces import compile_piece, write_piece
@@ -17,9 +17,9 @@ from pcbatch.runtime.table import Piece
 
 def evaluator(program: ir.Program, environment: Environment) -> Evaluate:
     """An `evaluate` for `pcbatch.ir.interpreter.interpret` of `program` in either dialect; pieces are compiled once."""
-    compiled: dict[tuple[str, str, tuple[str, ...]], tuple[Piece, list[tuple[LaneStatus, str]]]] = {}
+    compiled: dict[tuple[str, Code, tuple[str, ...]], tuple[Piece, list[tuple[LaneStatus, str]]]] = {}
 
-    def evaluate(function: str, code: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def evaluate(function: str, code: Code, inputs: dict[str, Any]) -> dict[str, Any]:
         key = (function, code, tuple(inputs))
         if key not in compiled:
             compiled[key] = _compile(function, code, inputs, environment)
@@ -37,7 +37,7 @@ def evaluator(program: ir.Program, environment: Environment) -> Evaluate:
 
 
 def _compile(
-    function: str, code: str, inputs: Mapping[str, Any], environment: Environment
+    function: str, code: Code, inputs: Mapping[str, Any], environment: Environment
 ) -> tuple[Piece, list[tuple[LaneStatus, str]]]:
     faults: list[tuple[LaneStatus, str]] = []
 
@@ -45,7 +45,7 @@ def _compile(
         faults.append((status, message))
         return len(faults) - 1
 
-    writes = names(code)[1]
+    writes = code.writes
     statement = ir.Primitive(writes, tuple(inputs), code)
     text = write_piece(
         "statement",

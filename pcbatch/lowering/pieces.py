@@ -12,7 +12,8 @@ from typing import Any
 
 from pcbatch.diagnostics import Span
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import names
+from pcbatch.ir.code import Code
+from pcbatch.ir.contexts import indented
 from pcbatch.lowering.environment import Environment
 from pcbatch.lowering.translate import translate
 from pcbatch.runtime.status import LaneStatus
@@ -24,10 +25,15 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement of a piece: Python text and the user's source that it comes from."""
+    """One statement of a piece, and the user's source that it comes from.
 
-    code: str
+    One that `opens` is the header of a `with` block, which goes on up to the statement, without code, that `closes` it.
+    """
+
+    code: Code
     span: Span | None = None
+    opens: bool = False
+    closes: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,19 +49,26 @@ class PieceText:
 
     def source(self) -> str:
         """The function definition; its body has one line for each line of the statements."""
-        body = [line for statement in self.statements for line in statement.code.splitlines()]
+        body = [line for line, _ in self._lines()]
         values = ", ".join(self.writes) + ("," if len(self.writes) == 1 else "")
         parameters = ", ".join((*self.reads, *self.shared))
         return "\n    ".join([f"def {self.name}({parameters}):", *body, f"return ({values})"]) + "\n"
 
     def spans(self) -> tuple[Span | None, ...]:
         """The user's source of each line of the body."""
-        return tuple(statement.span for statement in self.statements for _ in statement.code.splitlines())
+        return tuple(span for _, span in self._lines())
+
+    def _lines(self) -> list[tuple[str, Span | None]]:
+        """The lines of the body, those inside `with` blocks indented, each with the user's source."""
+        each = self.statements
+        texts = [statement.code.text for statement in each]
+        lines = indented([s.opens for s in each], [s.closes for s in each], texts)
+        return [(line, statement.span) for statement, own in zip(each, lines, strict=True) for line in own]
 
 
 def write_piece(
     name: str,
-    statements: Sequence[ir.Primitive],
+    statements: Sequence[ir.Primitive | ir.Enter | ir.Exit],
     writes: tuple[str, ...],
     variables: frozenset[str],
     environment: Environment,
@@ -71,34 +84,28 @@ def write_piece(
     operands = environment.operands(function)
     own = variables | environment.hidden_builtins(function)
     twin = partial(environment.twin, function)
-    translated = tuple(
-        Statement(
-            translate(
-                op.code,
-                partial(site, op.span),
-                operands,
-                own,
-                twin,
-                literal_indices=literal_indices or op.span in environment.overruns,
-            ),
-            op.span,
-        )
-        for op in statements
-    )
+
+    def translated_op(op: ir.Primitive | ir.Enter | ir.Exit) -> Statement:
+        if isinstance(op, ir.Exit):
+            return Statement(Code(""), op.span, closes=True)
+        checked = literal_indices or op.span in environment.overruns
+        code = translate(op.code, partial(site, op.span), operands, own, twin, literal_indices=checked)
+        return Statement(code, op.span, opens=isinstance(op, ir.Enter))
+
+    translated = tuple(map(translated_op, statements))
     read: dict[str, None] = {}
     shared: dict[str, None] = {}
     free: dict[str, None] = {}
     assigned: set[str] = set()
     for statement in translated:
-        loaded, stored = names(statement.code)
-        for each in loaded:
+        for each in statement.code.reads:
             if each in operands.values() and each not in variables:
                 shared[each] = None
             elif each in variables and each not in assigned:
                 read[each] = None
             elif each not in variables and each not in assigned:
                 free[each] = None
-        assigned |= set(stored)
+        assigned |= set(statement.code.writes)
     read.update(dict.fromkeys(each for each in writes if each not in assigned))
     while name in free:  # the user's code reads something of that name
         name += "_"

@@ -10,12 +10,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 from pcbatch.diagnostics import Span
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import names
+from pcbatch.ir.code import Code
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.lowering.fingerprints import static_key
@@ -170,17 +170,16 @@ class _Sources:
         primitives = [op for op in makers if isinstance(op, ir.Primitive)]
         if any(_asks_for_none(op.code) for op in primitives):
             return True
-        free = {word for op in primitives for word in names(op.code)[0]} & self.externs
+        free = {word for op in primitives for word in op.code.reads} & self.externs
         return bool(free) and len(primitives) == len(makers)
 
     def _ops(self, name: str) -> Iterator[ir.Op]:
         yield from (op for op in self.makers.get(name, ()) if op is not None)
 
 
-@lru_cache(maxsize=4096)
-def _asks_for_none(code: str) -> bool:
+def _asks_for_none(code: Code) -> bool:
     """Whether something is compared with None in `code`: by `is`, which the language has for None only, or by `==`."""
-    compared = (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Compare))
+    compared = (node for each in code.body for node in ast.walk(each) if isinstance(node, ast.Compare))
     return any(
         isinstance(operator, (ast.Is, ast.IsNot)) or (isinstance(right, ast.Constant) and right.value is None)
         for node in compared

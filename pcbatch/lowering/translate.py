@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
-from pcbatch.ir.code import Scoped
+from pcbatch.ir.code import Code, Scoped
 from pcbatch.ir.slices import length_of
 from pcbatch.runtime.status import LaneStatus
 
@@ -63,14 +63,14 @@ def no_twin(path: str) -> None:
 
 
 def translate(
-    code: str,
+    code: Code,
     site: SiteOf,
     operands: Mapping[str, str],
     own: frozenset[str],
     twin: TwinOf = no_twin,
     *,
     literal_indices: bool = False,
-) -> str:
+) -> Code:
     """`code` with its operators and built-ins replaced by calls of `ops`.
 
     `site(status, message)` numbers a place that may fault. `operands` maps the text of a captured path (`W`,
@@ -78,8 +78,8 @@ def translate(
     are no built-ins. `twin` says by its path (`np.sqrt`) what in `ops` stands for a function that takes no tensors.
     `literal_indices` are checked too where one of them is known to be out of range.
     """
-    tree = _Translator(site, operands, own, twin, literal_indices).visit(ast.parse(code))
-    return ast.unparse(ast.fix_missing_locations(tree))
+    tree = _Translator(site, operands, own, twin, literal_indices).visit(ast.parse(code.text))
+    return Code(ast.unparse(ast.fix_missing_locations(tree)))
 
 
 def _call(name: str, *arguments: ast.expr) -> ast.Call:

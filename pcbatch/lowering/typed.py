@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 from pcbatch.diagnostics import Span
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import names
+from pcbatch.ir.code import copy_of, names_read
 from pcbatch.ir.relabel import relabel, retarget
 from pcbatch.ir.types import Type
-from pcbatch.lowering.captures import function_variables, ordered_variables
+from pcbatch.lowering.captures import code_of, function_variables, ordered_variables
 from pcbatch.lowering.environment import Environment
 from pcbatch.lowering.instances import Instance, reachable
 from pcbatch.lowering.static import Static
@@ -69,9 +69,7 @@ def _function(instance: Instance, fresh: Mapping[int, str]) -> ir.Function:
     function = _without_unread(function, instance)
     if instance.statics:
         function = _with_values(function, instance, types)
-    code = (op.code for block in function.blocks for op in block.ops if isinstance(op, ir.Primitive))
-    read = {each for text in code for each in names(text)[0]}
-    externs = tuple(sorted(read & {*function.externs, *instance.statics}))
+    externs = tuple(sorted(names_read(code_of(function)) & {*function.externs, *instance.statics}))
     function = replace(function, externs=externs)
     types.update({each: instance.type(each) for each in ordered_variables(function) if each not in types})
     if instance.users:
@@ -117,7 +115,7 @@ def _with_values(function: ir.Function, instance: Instance, types: dict[str, Typ
     for block in function.blocks:
         ops: list[ir.Op] = []
         for op in block.ops:
-            if isinstance(op, ir.Primitive):
+            if isinstance(op, ir.Primitive | ir.Enter):
                 ops.append(replace(op, inputs=tuple(each for each in op.inputs if each not in static)))
             else:
                 made = copies(op)
@@ -129,7 +127,7 @@ def _with_values(function: ir.Function, instance: Instance, types: dict[str, Typ
 
 
 def _copying(made: Mapping[str, str], span: Span | None) -> list[ir.Op]:
-    return [ir.Primitive((copy,), (), f"{copy} = {name}", span) for name, copy in made.items()]
+    return [ir.Primitive((copy,), (), copy_of(copy, name), span) for name, copy in made.items()]
 
 
 def _op_reading(op: ir.Op, new: Mapping[str, str]) -> ir.Op:
@@ -165,6 +163,5 @@ def _without_unread(function: ir.Function, instance: Instance) -> ir.Function:
 
 
 def _is_unread(op: ir.Op, read: set[str], instance: Instance) -> bool:
-    return isinstance(op, ir.Primitive) and all(
-        isinstance(instance.known(name), Static) and name not in read for name in op.outputs
-    )
+    is_known = all(isinstance(instance.known(name), Static) and name not in read for name in ir.writes(op))
+    return isinstance(op, ir.Primitive) and bool(op.outputs) and is_known

@@ -8,15 +8,12 @@ type stays as it was.
 
 from __future__ import annotations
 
-import ast
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import rename, rename_apart
 from pcbatch.ir.dataflow import Analysis, solve
 from pcbatch.ir.types import Type
 from pcbatch.lowering.captures import code_of, function_variables, ordered_variables
@@ -99,7 +96,7 @@ def split_function(
             definition = leader[definition]
         return definition
 
-    words = {word for block in function.blocks for op in block.ops for word in _words(code_of(op) or "")}
+    words = {word for code in code_of(function) for word in code.words}
     taken = {*words, *ordered_variables(function), *function.externs, *reserved}
     fresh: dict[Definition, str] = {}
     returned = {web(each) for each in seen.get(("", 0), ())}
@@ -172,7 +169,7 @@ def _gather(
             place = (block.label, index)
             seen[place] = reaching
             for name in ir.reads(node):
-                same = isinstance(node, ir.Store) or (isinstance(node, ir.Primitive) and not _is_plain(node.code))
+                same = isinstance(node, ir.Store) or (isinstance(node, ir.Coded) and not node.code.is_separable)
                 extra = (name, *place) if same and name in ir.writes(node) else None
                 unite(frozenset(each for each in reaching if each[0] == name), extra)
             if isinstance(node, ir.Return):
@@ -183,21 +180,6 @@ def _gather(
         unite(frozenset(each for each in returned if each[0] == result))
     seen["", 0] = returned
     return leader, seen
-
-
-@lru_cache(maxsize=4096)
-def _is_plain(code: str) -> bool:
-    """Whether a statement reads all its names before it assigns any: an assignment without another one inside."""
-    tree = ast.parse(code)
-    return isinstance(tree.body[0], ast.Assign) and not any(isinstance(node, ast.NamedExpr) for node in ast.walk(tree))
-
-
-@lru_cache(maxsize=4096)
-def _words(code: str) -> frozenset[str]:
-    """Every name in `code`, whatever its scope."""
-    nodes = list(ast.walk(ast.parse(code)))
-    arguments = (node.arg for node in nodes if isinstance(node, ast.arg))
-    return frozenset((*(node.id for node in nodes if isinstance(node, ast.Name)), *arguments))
 
 
 # -- renaming ----------------------------------------------------------------------------------------------------------
@@ -216,11 +198,12 @@ def _renamed(function: ir.Function, read: Renaming, written: Renaming) -> ir.Fun
             return tuple(written(place, name) for name in each)
 
         match op:
-            case ir.Primitive(outputs, inputs, code):
+            case ir.Primitive(outputs, inputs, code) | ir.Enter(outputs, inputs, code):
                 loads = dict(zip(inputs, reads(inputs), strict=True))
                 stores = dict(zip(outputs, writes(outputs), strict=True))
-                apart = rename_apart(code, loads, stores) if _is_plain(code) else rename(code, {**stores, **loads})
-                return replace(op, outputs=writes(outputs), inputs=reads(inputs), code=apart)
+                return replace(op, outputs=writes(outputs), inputs=reads(inputs), code=code.renamed(loads, stores))
+            case ir.Exit():
+                return op
             case ir.Store(array, indices, value):
                 return replace(op, array=read(place, array), indices=reads(indices), value=read(place, value))
             case ir.Call(outputs, _, arguments):

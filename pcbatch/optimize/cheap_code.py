@@ -8,11 +8,11 @@ anything but a few built-ins may cost what it likes.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import rename
+from pcbatch.ir.code import Code
 
 _BUILTINS = frozenset({"abs", "bool", "float", "max", "min"})
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor)
@@ -31,9 +31,13 @@ def is_cheap(op: ir.Op, externs: tuple[str, ...]) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def called(code: str) -> tuple[str, ...]:
+def called(code: Code) -> tuple[str, ...]:
     """The names that `code` calls, dotted ones and other expressions as text."""
-    return tuple(ast.unparse(node.func) for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call))
+    return tuple(ast.unparse(node.func) for node in _nodes(code) if isinstance(node, ast.Call))
+
+
+def _nodes(code: Code) -> Iterator[ast.AST]:
+    return (node for statement in code.body for node in ast.walk(statement))
 
 
 def calls_opaque(op: ir.Op, externs: tuple[str, ...]) -> bool:
@@ -42,23 +46,21 @@ def calls_opaque(op: ir.Op, externs: tuple[str, ...]) -> bool:
         return False
     return any(
         name in externs or name not in _BUILTINS for name in called(op.code) if not name.startswith("__")
-    ) or any(isinstance(node, ast.MatMult) for node in ast.walk(ast.parse(op.code)))
+    ) or any(isinstance(node, ast.MatMult) for node in _nodes(op.code))
 
 
 @lru_cache(maxsize=4096)
-def work(code: str) -> int:
+def work(code: Code) -> int:
     """How many operators `code` has: what it costs for each element."""
-    return sum(
-        isinstance(node, (ast.operator, ast.unaryop, ast.cmpop, ast.boolop)) for node in ast.walk(ast.parse(code))
-    )
+    return sum(isinstance(node, (ast.operator, ast.unaryop, ast.cmpop, ast.boolop)) for node in _nodes(code))
 
 
 @lru_cache(maxsize=4096)
-def _is_plain(code: str) -> bool:
-    match ast.parse(code).body:
-        case [ast.Assign(targets=[ast.Name()], value=value)]:
+def _is_plain(code: Code) -> bool:
+    match code.assignment:
+        case ast.Name(), value:
             return _is_total(value)
-        case [ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values))]:
+        case ast.Tuple(elts=targets), ast.Tuple(elts=values):
             return (
                 len(targets) == len(values)
                 and all(isinstance(t, ast.Name) for t in targets)
@@ -93,21 +95,14 @@ def _is_total(node: ast.expr) -> bool:
 
 def renamed(op: ir.Primitive, reads: Mapping[str, str], writes: Mapping[str, str]) -> ir.Primitive:
     """The plain assignment `op` with the names that it reads and those that it assigns renamed apart."""
-    (statement,) = ast.parse(op.code).body
-    assert isinstance(statement, ast.Assign)
-    targets, value = ast.unparse(statement.targets[0]), ast.unparse(statement.value)
-    code = f"{rename(targets, writes)} = {rename(value, reads)}"
     return ir.Primitive(
         tuple(writes.get(name, name) for name in op.outputs),
         tuple(dict.fromkeys(reads.get(name, name) for name in op.inputs)),
-        ast.unparse(ast.parse(code)),
+        op.code.renamed(reads, writes),
         op.span,
     )
 
 
 def assigned_value(op: ir.Op) -> ast.expr | None:
     """The right side of `name = value`; None for all else."""
-    match ast.parse(op.code).body if isinstance(op, ir.Primitive) else []:
-        case [ast.Assign(targets=[ast.Name()], value=value)]:
-            return value
-    return None
+    return op.code.value if isinstance(op, ir.Primitive) else None

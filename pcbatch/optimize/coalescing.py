@@ -19,10 +19,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import rename
 from pcbatch.ir.dataflow import live_after_each_op, liveness
 from pcbatch.ir.types import TensorType
-from pcbatch.optimize.rewriting import is_copy, is_identity, map_blocks, variables, without_unused
+from pcbatch.optimize.rewriting import map_blocks, variables, without_unused
 
 _MADE_UP = re.compile(r"(.*_)?t\d+|.*_result")
 """Names that are ours and not the user's, as far as they can be told: a merged register goes by the user's."""
@@ -36,7 +35,7 @@ def coalesce(program: ir.Program) -> ir.Program:
     order = sorted(candidates, key=lambda name: bool(_MADE_UP.fullmatch(name)))
     for block in program.blocks():
         for op in block.ops:
-            if isinstance(op, ir.Update) and is_copy(op) and candidates.keys() >= {*op.outputs, *op.inputs}:
+            if isinstance(op, ir.Update) and ir.is_copy(op) and candidates.keys() >= {*op.outputs, *op.inputs}:
                 kept, merged = sorted((names[op.inputs[0]], names[op.outputs[0]]), key=order.index)
                 if kept != merged and candidates[kept] == candidates[merged] and merged not in apart[kept]:
                     _merge(apart, kept, merged)
@@ -75,7 +74,7 @@ def _interference(program: ir.Program, candidates: Iterable[str]) -> dict[str, s
             returns = isinstance(block.terminator, ir.Return)
             end = live[block.label].end | (set(function.results) if returns else set())
             for op, after in zip(block.ops, live_after_each_op(block, end), strict=True):
-                source = set(op.inputs) if isinstance(op, ir.Update) and is_copy(op) else set()
+                source = set(op.inputs) if isinstance(op, ir.Update) and ir.is_copy(op) else set()
                 meet(ir.writes(op), {*after, *ir.writes(op)} - source)
     return apart
 
@@ -97,9 +96,9 @@ def _renamed(program: ir.Program, names: Mapping[str, str]) -> ir.Program:
 
     def node(old: ir.Op) -> ir.Op:
         match old:
-            case ir.Primitive() | ir.Push() | ir.Update():
+            case ir.Primitive() | ir.Enter() | ir.Push() | ir.Update():
                 inputs = tuple(dict.fromkeys(each(old.inputs)))
-                return replace(old, outputs=each(old.outputs), inputs=inputs, code=rename(old.code, names))
+                return replace(old, outputs=each(old.outputs), inputs=inputs, code=old.code.renamed(names))
             case ir.Store():
                 return replace(
                     old,
@@ -111,7 +110,7 @@ def _renamed(program: ir.Program, names: Mapping[str, str]) -> ir.Program:
                 return old
 
     def rewrite(function: ir.Function, block: ir.Block) -> ir.Block:
-        ops = tuple(op for op in map(node, block.ops) if not (isinstance(op, ir.Update) and is_identity(op)))
+        ops = tuple(op for op in map(node, block.ops) if not (isinstance(op, ir.Update) and ir.is_identity(op)))
         end = block.terminator
         return replace(
             block, ops=ops, terminator=replace(end, arguments=each(end.arguments)) if isinstance(end, ir.Fault) else end

@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import count
 
 from pcbatch.ir import program as ir
+from pcbatch.ir.code import Code
 from pcbatch.ir.dataflow import Facts, Variables, liveness
 from pcbatch.ir.scope import variables_of
 from pcbatch.ir.types import TensorType, Type, leaves
@@ -66,9 +67,9 @@ class Graph:
 
     def fresh_names(self) -> Iterator[str]:
         """Names `t0, t1, ..` that nothing in the function has."""
-        taken = {*variables_of(self.function), *self.function.externs}
-        read = (name for block in self.function.blocks for op in block.ops for name in ir.reads(op))
-        taken.update(read)
+        ops = [op for block in self.function.blocks for op in block.ops]
+        taken = {*variables_of(self.function), *self.function.externs, *(name for op in ops for name in ir.reads(op))}
+        taken.update(word for op in ops if isinstance(op, ir.Coded) for word in op.code.words)
         return (name for name in (f"t{number}" for number in count()) if name not in taken)
 
     def rebuilt(self, blocks: Iterable[ir.Block], types: Mapping[str, Type | None] | None = None) -> ir.Function:
@@ -92,7 +93,7 @@ class Graph:
         if not all(isinstance(self.types[name], TensorType) for name in weaker):
             return None
         return tuple(
-            ir.Primitive((name,), (name,), f"{name} = __commit__({name}, '{self.types[name]}')", last[name].span)
+            ir.Primitive((name,), (name,), Code(f"{name} = __commit__({name}, '{self.types[name]}')"), last[name].span)
             for name in weaker
         )
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.types import StructType, Type
@@ -22,7 +21,7 @@ def parts_of(op: ir.Op, types: Mapping[str, Type | None]) -> dict[str, Type | No
     """
     if not isinstance(op, (ir.Primitive, ir.Update)) or len(op.inputs) != 1:
         return None
-    found = _assignment(op.code)
+    found = op.code.assignment
     if found is None:
         return None
     target, value = found
@@ -34,14 +33,6 @@ def parts_of(op: ir.Op, types: Mapping[str, Type | None]) -> dict[str, Type | No
 
 class _ComputesError(Exception):
     """Not a plain part of a structure."""
-
-
-@lru_cache(maxsize=4096)
-def _assignment(code: str) -> tuple[ast.expr, ast.expr] | None:
-    match ast.parse(code).body:
-        case [ast.Assign(targets=[target], value=value)]:
-            return target, value
-    return None
 
 
 def _type(node: ast.expr, types: Mapping[str, Type | None]) -> Type | None:
@@ -103,7 +94,7 @@ class _Values:
         """Whether `op` gives its only output the value that it has."""
         if not isinstance(op, (ir.Primitive, ir.Update)) or len(op.outputs) != 1:
             return False
-        found = _assignment(op.code)
+        found = op.code.assignment
         return (
             found is not None
             and isinstance(found[0], ast.Name)
@@ -112,7 +103,7 @@ class _Values:
 
     def note(self, op: ir.Op) -> None:
         """Take in what `op` writes."""
-        found = _assignment(op.code) if isinstance(op, (ir.Primitive, ir.Push, ir.Update)) else None
+        found = op.code.assignment if isinstance(op, ir.Coded) else None
         path = None if found is None else self._path(found[1])
         written = set(ir.writes(op))
         self.paths = {name: p for name, p in self.paths.items() if written.isdisjoint((name, p[0]))}

@@ -10,8 +10,8 @@ from collections import Counter
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import rename
-from pcbatch.optimize.rewriting import is_copy, is_identity, map_blocks, nodes, without_unused
+from pcbatch.ir.code import assign
+from pcbatch.optimize.rewriting import map_blocks, nodes, without_unused
 
 
 def fold_copies(program: ir.Program) -> ir.Program:
@@ -24,9 +24,9 @@ def fold_copies(program: ir.Program) -> ir.Program:
             if op not in block.ops or not isinstance(op, ir.Primitive) or set(op.outputs) & set(function.results):
                 continue
             if len(op.outputs) == 1 and made[op.outputs[0]] == 1:
-                if is_copy(op):
+                if ir.is_copy(op):
                     block = _without_copy(block, op)
-                elif used[op.outputs[0]] == 1 and op.code.startswith(f"{op.outputs[0]} = "):
+                elif used[op.outputs[0]] == 1 and op.code.value is not None:
                     block = replace(block, ops=_moved(block.ops, op))
         # `a = a`, of a parameter that a tail call hands on, would cost the whole array at every turn: 28 times an
         # element's write at length 10,000.
@@ -37,12 +37,13 @@ def fold_copies(program: ir.Program) -> ir.Program:
 
 def _moved(ops: tuple[ir.Op, ...], made: ir.Primitive) -> tuple[ir.Op, ...]:
     """`ops` with the definition `made` moved into the one copy of its output, if that is safe."""
-    name = made.outputs[0]
+    (name,), value = made.outputs, made.code.value
+    assert value is not None
     start = ops.index(made)
     for place in range(start + 1, len(ops)):
         op = ops[place]
-        if isinstance(op, (ir.Push, ir.Update)) and is_copy(op) and op.inputs == (name,):
-            code = f"{op.outputs[0]} = {made.code.removeprefix(f'{name} = ')}"
+        if isinstance(op, (ir.Push, ir.Update)) and ir.is_copy(op) and op.inputs == (name,):
+            code = assign(op.outputs[0], value)
             folded = replace(op, inputs=made.inputs, code=code, span=made.span)
             return (*ops[:start], *ops[start + 1 : place], folded, *ops[place + 1 :])
         if _interferes(op, made.inputs):
@@ -51,8 +52,12 @@ def _moved(ops: tuple[ir.Op, ...], made: ir.Primitive) -> tuple[ir.Op, ...]:
 
 
 def _interferes(op: ir.Op, read: tuple[str, ...]) -> bool:
-    """Whether a definition that reads these variables may not be moved past `op`: it writes one of them."""
-    return not set(ir.writes(op)).isdisjoint(read)
+    """Whether a definition that reads these variables may not be moved past `op`.
+
+    That is so if it writes one of them, or begins or ends a `with` block, or is there for its effect (`tape.watch(x)`).
+    """
+    is_effect = isinstance(op, ir.Enter | ir.Exit) or (isinstance(op, ir.Primitive) and not op.outputs)
+    return is_effect or not set(ir.writes(op)).isdisjoint(read)
 
 
 def _without_copy(block: ir.Block, copy: ir.Primitive) -> ir.Block:
@@ -71,11 +76,11 @@ def _without_copy(block: ir.Block, copy: ir.Primitive) -> ir.Block:
 
 
 def _is_idle(op: ir.Op) -> bool:
-    return isinstance(op, ir.Update) and is_identity(op)
+    return isinstance(op, ir.Update) and ir.is_identity(op)
 
 
 def _renamed(op: ir.Op, old: str, new: str) -> ir.Op:
-    if isinstance(op, (ir.Primitive, ir.Push, ir.Update)) and old in op.inputs:
+    if isinstance(op, ir.Coded) and old in op.inputs:
         inputs = tuple(dict.fromkeys(new if name == old else name for name in op.inputs))
-        return replace(op, inputs=inputs, code=rename(op.code, {old: new}))
+        return replace(op, inputs=inputs, code=op.code.renamed({old: new}, {}))
     return op

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import rename
-from pcbatch.optimize.rewriting import is_copy, is_identity, map_blocks, map_variables, restore_storage, variables
+from pcbatch.ir.program import is_copy
+from pcbatch.optimize.rewriting import map_blocks, map_variables, restore_storage, variables
 
 
 def share_invariants(program: ir.Program) -> ir.Program:
@@ -38,10 +38,12 @@ def share_invariants(program: ir.Program) -> ir.Program:
                 return replace(op, variables=kept) if kept else None
             case ir.Store(array, indices, stored):
                 return replace(op, array=array, indices=mapped(indices), value=same.get(stored, stored))
-            case ir.Primitive() | ir.Update() | ir.Push():
-                if set(op.outputs) <= unchanging:
+            case ir.Primitive() | ir.Enter() | ir.Update() | ir.Push():
+                if op.outputs and unchanging.issuperset(op.outputs):
                     return None
-                return replace(op, inputs=tuple(dict.fromkeys(mapped(op.inputs))), code=rename(op.code, same))
+                return replace(op, inputs=tuple(dict.fromkeys(mapped(op.inputs))), code=op.code.renamed(same))
+            case ir.Exit():
+                return op
         raise TypeError(f"not an op of the stack dialect: {op!r}")
 
     def rewrite(function: ir.Function, block: ir.Block) -> ir.Block:
@@ -67,7 +69,7 @@ def _values(program: ir.Program) -> dict[str, str | None]:
     writers: dict[str, list[str | None]] = {}
     for block in program.blocks():
         for op in block.ops:
-            if isinstance(op, ir.Pop) or is_identity(op):
+            if isinstance(op, ir.Pop) or ir.is_identity(op):
                 continue
             for name in ir.writes(op):
                 writers.setdefault(name, []).append(ir.reads(op)[0] if is_copy(op) else None)

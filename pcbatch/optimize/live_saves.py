@@ -13,15 +13,7 @@ from dataclasses import replace
 from pcbatch.ir import program as ir
 from pcbatch.ir.callgraph import call_graph, components, owners
 from pcbatch.ir.dataflow import Analysis, solve
-from pcbatch.optimize.rewriting import (
-    is_identity,
-    map_blocks,
-    map_variables,
-    popped,
-    pushed,
-    restore_storage,
-    without_pops,
-)
+from pcbatch.optimize.rewriting import map_blocks, map_variables, popped, pushed, restore_storage, without_pops
 
 
 def save_only_live(program: ir.Program) -> ir.Program:
@@ -35,7 +27,8 @@ def save_only_live(program: ir.Program) -> ir.Program:
     for block in program.blocks():
         call = block.terminator
         if isinstance(call, ir.PushJump):
-            arguments = {n for op in block.ops if isinstance(op, ir.Push) and not is_identity(op) for n in op.outputs}
+            changing = [op for op in block.ops if isinstance(op, ir.Push) and not ir.is_identity(op)]
+            arguments = {name for op in changing for name in op.outputs}
             may_change = changed[owner[call.target]] | arguments
             kept = frozenset(pushed(block)) & live[call.back] & may_change
             kept_by_call[block.label] = kept_coming_back[call.back] = kept
@@ -49,7 +42,7 @@ def save_only_live(program: ir.Program) -> ir.Program:
         ops = list(without_pops(block.ops, dropped))
         kept = kept_by_call.get(block.label, frozenset())
         unsaved = [op for op in ops if isinstance(op, ir.Push) and not kept & set(op.outputs)]
-        updates = [ir.Update(op.outputs, op.inputs, op.code, op.span) for op in unsaved if not is_identity(op)]
+        updates = [ir.Update(op.outputs, op.inputs, op.code, op.span) for op in unsaved if not ir.is_identity(op)]
         pushes = [op for op in ops if isinstance(op, ir.Push) and op not in unsaved]
         others = [op for op in ops if not isinstance(op, ir.Push)]
         return replace(block, ops=(*others, *updates, *pushes))
@@ -72,7 +65,7 @@ def _live_behind_pops(program: ir.Program) -> dict[str, frozenset[str]]:
                 case ir.Pop():
                     continue
                 case ir.Push(outputs=outputs, inputs=inputs):
-                    live = live | (set(inputs) if not is_identity(op) else parameters[block.label] & set(outputs))
+                    live = live | (set(inputs) if not ir.is_identity(op) else parameters[block.label] & set(outputs))
                 case _:
                     live = live.difference(ir.writes(op)) | set(ir.reads(op))
         return live
@@ -99,7 +92,7 @@ def _changed_by_function(program: ir.Program) -> dict[str, frozenset[str]]:
             name
             for block in function.blocks
             for op in block.ops
-            if not isinstance(op, ir.Pop) and not is_identity(op)
+            if not isinstance(op, ir.Pop) and not ir.is_identity(op)
             for name in ir.writes(op)
         )
         for function in program.functions

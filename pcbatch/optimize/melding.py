@@ -13,15 +13,14 @@ be cheap, so that a choice of values is all that is left behind it.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from pcbatch.diagnostics import Span
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import rename
+from pcbatch.ir.code import Code, copy_of
 from pcbatch.ir.scope import inputs_and_outputs, variables_of
-from pcbatch.optimize.cheap_code import assigned_value, calls_opaque
+from pcbatch.optimize.cheap_code import calls_opaque
 from pcbatch.optimize.control_flow import Graph
 from pcbatch.optimize.selects import Diamond, choices, diamond, selectable
 
@@ -110,12 +109,9 @@ def _pairs(graph: Graph, op: ir.Op, twin: ir.Op) -> tuple[tuple[str, str], ...] 
     return pairs if alike else None
 
 
-def _with_names(op: ir.Primitive, reads: Mapping[str, str], writes: Mapping[str, str]) -> str | None:
+def _with_names(op: ir.Primitive, reads: Mapping[str, str], writes: Mapping[str, str]) -> Code | None:
     """The code of `op` with other variables; None where what it reads and what it assigns cannot be told apart."""
-    value = assigned_value(op)
-    if value is not None:
-        return f"{writes[op.outputs[0]]} = {rename(ast.unparse(value), reads)}"
-    return rename(op.code, {**writes, **reads}) if set(op.inputs).isdisjoint(op.outputs) else None
+    return op.code.renamed(reads, writes) if op.code.is_separable else None
 
 
 def _may_be_cut(graph: Graph, found: Diamond, rest: Diamond) -> bool:
@@ -176,7 +172,6 @@ def _melded_ops(
     reads = {pair[0]: name for pair, name in names.items()}
     code = _with_names(op, reads, dict(zip(op.outputs, results, strict=True)))
     assert code is not None
-    code = ast.unparse(ast.parse(code))
     inputs, outputs = inputs_and_outputs(code, {*variables_of(graph.function), *names.values()})
     ends = []
     for each, end in ((op, rest.true), (twin, rest.false)):
@@ -190,7 +185,7 @@ def _melded_ops(
 
 
 def _copy(name: str, value: str, span: Span | None) -> ir.Primitive:
-    return ir.Primitive((name,), (value,), f"{name} = {value}", span)
+    return ir.Primitive((name,), (value,), copy_of(name, value), span)
 
 
 def _new_label(wanted: str, labels: set[str]) -> str:

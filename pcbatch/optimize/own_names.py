@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import names
 from pcbatch.ir.scope import scope
 
 
@@ -17,8 +16,8 @@ class OwnNames:
         self.taken = set(scope(program, program.entry))
         for block in program.blocks():
             for op in block.ops:
-                if isinstance(op, (ir.Primitive, ir.Push, ir.Update)):
-                    self.taken |= set(names(op.code)[0])
+                if isinstance(op, ir.Coded):
+                    self.taken |= op.code.words
         self.own: dict[str, str] = {}
 
     def name(self, name: str) -> str:

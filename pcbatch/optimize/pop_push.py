@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.callgraph import owners
-from pcbatch.optimize.rewriting import is_identity, map_blocks, popped, pushed, without_pops
+from pcbatch.optimize.rewriting import map_blocks, popped, pushed, without_pops
 
 
 def update_in_place(program: ir.Program) -> ir.Program:
@@ -27,7 +27,7 @@ def update_in_place(program: ir.Program) -> ir.Program:
         for op in block.ops:
             if not isinstance(op, ir.Push) or not kept & set(op.outputs):
                 (pushes if isinstance(op, ir.Push) else updates).append(op)
-            elif not is_identity(op):
+            elif not ir.is_identity(op):
                 updates.append(ir.Update(op.outputs, op.inputs, op.code, op.span))
         return replace(block, ops=(*without_pops(updates, kept), *pushes))
 
@@ -42,7 +42,7 @@ def _touched(block: ir.Block, parameters: tuple[str, ...]) -> frozenset[str]:
     touched: set[str] = set()
     for op in block.ops:
         if isinstance(op, ir.Push):
-            if not is_identity(op) or set(op.outputs) & set(parameters):
+            if not ir.is_identity(op) or set(op.outputs) & set(parameters):
                 touched |= set(op.inputs)
         elif not isinstance(op, ir.Pop):
             touched |= {*ir.reads(op), *ir.writes(op)}

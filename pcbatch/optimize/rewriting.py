@@ -44,20 +44,6 @@ def nodes(block: ir.Block) -> Iterator[ir.Op | ir.Terminator]:
     yield block.terminator
 
 
-def is_copy(op: ir.Op) -> bool:
-    """Whether `op` assigns one variable the plain value of another: `y = x`."""
-    return (
-        isinstance(op, (ir.Primitive, ir.Push, ir.Update))
-        and len(op.outputs) == len(op.inputs) == 1
-        and op.code == f"{op.outputs[0]} = {op.inputs[0]}"
-    )
-
-
-def is_identity(op: ir.Op) -> bool:
-    """Whether `op` is `x = x`."""
-    return is_copy(op) and op.outputs == op.inputs  # type: ignore[union-attr]
-
-
 def popped(block: ir.Block) -> tuple[str, ...]:
     """The variables that `block` pops."""
     return tuple(name for op in block.ops if isinstance(op, ir.Pop) for name in op.variables)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from pcbatch.ir import program as ir
+from pcbatch.ir.code import Code
 from pcbatch.ir.scope import inputs_and_outputs, variables_of
 from pcbatch.ir.types import TensorType
 from pcbatch.optimize.cheap_code import assigned_value, is_cheap, renamed, work
@@ -131,7 +132,7 @@ def choices(graph: Graph, found: Diamond, outputs: tuple[str, ...], fresh: Itera
     variables = {*variables_of(graph.function), *read, *(own for value in values for own in value.values())}
     for name in outputs:
         true, false = (value.get(name, name) for value in values)
-        code = ast.unparse(ast.parse(f"{name} = ({true}) if {condition} else ({false})"))
+        code = Code(ast.unparse(ast.parse(f"{name} = ({true}) if {condition} else ({false})")))
         inputs, written = inputs_and_outputs(code, variables)
         span = next(op.span for op in (*found.true, *found.false) if name in ir.writes(op))
         yield ir.Primitive(written, inputs, code, span)

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import rename_apart
 from pcbatch.ir.dataflow import Facts, Variables, liveness
 from pcbatch.ir.scope import scope
 from pcbatch.ir.types import Type
@@ -133,7 +132,7 @@ class _Sinking:
             return op
         self.types.update({own[name]: self.types[name] for name in own})
         outputs = tuple(own.get(name, name) for name in op.outputs)
-        return replace(op, outputs=outputs, code=rename_apart(op.code, {}, own))
+        return replace(op, outputs=outputs, code=op.code.renamed({}, own))
 
     def _copies(self, block: ir.Block) -> list[_Copy]:
         """The ops of `block` that compute nothing, and would still give the same at its end."""

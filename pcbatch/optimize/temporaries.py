@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import rename_apart
 from pcbatch.ir.dataflow import liveness
 from pcbatch.optimize.own_names import OwnNames
 from pcbatch.optimize.rewriting import map_blocks, map_variables
@@ -59,7 +58,8 @@ def _named_apart(program: ir.Program, stored: set[str]) -> ir.Program:
         if isinstance(block.terminator, ir.Fault):
             kept |= set(block.terminator.arguments)
         kept = kept.union(*(ir.writes(op) for op in block.ops if isinstance(op, (ir.Push, ir.Store))))
-        assigned = (name for op in block.ops if isinstance(op, (ir.Primitive, ir.Update)) for name in op.outputs)
+        ops = [op for op in block.ops if isinstance(op, ir.Primitive | ir.Enter | ir.Update)]
+        assigned = (name for op in ops for name in op.outputs)
         lost = dict.fromkeys(name for name in assigned if name in stored and name not in kept)
         return _renamed(block, {name: own.name(name) for name in lost}) if lost else block
 
@@ -76,15 +76,15 @@ def _renamed(block: ir.Block, own: Mapping[str, str]) -> ir.Block:
     ops: list[ir.Op] = []
     for op in block.ops:
         match op:
-            case ir.Primitive() | ir.Push() | ir.Update():
+            case ir.Primitive() | ir.Enter() | ir.Push() | ir.Update():
                 loads = dict(now)
                 now |= {name: own[name] for name in op.outputs if name in own}
-                code = rename_apart(op.code, loads, now)
+                code = op.code.renamed(loads, now)
                 inputs = tuple(loads.get(name, name) for name in op.inputs)
                 ops.append(replace(op, outputs=mapped(op.outputs), inputs=inputs, code=code))
             case ir.Store(array, indices, value):
                 ops.append(replace(op, array=array, indices=mapped(indices), value=now.get(value, value)))
-            case ir.Pop():
+            case ir.Pop() | ir.Exit():
                 ops.append(op)
             case _:
                 raise TypeError(f"not an op of the stack dialect: {op!r}")

@@ -20,6 +20,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from pcbatch.ir import program as ir
+from pcbatch.ir.code import assign
 from pcbatch.ir.scope import inputs_and_outputs, variables_of
 from pcbatch.ir.types import StructType, Type
 from pcbatch.optimize.control_flow import Graph
@@ -85,7 +86,7 @@ def _rewritten(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> ir.Functi
                     next(following)
             elif new and ir.writes(op) == results:
                 for name, element in zip(new, _elements(op), strict=True):
-                    code = f"{name} = {ast.unparse(element)}"
+                    code = assign(name, element)
                     inputs, outputs = inputs_and_outputs(code, known)
                     yield ir.Primitive(outputs, inputs, code, op.span)
             else:
@@ -110,8 +111,8 @@ def _names(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> Iterator[str]
 def _targets(op: ir.Op | None, whole: str) -> tuple[str, ...]:
     """`("a", "b")` if `op` is `a, b = whole`; nothing if it is anything else."""
     if isinstance(op, ir.Primitive) and op.inputs == (whole,):
-        match ast.parse(op.code).body:
-            case [ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Name())]:
+        match op.code.assignment:
+            case ast.Tuple(elts=targets), ast.Name():
                 names = tuple(target.id for target in targets if isinstance(target, ast.Name))
                 return names if len(names) == len({*names}) == len(targets) else ()
     return ()
@@ -120,7 +121,7 @@ def _targets(op: ir.Op | None, whole: str) -> tuple[str, ...]:
 def _elements(op: ir.Op) -> list[ast.expr]:
     """The elements of the tuple that `op` makes; nothing if it does anything else."""
     if isinstance(op, ir.Primitive) and len(op.outputs) == 1:
-        match ast.parse(op.code).body:
-            case [ast.Assign(targets=[ast.Name()], value=ast.Tuple(elts=elements))]:
+        match op.code.value:
+            case ast.Tuple(elts=elements):
                 return [] if any(isinstance(element, ast.Starred) for element in elements) else elements
     return []

@@ -10,11 +10,28 @@ from hypothesis import strategies as st
 
 from pcbatch.diagnostics import Span
 from pcbatch.ir import program as ir
+from pcbatch.ir.code import Code
 from pcbatch.ir.scope import inputs_and_outputs, scope
 from pcbatch.ir.types import StructType, TensorType
 
 # Names that look like words of the IR are names all the same.
-NAMES = ["n", "t0", "é", "push", "pop", "update", "call", "store", "branch", "jump", "fault", "code", "var"]
+NAMES = [
+    "n",
+    "t0",
+    "é",
+    "push",
+    "pop",
+    "update",
+    "call",
+    "store",
+    "branch",
+    "jump",
+    "fault",
+    "code",
+    "var",
+    "enter",
+    "exit",
+]
 EXPRESSIONS = ["{a} + {b}", "{a}[{b}]", "free({a}, lambda n: n + {b})", "[n for n in {a} if n]", "'# line 7'"]
 STATEMENTS = [
     "{x} = {e}",
@@ -23,9 +40,9 @@ STATEMENTS = [
     "{x}, *{y} = {e}",
     "{x} += {e}",
     "{x}: int = {e}",
-    "with tape({e}) as {x}:\n    {y} = {a}\n    with {y}:\n        n = {x}",
     '{x} = f"""{{{a}}}\n  # line 3\n{{{b}}}\n"""',
 ]
+HEADERS = ["with tape({e}) as {x}:\n    pass", "with {a}:\n    pass", "with {a} as ({x}, *{y}):\n    pass"]
 
 
 @cache
@@ -44,10 +61,10 @@ def spans() -> st.SearchStrategy[Span | None]:
 
 
 @st.composite
-def codes(draw: st.DrawFn, statements: tuple[str, ...] = tuple(STATEMENTS)) -> str:
+def codes(draw: st.DrawFn, statements: tuple[str, ...] = tuple(STATEMENTS)) -> Code:
     a, b, x, y = (draw(names()) for _ in range(4))
     expression = draw(st.sampled_from(EXPRESSIONS)).format(a=a, b=b)
-    return ast.unparse(ast.parse(draw(st.sampled_from(statements)).format(a=a, b=b, x=x, y=y, e=expression)))
+    return Code(ast.unparse(ast.parse(draw(st.sampled_from(statements)).format(a=a, b=b, x=x, y=y, e=expression))))
 
 
 @cache
@@ -57,6 +74,8 @@ def ops() -> st.SearchStrategy[ir.Op]:
 
     return st.one_of(
         coded(ir.Primitive),
+        st.builds(ir.Enter, st.just(()), st.just(()), codes(tuple(HEADERS)), spans()),
+        st.builds(ir.Exit, spans()),
         coded(ir.Push),
         coded(ir.Update),
         st.builds(ir.Store, names(), name_tuples(1), names(), spans()),
@@ -145,7 +164,7 @@ def _with_operands(program: ir.Program, variables: frozenset[str]) -> ir.Program
 
 def _function(function: ir.Function, variables: frozenset[str]) -> ir.Function:
     def op(op: ir.Op) -> ir.Op:
-        if isinstance(op, ir.Primitive | ir.Push | ir.Update):
+        if isinstance(op, ir.Coded):
             inputs, outputs = inputs_and_outputs(op.code, variables)
             return replace(op, inputs=inputs, outputs=outputs)
         return op

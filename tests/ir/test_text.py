@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from pcbatch.diagnostics import Span
 from pcbatch.ir import program as ir
+from pcbatch.ir.code import Code
 from pcbatch.ir.parser import IRSyntaxError, parse_program
 from pcbatch.ir.printer import print_program
 from pcbatch.ir.type_parser import parse_type
@@ -44,9 +45,10 @@ function f(a, b) -> x, y
 b0:
   pop a, b
   t0, t1 = (a, np.sin(b))
-  with tf.GradientTape() as tape:
-      tape.watch(a)
-      t2 = a * a
+  enter tf.GradientTape() as tape
+  tape.watch(a)
+  t2 = a * a
+  exit
   store x[t0, t1] = t2
   update x = x + 1
   push a, b = (b, a)
@@ -65,11 +67,14 @@ b4:
         "b0",
         (
             ir.Pop(("a", "b")),
-            ir.Primitive(("t0", "t1"), ("a", "b"), "t0, t1 = (a, np.sin(b))"),
-            ir.Primitive(("tape", "t2"), ("a",), "with tf.GradientTape() as tape:\n    tape.watch(a)\n    t2 = a * a"),
+            ir.Primitive(("t0", "t1"), ("a", "b"), Code("t0, t1 = (a, np.sin(b))")),
+            ir.Enter(("tape",), (), Code("with tf.GradientTape() as tape:\n    pass")),
+            ir.Primitive((), ("tape", "a"), Code("tape.watch(a)")),
+            ir.Primitive(("t2",), ("a",), Code("t2 = a * a")),
+            ir.Exit(),
             ir.Store("x", ("t0", "t1"), "t2"),
-            ir.Update(("x",), ("x",), "x = x + 1"),
-            ir.Push(("a", "b"), ("b", "a"), "a, b = (b, a)"),
+            ir.Update(("x",), ("x",), Code("x = x + 1")),
+            ir.Push(("a", "b"), ("b", "a"), Code("a, b = (b, a)")),
         ),
         ir.PushJump("b0", "b1"),
     )
@@ -110,16 +115,18 @@ def test_lines_of_the_source_as_comments():
     block = ir.Block(
         "b0",
         (
-            ir.Primitive(("x", "y"), ("n",), "with n as x:\n    y = x", at(12)),
-            ir.Primitive(("x",), (), "x = '# line 3'", at(14)),
+            ir.Enter(("x",), ("n",), Code("with n as x:\n    pass"), at(12)),
+            ir.Primitive(("y",), ("x",), Code("y = x"), at(13)),
+            ir.Exit(at(12)),
+            ir.Primitive(("x",), (), Code("x = '# line 3'"), at(14)),
         ),
         ir.Return(at(15)),
     )
     program = ir.Program("cfg", (ir.Function("f", ("n",), ("x",), (block,), span=at(11)),))
     text = print_program(program, lines=True)
     assert text == (
-        "program cfg\n\nfunction f(n) -> x  # line 11\nb0:\n  with n as x:  # line 12\n      y = x\n"
-        "  x = '# line 3'  # line 14\n  return  # line 15\n"
+        "program cfg\n\nfunction f(n) -> x  # line 11\nb0:\n  enter n as x  # line 12\n  y = x  # line 13\n"
+        "  exit  # line 12\n  x = '# line 3'  # line 14\n  return  # line 15\n"
     )
     assert parse_program(text) == program
 
@@ -161,7 +168,7 @@ def test_what_is_no_type_is_refused(text):
 
 def test_a_string_over_several_lines_is_quoted():
     # ast.unparse writes such f-strings on some Pythons; their lines cannot be told from the IR's own.
-    code = 'x = f"""{n}\n  return  # line 3\n\n"""'
+    code = Code('x = f"""{n}\n  return  # line 3\n\n"""')
     block = ir.Block("b0", (ir.Primitive(("x",), ("n",), code), ir.Update(("x",), ("n",), code)), ir.Return())
     program = ir.Program("stack", (ir.Function("f", ("n",), ("x",), (block,)),))
     text = print_program(program)

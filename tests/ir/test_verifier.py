@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pcbatch.ir import program as ir
+from pcbatch.ir.code import Code
 from pcbatch.ir.parser import parse_program
 from pcbatch.ir.verifier import IRError, verify
 from tests.ir import programs
@@ -236,7 +237,7 @@ def primitive(**changes):
         ({"inputs": ("b", "a")}, "the code reads ('b',), the op says ('b', 'a')"),
         ({"inputs": ()}, "the code reads ('b',), the op says ()"),
         ({"outputs": ("t0", "t1")}, "the code assigns ('t0',), the op says ('t0', 't1')"),
-        ({"code": "t0 = b !="}, "not Python"),
+        ({"code": Code("t0 = b !=")}, "not Python"),
     ],
 )
 def test_operands_agree_with_the_code(changes, complaint):

@@ -18,7 +18,7 @@ from pcbatch.diagnostics import (
     Span,
 )
 from pcbatch.installed import OWN, is_installed
-from pcbatch.ir.code import names
+from pcbatch.ir.code import Code
 from pcbatch.runtime.backends.tensorflow.weak import WeakTypeError
 from pcbatch.runtime.table import Piece
 
@@ -204,8 +204,8 @@ def _line_that_assigns(piece: Piece, name: str) -> int | None:
     found = None
     for line in range(code.co_firstlineno + 1, code.co_firstlineno + 1 + len(piece.spans)):
         try:
-            stored = names(linecache.getline(code.co_filename, line).strip())[1]
-        except SyntaxError:  # a line of a longer statement
+            stored = Code(linecache.getline(code.co_filename, line).strip()).writes
+        except SyntaxError:  # a line of a longer statement, or the header of a `with` block
             continue
         found = line if name in stored else found
     return found
