@@ -3,61 +3,269 @@
 Batched arrays are values: a store rebinds one name. Python's are objects: after `b = a` a store shows in both. The two
 agree unless another name of the same object is read later. Which names may be the same object is found by a forward
 analysis whose facts are pairs of *places*: a variable and a path into it, such as `t` and `(0,)` for `t[0]`. Pairs,
-rather than sets of objects for each variable, keep `a, b = b, a` in a loop apart. A call of any function, batched or
-not, gives a new object.
+rather than sets of objects for each variable, keep `a, b = b, a` in a loop apart.
+
+What a batched function gives is known from its own facts: its result may be what it was given. What another function
+gives is known when it is traced: where its result would make a store wrong if it were its argument, a check stands
+behind the call (`__apart__`).
 """
 
 from __future__ import annotations
 
-import ast
 import itertools
-from collections.abc import Iterator, Sequence, Set
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from pcbatch.diagnostics import Diagnostic, Note
-from pcbatch.frontend.matching import PARTS
-from pcbatch.frontend.sequences import ELEMENT
+from pcbatch.frontend.references import (
+    ANY,
+    LIMIT,
+    NEW,
+    KindOf,
+    Path,
+    Place,
+    Reference,
+    Taking,
+    assignments,
+    has_unknown_call,
+    kind_of_calls,
+)
+from pcbatch.frontend.source import FunctionSource
 from pcbatch.ir.code import Code
 from pcbatch.ir.dataflow import Analysis, live_after_each_op, liveness, solve
-from pcbatch.ir.program import Block, Enter, Function, Op, Primitive, Store, writes
+from pcbatch.ir.program import Block, Call, Coded, Enter, Function, Op, Primitive, Return, Store, reads, writes
 
-Path = tuple[int | str, ...]
-ANY = "*"
-"""The path step of an index that is not known here."""
-NEW = "new "
-"""Begins the names of objects that a statement makes: they hold inside the statement only."""
-LIMIT = 6
-"""Longer paths are cut: what is true of a part is then taken for true of what it is in."""
+APART = "__apart__"
+"""The pseudo-builtin `__apart__((b,), (a,))`, which refuses a `b` that is, or has for a part, what `a` is or has."""
+GIVEN = "given "
+"""Begins the names of what a function was given, by position; its parameters may no longer hold it."""
+ELSEWHERE = "elsewhere "
+"""Begins the names of what is a free name of a function that is called."""
 
-Place = tuple[str, Path]
 Fact = tuple[Place, Place]
 """Two places, in order, that may hold the same object (and then also the same parts)."""
 Facts = frozenset[Fact]
-Reference = tuple[Path, Place]
-"""A part of a value, by its path, and the place that it is taken from."""
-Taking = tuple[str, Reference]
-"""A variable that is assigned, and where a part of its new value comes from."""
+Spot = tuple[str, int]
+"""The label of a block and the number of an op in it."""
+NOWHERE: frozenset[Spot] = frozenset()
 
 
-def shared_stores(function: Function, user_names: Set[str]) -> list[Diagnostic]:
-    """A diagnostic for each store to an array that may have another name whose value is read later.
+def shared_stores(
+    functions: Sequence[Function], sources: Mapping[str, FunctionSource]
+) -> tuple[list[Diagnostic], list[Function]]:
+    """A diagnostic for each store to an array that may have another name whose value is read later, or is elsewhere.
 
-    Names that are not among `user_names` hold what loops go over.
+    Also the functions, with checks behind calls of which it must be known that they give new arrays.
     """
-    if not any(isinstance(op, Store) for block in function.blocks for op in block.ops):
-        return []
-    nothing: Facts = frozenset()
-    facts = solve(function.blocks, Analysis("forward", {}, nothing, frozenset.union, _through_block))
-    live = liveness(function)
+    if not any(isinstance(op, Store) for function in functions for block in function.blocks for op in block.ops):
+        return [], list(functions)
+    given = _given_back(functions, sources)
     found: list[Diagnostic] = []
-    for block in function.blocks:
-        shared = facts[block.label].start
-        for op, needed in zip(block.ops, live_after_each_op(block, live[block.label].end), strict=True):
+    checked: list[Function] = []
+    for function in functions:
+        aliases = _Aliases(function, sources[function.name], given)
+        violations = aliases.violations()
+        found += [aliases.refusal(*each) for each in violations]
+        checked.append(function if violations else aliases.checked())
+    return found, checked
+
+
+def _given_back(
+    functions: Sequence[Function], sources: Mapping[str, FunctionSource]
+) -> Mapping[str, tuple[Reference, ...]]:
+    """For each function what its result may be: something that it was given (by its parameter) or a free name's."""
+    given: dict[str, tuple[Reference, ...]] = {function.name: () for function in functions}
+    while True:
+        after = {f.name: _Aliases(f, sources[f.name], given).given_back() for f in functions}
+        if after == given:
+            return given
+        given = after
+
+
+@dataclass
+class _Aliases:
+    """Which names of one function may be one object. `given` says what batched functions give back."""
+
+    function: Function
+    source: FunctionSource
+    given: Mapping[str, tuple[Reference, ...]]
+    taken: dict[tuple[Code, bool], tuple[Taking, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        written = {name for block in self.function.blocks for op in block.ops for name in writes(op)}
+        self.variables = frozenset({*self.function.parameters, *written})
+        self.kind_of: KindOf = kind_of_calls(self.source.scope, self.variables.__contains__)
+        self.live = {
+            block.label: live_after_each_op(block, facts[block.label].end)
+            for facts in [liveness(self.function)]
+            for block in self.function.blocks
+        }
+
+    # -- what is asked -------------------------------------------------------------------------------------------------
+
+    def violations(self, loose: frozenset[Spot] = NOWHERE) -> list[tuple[Store, tuple[str, ...]]]:
+        """Stores to arrays that have other names, with these: of variables that are read later, or of free names.
+
+        The calls at `loose` spots are taken to give what they are given.
+        """
+        found = []
+        for block, at, facts in self._before_each_op(loose):
+            op = block.ops[at]
             if isinstance(op, Store):
-                others = {name for name, _ in _related((op.array, ()), shared)} & (needed - {op.array})
-                found += [_refusal(op, sorted(others), function, user_names)] if others else []
-            shared = _through(op, shared)
-    return found
+                related = {name for name, _ in _related((op.array, ()), facts) if not name.startswith((NEW, GIVEN))}
+                others = related & self.live[block.label][at] | related - self.variables
+                found += [(op, tuple(sorted(others - {op.array})))] if others - {op.array} else []
+        return found
+
+    def checked(self) -> Function:
+        """The function with a check behind each call that must give something new for its stores to be right."""
+        spots = [
+            (block.label, at)
+            for block in self.function.blocks
+            for at, op in enumerate(block.ops)
+            if isinstance(op, Coded) and op.outputs and has_unknown_call(op.code, self.kind_of)
+        ]
+        if not spots or not self.violations(frozenset(spots)):
+            return self.function
+        needed = {spot for spot in spots if self.violations(frozenset({spot}))} or set(spots)
+        checks = {
+            (block.label, at): self._check(block, at, facts)
+            for block, at, facts in self._before_each_op(frozenset(needed))
+            if (block.label, at) in needed
+        }
+        return with_ops_behind(self.function, checks)
+
+    def given_back(self) -> tuple[Reference, ...]:
+        """What the result may be."""
+        found: set[Reference] = set()
+        start = self._solved(NOWHERE)
+        for block in self.function.blocks:
+            if isinstance(block.terminator, Return):
+                facts = self._through_block(block, start[block.label], NOWHERE)
+                for first, second in facts:
+                    for (name, path), place in ((first, second), (second, first)):
+                        if name in self.function.results and place[0] not in self.variables:
+                            found.add((path, (self._seen_by_callers(place[0]), place[1])))
+        return tuple(sorted(found, key=repr))
+
+    @staticmethod
+    def _seen_by_callers(name: str) -> str:
+        return name if name.startswith((GIVEN, ELSEWHERE)) else ELSEWHERE + name
+
+    # -- the effect of ops ---------------------------------------------------------------------------------------------
+
+    def _solved(self, loose: frozenset[Spot]) -> dict[str, Facts]:
+        """What holds at the start of each block."""
+        parameters = enumerate(self.function.parameters)
+        begin = frozenset(_fact((f"{GIVEN}{at}", ()), (name, ())) for at, name in parameters)
+        nothing: Facts = frozenset()
+
+        def through(block: Block, facts: Facts) -> Facts:
+            return self._through_block(block, facts, loose)
+
+        analysis = Analysis("forward", {self.function.entry: begin}, nothing, frozenset.union, through)
+        return {label: facts.start for label, facts in solve(self.function.blocks, analysis).items()}
+
+    def _before_each_op(self, loose: frozenset[Spot]) -> Iterator[tuple[Block, int, Facts]]:
+        start = self._solved(loose)
+        for block in self.function.blocks:
+            facts = start[block.label]
+            for at, op in enumerate(block.ops):
+                yield block, at, facts
+                facts = self._through(op, facts, (block.label, at) in loose)
+
+    def _through_block(self, block: Block, facts: Facts, loose: frozenset[Spot]) -> Facts:
+        for at, op in enumerate(block.ops):
+            facts = self._through(op, facts, (block.label, at) in loose)
+        return facts
+
+    def _through(self, op: Op, facts: Facts, loose: bool) -> Facts:
+        """What holds after `op`. A Store changes an object, and names none; what the caller has keeps its elements."""
+        match op:
+            case Store(array=array):
+                return frozenset(fact for fact in facts if not _is_callers(fact, array))
+            case Primitive(code=code) | Enter(code=code):
+                if (code, loose) not in self.taken:
+                    self.taken[code, loose] = assignments(code, self.kind_of, loose=loose)
+                return _after(frozenset(code.writes), self.taken[code, loose], facts)
+            case Call(outputs=(output,), function=function):
+                return _after(frozenset((output,)), self._results(op, output, self.given[function]), facts)
+        return _after(frozenset(writes(op)), (), facts)
+
+    def _results(self, call: Call, output: str, given: Sequence[Reference]) -> tuple[Taking, ...]:
+        """What a call gives: what it hands over for the parameters that it may get back, and what is elsewhere."""
+        arguments = {f"{GIVEN}{at}": name for at, name in enumerate(call.arguments)}
+        return tuple((output, (path, (arguments.get(name, name), inside))) for path, (name, inside) in given)
+
+    # -- what is said --------------------------------------------------------------------------------------------------
+
+    def _check(self, block: Block, at: int, facts: Facts) -> tuple[Primitive, ...]:
+        """The check behind op `at` of `block`: what it assigns is nothing that it read, or that is read later."""
+        op = block.ops[at]
+        after = self._through(op, facts, True)
+        others = {name for result in writes(op) for name in _names_related(result, after)}
+        others = (others & self.live[block.label][at] | set(reads(op)) & self.variables) - set(writes(op))
+        if not others and len(writes(op)) == 1:
+            return ()
+        code = Code(f"{APART}({_tuple(writes(op))}, {_tuple(sorted(others))})")
+        return (Primitive((), tuple(name for name in code.reads if name in self.variables), code, op.span),)
+
+    def refusal(self, store: Store, others: Sequence[str]) -> Diagnostic:
+        """Why a store is refused."""
+        function, user_names = self.function, self.source.locals
+        elsewhere = [name.removeprefix(ELSEWHERE) for name in others if name not in self.variables]
+        if elsewhere:
+            return Diagnostic(
+                "PCB204",
+                f"an element of `{store.array}` is assigned, which may be the same array as `{elsewhere[0]}`",
+                store.span,
+                "this belongs to another scope",
+                f"copy it first, `own = tf.identity({elsewhere[0]})`, and return the result",
+            )
+        ops = [op for block in function.blocks for op in block.ops]
+        spans = [op.span for op in ops if not isinstance(op, Store) and {*others, store.array} & set(writes(op))]
+        earlier = [span for span in spans if span is not None and store.span is not None and span < store.span]
+        listed = ", ".join(f"`{other}`" for other in others if other in user_names)
+        if not listed:
+            return Diagnostic(
+                "PCB205",
+                f"`{store.array}` is changed here, while a loop goes over it",
+                store.span,
+                "Python would show the change to the loop too",
+                f"loop over a copy, `for x in tf.identity({store.array}):`, or over the positions, `range(len(..))`",
+                tuple(Note(span, "the loop") for span in earlier[-1:]),
+            )
+        return Diagnostic(
+            "PCB205",
+            f"`{store.array}` is changed here, and the same array may be read later as {listed}",
+            store.span,
+            f"Python would show the change in {listed} too",
+            "copy the array where it gets its second name, `b = tf.identity(a)`, or use one name only",
+            tuple(Note(span, "a second name may come from here") for span in earlier[-1:]),
+        )
+
+
+def _tuple(names: Sequence[str]) -> str:
+    return f"({', '.join(names)}{',' * (len(names) == 1)})"
+
+
+def with_ops_behind(function: Function, more: Mapping[Spot, Sequence[Op]]) -> Function:
+    """`function` with more ops behind some of its ops."""
+    blocks = (
+        replace(
+            block,
+            ops=tuple(each for at, op in enumerate(block.ops) for each in (op, *more.get((block.label, at), ()))),
+        )
+        for block in function.blocks
+    )
+    return replace(function, blocks=tuple(blocks))
+
+
+# -- facts -------------------------------------------------------------------------------------------------------------
+
+
+def _fact(first: Place, second: Place) -> Fact:
+    return min((first, second), (second, first), key=repr)
 
 
 def _related(place: Place, facts: Facts) -> Iterator[Place]:
@@ -68,49 +276,17 @@ def _related(place: Place, facts: Facts) -> Iterator[Place]:
             yield first
 
 
-def _refusal(store: Store, others: list[str], function: Function, user_names: Set[str]) -> Diagnostic:
-    ops = [op for block in function.blocks for op in block.ops]
-    spans = [op.span for op in ops if isinstance(op, Primitive) and {*others, store.array} & set(op.outputs)]
-    earlier = [span for span in spans if span is not None and store.span is not None and span < store.span]
-    listed = ", ".join(f"`{other}`" for other in others if other in user_names)
-    if not listed:
-        return Diagnostic(
-            "PCB205",
-            f"`{store.array}` is changed here, while a loop goes over it",
-            store.span,
-            "Python would show the change to the loop too",
-            f"loop over a copy, `for x in tf.identity({store.array}):`, or over the positions, `range(len(..))`",
-            tuple(Note(span, "the loop") for span in earlier[-1:]),
-        )
-    return Diagnostic(
-        "PCB205",
-        f"`{store.array}` is changed here, and the same array may be read later as {listed}",
-        store.span,
-        f"Python would show the change in {listed} too",
-        "copy the array where it gets its second name, `b = tf.identity(a)`, or use one name only",
-        tuple(Note(span, "a second name may come from here") for span in earlier[-1:]),
-    )
+def _names_related(name: str, facts: Facts) -> Iterator[str]:
+    """The names of which some part may be one object with some part of `name`."""
+    for (first, _), (second, _) in facts:
+        if name in (first, second):
+            yield second if first == name else first
 
 
-# -- the effect of ops -------------------------------------------------------------------------------------------------
-
-
-def _through_block(block: Block, facts: Facts) -> Facts:
-    for op in block.ops:
-        facts = _through(op, facts)
-    return facts
-
-
-def _through(op: Op, facts: Facts) -> Facts:
-    """What holds after `op`: a Store changes an object, and names none."""
-    match op:
-        case Store():
-            return facts
-        case Primitive(code=code) | Enter(code=code):
-            for rebound, taken in _assignments(code):
-                facts = _after(frozenset(rebound), taken, facts)
-            return facts
-    return _after(frozenset(writes(op)), (), facts)
+def _is_callers(fact: Fact, array: str) -> bool:
+    """Whether `fact` says that `array` is what the function was given: a store makes it the function's own."""
+    names = [name for name, _ in fact]
+    return array in names and any(name.startswith(GIVEN) for name in names)
 
 
 def _after(rebound: frozenset[str], taken: tuple[Taking, ...], facts: Facts) -> Facts:
@@ -143,7 +319,7 @@ def _meeting(first: Taking, second: Taking, facts: Sequence[Fact]) -> Iterator[F
         below2, further = met
         places = ((name, (*path, *below, *further)[:LIMIT]), (name2, (*path2, *below2)[:LIMIT]))
         if places[0] != places[1]:
-            yield min(places, places[::-1], key=repr)
+            yield _fact(*places)
 
 
 def _meet(first: Path, second: Path) -> tuple[Path, Path] | None:
@@ -151,92 +327,3 @@ def _meet(first: Path, second: Path) -> tuple[Path, Path] | None:
     if any(a != b and ANY not in (a, b) for a, b in zip(first, second, strict=False)):
         return None
     return second[len(first) :], first[len(second) :]
-
-
-@lru_cache(maxsize=1024)
-def _assignments(code: Code) -> tuple[tuple[tuple[str, ...], tuple[Taking, ...]], ...]:
-    """For each assignment of a statement, in order: the names, what they get, and from where."""
-    match code.body:
-        case [ast.With(items=[ast.withitem(context_expr=value, optional_vars=target)])]:
-            targets = [] if target is None else [target]
-        case [ast.Assign(targets=targets, value=value)]:
-            pass
-        case _:
-            return ()
-    references = tuple(_references(value))
-    return ((code.writes, tuple(taking for target in targets for taking in _bound(target, references))),)
-
-
-def _bound(target: ast.expr, references: tuple[Reference, ...]) -> Iterator[Taking]:
-    match target:
-        case ast.Name(id=name):
-            yield from ((name, reference) for reference in references)
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            steps = _steps(parts)
-            for step, part in zip(steps, parts, strict=True):
-                inner = tuple(_element(references, step))
-                if isinstance(part, ast.Starred):  # a list of what is left
-                    part, inner = part.value, tuple(((ANY, *path)[:LIMIT], place) for path, place in inner)
-                yield from _bound(part, inner)
-
-
-def _references(node: ast.expr) -> Iterator[Reference]:
-    """Where the value of an expression, and its parts, come from. A new object comes from a place of its own."""
-    match node:
-        case ast.Name(id=name):
-            yield (), (name, ())
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            for step, part in zip(_steps(parts), parts, strict=True):
-                yield from (((step, *path)[:LIMIT], place) for path, place in _references(part))
-        case ast.Starred(value=value):
-            yield from _element(tuple(_references(value)), ANY)
-        case ast.Dict(keys=keys, values=parts):
-            for key, part in zip(keys, parts, strict=True):
-                inner = _references(part) if key is not None else _element(tuple(_references(part)), ANY)
-                yield from (((ANY, *path)[:LIMIT], place) for path, place in inner)
-        case ast.IfExp(body=body, orelse=orelse):
-            yield from _references(body)
-            yield from _references(orelse)
-        case ast.BoolOp(values=parts):
-            for part in parts:
-                yield from _references(part)
-        case ast.Subscript(value=value, slice=index):
-            if any(isinstance(each, ast.Slice) for each in (index, *ast.iter_child_nodes(index))):
-                yield from _references(value)  # a view
-            else:
-                references = tuple(_references(value))
-                for part in index.elts if isinstance(index, ast.Tuple) else [index]:
-                    references = tuple(_element(references, _step(part)))
-                yield from references
-        case ast.Attribute(value=value, attr=name):
-            yield from _element(tuple(_references(value)), f".{name}")
-        case ast.Constant():
-            pass
-        case ast.Call(func=ast.Name(id=name), args=[value, _]) if name == ELEMENT:
-            yield from _element(tuple(_references(value)), ANY)
-        case ast.Call(func=ast.Name(id=name), args=[value, _]) if name == PARTS:
-            yield from _references(value)
-        case _:
-            yield (), (f"{NEW}{node.lineno}:{node.col_offset}", ())
-
-
-def _steps(parts: Sequence[ast.expr]) -> list[int | str]:
-    """The positions of the parts of a display or a target: unknown from the first starred one on."""
-    first = next((at for at, part in enumerate(parts) if isinstance(part, ast.Starred)), len(parts))
-    return [at if at < first else ANY for at in range(len(parts))]
-
-
-def _step(index: ast.expr) -> int | str:
-    match index:
-        case ast.Constant(value=int(value)) if value >= 0:
-            return value
-    return ANY
-
-
-def _element(references: tuple[Reference, ...], step: int | str) -> Iterator[Reference]:
-    """Where the element at `step` of a value comes from."""
-    for path, (name, inside) in references:
-        if not path:
-            yield (), (name, (*inside, step)[:LIMIT])
-        elif path[0] == step or ANY in (path[0], step):
-            yield path[1:], (name, inside)

@@ -11,6 +11,7 @@ from pcbatch.frontend.aliasing import shared_stores
 from pcbatch.frontend.binding import free_names, rebound_receiver, unassigned, unknown_names
 from pcbatch.frontend.calls import Callees, Report, Resolve, check_uses
 from pcbatch.frontend.draft import DraftBlock, relabelled
+from pcbatch.frontend.late_reads import late_reads
 from pcbatch.frontend.scope import is_builtin
 from pcbatch.frontend.source import FunctionSource
 from pcbatch.frontend.statements import Statements
@@ -51,8 +52,12 @@ def build(entry: FunctionSource, resolve: Resolve) -> Built:
     for source in queue:  # grows while callees are found
         statements = Statements(source, Callees(source, resolve), name_of, found.append)
         functions.append(_build_function(names[source], statements, numbers, found.append))
-    raise_all(found)
-    return Built(Program("cfg", tuple(functions)), {name: source for source, name in names.items()})
+    sources = {name: source for source, name in names.items()}
+    shared, checked = shared_stores(functions, sources)
+    found += shared
+    late = [late_reads(function) for function in checked]
+    raise_all([*found, *(diagnostic for diagnostics, _ in late for diagnostic in diagnostics)])
+    return Built(Program("cfg", tuple(function for _, function in late)), sources)
 
 
 def _build_function(name: str, code: Statements, numbers: itertools.count[int], report: Report) -> Function:
@@ -85,5 +90,4 @@ def _check(function: Function, drafts: list[DraftBlock], source: FunctionSource,
         *rebound_receiver(source),
         *unassigned(function, drafts, source),
         *unknown_names(free, drafts, source, known),
-        *shared_stores(function, source.locals),
     ]

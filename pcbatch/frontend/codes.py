@@ -40,9 +40,10 @@ CODES: dict[str, str] = {
     "PCB201": "a variable that is not assigned on every path to where it is read",
     "PCB202": "arguments of a batched call that do not fit its parameters",
     "PCB203": "a path through a function that ends without `return`",
-    "PCB204": "an element stored into something that is not a local variable",
+    "PCB204": "an element stored into something that is not a local variable's own",
     "PCB205": "an element stored into an array that has another live name",
     "PCB206": "a batched function used as a value",
     "PCB208": "an unknown name",
     "PCB209": "the object that a method belongs to is assigned",
+    "PCB210": "an assignment of what a lambda or a generator reads that may still run",
 }

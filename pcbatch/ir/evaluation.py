@@ -30,6 +30,7 @@ def _parts(value: Any, count: int) -> Any:
 
 
 MEANINGS: Mapping[str, Callable[..., Any]] = {
+    "__apart__": lambda results, others: None,
     "__axis__": lambda array, axis: np.arange(np.shape(array)[axis]),
     "__elements__": lambda array, *indices: np.asarray(array)[mesh(indices)],
     "__commit__": lambda value, type_: float(value) if "float" in type_ else value,
@@ -37,6 +38,7 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__length__": _shortest,
     "__element__": lambda sequence, position: sequence[position],
     "__parts__": _parts,
+    "__plain__": lambda value, name, line: None,
     "__sequence__": lambda sequence: sequence,
     "__flag__": lambda value, flag: value is flag,
 }

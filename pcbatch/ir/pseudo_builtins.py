@@ -4,6 +4,7 @@ from __future__ import annotations
 
 PSEUDO_BUILTINS = frozenset(
     {
+        "__apart__",  # refuses values of which one is, or contains, what another is
         "__axis__",  # all positions along an axis of an array
         "__commit__",  # a value as the end of a block would leave it in a variable of a type
         "__element__",  # an element that is there
@@ -12,6 +13,7 @@ PSEUDO_BUILTINS = frozenset(
         "__index__",  # an int
         "__length__",  # the length of the shortest of some sequences
         "__parts__",  # a sequence that has so many parts
+        "__plain__",  # refuses what is no plain data
         "__sequence__",  # something that a loop can go over
     }
 )

@@ -27,6 +27,7 @@ BUILTINS = {
     "pow": "to_power",
     "round": "rounded",
     "sum": "total",
+    "__apart__": "apart",
     "__axis__": "axis",
     "__commit__": "committed",
     "__elements__": "elements",
@@ -34,6 +35,7 @@ BUILTINS = {
     "__length__": "shortest",
     "__element__": "element",
     "__parts__": "parts",
+    "__plain__": "plain_data",
     "__sequence__": "sequence",
     "__flag__": "same_flag",
 }

@@ -38,6 +38,7 @@ from pcbatch.runtime.backends.tensorflow.indexing import axis, elements, getitem
 from pcbatch.runtime.backends.tensorflow.iteration import element, parts, sequence, shortest, spread, unpacked
 from pcbatch.runtime.backends.tensorflow.membership import contains, lacks, same_flag
 from pcbatch.runtime.backends.tensorflow.recorder import Recorder, recording
+from pcbatch.runtime.backends.tensorflow.sharing import apart, plain_data
 from pcbatch.runtime.backends.tensorflow.twins import without_twin
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "absolute",
     "all_of",
     "any_of",
+    "apart",
     "axis",
     "both",
     "committed",
@@ -68,6 +70,7 @@ __all__ = [
     "negate",
     "numpy",
     "parts",
+    "plain_data",
     "positive",
     "power",
     "recording",

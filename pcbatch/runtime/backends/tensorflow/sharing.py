@@ -1,0 +1,68 @@
+"""What is known only once a call is traced: whether it gave back what it took, or something that may run later."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pcbatch.diagnostics import PieceRefusalError
+
+
+def apart(results: tuple[Any, ...], others: tuple[Any, ...]) -> None:
+    """Refuse `results` of which one is, or contains, an array that another or one of `others` is or contains.
+
+    The frontend asks where a store into one of them would show in the other under Python.
+    """
+    known = {id(leaf): leaf for other in others for leaf in _arrays(other)}
+    for result in results:
+        own = {id(leaf): leaf for leaf in _arrays(result)}
+        if not known.keys().isdisjoint(own):
+            raise PieceRefusalError(
+                "PCB420",
+                "what this gives is the same array as another one, and an element of one of them is assigned later",
+                "copy it, `tf.identity(..)`, here or in the function that is called",
+            )
+        known |= own
+
+
+def plain_data(value: Any, name: str, line: int) -> None:
+    """Refuse a `value` that could still run the lambda or generator of `line`, which reads the variable `name`."""
+    if not _is_data(value):
+        raise PieceRefusalError(
+            "PCB421",
+            f"what is made here may run later and read `{name}`, which is assigned before that",
+            f"give the later value another name, or keep this one: `lambda .., {name}={name}: ..`",
+        )
+
+
+def _parts(value: Any) -> list[Any] | None:
+    """The parts of a structure; None for what is none."""
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, (tuple, list)):
+        return list(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [getattr(value, field.name) for field in dataclasses.fields(value)]
+    return None
+
+
+def _arrays(value: Any) -> Iterator[Any]:
+    """The arrays in a value, numbers apart: nothing is stored into a number."""
+    parts = _parts(value)
+    if parts is not None:
+        for part in parts:
+            yield from _arrays(part)
+    elif isinstance(value, (tf.Tensor, tf.Variable, np.ndarray)) and len(value.shape) > 0:
+        yield value
+
+
+def _is_data(value: Any) -> bool:
+    parts = _parts(value)
+    if parts is not None:
+        return all(map(_is_data, parts))
+    known = (tf.Tensor, tf.Variable, tf.IndexedSlices, np.ndarray, np.generic, bool, int, float, complex, str, bytes)
+    return value is None or isinstance(value, known)
