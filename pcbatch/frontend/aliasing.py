@@ -12,24 +12,20 @@ behind the call (`__apart__`).
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pcbatch.diagnostics import Diagnostic, Note
 from pcbatch.frontend.references import (
-    ANY,
-    LIMIT,
     NEW,
     KindOf,
-    Path,
-    Place,
     Reference,
     Taking,
     assignments,
     has_unknown_call,
     kind_of_calls,
 )
+from pcbatch.frontend.same_objects import Fact, Facts, fact_of, facts_after, names_related, places_related
 from pcbatch.frontend.source import FunctionSource
 from pcbatch.ir.code import Code
 from pcbatch.ir.dataflow import Analysis, live_after_each_op, liveness, solve
@@ -42,9 +38,6 @@ GIVEN = "given "
 ELSEWHERE = "elsewhere "
 """Begins the names of what is a free name of a function that is called."""
 
-Fact = tuple[Place, Place]
-"""Two places, in order, that may hold the same object (and then also the same parts)."""
-Facts = frozenset[Fact]
 Spot = tuple[str, int]
 """The label of a block and the number of an op in it."""
 NOWHERE: frozenset[Spot] = frozenset()
@@ -112,7 +105,9 @@ class _Aliases:
         for block, at, facts in self._before_each_op(loose):
             op = block.ops[at]
             if isinstance(op, Store):
-                related = {name for name, _ in _related((op.array, ()), facts) if not name.startswith((NEW, GIVEN))}
+                related = {
+                    name for name, _ in places_related((op.array, ()), facts) if not name.startswith((NEW, GIVEN))
+                }
                 others = related & self.live[block.label][at] | related - self.variables
                 found += [(op, tuple(sorted(others - {op.array})))] if others - {op.array} else []
         return found
@@ -157,7 +152,7 @@ class _Aliases:
     def _solved(self, loose: frozenset[Spot]) -> dict[str, Facts]:
         """What holds at the start of each block."""
         parameters = enumerate(self.function.parameters)
-        begin = frozenset(_fact((f"{GIVEN}{at}", ()), (name, ())) for at, name in parameters)
+        begin = frozenset(fact_of((f"{GIVEN}{at}", ()), (name, ())) for at, name in parameters)
         nothing: Facts = frozenset()
 
         def through(block: Block, facts: Facts) -> Facts:
@@ -187,10 +182,10 @@ class _Aliases:
             case Primitive(code=code) | Enter(code=code):
                 if (code, loose) not in self.taken:
                     self.taken[code, loose] = assignments(code, self.kind_of, loose=loose)
-                return _after(frozenset(code.writes), self.taken[code, loose], facts)
+                return facts_after(frozenset(code.writes), self.taken[code, loose], facts)
             case Call(outputs=(output,), function=function):
-                return _after(frozenset((output,)), self._results(op, output, self.given[function]), facts)
-        return _after(frozenset(writes(op)), (), facts)
+                return facts_after(frozenset((output,)), self._results(op, output, self.given[function]), facts)
+        return facts_after(frozenset(writes(op)), (), facts)
 
     def _results(self, call: Call, output: str, given: Sequence[Reference]) -> tuple[Taking, ...]:
         """What a call gives: what it hands over for the parameters that it may get back, and what is elsewhere."""
@@ -203,7 +198,7 @@ class _Aliases:
         """The check behind op `at` of `block`: what it assigns is nothing that it read, or that is read later."""
         op = block.ops[at]
         after = self._through(op, facts, True)
-        others = {name for result in writes(op) for name in _names_related(result, after)}
+        others = {name for result in writes(op) for name in names_related(result, after)}
         others = (others & self.live[block.label][at] | set(reads(op)) & self.variables) - set(writes(op))
         if not others and len(writes(op)) == 1:
             return ()
@@ -261,69 +256,7 @@ def with_ops_behind(function: Function, more: Mapping[Spot, Sequence[Op]]) -> Fu
     return replace(function, blocks=tuple(blocks))
 
 
-# -- facts -------------------------------------------------------------------------------------------------------------
-
-
-def _fact(first: Place, second: Place) -> Fact:
-    return min((first, second), (second, first), key=repr)
-
-
-def _related(place: Place, facts: Facts) -> Iterator[Place]:
-    for first, second in facts:
-        if first == place:
-            yield second
-        if second == place:
-            yield first
-
-
-def _names_related(name: str, facts: Facts) -> Iterator[str]:
-    """The names of which some part may be one object with some part of `name`."""
-    for (first, _), (second, _) in facts:
-        if name in (first, second):
-            yield second if first == name else first
-
-
 def _is_callers(fact: Fact, array: str) -> bool:
     """Whether `fact` says that `array` is what the function was given: a store makes it the function's own."""
     names = [name for name, _ in fact]
     return array in names and any(name.startswith(GIVEN) for name in names)
-
-
-def _after(rebound: frozenset[str], taken: tuple[Taking, ...], facts: Facts) -> Facts:
-    """What holds after names are rebound to what they take."""
-    kept = {fact for fact in facts if fact[0][0] not in rebound and fact[1][0] not in rebound}
-    sources = {source for _, (_, (source, _)) in taken}
-    near = [fact for fact in facts if fact[0][0] in sources or fact[1][0] in sources]
-    # Every name that is not rebound keeps what it was: it is taken from itself.
-    others = {name for fact in near for name, _ in fact} | sources
-    staying = sorted(name for name in others - rebound if not name.startswith(NEW))
-    everything = [*taken, *((name, ((), (name, ()))) for name in staying)]
-    for new, other in itertools.product(taken, everything):
-        if new is not other:
-            kept.update(_meeting(new, other, near))
-    return frozenset(kept)
-
-
-def _meeting(first: Taking, second: Taking, facts: Sequence[Fact]) -> Iterator[Fact]:
-    """The facts about two new values, from the old `facts` about the places that they are taken from."""
-    (name, (path, (source, inside))), (name2, (path2, (source2, inside2))) = first, second
-    pairs: list[tuple[Path, Path]] = [((), ())] if source == source2 else []
-    pairs += [(p, q) for (x, p), (y, q) in facts if (x, y) == (source, source2)]
-    pairs += [(q, p) for (x, p), (y, q) in facts if (y, x) == (source, source2)]
-    for old, old2 in pairs:
-        if (met := _meet(inside, old)) is None:
-            continue
-        below, onward = met
-        if (met := _meet(inside2, (*old2, *onward))) is None:
-            continue
-        below2, further = met
-        places = ((name, (*path, *below, *further)[:LIMIT]), (name2, (*path2, *below2)[:LIMIT]))
-        if places[0] != places[1]:
-            yield _fact(*places)
-
-
-def _meet(first: Path, second: Path) -> tuple[Path, Path] | None:
-    """What must be appended to each path so that both lead to the same part; None if they part before."""
-    if any(a != b and ANY not in (a, b) for a, b in zip(first, second, strict=False)):
-        return None
-    return second[len(first) :], first[len(second) :]

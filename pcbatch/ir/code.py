@@ -176,12 +176,17 @@ class Scoped(ast.NodeTransformer):
         self.bound = self.bound[:-1]
         return node
 
+    def visit_iterable(self, node: ast.expr) -> ast.expr:
+        """Visit what a comprehension goes over."""
+        return self.visit(node)
+
     def _comprehension(self, node: Comprehension) -> ast.AST:
-        node.generators[0].iter = self.visit(node.generators[0].iter)  # the first iterable belongs to the outer scope
+        first = node.generators[0]
+        first.iter = self.visit_iterable(first.iter)  # it belongs to the outer scope
         self.bound += (bound_in(node),)
-        for index, generator in enumerate(node.generators):
-            if index:
-                generator.iter = self.visit(generator.iter)
+        for generator in node.generators:
+            if generator is not first:
+                generator.iter = self.visit_iterable(generator.iter)
             generator.target = self.visit(generator.target)
             generator.ifs = [self.visit(test) for test in generator.ifs]
         for part in ("key", "value", "elt"):

@@ -10,14 +10,14 @@ from pcbatch.diagnostics import Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.types import Type
 from pcbatch.lowering.pieces import PieceText
-from pcbatch.lowering.translate import OPS
+from pcbatch.lowering.translate import MIDDLE, OPS
 from pcbatch.runtime.table import FaultSite
 
 if TYPE_CHECKING:
     from pcbatch.lowering.emit import BlockParts
 
 INDENT = "    "
-_RESERVED = re.compile(rf"PROGRAM|_pcb|{OPS}|_at\d*")
+_RESERVED = re.compile(rf"PROGRAM|_pcb|{OPS}|_at\d*|{MIDDLE}\d+")
 
 
 def is_reserved(name: str) -> bool:

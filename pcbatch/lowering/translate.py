@@ -43,6 +43,8 @@ BUILTINS = {
 
 OPS = "_ops"
 """The name by which generated code knows the backend's operations; no user's variable may have it."""
+MIDDLE = "_middle"
+"""Begins the names by which generated code knows middle operands of chained comparisons."""
 
 ZERO_DIVISION = (LaneStatus.ARITHMETIC, "ZeroDivisionError: integer division or modulo by zero")
 NEGATIVE_POWER = (LaneStatus.ARITHMETIC, "ValueError: a negative power of an integer is not an integer")
@@ -103,6 +105,7 @@ class _Translator(Scoped):
         self.own = own
         self.literal_indices = literal_indices
         self.kept = 0  # middle operands of chained comparisons kept so far
+        self.iterables = 0  # how many iterables of comprehensions are around: Python takes no `:=` there
 
     def visit(self, node: ast.AST) -> ast.AST:
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load):
@@ -162,10 +165,18 @@ class _Translator(Scoped):
         self.generic_visit(node)
         return _call("select", node.test, _thunk(node.body), _thunk(node.orelse))
 
+    def visit_iterable(self, node: ast.expr) -> ast.expr:
+        self.iterables += 1
+        result = super().visit_iterable(node)
+        self.iterables -= 1
+        return result
+
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
         if len(node.ops) == 1:
             return _comparison(node.left, node.ops[0], node.comparators[0])
+        if self.iterables:
+            return self._chain_of_lambdas(node.left, list(zip(node.ops, node.comparators, strict=True)))
         links: list[ast.expr] = []
         left = node.left
         for place, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
@@ -173,7 +184,7 @@ class _Translator(Scoped):
             if last or isinstance(right, (ast.Name, ast.Constant)):
                 kept = right
             else:  # evaluated once, read twice
-                name = f"_middle{self.kept}"
+                name = f"{MIDDLE}{self.kept}"
                 self.kept += 1
                 right = ast.NamedExpr(ast.Name(name, ast.Store()), right)
                 kept = ast.Name(name, ast.Load())
@@ -183,6 +194,18 @@ class _Translator(Scoped):
         for link in reversed(links):
             result = _call("both", link, _thunk(result))
         return result
+
+    def _chain_of_lambdas(self, left: ast.expr, links: list[tuple[ast.cmpop, ast.expr]]) -> ast.expr:
+        """A chained comparison without `:=`: `(lambda a, b: both(a < b, lambda: b < c))(x, y)`."""
+        (op, right), *others = links
+        if not others:
+            return _comparison(left, op, right)
+        names = [f"{MIDDLE}{self.kept}", f"{MIDDLE}{self.kept + 1}"]
+        self.kept += 2
+        low, high = (ast.Name(name, ast.Load()) for name in names)
+        body = _call("both", _comparison(low, op, high), _thunk(self._chain_of_lambdas(high, others)))
+        parameters = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+        return ast.Call(ast.Lambda(parameters, body), [left, right], [])
 
     def visit_Starred(self, node: ast.Starred) -> ast.AST:
         self.generic_visit(node)

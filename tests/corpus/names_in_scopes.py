@@ -26,8 +26,9 @@ def names_in_scopes(x, xs):
     mapped = tf.vectorized_map(lambda x: x * scale + v, xs)
     called = (lambda x, k=u: x * scale + k)(x=listed, k=v)
     nested = sum(sum(v * u - x for x in (v, u)) for v in (x, t))
+    bounded = tf.add_n([tf.where(v, 1.0, t) for v in (x < abs(v) < 9.0, x < 1.0)])
     again = u
-    return listed + called, tf.reduce_sum(mapped) + nested, summed(x) + again
+    return listed + called + bounded, tf.reduce_sum(mapped) + nested, summed(x) + again
 
 
 def batch(rng, lanes):
@@ -41,4 +42,5 @@ def twin(x, xs):
     total, a = 0.0, x
     while a * (2 * a + 1) <= 40:
         total, a = total + a, a + 1
-    return listed + listed * x + v, np.sum(xs * x + v) + nested, total + a * (2 * a + 1) + v
+    bounded = (1 if x < abs(v) < 9 else 2) + (1 if x < 1 else 2)
+    return listed + listed * x + v + bounded, np.sum(xs * x + v) + nested, total + a * (2 * a + 1) + v
