@@ -5,9 +5,8 @@ agree unless another name of the same object is read later. Which names may be t
 analysis whose facts are pairs of *places*: a variable and a path into it, such as `t` and `(0,)` for `t[0]`. Pairs,
 rather than sets of objects for each variable, keep `a, b = b, a` in a loop apart.
 
-What a batched function gives is known from its own facts: its result may be what it was given. What another function
-gives is known when it is traced: where its result would make a store wrong if it were its argument, a check stands
-behind the call (`__apart__`).
+A batched function takes and gives arrays as values, so its result is new. What another function gives is known when it
+is traced: where a store would be wrong if a result were an argument, a check stands behind the call (`__apart__`).
 """
 
 from __future__ import annotations
@@ -19,25 +18,19 @@ from pcbatch.diagnostics import Diagnostic, Note
 from pcbatch.frontend.references import (
     NEW,
     KindOf,
-    Reference,
     Taking,
     assignments,
     has_unknown_call,
     kind_of_calls,
 )
-from pcbatch.frontend.same_objects import Fact, Facts, fact_of, facts_after, names_related, places_related
+from pcbatch.frontend.same_objects import Facts, facts_after, names_related, places_related
 from pcbatch.frontend.source import FunctionSource
 from pcbatch.ir.code import Code
 from pcbatch.ir.dataflow import Analysis, live_after_each_op, liveness, solve
-from pcbatch.ir.program import Block, Call, Coded, Enter, Function, Op, Primitive, Return, Store, reads, writes
+from pcbatch.ir.program import Block, Coded, Enter, Function, Op, Primitive, Store, reads, writes
 
 APART = "__apart__"
 """The pseudo-builtin `__apart__((b,), (a,))`, which refuses a `b` that is, or has for a part, what `a` is or has."""
-GIVEN = "given "
-"""Begins the names of what a function was given, by position; its parameters may no longer hold it."""
-ELSEWHERE = "elsewhere "
-"""Begins the names of what is a free name of a function that is called."""
-
 Spot = tuple[str, int]
 """The label of a block and the number of an op in it."""
 NOWHERE: frozenset[Spot] = frozenset()
@@ -52,36 +45,22 @@ def shared_stores(
     """
     if not any(isinstance(op, Store) for function in functions for block in function.blocks for op in block.ops):
         return [], list(functions)
-    given = _given_back(functions, sources)
     found: list[Diagnostic] = []
     checked: list[Function] = []
     for function in functions:
-        aliases = _Aliases(function, sources[function.name], given)
+        aliases = _Aliases(function, sources[function.name])
         violations = aliases.violations()
         found += [aliases.refusal(*each) for each in violations]
         checked.append(function if violations else aliases.checked())
     return found, checked
 
 
-def _given_back(
-    functions: Sequence[Function], sources: Mapping[str, FunctionSource]
-) -> Mapping[str, tuple[Reference, ...]]:
-    """For each function what its result may be: something that it was given (by its parameter) or a free name's."""
-    given: dict[str, tuple[Reference, ...]] = {function.name: () for function in functions}
-    while True:
-        after = {f.name: _Aliases(f, sources[f.name], given).given_back() for f in functions}
-        if after == given:
-            return given
-        given = after
-
-
 @dataclass
 class _Aliases:
-    """Which names of one function may be one object. `given` says what batched functions give back."""
+    """Which names of one function may be one object."""
 
     function: Function
     source: FunctionSource
-    given: Mapping[str, tuple[Reference, ...]]
     taken: dict[tuple[Code, bool], tuple[Taking, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -105,9 +84,7 @@ class _Aliases:
         for block, at, facts in self._before_each_op(loose):
             op = block.ops[at]
             if isinstance(op, Store):
-                related = {
-                    name for name, _ in places_related((op.array, ()), facts) if not name.startswith((NEW, GIVEN))
-                }
+                related = {name for name, _ in places_related((op.array, ()), facts) if not name.startswith(NEW)}
                 others = related & self.live[block.label][at] | related - self.variables
                 found += [(op, tuple(sorted(others - {op.array})))] if others - {op.array} else []
         return found
@@ -130,35 +107,16 @@ class _Aliases:
         }
         return with_ops_behind(self.function, checks)
 
-    def given_back(self) -> tuple[Reference, ...]:
-        """What the result may be."""
-        found: set[Reference] = set()
-        start = self._solved(NOWHERE)
-        for block in self.function.blocks:
-            if isinstance(block.terminator, Return):
-                facts = self._through_block(block, start[block.label], NOWHERE)
-                for first, second in facts:
-                    for (name, path), place in ((first, second), (second, first)):
-                        if name in self.function.results and place[0] not in self.variables:
-                            found.add((path, (self._seen_by_callers(place[0]), place[1])))
-        return tuple(sorted(found, key=repr))
-
-    @staticmethod
-    def _seen_by_callers(name: str) -> str:
-        return name if name.startswith((GIVEN, ELSEWHERE)) else ELSEWHERE + name
-
     # -- the effect of ops ---------------------------------------------------------------------------------------------
 
     def _solved(self, loose: frozenset[Spot]) -> dict[str, Facts]:
         """What holds at the start of each block."""
-        parameters = enumerate(self.function.parameters)
-        begin = frozenset(fact_of((f"{GIVEN}{at}", ()), (name, ())) for at, name in parameters)
         nothing: Facts = frozenset()
 
         def through(block: Block, facts: Facts) -> Facts:
             return self._through_block(block, facts, loose)
 
-        analysis = Analysis("forward", {self.function.entry: begin}, nothing, frozenset.union, through)
+        analysis = Analysis("forward", {}, nothing, frozenset.union, through)
         return {label: facts.start for label, facts in solve(self.function.blocks, analysis).items()}
 
     def _before_each_op(self, loose: frozenset[Spot]) -> Iterator[tuple[Block, int, Facts]]:
@@ -175,22 +133,15 @@ class _Aliases:
         return facts
 
     def _through(self, op: Op, facts: Facts, loose: bool) -> Facts:
-        """What holds after `op`. A Store changes an object, and names none; what the caller has keeps its elements."""
+        """What holds after `op`: a Store changes an object, and names none."""
         match op:
-            case Store(array=array):
-                return frozenset(fact for fact in facts if not _is_callers(fact, array))
+            case Store():
+                return facts
             case Primitive(code=code) | Enter(code=code):
                 if (code, loose) not in self.taken:
                     self.taken[code, loose] = assignments(code, self.kind_of, loose=loose)
                 return facts_after(frozenset(code.writes), self.taken[code, loose], facts)
-            case Call(outputs=(output,), function=function):
-                return facts_after(frozenset((output,)), self._results(op, output, self.given[function]), facts)
         return facts_after(frozenset(writes(op)), (), facts)
-
-    def _results(self, call: Call, output: str, given: Sequence[Reference]) -> tuple[Taking, ...]:
-        """What a call gives: what it hands over for the parameters that it may get back, and what is elsewhere."""
-        arguments = {f"{GIVEN}{at}": name for at, name in enumerate(call.arguments)}
-        return tuple((output, (path, (arguments.get(name, name), inside))) for path, (name, inside) in given)
 
     # -- what is said --------------------------------------------------------------------------------------------------
 
@@ -208,7 +159,7 @@ class _Aliases:
     def refusal(self, store: Store, others: Sequence[str]) -> Diagnostic:
         """Why a store is refused."""
         function, user_names = self.function, self.source.locals
-        elsewhere = [name.removeprefix(ELSEWHERE) for name in others if name not in self.variables]
+        elsewhere = [name for name in others if name not in self.variables]
         if elsewhere:
             return Diagnostic(
                 "PCB204",
@@ -254,9 +205,3 @@ def with_ops_behind(function: Function, more: Mapping[Spot, Sequence[Op]]) -> Fu
         for block in function.blocks
     )
     return replace(function, blocks=tuple(blocks))
-
-
-def _is_callers(fact: Fact, array: str) -> bool:
-    """Whether `fact` says that `array` is what the function was given: a store makes it the function's own."""
-    names = [name for name, _ in fact]
-    return array in names and any(name.startswith(GIVEN) for name in names)

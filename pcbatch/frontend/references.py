@@ -26,16 +26,16 @@ Reference = tuple[Path, Place]
 Taking = tuple[str, Reference]
 """A variable that is assigned, and where a part of its new value comes from."""
 
-Kind = Literal["new", "view", "row", "rows", "unknown"]
-"""What a call gives: a new object; one that shares its elements with an argument; a new container of the elements of
-its arguments, or of tuples of them; nobody knows."""
+Kind = Literal["new", "view", "copy", "row", "rows", "unknown"]
+"""What a call gives: a new object; one that shares its elements with an argument; a container of the same
+elements in the same order; one of its arguments' elements, or of tuples of them; nobody knows."""
 KindOf = Callable[[ast.Call], Kind]
 
 _MAKING = ("tensorflow.", "tf_keras.", "keras.", "math.", "pcbatch.")
 """Modules whose functions give new arrays, as far as arrays can be changed at all."""
 _NUMBERS = frozenset({"abs", "all", "any", "bool", "divmod", "float", "int", "len", "pow", "range", "round"})
 """Built-ins that give numbers."""
-_CONTAINERS: dict[str, Kind] = {"list": "row", "tuple": "row", "sorted": "row", "reversed": "row"}
+_CONTAINERS: dict[str, Kind] = {"list": "copy", "tuple": "copy", "sorted": "row", "reversed": "row"}
 _CONTAINERS |= {"zip": "rows", "enumerate": "rows"}
 """Built-ins that give containers."""
 _VIEWS = frozenset(
@@ -152,6 +152,9 @@ class _Reader:
                 yield from self.of(value)
             case ast.Call(args=[value, *_]) if self.kind_of(node) == "view":
                 yield from self.of(value)
+            case ast.Call(args=[value]) if self.kind_of(node) == "copy":
+                for path, place in self.of(value):
+                    yield from [(path, place)] if path else _inside(ANY, element((((), place),), ANY))
             case ast.Call(args=arguments) if (kind := self.kind_of(node)) in ("row", "rows"):
                 for argument in arguments:
                     elements = list(element(tuple(self.of(argument)), ANY))
