@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from numbers import Number
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
+from pcbatch.diagnostics import Diagnostic, raise_all
 from pcbatch.ir.code import Code
 from pcbatch.ir.interpreter import Evaluate, LaneFaultError
 
@@ -29,8 +31,29 @@ def _parts(value: Any, count: int) -> Any:
     return value
 
 
+def _objects(value: Any) -> dict[int, Any]:
+    """What can be changed in a value, by identity."""
+    parts = list(value.values()) if isinstance(value, dict) else value if isinstance(value, tuple | list) else []
+    found = {} if isinstance(value, tuple | str | Number | np.generic | None) else {id(value): value}
+    return found | {key: each for part in parts for key, each in _objects(part).items()}
+
+
+def _apart(results: tuple[Any, ...], others: tuple[Any, ...]) -> None:
+    known = _objects(others)
+    for result in results:
+        own = _objects(result)
+        if not known.keys().isdisjoint(own):
+            raise_all([Diagnostic("PCB420", "a call gives the same array as another one", None)])
+        known |= own
+
+
+def _plain(value: Any, name: str, line: int) -> None:
+    if callable(value) or isinstance(value, Iterator):
+        raise_all([Diagnostic("PCB421", f"what may run later reads `{name}`, which is assigned before", None)])
+
+
 MEANINGS: Mapping[str, Callable[..., Any]] = {
-    "__apart__": lambda results, others: None,
+    "__apart__": _apart,
     "__axis__": lambda array, axis: np.arange(np.shape(array)[axis]),
     "__elements__": lambda array, *indices: np.asarray(array)[mesh(indices)],
     "__commit__": lambda value, type_: float(value) if "float" in type_ else value,
@@ -38,7 +61,7 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__length__": _shortest,
     "__element__": lambda sequence, position: sequence[position],
     "__parts__": _parts,
-    "__plain__": lambda value, name, line: None,
+    "__plain__": _plain,
     "__sequence__": lambda sequence: sequence,
     "__flag__": lambda value, flag: value is flag,
 }
