@@ -74,6 +74,7 @@ def batch(source: str) -> tuple[np.ndarray, ...]:
         rng.integers(-9, 10, (LANES, 4), dtype=np.int32),
         rng.choice(np.array(WILD, np.float32), LANES),
         rng.choice(np.array(WIDE, np.int32), LANES),
+        rng.integers(-9, 10, LANES, dtype=np.int32),
     )
 
 

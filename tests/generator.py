@@ -28,6 +28,7 @@ ENTRY_PARAMETERS: tuple[tuple[str, Kind], ...] = (
     ("xs", "array"),
     ("y", "wild"),
     ("w", "wide"),
+    ("m", "kept"),
 )
 OTHERS: tuple[tuple[str, Kind], ...] = (
     ("xs", "array"),
@@ -92,9 +93,9 @@ def program_of(seed: int) -> str:
 
 
 def program(draw: Draw) -> str:
-    """Source of a module whose entry is `main(n, a, b, x, xs, y, w)`.
+    """Source of a module whose entry is `main(n, a, b, x, xs, y, w, m)`.
 
-    They are int32, int32, int32, float32, int32[4], float32 of any value, int32 of any value.
+    They are int32, int32, int32, float32, int32[4], float32 of any value, int32 of any value, int32.
     """
     focused = bool(draw(0, 1))
     helpers = [_signature(draw, f"f{number}") for number in range(draw(0, 2))]
@@ -118,6 +119,10 @@ def _signature(draw: Draw, name: str) -> Signature:
     for parameter, kind in OTHERS:
         if draw(0, 2) == 2:
             parameters.append((parameter, kind))
+    if draw(0, 1):
+        parameters.append((pools["kept"][0], "kept"))
+    else:
+        pools["kept"] = ()
     return Signature(name, tuple(parameters), RESULTS[draw(0, len(RESULTS) - 1)], pools)
 
 
@@ -281,7 +286,13 @@ class Writer(Rebinding):
         counter = f"i{self.fresh}"
         end = f"{self.expression('int', 1)} % 4"
         first, second, *_ = self.pools["int"]
-        forms = [end, f"1, {end}", f"{end}, -1, -1", f"0, {end} + 4, 3", f"{first} % 3, {end} - 1, 1 - 2 * ({second} % 2)"]
+        forms = [
+            end,
+            f"1, {end}",
+            f"{end}, -1, -1",
+            f"0, {end} + 4, 3",
+            f"{first} % 3, {end} - 1, 1 - 2 * ({second} % 2)",
+        ]
         self.line(f"for {counter} in range({self.pick(forms)}):")
         self.counters.append(counter)
         self.loops += 1

@@ -19,7 +19,7 @@ COMPARISONS = ("<", "<=", "==", "!=", ">", ">=")
 
 @dataclass(frozen=True)
 class Signature:
-    """A function's parameters, after the fuel `n`, by name and kind, the kinds of its results, and the names of its variables."""
+    """A function's parameters after the fuel `n`, the kinds of its results, and the names of its variables by kind."""
 
     name: str
     parameters: tuple[tuple[str, Kind], ...]
@@ -62,6 +62,8 @@ class Expressions(Scopes):
                 return self.wild(depth)
             case "wide":
                 return self.wide(depth)
+            case "kept":
+                return self.pick(self.pools["kept"] or self.pools["int"])
 
     def bounded(self, kind: Kind, depth: int) -> str:
         """An expression whose value is small, so that it may be kept in a variable."""
@@ -70,15 +72,35 @@ class Expressions(Scopes):
             return self.pick([f"{value} % 29", f"{value} % 13 - 6"])
         if kind == "float":
             return self.pick([f"min(max({value}, -16.0), 16.0)", f"({value}) % 8.0"])
-        if kind == "wild":  # by Python's rule the first of two that do not compare is kept: NaN goes through, or does not
-            return self.pick([value, f"min({value}, 64.0)", f"max(-64.0, {value})", f"min(64.0, max({value}, {self.pools['float'][0]}))"])
+        if (
+            kind == "wild"
+        ):  # by Python's rule the first of two that do not compare is kept: NaN goes through, or does not
+            return self.pick(
+                [
+                    value,
+                    f"min({value}, 64.0)",
+                    f"max(-64.0, {value})",
+                    f"min(64.0, max({value}, {self.pools['float'][0]}))",
+                ]
+            )
         return value
 
     def number(self) -> str:
         """A literal, a variable or a counter, an integer."""
         number = self.draw(-5, 9)
         literal = f"({number})" if number < 0 else str(number)
-        return self.pick([literal, *self.pools["int"], *self.counters, "p.low", 'd["count"]', *self.static, *self.captured["int"]])
+        return self.pick(
+            [
+                literal,
+                *self.pools["int"],
+                *self.counters,
+                "p.low",
+                'd["count"]',
+                *self.static,
+                *self.captured["int"],
+                *self.pools["kept"],
+            ]
+        )
 
     def divisor(self) -> str:
         """Mostly not zero."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-Kind = Literal["int", "float", "bool", "array", "pair", "table", "way", "wild", "wide"]
+Kind = Literal["int", "float", "bool", "array", "pair", "table", "way", "wild", "wide", "kept"]
 Choice = TypeVar("Choice")
 Draw = Callable[[int, int], int]
 """`draw(low, high)` is a number from `low` to `high`, both included; what makes it decides what is written."""
@@ -24,16 +24,22 @@ POOLS: dict[Kind, tuple[str, ...]] = {
     "table": ("d",),
     "wild": ("y", "z"),
     "wide": ("w",),
+    "kept": ("m",),
 }
 """The variables of every function, by kind; some have names that a compiler likes to use itself.
 
 A pair is a named tuple `Pair(low: int, high: float)`, a table a dict `{"count": int, "on": bool}`. A wild float may be
-NaN, infinite or huge, a wide int any of 32 bits: both take part only in what is exact for all of these.
+NaN, infinite or huge, a wide int any of 32 bits: both take part only in what is exact for all of these. A kept int is
+assigned by nobody and handed on as it is, so that a whole recursion has one value for it.
 """
-NAMES: dict[Kind, tuple[str, ...]] = {"int": ("a", "b", "t0", "c", "q"), "float": ("x", "result", "s")}
+NAMES: dict[Kind, tuple[str, ...]] = {
+    "int": ("a", "b", "t0", "c", "q"),
+    "float": ("x", "result", "s"),
+    "kept": ("m", "r", "v"),
+}
 """All names of numbers. A function has as many of them as POOLS has, and its inner scopes take any of them."""
 CAPTURED: dict[Kind, tuple[str, ...]] = {"int": ("LIMIT", "STEP"), "float": ("SCALE",), "array": ("TABLE", "WEIGHTS")}
-"""What the module has around its functions: a number, Variables and arrays. Inner scopes hide them, nobody assigns them."""
+"""What the module has around its functions: numbers, Variables and arrays. Inner scopes hide them, nobody assigns them."""
 HIDDEN: tuple[Kind, ...] = ("int", "float", "bool")
 """The kinds of variables whose names inner scopes take for their own."""
 
@@ -69,7 +75,7 @@ class Names:
         """A name for a variable of an inner scope: mostly one that means something outside of it."""
         last = [self.pools[kind][0] for kind in HIDDEN if len(self.pools[kind]) == 1]
         spare = [name for kind in HIDDEN for name in (*self.pools[kind], *NAMES.get(kind, ())) if name not in last]
-        return self.pick(["v", *spare, *self.counters, *self.captured["int"], *self.captured["float"]])
+        return self.pick([*NAMES["kept"], *spare, *self.counters, *self.captured["int"], *self.captured["float"]])
 
     @contextmanager
     def scope(self, bound: dict[str, Kind]) -> Iterator[None]:

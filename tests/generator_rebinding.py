@@ -120,13 +120,14 @@ class Rebinding(Statements):
         given = f"contextlib.nullcontext({self.bounded(kind, 1)}) as {name}"
         self.fresh += 1
         both = self.pick([each for each in self.pools["int"] if each != name])
+        pair = f"{self.pools['int'][0]}, {self.pools['float'][0]}"
         forms: list[Callable[[], str]] = [
             lambda: scope,
             lambda: scope,
             lambda: f"{scope} as s{self.fresh}",
             lambda: given,
             lambda: f"{given}, contextlib.nullcontext({name if kind == 'int' else both}) as {both}",
-            lambda: f"contextlib.nullcontext(({self.bounded('int', 0)}, {self.bounded('float', 1)})) as ({self.pools['int'][0]}, {self.pools['float'][0]})",
+            lambda: f"contextlib.nullcontext(({self.bounded('int', 0)}, {self.bounded('float', 1)})) as ({pair})",
         ]
         self.line(f"with {self.pick(forms)()}:")
         self.indent += 1

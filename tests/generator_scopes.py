@@ -10,7 +10,11 @@ from collections.abc import Callable
 
 from tests.generator_names import CAPTURED, Kind, Names
 
-AGGREGATES: dict[Kind, tuple[str, ...]] = {"int": ("sum", "max", "min"), "float": ("sum", "max"), "bool": ("any", "all")}
+AGGREGATES: dict[Kind, tuple[str, ...]] = {
+    "int": ("sum", "max", "min"),
+    "float": ("sum", "max"),
+    "bool": ("any", "all"),
+}
 
 
 class Scopes(Names, ABC):
@@ -59,7 +63,9 @@ class Scopes(Names, ABC):
         with self.scope(bound):
             again = ""
             if self.chance(2):
-                inside = self.pick([each for each in ("u", *self.pools["int"][-1:], *self.pools["int"]) if each != name])
+                inside = self.pick(
+                    [each for each in ("u", *self.pools["int"][-1:], *self.pools["int"]) if each != name]
+                )
                 again = f" for {inside} in (1, {name if turned == 'int' else '2'})"
                 bound = {inside: "int"}
             else:
@@ -107,5 +113,7 @@ class Scopes(Names, ABC):
         if self.arrays and not self.inner:
             factor = self.pick([name, *self.pools["int"], *CAPTURED["int"][:1]])
             other = self.pick([*self.pools["int"], "3"])
-            forms.append(f"sum(tf.vectorized_map(lambda {name}: {name} * {factor} - {other}, {self.pick(self.arrays)}))")
+            forms.append(
+                f"sum(tf.vectorized_map(lambda {name}: {name} * {factor} - {other}, {self.pick(self.arrays)}))"
+            )
         return self.pick(forms)

@@ -1,8 +1,8 @@
 """Runs many generated programs, once: `python -m tests.long_run --mode interpreter --programs 3000`.
 
-Program number k of a mode is always the same one, whatever was run before. Where a run stands is kept in its file, one line
-of JSON for each program, so that the same command goes on where it was stopped; programs that failed follow it as text,
-which may go to `tests/found/` as it is. `--part 1/2` and `--part 2/2` share the work between two processes. Exit code 1:
+Program number k of a mode is always the same one, whatever was run before. Where a run stands is kept in its file, one
+line of JSON for each program, so that the same command goes on where it was stopped; programs that failed lie beside it
+as text, which may go to `tests/found/` with a docstring. `--part 1/2` and `--part 2/2` share the work between two processes. Exit code 1:
 programs failed, or more were refused than REFUSED allows.
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -113,7 +114,7 @@ def _of_scopes(function: ast.FunctionDef) -> Iterator[str]:
                 yield "second name of an array"
     for statements in (getattr(node, "body", None) for node in nodes):
         if isinstance(statements, list):
-            pairs = zip(statements, statements[1:], strict=False)
+            pairs = itertools.pairwise(statements)
             yield from ["copy, then a scope that hides it"] * any(_hides(first, second) for first, second in pairs)
 
 

@@ -1,4 +1,4 @@
-"""Makes a failing program smaller, whatever it takes to see it fail: statements go, blocks are opened, parts stand alone.
+"""Makes a failing program smaller, whatever shows that it fails: statements go, blocks are opened, parts stand alone.
 
 Hypothesis shrinks what it has drawn itself; this works on the text, so also for programs by number and for files.
 """

@@ -1,4 +1,4 @@
-"""Plain Python for what generated programs use: arrays that fail as Python's do, and the little of TensorFlow they call.
+"""Plain Python for what generated programs use: arrays that fail as Python's do, and what they call of TensorFlow.
 
 With these in the place of pcbatch, TensorFlow and NumPy a program's text is a program of plain Python, whose answer is
 the truth. Arrays are objects there: what is stored under one name is seen under the others.
