@@ -39,7 +39,7 @@ NAMES: dict[Kind, tuple[str, ...]] = {
 }
 """All names of numbers. A function has as many of them as POOLS has, and its inner scopes take any of them."""
 CAPTURED: dict[Kind, tuple[str, ...]] = {"int": ("LIMIT", "STEP"), "float": ("SCALE",), "array": ("TABLE", "WEIGHTS")}
-"""What the module has around its functions: numbers, Variables and arrays. Inner scopes hide them, nobody assigns them."""
+"""What the module has around its functions: numbers, Variables and arrays. Inner scopes hide them."""
 HIDDEN: tuple[Kind, ...] = ("int", "float", "bool")
 """The kinds of variables whose names inner scopes take for their own."""
 

@@ -2,8 +2,8 @@
 
 Program number k of a mode is always the same one, whatever was run before. Where a run stands is kept in its file, one
 line of JSON for each program, so that the same command goes on where it was stopped; programs that failed lie beside it
-as text, which may go to `tests/found/` with a docstring. `--part 1/2` and `--part 2/2` share the work between two processes. Exit code 1:
-programs failed, or more were refused than REFUSED allows.
+as text, which may go to `tests/found/` with a docstring. Parts 1/2 and 2/2 share the work between two processes. Exit
+code 1: programs failed, or more were refused than REFUSED allows.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pcbatch.diagnostics import CompileError
-from tests.generated_runs import REFUSED, check_interpreted, check_run, check_single, refused
+from tests.generated_runs import REFUSED, check_interpreted, check_run, check_single, refused, truth
 from tests.generator import program_of
-from tests.harness import GRAPH, REFERENCE, XLA, Mode
+from tests.harness import GRAPH, REFERENCE, XLA, Mode, leaves
 from tests.smaller import smaller
 
 ENGINES: dict[str, tuple[Mode, ...]] = {"reference": REFERENCE, "graph": GRAPH, "xla": XLA}
@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     record = given.out / f"{given.mode}-{given.seed}-{part}of{parts}.jsonl"
     lines = record.read_text(encoding="utf-8").splitlines() if record.exists() else []
     done = {entry["number"]: entry["outcome"] for entry in map(json.loads, lines)}
-    started = time.perf_counter()
+    started, used = time.perf_counter(), time.process_time()
     with record.open("a", encoding="utf-8") as file:
         for number in numbers:
             if number in done:
@@ -59,9 +59,11 @@ def main(arguments: list[str] | None = None) -> int:
                     source = smaller(source, same_as(outcome, given.mode, number), given.smaller, 30.0)
                 (given.out / f"{given.mode}_{number}.py").write_text(source, encoding="utf-8")
             elif (number - first) // parts % 50 == 0:
-                print(f"program {number}: {time.perf_counter() - started:.0f} s", flush=True)
+                seconds = f"{time.perf_counter() - started:.0f} s, {time.process_time() - used:.0f} s of CPU"
+                print(f"program {number}: {seconds}", flush=True)
     counts = Counter(done[number].split(":")[0] for number in numbers)
     print(f"{given.mode}: {len(numbers)} programs, " + ", ".join(f"{n} {name}" for name, n in counts.most_common()))
+    print(f"{time.perf_counter() - started:.0f} s, {time.process_time() - used:.0f} s of CPU")
     allowed = counts["refused"] <= max(1, REFUSED * len(numbers))
     return 0 if allowed and counts["right"] + counts["refused"] == len(numbers) else 1
 
@@ -82,15 +84,29 @@ def outcome_of(source: str, mode: str, number: int) -> str:
         return f"wrong: {' '.join(str(error).split())[:300]}"
     except Exception as error:  # whatever it is, it is to be told
         return f"raised: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
-    return "right"
+    return "right:"
 
 
 def same_as(outcome: str, mode: str, number: int) -> Callable[[str], bool]:
-    """Whether another program fails as `outcome` says, apart from its numbers and names."""
-    kind = outcome.split(":")[:2]
-    if kind[0] == "wrong":
-        kind = kind[:1]
-    return lambda text: outcome_of(text, mode, number).split(":")[: len(kind)] == kind
+    """Whether another program, which also has numbers for an answer, fails as `outcome` says."""
+
+    def kind(text: str) -> list[str]:
+        first, second, *_ = text.split(":")
+        return [first] if first == "wrong" and mode != "interpreter" else [first, second]
+
+    def same(text: str) -> bool:
+        functions = any(callable(leaf) for lane in truth(text) for leaf in leaves(lane.value))
+        return not functions and kind(outcome_of(text, mode, number)) == kind(outcome)
+
+    def fails(text: str) -> bool:
+        try:
+            return same(text)
+        except TimeoutError:
+            raise
+        except Exception:  # it is no program
+            return False
+
+    return fails
 
 
 if __name__ == "__main__":
