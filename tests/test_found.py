@@ -13,12 +13,12 @@ import pytest
 
 from pcbatch.diagnostics import CompileError
 from tests.generated_runs import check_interpreted, check_run
-from tests.harness import GRAPH, XLA, Mode
+from tests.harness import GRAPH, REFERENCE, XLA, Mode
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*.py"))
-ENGINES: dict[str, Mode] = {"graph": GRAPH[0], "xla": XLA[-1]}
+ENGINES: dict[str, Mode] = {"reference": REFERENCE[0], "graph": GRAPH[0], "xla": XLA[-1]}
 RUNS = [
-    pytest.param(path, engine, id=f"{path.stem}-{engine}", marks=[pytest.mark.slow] * (engine == "xla"))
+    pytest.param(path, engine, id=f"{path.stem}-{engine}", marks=[pytest.mark.slow] * (engine != "reference"))
     for path in FOUND
     for engine in re.findall(r"\w+", re.search(r"In: ([\w, ]+)\.", path.read_text(encoding="utf-8")).group(1))
 ]

@@ -1,4 +1,4 @@
-"""A callee's comprehension has a variable of the name of the caller's parameter, which it gets. In: graph."""
+"""A callee's comprehension has a variable of the name of the caller's parameter, which it gets. In: reference, graph."""
 
 import collections
 import contextlib

@@ -1,4 +1,4 @@
-"""What is copied has the name of a lambda's parameter, and the lambda reads the copy. In: graph, xla."""
+"""What is copied has the name of a lambda's parameter, and the lambda reads the copy. In: reference, graph, xla."""
 
 import collections
 import contextlib

@@ -1,4 +1,4 @@
-"""Blocks that rebind what they read, before and after loops and calls, in a function that is called. In: graph."""
+"""Blocks that rebind what they read, before and after loops and calls, in a function that is called. In: reference, graph."""
 
 import collections
 import contextlib
@@ -36,7 +36,7 @@ def f0(n, a, x):
     with tf.name_scope("one"):
         x = x + 0.5
         a = (a + 1) % 29
-        x = x * 2.0 - a
+        x = x * 2.0
     a, result = f0(n - 1, a, x % 8.0)
     with tf.name_scope("two"):
         result = result + x

@@ -1,4 +1,4 @@
-"""A name given by a block's own manager, by one of its tuples or by an exchange inside is read inside. In: graph."""
+"""A name given by a block's own manager, by one of its tuples or by an exchange inside is read inside. In: reference, graph."""
 
 import collections
 import contextlib
