@@ -111,7 +111,7 @@ def _signature(draw: Draw, name: str) -> Signature:
     parameters: list[tuple[str, Kind]] = []
     pools = dict(POOLS)
     for some, names in NAMES.items():  # in every second helper other names than in `main`, in part
-        start = draw(0, len(names) - 1) * draw(0, 1)
+        start = draw(0, len(names) - 1) * (some == "kept" or draw(0, 1))
         pools[some] = (names * 2)[start : start + len(POOLS[some])]
     most: dict[Kind, int] = {"int": 2, "float": 1, "bool": 1}
     for kind, limit in most.items():

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import CodeType
 
 from tests.generator_expressions import LENGTH
-from tests.generator_names import Kind
+from tests.generator_names import NAMES, Kind
 from tests.generator_statements import Statements
 
 LASTING = 1
@@ -89,7 +89,11 @@ class Rebinding(Statements):
         copied = self.pick([name for name in self.pools[kind] if name != source])
         target = self.pick(self.pools[kind])
         operator, one = ("*", "1") if kind == "int" else ("-", "1.0")
-        self.line(f"{copied} = {source}")
+        if kind == "int" and self.pools["kept"] and self.chance(4):  # it may be a copy of a caller's, by another name
+            (copied,) = self.pools["kept"]
+            source = self.pick([name for name in NAMES["kept"] if name != copied])
+        else:
+            self.line(f"{copied} = {source}")
         if self.chance(2):
             self.plain()
         value, elements = f"{source} {operator} {copied}", f"({target}, {self.pick(self.pools[kind])} + {one})"
@@ -97,9 +101,9 @@ class Rebinding(Statements):
             f"sum({value} for {source} in {elements})",
             f"sum([{value} for {source} in {elements}])",
             f"[{value} for {source} in {elements}][-1]",
-            f"sum(sum({value} for {source} in ({source}, {one})) for {source} in {elements})",
+            f"sum(sum({value} for {source} in ({target}, {one})) for {source} in {elements})",
             f"(lambda {source}: {value})({target})",
-            f"(lambda {source}, v={copied}: {source} + v)({target})",
+            f"(lambda {source}, u={copied}: {source} + u)({target})",
             f"apply(lambda {source}: {value}, {target})",
             f"sum(map(lambda {source}: {value}, {elements}))",
         ]
@@ -180,7 +184,7 @@ class Rebinding(Statements):
         array = self.pick([*self.arrays, *self.captured["array"][:1]])
         copies = [f"tf.identity({array})", f"{array} + 0", f"keep({array} + 0)"] * 2
         same = [array, f"keep({array})", f"({array}, 1)[0]", f"either({array}, {self.pick(self.arrays)})"]
-        self.line(f"zs = {self.pick(same if self.chance(LASTING) and self.chance(6) else copies)}")
+        self.line(f"zs = {self.pick(same if self.chance(LASTING) else copies)}")
         self.line(f"zs[{self.number()} % {LENGTH}] = {self.bounded('int', 0)}")
         target = self.pick(self.pools["int"])
         self.line(f"{target} = (zs[{self.number()} % {LENGTH}] - {array}[{self.number()} % {LENGTH}]) % 29")
