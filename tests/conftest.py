@@ -21,6 +21,8 @@ from hypothesis import settings
 settings.register_profile("pcbatch", derandomize=True, deadline=None, database=None)
 settings.load_profile("pcbatch")
 
+collect_ignore = ["found"]  # programs that tests read; some are refused where they are imported
+
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as shells start what runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

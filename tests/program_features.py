@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -31,6 +32,10 @@ CONSTRUCTS: dict[type[ast.AST], str] = {
     ast.LShift: "shift",
     ast.BitXor: "bitwise operator",
     ast.Dict: "dict",
+    ast.With: "with",
+    ast.Lambda: "lambda",
+    ast.ListComp: "comprehension",
+    ast.GeneratorExp: "generator",
 }
 LOOPS = (ast.While, ast.For)
 
@@ -59,11 +64,88 @@ def _of_ir(program: ir.Program) -> Iterator[str]:
             yield "mutual recursion"
 
 
+SCOPES = (ast.Lambda, ast.ListComp, ast.GeneratorExp)
+
+
+def _bound(scope: ast.AST) -> set[str]:
+    """The names of a lambda's parameters, or of the variables of a comprehension."""
+    if isinstance(scope, ast.Lambda):
+        return {arg.arg for arg in (*scope.args.args, *scope.args.kwonlyargs)}
+    targets = [each.target for each in getattr(scope, "generators", ())]
+    return {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+
+
+def _of_scopes(function: ast.FunctionDef) -> Iterator[str]:
+    """What occurs of scopes inside a function, and of names that mean one thing in it and another thing outside."""
+    nodes = list(ast.walk(function))
+    own = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    own |= {arg.arg for arg in function.args.args}
+    for node in nodes:
+        if isinstance(node, SCOPES):
+            bound = _bound(node)
+            yield from ["hidden variable"] * bool(bound & own)
+            yield from ["hidden global"] * bool(bound & {"LIMIT", "STEP", "SCALE"})
+            yield from ["scope in a scope"] * any(isinstance(n, SCOPES) for n in ast.walk(node) if n is not node)
+        match node:
+            case ast.Lambda(args=ast.arguments(defaults=[_, *_]) | ast.arguments(kw_defaults=[_, *_])):
+                yield "default of a lambda"
+            case ast.comprehension(ifs=[_, *_]):
+                yield "comprehension condition"
+            case ast.Assign(value=ast.Lambda()):
+                yield "kept lambda"
+            case ast.Assign(value=ast.GeneratorExp()):
+                yield "kept generator"
+            case ast.Assign(value=ast.Name()):
+                yield "copy"
+            case ast.withitem(optional_vars=ast.expr()):
+                yield "with as"
+            case ast.With(body=body):
+                yield from ["with in a with"] * any(isinstance(each, ast.With) for each in body)
+                yield from ["rebinding in a with"] * bool(_rebound(body))
+            case ast.Name(id="TABLE"):
+                yield "captured array"
+            case ast.Name(id="STEP" | "WEIGHTS"):
+                yield "captured Variable"
+            case ast.Name(id="y" | "z"):
+                yield "wild float"
+            case ast.Name(id="w"):
+                yield "wide int"
+            case ast.Assign(targets=[ast.Name(id="zs")]):
+                yield "second name of an array"
+    for statements in (getattr(node, "body", None) for node in nodes):
+        if isinstance(statements, list):
+            pairs = itertools.pairwise(statements)
+            yield from ["copy, then a scope that hides it"] * any(_hides(first, second) for first, second in pairs)
+
+
+def _rebound(body: list[ast.stmt]) -> set[str]:
+    """Names that a straight line reads before it assigns them, and reads again afterwards."""
+    read: set[str] = set()
+    changed: set[str] = set()
+    found: set[str] = set()
+    for statement in body:
+        names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+        loads = {node.id for node in names if isinstance(node.ctx, ast.Load)}
+        found |= loads & changed
+        read |= loads
+        changed |= {node.id for node in names if isinstance(node.ctx, ast.Store)} & read
+    return found
+
+
+def _hides(first: ast.stmt, second: ast.stmt) -> bool:
+    """Whether one statement copies a variable and the next one has an inner variable of its name."""
+    match first:
+        case ast.Assign(targets=[ast.Name()], value=ast.Name(id=source)):
+            return any(isinstance(node, SCOPES) and source in _bound(node) for node in ast.walk(second))
+    return False
+
+
 def _of_function(function: ast.FunctionDef, names: set[str]) -> Iterator[str]:
     def calls(node: ast.AST) -> list[ast.Call]:
         every = (n for n in ast.walk(node) if isinstance(n, ast.Call))
         return [call for call in every if isinstance(call.func, ast.Name) and call.func.id in names]
 
+    yield from _of_scopes(function)
     callees = Counter(call.func.id for call in calls(function) if isinstance(call.func, ast.Name))
     if any(count > 1 for count in callees.values()):
         yield "two call sites"

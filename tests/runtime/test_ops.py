@@ -369,6 +369,12 @@ def test_minimum_of_nan_is_pythons(for_each):
     np.testing.assert_array_equal(second, [min(0.5, float(v)) for v in x])
 
 
+def test_extremes_of_a_generator_of_static_values():
+    assert (ops.minimum(x for x in (3, 1, 2)), ops.maximum(x for x in (0.5, 1.5))) == (1, 1.5)
+    with pytest.raises(ValueError, match="max"):
+        ops.maximum(x for x in ())
+
+
 def test_static_values_are_pythons():
     assert (ops.minimum(3, 1, 2), ops.maximum([1, 5]), ops.absolute(-3), ops.to_int("12", 0), ops.to_float("1.5")) == (
         1,

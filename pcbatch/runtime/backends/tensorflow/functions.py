@@ -48,10 +48,11 @@ def _extreme(
         if vector.shape[0] == 0:
             raise ValueError(f"{name}() of an empty vector")
         return reduce(vector)
-    found, *others = xs if len(xs) > 1 else tuple(xs[0]) or (None,)
-    if not any(is_lane_value(x) for x in (found, *others)):
-        return python(*xs)
-    for x in (found, *others):
+    values = xs if len(xs) > 1 else tuple(xs[0])  # once: a generator has nothing left afterwards
+    if not any(is_lane_value(x) for x in values):
+        return python(values)
+    found, *others = values
+    for x in values:
         if is_lane_value(x) and tf.TensorShape(x.shape).rank != 0:
             raise TypeError(f"{name} compares scalars; write tf.{name}imum(x, y) for arrays")
     for x in others:

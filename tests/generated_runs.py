@@ -1,0 +1,193 @@
+"""Runs the text of a generated program: as plain Python, whose answers are the truth, and in every way of pcbatch's."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import math
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from pcbatch.diagnostics import CompileError
+from pcbatch.ir import program as ir
+from pcbatch.ir.evaluation import copy_store, python_evaluate
+from pcbatch.ir.interpreter import Evaluate, LaneFaultError, interpret
+from pcbatch.lowering.calls import lower_calls
+from pcbatch.lowering.webs import split_webs
+from pcbatch.optimize import optimize
+from tests.harness import Lane, Mode, assert_same, leaves, run_lanes, run_python
+from tests.stand_ins import Array, plain_module
+
+LANES = 6
+STEPS = 100_000
+"""More loop turns and calls than any program takes: one that goes on for ever is wrong."""
+REFUSABLE = {
+    "PCB205": "an element stored into an array that has another live name",
+    "PCB404": "what a lane cannot keep, such as a lambda, used behind a branch, a loop or a call",
+}
+"""The codes by which a generated program may be refused, and what for."""
+REFUSED = 0.04
+"""The share of programs that may be refused so."""
+WILD = (math.nan, math.inf, -math.inf, 0.0, -0.0, 2.0**31, -(2.0**31), 2.0**31 - 128, 1.5, -0.25, 4.0, -7.5)
+"""What the wild floats of examples are: 2**31 - 128 is the largest float32 that is an int32."""
+WIDE = (2**31 - 1, -(2**31), 2**31 - 2, 1 - 2**31, 0, -1, 1, 5, 2**30, 123456789)
+"""What the wide ints of examples are."""
+
+
+def file_of(source: str) -> str:
+    """A name for the file that a program would be in."""
+    return f"<generated {zlib.crc32(source.encode()):08x}>"
+
+
+@lru_cache(maxsize=8)
+def code_of(source: str) -> CodeType:
+    """The compiled text, which `inspect` finds."""
+    file = file_of(source)
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    return compile(source, file, "exec")
+
+
+def batched(source: str) -> Any:
+    """The entry of a program."""
+    namespace: dict[str, Any] = {"__name__": "generated"}
+    exec(code_of(source), namespace)
+    return namespace["main"]
+
+
+# -- examples ----------------------------------------------------------------------------------------------------------
+
+
+def batch(source: str) -> tuple[np.ndarray, ...]:
+    """Arguments for LANES examples; the same ones for the same program."""
+    rng = np.random.default_rng(zlib.crc32(source.encode()))
+    return (
+        rng.integers(0, 4, LANES, dtype=np.int32),
+        rng.integers(-9, 10, LANES, dtype=np.int32),
+        rng.integers(-9, 10, LANES, dtype=np.int32),
+        (rng.integers(-16, 17, LANES) / 4).astype(np.float32),
+        rng.integers(-9, 10, (LANES, 4), dtype=np.int32),
+        rng.choice(np.array(WILD, np.float32), LANES),
+        rng.choice(np.array(WIDE, np.int32), LANES),
+        rng.integers(-9, 10, LANES, dtype=np.int32),
+    )
+
+
+def examples(source: str) -> Iterator[tuple[Any, ...]]:
+    """The examples of `batch`, one after the other, as plain Python values."""
+    for values in zip(*batch(source), strict=True):
+        yield tuple(Array(value.tolist()) if value.ndim else value.item() for value in values)
+
+
+# -- the truth ---------------------------------------------------------------------------------------------------------
+
+
+def truth(source: str) -> list[Lane]:
+    """What Python makes of every example, batched functions being plain ones and the module new for each.
+
+    Messages are kept where they are the program's own; those of a failed division or index are pcbatch's to word. What
+    fails in a `with` block fails in its first line, for the block is one statement of the program; no line is known of
+    what fails in a lambda or a generator, which may stand elsewhere.
+    """
+    headers, elsewhere = _blocks(source), _kept(source)
+    lanes = [run_python(plain_module(code_of(source))["main"], example) for example in examples(source)]
+    lanes = [replace(lane, line=headers.get(lane.line or 0, lane.line)) for lane in lanes]
+    lanes = [replace(lane, line=None) if lane.line in elsewhere else lane for lane in lanes]
+    return [replace(lane, message="") if lane.status in ("ARITHMETIC", "INDEX") else lane for lane in lanes]
+
+
+def _blocks(source: str) -> dict[int, int]:
+    """For each line in a `with` block the line in which the outermost one begins."""
+    found: dict[int, int] = {}
+    for node in ast.walk(ast.parse(source)):  # the outer ones come first
+        if isinstance(node, ast.With):
+            for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                found.setdefault(line, node.lineno)
+    return found
+
+
+def _kept(source: str) -> set[int]:
+    """The lines that assign a lambda or a generator to a variable."""
+    assigned = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Assign)]
+    return {node.lineno for node in assigned if isinstance(node.value, ast.Lambda | ast.GeneratorExp)}
+
+
+def compare(actual: list[Lane], wanted: list[Lane]) -> None:
+    """Every lane exactly: see `tests.generator` for why floats are exact."""
+    for got, lane in zip(actual, wanted, strict=True):
+        assert_same(got, lane, ("exact",) * len(list(leaves(lane.value))))
+
+
+# -- pcbatch's answers -------------------------------------------------------------------------------------------------
+
+
+def stages(function: Any) -> Iterator[tuple[str, ir.Program]]:
+    """The program after each part of the pipeline, by name: as it is read, lowered and optimised, and with webs."""
+    for stage in ("cfg", "stack", "optimized"):
+        yield stage, function.program(stage)
+    split = split_webs(function.program("cfg"), frozenset()).program
+    yield "webs", split
+    yield "webs, optimized", optimize(lower_calls(optimize(split), frozenset()))
+
+
+def interpreted(program: ir.Program, source: str) -> list[Lane]:
+    """Every example through the interpreter of the IR, on plain Python values."""
+    lanes = []
+    for example in examples(source):
+        module = plain_module(code_of(source))
+        free = {**module, "__axis__": _axis, "__elements__": _elements}
+        evaluate = _failing_as_lanes(python_evaluate({function.name: free for function in program.functions}))
+        outcome = interpret(program, example, evaluate, copy_store, max_steps=STEPS)
+        lanes.append(Lane(outcome.status, outcome.value, outcome.message, outcome.span and outcome.span.line))
+    return lanes
+
+
+def _failing_as_lanes(evaluate: Evaluate) -> Evaluate:
+    """Numbers that Python refuses, such as `int` of NaN, fail the lane."""
+
+    def failing(function: str, code: str, inputs: dict[str, Any]) -> Mapping[str, Any]:
+        try:
+            return evaluate(function, code, inputs)
+        except (ValueError, OverflowError) as error:
+            raise LaneFaultError("ARITHMETIC", str(error)) from error
+
+    return failing
+
+
+def _axis(array: Array, axis: int) -> Array:
+    return Array(range(len(array)))
+
+
+def _elements(array: Array, places: Array) -> Array:
+    return Array(array[place] for place in places)
+
+
+def check_interpreted(source: str) -> None:
+    """Every stage of the pipeline, interpreted, against plain Python."""
+    wanted = truth(source)
+    for name, program in stages(batched(source)):
+        try:
+            compare(interpreted(program, source), wanted)
+        except AssertionError as error:
+            raise AssertionError(f"{name}: {error}") from error
+
+
+def check_single(source: str) -> None:
+    """`f.single` of every example against plain Python."""
+    function = batched(source)
+    compare([run_python(function.single, example) for example in zip(*batch(source), strict=True)], truth(source))
+
+
+def check_run(source: str, mode: Mode) -> None:
+    """A run of a batch against plain Python."""
+    compare(run_lanes(batched(source), mode, batch(source), LANES)[0], truth(source))
+
+
+def refused(error: CompileError) -> bool:
+    """Whether a program may be refused so; every diagnostic must be of such a code."""
+    return all(diagnostic.code in REFUSABLE for diagnostic in error.diagnostics)

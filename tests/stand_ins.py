@@ -1,0 +1,122 @@
+"""Plain Python for what generated programs use: arrays that fail as Python's do, and what they call of TensorFlow.
+
+With these in the place of pcbatch, TensorFlow and NumPy a program's text is a program of plain Python, whose answer is
+the truth. Arrays are objects there: what is stored under one name is seen under the others.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from types import CodeType, SimpleNamespace
+from typing import Any
+
+INT32 = range(-(2**31), 2**31)
+
+
+class Array:
+    """A lane array of plain Python numbers, which divide by zero and index out of range as Python's do.
+
+    A slice has a fixed length: one that leaves the array is an IndexError.
+    """
+
+    def __init__(self, numbers: Iterable[int], dtype: object = None):
+        self.numbers = [int(number) for number in numbers]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def _places(self, index: Any) -> list[int]:
+        """The positions that a slice or a vector of positions has."""
+        if not isinstance(index, slice):
+            return [int(position) for position in index]
+        places = list(range(len(self)))[index]
+        if None not in (index.start, index.stop) and len(places) != index.stop - index.start:
+            raise IndexError("the slice leaves the array")
+        return places
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return Array(self.numbers[place] for place in self._places(index))
+        return self.numbers[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, tuple):
+            (index,) = index
+        if isinstance(index, int):
+            self.numbers[index] = int(value)
+            return
+        places = self._places(index)
+        values = list(value) if isinstance(value, Iterable) else [value] * len(places)
+        for place, number in zip(places, map(int, values), strict=True):
+            self.numbers[place] = number
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.numbers)
+
+    def __add__(self, other: Any) -> Array:
+        others = list(other) if isinstance(other, Iterable) else [other] * len(self)
+        return Array(number + each for number, each in zip(self.numbers, others, strict=True))
+
+    def __mod__(self, other: int) -> Array:
+        return Array(number % other for number in self.numbers)
+
+    def copy(self) -> Array:
+        return Array(self.numbers)
+
+
+def by_value(function: Callable[..., Any] | None = None, static_argnames: str = "") -> Callable[..., Any]:
+    """What stands for `pcbatch.autobatch` when Python runs a program: arrays are values, so a callee gets copies."""
+    if function is None:
+        return by_value
+
+    def copied(value: Any) -> Any:
+        return value.copy() if isinstance(value, Array) else value
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*map(copied, args), **{name: copied(value) for name, value in kwargs.items()})
+
+    return call
+
+
+def to_int(number: Any) -> int:
+    """`int`, of what int32 can hold."""
+    result = int(number)
+    if result not in INT32:
+        raise OverflowError("cannot convert float to an int of 32 bits")
+    return result
+
+
+def rounded(number: Any) -> int:
+    """`round`, to what int32 can hold."""
+    return to_int(round(number))
+
+
+def _value(value: Any, dtype: object = None) -> Any:
+    return Array(value) if isinstance(value, list) else value
+
+
+MODULES: dict[str, Any] = {
+    "pcbatch": SimpleNamespace(autobatch=by_value, sync=lambda: None),
+    "numpy": SimpleNamespace(array=Array, int32=int),
+    "tensorflow": SimpleNamespace(
+        Variable=_value,
+        name_scope=contextlib.nullcontext,
+        identity=lambda value: value.copy(),
+        add_n=sum,
+        vectorized_map=lambda function, array: Array(map(function, array)),
+    ),
+}
+"""What stands for each module that is not Python's own."""
+
+
+def _import(name: str, *rest: Any) -> Any:
+    return MODULES[name] if name in MODULES else __import__(name, *rest)
+
+
+def plain_module(code: CodeType) -> dict[str, Any]:
+    """The names of a generated module that is run as plain Python."""
+    namespace = {"__builtins__": {**vars(builtins), "__import__": _import}, "int": to_int, "round": rounded}
+    exec(code, namespace)
+    return namespace
