@@ -16,6 +16,7 @@ import numpy as np
 
 from pcbatch.diagnostics import CompileError
 from pcbatch.ir import program as ir
+from pcbatch.ir.code import Code
 from pcbatch.ir.evaluation import copy_store, python_evaluate
 from pcbatch.ir.interpreter import Evaluate, LaneFaultError, interpret
 from pcbatch.lowering.calls import lower_calls
@@ -28,7 +29,11 @@ LANES = 6
 STEPS = 100_000
 """More loop turns and calls than any program takes: one that goes on for ever is wrong."""
 REFUSABLE = {
+    "PCB204": "an element stored into a second name of a global array",
     "PCB205": "an element stored into an array that has another live name",
+    "PCB210": "an assignment of what a living lambda or generator reads",
+    "PCB420": "an element stored into an array that a helper gave back",
+    "PCB421": "as PCB210, of what a call gave that took a lambda",
     "PCB404": "what a lane cannot keep, such as a lambda, used behind a branch, a loop or a call",
 }
 """The codes by which a generated program may be refused, and what for."""
@@ -90,25 +95,13 @@ def examples(source: str) -> Iterator[tuple[Any, ...]]:
 def truth(source: str) -> list[Lane]:
     """What Python makes of every example, batched functions being plain ones and the module new for each.
 
-    Messages are kept where they are the program's own; those of a failed division or index are pcbatch's to word. What
-    fails in a `with` block fails in its first line, for the block is one statement of the program; no line is known of
-    what fails in a lambda or a generator, which may stand elsewhere.
+    Messages are kept where they are the program's own; those of a failed division or index are pcbatch's to word. No
+    line is known of what fails in a lambda or a generator, which may stand elsewhere.
     """
-    headers, elsewhere = _blocks(source), _kept(source)
+    elsewhere = _kept(source)
     lanes = [run_python(plain_module(code_of(source))["main"], example) for example in examples(source)]
-    lanes = [replace(lane, line=headers.get(lane.line or 0, lane.line)) for lane in lanes]
     lanes = [replace(lane, line=None) if lane.line in elsewhere else lane for lane in lanes]
     return [replace(lane, message="") if lane.status in ("ARITHMETIC", "INDEX") else lane for lane in lanes]
-
-
-def _blocks(source: str) -> dict[int, int]:
-    """For each line in a `with` block the line in which the outermost one begins."""
-    found: dict[int, int] = {}
-    for node in ast.walk(ast.parse(source)):  # the outer ones come first
-        if isinstance(node, ast.With):
-            for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
-                found.setdefault(line, node.lineno)
-    return found
 
 
 def _kept(source: str) -> set[int]:
@@ -150,9 +143,11 @@ def interpreted(program: ir.Program, source: str) -> list[Lane]:
 def _failing_as_lanes(evaluate: Evaluate) -> Evaluate:
     """Numbers that Python refuses, such as `int` of NaN, fail the lane."""
 
-    def failing(function: str, code: str, inputs: dict[str, Any]) -> Mapping[str, Any]:
+    def failing(function: str, code: Code, inputs: dict[str, Any]) -> Mapping[str, Any]:
         try:
             return evaluate(function, code, inputs)
+        except CompileError:
+            raise
         except (ValueError, OverflowError) as error:
             raise LaneFaultError("ARITHMETIC", str(error)) from error
 

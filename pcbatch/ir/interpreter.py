@@ -7,19 +7,20 @@ of arrays (`pcbatch.ir.evaluation` has both for plain Python values).
 
 from __future__ import annotations
 
+import ast
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pcbatch.diagnostics import Span
 from pcbatch.ir.code import Code
-from pcbatch.ir.contexts import as_statement, steps
 from pcbatch.ir.program import (
     Block,
     Branch,
     Call,
     Enter,
+    Exit,
     Fault,
     Function,
     Jump,
@@ -39,11 +40,14 @@ Status = Literal["OK", "ASSERTION", "RAISED", "ARITHMETIC", "INDEX", "MAX_DEPTH"
 """The names of what can become of a lane; the runtime gives them numbers."""
 
 Evaluate = Callable[[str, Code, dict[str, Any]], Mapping[str, Any]]
-"""`evaluate(function_name, code, inputs)` runs a statement, a whole `with` block being one: its outputs by name; may
-raise LaneFaultError."""
+"""`evaluate(function_name, code, inputs)` runs a statement: its outputs by name; may raise LaneFaultError."""
 
 StoreElement = Callable[[Any, tuple[Any, ...], Any], Any]
 """`store(array, indices, value)`: a copy of `array` with one element replaced; may raise LaneFaultError."""
+
+
+CONTEXT = "_context"
+"""By this name the interpreter evaluates context managers."""
 
 
 class LaneFaultError(Exception):
@@ -90,6 +94,8 @@ def interpret(
     try:
         values = (_run_cfg if program.dialect == "cfg" else _run_stack)(lane, program, arguments)
     except LaneFaultError as fault:
+        for manager in reversed(lane.managers):
+            manager.__exit__(LaneFaultError, fault, fault.__traceback__)
         return Outcome(None, fault.status, fault.message, lane.span, lane.steps, lane.executions)
     value = values[0] if len(values) == 1 else values
     return Outcome(value, steps=lane.steps, executions=lane.executions)
@@ -111,15 +117,12 @@ class _Lane:
         max_depth: int | None,
         max_steps: int | None,
     ):
-        self.owned = {
-            block.label: (function, _with_contexts_whole(block))
-            for function in program.functions
-            for block in function.blocks
-        }
+        self.owned = {block.label: (function, block) for function in program.functions for block in function.blocks}
         self.evaluate, self.store = evaluate, store
         self.max_depth, self.max_steps = max_depth, max_steps
         self.span: Span | None = None
         self.steps = 0
+        self.managers: list[Any] = []
         self.executions: Counter[str] = Counter()
 
     def enter(self, label: str) -> Block:
@@ -134,9 +137,25 @@ class _Lane:
             case Primitive(outputs, inputs, code) | Push(outputs, inputs, code) | Update(outputs, inputs, code):
                 values = self.evaluate(function.name, code, {name: read(name) for name in inputs})
                 return {name: values[name] for name in outputs}
+            case Enter(outputs, inputs, code):
+                values = self.enter_context(function.name, code, {name: read(name) for name in inputs})
+                return {name: values[name] for name in outputs}
+            case Exit():
+                self.managers.pop().__exit__(None, None, None)
+                return {}
             case Store(array, indices, value):
                 return {array: self.store(read(array), tuple(map(read, indices)), read(value))}
         raise TypeError(f"not an op with a value: {op!r}")
+
+    def enter_context(self, function: str, code: Code, inputs: dict[str, Any]) -> Mapping[str, Any]:
+        """Begin a `with` block: what its target binds."""
+        ((item,),) = (statement.items for statement in code.body if isinstance(statement, ast.With))
+        context = Code(f"{CONTEXT} = {ast.unparse(item.context_expr)}")
+        self.managers.append(self.evaluate(function, context, inputs)[CONTEXT])
+        entered = self.managers[-1].__enter__()
+        if item.optional_vars is None:
+            return {}
+        return self.evaluate(function, Code(f"{ast.unparse(item.optional_vars)} = {CONTEXT}"), {CONTEXT: entered})
 
     def follow(self, terminator: Terminator, read: Read) -> str:
         """The label that `terminator`, which stays in its function, goes to."""
@@ -165,12 +184,6 @@ class _Lane:
         if self.max_steps is not None and self.steps >= self.max_steps:
             raise LaneFaultError("MAX_STEPS", f"more than {self.max_steps} loop turns and calls")
         self.steps += 1
-
-
-def _with_contexts_whole(block: Block) -> Block:
-    """The block with every `with` block in it as one primitive, since a statement is evaluated at once."""
-    ops = tuple(as_statement(step) if isinstance(step[0], Enter) else step[0] for step in steps(block.ops))
-    return replace(block, ops=ops)
 
 
 # -- "cfg": frames -----------------------------------------------------------------------------------------------------

@@ -8,12 +8,12 @@ import linecache
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from textwrap import indent
 from typing import Any
 
 from pcbatch.diagnostics import Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import Code
-from pcbatch.ir.contexts import indented
 from pcbatch.lowering.environment import Environment
 from pcbatch.lowering.translate import translate
 from pcbatch.runtime.status import LaneStatus
@@ -62,8 +62,24 @@ class PieceText:
         """The lines of the body, those inside `with` blocks indented, each with the user's source."""
         each = self.statements
         texts = [statement.code.text for statement in each]
-        lines = indented([s.opens for s in each], [s.closes for s in each], texts)
+        lines = _indented([s.opens for s in each], [s.closes for s in each], texts)
         return [(line, statement.span) for statement, own in zip(each, lines, strict=True) for line in own]
+
+
+def _indented(opens: Sequence[bool], closes: Sequence[bool], texts: Sequence[str]) -> list[list[str]]:
+    """The lines of each statement, where some are headers that open a `with` block and some, without text, close one.
+
+    A header is a `with` statement whose body is `pass`, which stays where the block is empty.
+    """
+    found: list[list[str]] = []
+    depth = 0
+    for place, (opening, closing, text) in enumerate(zip(opens, closes, texts, strict=True)):
+        depth -= closing
+        is_empty = opening and closes[place + 1]
+        header = text.removesuffix("\n    pass") if opening and not is_empty else text
+        found.append(indent(header, "    " * depth).splitlines())
+        depth += opening
+    return found
 
 
 def write_piece(
