@@ -136,8 +136,7 @@ def _vectorized(
     outputs = [*traced.leaves(types), *([traced.site] if piece.sites else [])]
     given = [*zip(traced.reads, stacked, strict=True)], [*zip(traced.shared, same, strict=True)]
     try:
-        with rules.quiet():
-            return rules.vectorized(traced.graph, outputs, *given, lanes)
+        return rules.vectorized(traced.graph, outputs, *given, lanes)
     except CompileError:
         raise
     except Exception as error:

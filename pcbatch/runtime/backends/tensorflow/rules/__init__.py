@@ -1,15 +1,15 @@
 """Vectorisation rules of our own, for operations that TensorFlow's pfor has none for, or one that does not do.
 
-The registry is private to TensorFlow, so every access to it is in this file. A rule gets the inputs of one operation,
-each either *stacked* (`[lanes, ...]`) or the same for all lanes, and gives stacked outputs. The rules lie by family in
-the files beside this one.
+They are in a copy of pfor (`vectoriser`), so that they are ours alone. A rule gets the inputs of one operation, each
+either *stacked* (`[lanes, ...]`) or the same for all lanes, and gives stacked outputs. The rules lie by family in the
+files beside this one.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -25,6 +25,7 @@ from pcbatch.runtime.backends.tensorflow.rules import (
     loops,
 )
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule
+from pcbatch.runtime.backends.tensorflow.rules.vectoriser import Converter, copied
 
 RULES: dict[str, Rule] = {
     **arrays.RULES,
@@ -45,15 +46,11 @@ CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
 """Cases in which our rule stands in for TensorFlow's own, which gives up on them or gets them wrong."""
 
 
-@functools.cache
-def install() -> None:
-    """Register our rules, once; operations that this TensorFlow already has a rule for keep it."""
-    from tensorflow.python.ops.parallel_for import pfor
-
-    registry = getattr(pfor, "_pfor_converter_registry", {})  # another TensorFlow may keep it elsewhere
+def _register(registry: MutableMapping[str, Converter], pfor: Any) -> None:
+    """Put our rules into the registry of a copy of `pfor`; operations that TensorFlow already has a rule for keep it."""
     for name, rule in RULES.items():
         if name not in registry:
-            pfor.RegisterPFor(name)(functools.partial(_apply, rule, pfor.wrap))
+            registry[name] = functools.partial(_apply, rule, pfor.wrap)
     for name, (applies, rule) in CORRECTIONS.items():
         if name in registry:
             ours = functools.partial(_apply, rule, pfor.wrap)
@@ -76,9 +73,7 @@ def vectorized(graph: Any, outputs: Sequence[tf.Tensor], stacked: Pairs, same: P
     Not `tf.vectorized_map`, which gathers where the number of lanes is unknown and broadcasts axes of length 1; nor the
     public `pfor`, which traces anew each time, into the present graph, and leaves what it has traced there.
     """
-    from tensorflow.python.ops.parallel_for import pfor
-
-    install()
+    pfor = copied(_register)
     present = tf.compat.v1.get_default_graph()
     for function in graph._functions.values():  # an operation that no lane's value goes into is taken as it is
         present._add_function_recursive(function)
@@ -115,21 +110,6 @@ def observed(names: list[str]) -> Iterator[None]:
         yield
     finally:
         _observed.reset(token)
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Keep TensorFlow from printing pages about a rule that fails: the error says what matters."""
-
-    def is_news(record: Any) -> bool:
-        return not record.pathname.endswith("parallel_for/pfor.py")
-
-    logger = tf.get_logger()
-    logger.addFilter(is_news)
-    try:
-        yield
-    finally:
-        logger.removeFilter(is_news)
 
 
 def _apply(rule: Rule, wrap: Callable[[tf.Tensor, bool], Any], inputs: Any) -> list[Any]:
