@@ -23,6 +23,7 @@ from pcbatch.runtime.compaction import DEFAULT
 from pcbatch.runtime.machine import Machine
 from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.run import Run
+from pcbatch.runtime.values import variables_of
 
 
 def make_machine(program: table.Program, options: Options) -> Machine | ReferenceMachine:
@@ -88,11 +89,22 @@ class Compiled:
         self.options = Options().changed(options)
         kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.signature = inspect.Signature([inspect.Parameter(name, kinds) for name in given.values()])
+        self._machine: Machine | ReferenceMachine | None = None
+        self._variables: Mapping[str, table.Variables] = {}
 
-    @cached_property
-    def machine(self) -> Machine | ReferenceMachine:
-        """The machine; made at the first call."""
-        return make_machine(self.program, self.options)
+    def machine(self, operands: Mapping[str, Any]) -> Machine | ReferenceMachine:
+        """The machine; made at the first call, and anew where a name among `operands` denotes another variable."""
+        is_variable = backend_named(self.options.backend).is_variable
+        variables = variables_of(operands, self.program.shared_types, is_variable)
+        same = (
+            known is now
+            for name, leaves in variables.items()
+            for known, now in zip(self._variables.get(name, ()), leaves, strict=False)
+        )
+        if self._machine is None or variables.keys() != self._variables.keys() or not all(same):
+            self._machine = make_machine(table.with_variables(self.program, variables), self.options)
+            self._variables = variables
+        return self._machine
 
     @cached_property
     def digest(self) -> str:
@@ -114,12 +126,13 @@ class Compiled:
                 )
         operands = {name: read() for name, read in self.operands.items()}
         if not self.options.in_slices:
-            return run_machine(self.machine, backend, self.given, arguments, operands)
-        assert isinstance(self.machine, Machine)  # options refuse the other one
-        run = longruns.LongRun(self.machine, self.given, self.options, self.digest, operands)
+            return run_machine(self.machine(operands), backend, self.given, arguments, operands)
+        machine = self.machine(operands)
+        assert isinstance(machine, Machine)  # options refuse the other one
+        run = longruns.LongRun(machine, self.given, self.options, self.digest, operands)
         if saved is not None:
             return run.resume(saved, arguments)
-        return run.start(arguments, parameters(self.machine, backend, self.given, arguments))
+        return run.start(arguments, parameters(machine, backend, self.given, arguments))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run a batch; raises LaneError if a lane failed."""

@@ -15,7 +15,7 @@ A lane for which a piece reports a fault stops there: its status and fault site 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pcbatch.diagnostics import Span
@@ -33,12 +33,18 @@ class FaultSite:
     span: Span | None = None
 
 
+Variables = tuple[Any, ...]
+"""The leaves of a captured value that are variables, None in the place of every other leaf."""
+
+
 @dataclass(frozen=True)
 class Piece:
     """A pure function for one example: `function(*reads, *shared) -> tuple` with one value for each of `writes`.
 
     `sites` are the indices into `Program.faults` that its checked operations may report. `spans[k]` is the user's
-    source of line k of the function's body.
+    source of line k of the function's body. `variables` has the leaves of those shared operands that have variables
+    among them, None in the place of every other leaf: the function is handed the variables themselves, so that a
+    gradient tape inside knows them, and what it reads from them is the operand.
     """
 
     function: Callable[..., tuple[Any, ...]]
@@ -47,6 +53,7 @@ class Piece:
     shared: tuple[str, ...] = ()
     sites: tuple[int, ...] = ()
     spans: tuple[Span | None, ...] = ()
+    variables: Mapping[str, Variables] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)
@@ -166,3 +173,17 @@ class Program:
     faults: tuple[FaultSite, ...] = ()
     shared: tuple[str, ...] = ()
     shared_types: Mapping[str, Type] = field(default_factory=dict)
+
+
+def with_variables(program: Program, variables: Mapping[str, Variables]) -> Program:
+    """`program`, its pieces handed `variables`, by shared operand."""
+
+    def bound(item: Piece | Store) -> Piece | Store:
+        if not isinstance(item, Piece):
+            return item
+        return replace(item, variables={name: variables[name] for name in item.shared if name in variables})
+
+    if not variables:
+        return program
+    blocks = (replace(block, body=tuple(map(bound, block.body))) for block in program.blocks)
+    return replace(program, blocks=tuple(blocks))

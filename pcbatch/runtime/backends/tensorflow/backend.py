@@ -28,6 +28,7 @@ from pcbatch.runtime.backends.tensorflow import (
     traces,
     twins,
 )
+from pcbatch.runtime import values
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.table import Piece, Program
@@ -50,6 +51,9 @@ class TensorFlowBackend:
 
     def is_array(self, value: Any) -> bool:
         return isinstance(value, (tf.Tensor, tf.Variable, np.ndarray, np.generic))
+
+    def is_variable(self, value: Any) -> bool:
+        return isinstance(value, tf.Variable)
 
     def type_of(self, value: Any) -> Type:
         return structures.type_of(value)
@@ -75,6 +79,9 @@ class TensorFlowBackend:
     # -- pieces --------------------------------------------------------------------------------------------------------
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
+        types = [structures.type_of(value) for value in shared]
+        operands = traces.with_variables(piece, [values.flatten(*each) for each in zip(types, shared, strict=True)])
+        shared = [values.pack(*each) for each in zip(types, operands, strict=True)]
         with recording() as recorder:
             outputs = piece.function(*reads, *shared)
         return outputs, int(recorder.site())

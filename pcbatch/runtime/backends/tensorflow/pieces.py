@@ -136,7 +136,9 @@ def _vectorized(
     outputs = [*traced.leaves(types), *([traced.site] if piece.sites else [])]
     given = [*zip(traced.reads, stacked, strict=True)], [*zip(traced.shared, same, strict=True)]
     try:
-        return rules.vectorized(traced.graph, outputs, *given, lanes)
+        operands = {id(leaf): value for leaf, value in given[1]}
+        handles = [(handle, operands[id(leaf)]) for handle, leaf in traced.handles]
+        return rules.vectorized(traced.graph, outputs, *given, handles, lanes)
     except CompileError:
         raise
     except Exception as error:

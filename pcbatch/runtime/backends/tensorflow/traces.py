@@ -28,14 +28,16 @@ from pcbatch.runtime.table import Piece
 class Trace:
     """What a piece does with one example.
 
-    `reads` and `shared` are the placeholders of the leaves of what it reads, `outputs` its results. `sites` are the
-    fault sites that it checks, `site` the first that fails plus one, or 0.
+    `reads` and `shared` are the placeholders of the leaves of what it reads, `outputs` its results. `handles` pairs the
+    handles of variables, as the graph has them, with those among `shared` that stand for what is read from them.
+    `sites` are the fault sites that it checks, `site` the first that fails plus one, or 0.
     """
 
     graph: Any
     reads: Sequence[tf.Tensor]
     shared: Sequence[tf.Tensor]
     outputs: tuple[Any, ...]
+    handles: Sequence[tuple[tf.Tensor, tf.Tensor]]
     sites: frozenset[int]
     site: tf.Tensor
 
@@ -83,14 +85,33 @@ def _trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace
             outputs = piece.function(
                 *(
                     wrap(values.pack(type_, leaves), type_)
-                    for type_, leaves in zip((*reads, *shared), (*lane, *same), strict=True)
+                    for type_, leaves in zip((*reads, *shared), (*lane, *with_variables(piece, same)), strict=True)
                 )
             )
         except CompileError:
             raise
         except Exception as error:
             raise blame.traced(piece, error) from None
-        return Trace(graph, [*chain(*lane)], [*chain(*same)], outputs, frozenset(recorder.sites), recorder.site())
+        given = [*chain(*lane)], [*chain(*same)]
+        return Trace(
+            graph, *given, outputs, _handles(piece, graph, same), frozenset(recorder.sites), recorder.site()
+        )
+
+
+def with_variables(piece: Piece, shared: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """The leaves of each shared operand of `piece`, the variables among them in place of what is read from them."""
+    found = []
+    for name, leaves in zip(piece.shared, shared, strict=True):
+        variables = piece.variables.get(name, [None] * len(leaves))
+        found.append([leaf if known is None else known for leaf, known in zip(leaves, variables, strict=True)])
+    return found
+
+
+def _handles(piece: Piece, graph: Any, shared: Sequence[Sequence[tf.Tensor]]) -> list[tuple[tf.Tensor, tf.Tensor]]:
+    """The handles of variables that `graph` captures, with the placeholders among `shared` that stand for their reads."""
+    pairs = zip(chain(*with_variables(piece, shared)), chain(*shared), strict=True)
+    places = {id(known.handle): leaf for known, leaf in pairs if known is not leaf}
+    return [(inner, places[id(outer)]) for outer, inner in graph.captures if id(outer) in places]
 
 
 def _placeholders(type_: Type) -> list[tf.Tensor]:

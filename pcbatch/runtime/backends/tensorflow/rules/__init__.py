@@ -60,15 +60,20 @@ def _register(registry: MutableMapping[str, Converter], pfor: Any) -> None:
             registry[name] = functools.partial(loops.checked, registry[name])
 
 
+READS = {"ReadVariableOp", *elements.READS}
+"""Operations on a variable's handle that can do with its value in place of the handle."""
+
 Pairs = Sequence[tuple[tf.Tensor, tf.Tensor]]
 """Tensors of a graph that is vectorised, and what stands for each in the present one."""
 
 
-def vectorized(graph: Any, outputs: Sequence[tf.Tensor], stacked: Pairs, same: Pairs, lanes: Any) -> list[tf.Tensor]:
+def vectorized(
+    graph: Any, outputs: Sequence[tf.Tensor], stacked: Pairs, same: Pairs, handles: Pairs, lanes: Any
+) -> list[tf.Tensor]:
     """The tensors `outputs` of `graph`, which computes them for one lane, for all lanes: `[lanes, ...]`.
 
-    What stands for `stacked` tensors is `[lanes, ...]`, `same` ones do not differ by lane. Every operation between must
-    have a rule. Operations are made in the present graph, a function's; `graph` stays as it is.
+    What stands for `stacked` tensors is `[lanes, ...]`, `same` ones do not differ by lane; what is read from variables
+    by these `handles` is taken from where they are paired with. Every operation between must have a rule. Operations are made in the present graph, a function's; `graph` stays as it is.
 
     Not `tf.vectorized_map`, which gathers where the number of lanes is unknown and broadcasts axes of length 1; nor the
     public `pfor`, which traces anew each time, into the present graph, and leaves what it has traced there.
@@ -80,12 +85,19 @@ def vectorized(graph: Any, outputs: Sequence[tf.Tensor], stacked: Pairs, same: P
     with graph.as_default():
         lane = tf.compat.v1.placeholder_with_default(0, [])
     converter = pfor.PFor(lane, lanes, graph.get_operations(), fallback_to_while_loop=False)
-    captured = [(inner, present.capture(outer)) for outer, inner in graph.captures]
-    for pairs, is_stacked in ((stacked, True), (same, False), (captured, False)):
+    known = [(handle, value) for handle, value in handles if {user.type for user in handle.consumers()} <= READS]
+    read = [(user.outputs[0], value) for handle, value in handles for user in handle.consumers() if _is_read(user)]
+    done = {id(handle) for handle, _ in known}
+    captured = [(inner, present.capture(outer)) for outer, inner in graph.captures if id(inner) not in done]
+    for pairs, is_stacked in ((stacked, True), *((pairs, False) for pairs in (same, known, read, captured))):
         for inner, outer in pairs:
             converter._add_conversion(inner, pfor.wrap(outer, is_stacked))
     found = [converter._convert_helper(output) for output in outputs]
     return [row.t if row.is_stacked else tf.broadcast_to(row.t, [lanes, *row.t.shape]) for row in found]
+
+
+def _is_read(operation: Any) -> bool:
+    return bool(operation.type == "ReadVariableOp")
 
 
 def failing_operations(error: BaseException) -> list[Any]:
