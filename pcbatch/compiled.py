@@ -14,6 +14,8 @@ from pcbatch import longruns
 from pcbatch.arguments import Arguments, bind_arguments
 from pcbatch.diagnostics import UsageError
 from pcbatch.identity import program_digest
+from pcbatch.lowering.fingerprints import fingerprint
+from pcbatch.lowering.kept import identities, kept
 from pcbatch.options import Options
 from pcbatch.runtime import table
 from pcbatch.runtime.backends import backend_named
@@ -23,7 +25,6 @@ from pcbatch.runtime.compaction import DEFAULT
 from pcbatch.runtime.machine import Machine
 from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.run import Run
-from pcbatch.runtime.values import variables_of
 
 
 def make_machine(program: table.Program, options: Options) -> Machine | ReferenceMachine:
@@ -89,22 +90,22 @@ class Compiled:
         self.options = Options().changed(options)
         kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.signature = inspect.Signature([inspect.Parameter(name, kinds) for name in given.values()])
-        self._machine: Machine | ReferenceMachine | None = None
-        self._variables: Mapping[str, table.Variables] = {}
+        self._made: tuple[Any, Machine | ReferenceMachine] | None = None
+
+    @cached_property
+    def _helpers(self) -> list[Any]:
+        """The fingerprints of what the pieces read from around them."""
+        pieces = (item for block in self.program.blocks for item in block.body if isinstance(item, table.Piece))
+        return [fingerprint(piece.function) for piece in pieces]
 
     def machine(self, operands: Mapping[str, Any]) -> Machine | ReferenceMachine:
-        """The machine; made at the first call, and anew where a name among `operands` denotes another variable."""
+        """The machine; made at the first call, and anew where another variable is among `operands`."""
         is_variable = backend_named(self.options.backend).is_variable
-        variables = variables_of(operands, self.program.shared_types, is_variable)
-        same = (
-            known is now
-            for name, leaves in variables.items()
-            for known, now in zip(self._variables.get(name, ()), leaves, strict=False)
-        )
-        if self._machine is None or variables.keys() != self._variables.keys() or not all(same):
-            self._machine = make_machine(table.with_variables(self.program, variables), self.options)
-            self._variables = variables
-        return self._machine
+        known = kept(operands, self.program.shared_types, self._helpers, is_variable)
+        key = identities(known)
+        if self._made is None or self._made[0] != key:
+            self._made = (key, make_machine(table.with_kept(self.program, known), self.options))
+        return self._made[1]
 
     @cached_property
     def digest(self) -> str:

@@ -19,11 +19,11 @@ from pcbatch.diagnostics import CompileError
 from pcbatch.linking import Linked, link
 from pcbatch.lowering.captures import Captured, collect
 from pcbatch.lowering.environment import Environment
-from pcbatch.lowering.fingerprints import Same, fingerprint
+from pcbatch.lowering.fingerprints import fingerprint
+from pcbatch.lowering.kept import identities, kept
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.outcome import Outcome, Statistics
-from pcbatch.runtime.values import variables_of
 
 if TYPE_CHECKING:
     from pcbatch.batched import Batched
@@ -146,15 +146,13 @@ class Compiler:
         types = {name: backend.type_of(value) for name, value in captured.values.items()}
         statics = tuple((function, path, fingerprint(value)) for function, path, value in captured.statics)
         operands = tuple((function, *paths.items()) for function, paths in captured.operands.items())
-        variables = variables_of(captured.values, types, backend.is_variable)
-        identities = tuple((name, *map(Same, leaves)) for name, leaves in variables.items())
-        key = (arguments.signature, tuple(types.items()), operands, statics, identities)
+        known = kept(captured.values, types, statics, backend.is_variable)
+        key = (arguments.signature, tuple(types.items()), operands, statics, identities(known))
         with self._lock:
             compilation = self.compiled.get(key)
             if compilation is None:
-                environment = Environment(
-                    backend, linked.namespaces, captured.without_values(), types, linked.statics, variables=variables
-                )
+                free = captured.without_values()
+                environment = Environment(backend, linked.namespaces, free, types, linked.statics, kept=known)
                 compilation = Compilation(linked, environment, arguments.without_values(), self._options)
                 started = time.perf_counter()
                 with collector.paused(), pieces_of(self._function.__name__):

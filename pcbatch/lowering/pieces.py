@@ -133,5 +133,5 @@ def compile_piece(
     """An executable piece, its free names bound to their present values in `function`, or to those `given`."""
     namespace = {**bind(text.free, environment, function), **(given or {})}
     execute(text.source(), namespace)
-    variables = {name: environment.variables[name] for name in text.shared if name in environment.variables}
-    return Piece(namespace[text.name], text.reads, text.writes, text.shared, sites, text.spans(), variables)
+    kept = {name: environment.kept[name] for name in text.shared if name in environment.kept}
+    return Piece(namespace[text.name], text.reads, text.writes, text.shared, sites, text.spans(), kept)

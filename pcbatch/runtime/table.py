@@ -33,8 +33,8 @@ class FaultSite:
     span: Span | None = None
 
 
-Variables = tuple[Any, ...]
-"""The leaves of a captured value that are variables, None in the place of every other leaf."""
+Kept = tuple[Any, ...]
+"""The leaves of a captured value that are known by what they are (`lowering.kept`), None in the place of the others."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,8 @@ class Piece:
     """A pure function for one example: `function(*reads, *shared) -> tuple` with one value for each of `writes`.
 
     `sites` are the indices into `Program.faults` that its checked operations may report. `spans[k]` is the user's
-    source of line k of the function's body. `variables` has the leaves of those shared operands that have variables
-    among them, None in the place of every other leaf: the function is handed the variables themselves, so that a
-    gradient tape inside knows them, and what it reads from them is the operand.
+    source of line k of the function's body. `kept` are the captured arrays among its shared operands that a gradient
+    tape inside must know.
     """
 
     function: Callable[..., tuple[Any, ...]]
@@ -53,7 +52,7 @@ class Piece:
     shared: tuple[str, ...] = ()
     sites: tuple[int, ...] = ()
     spans: tuple[Span | None, ...] = ()
-    variables: Mapping[str, Variables] = field(default_factory=dict, compare=False)
+    kept: Mapping[str, Kept] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)
@@ -175,15 +174,15 @@ class Program:
     shared_types: Mapping[str, Type] = field(default_factory=dict)
 
 
-def with_variables(program: Program, variables: Mapping[str, Variables]) -> Program:
-    """`program`, its pieces handed `variables`, by shared operand."""
+def with_kept(program: Program, kept: Mapping[str, Kept]) -> Program:
+    """`program`, its pieces knowing the captured arrays `kept`, by shared operand."""
 
     def bound(item: Piece | Store) -> Piece | Store:
         if not isinstance(item, Piece):
             return item
-        return replace(item, variables={name: variables[name] for name in item.shared if name in variables})
+        return replace(item, kept={name: kept[name] for name in item.shared if name in kept})
 
-    if not variables:
+    if not kept:
         return program
     blocks = (replace(block, body=tuple(map(bound, block.body))) for block in program.blocks)
     return replace(program, blocks=tuple(blocks))

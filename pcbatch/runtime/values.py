@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pcbatch.ir.types import StructType, TensorType, Type
@@ -25,18 +25,6 @@ def flatten(type_: Type, value: Any) -> list[Any]:
                     parts = list(value) if isinstance(value, tuple) else [getattr(value, key) for key in keys]
             return [leaf for item, part in zip(items, parts, strict=True) for leaf in flatten(item, part)]
     raise TypeError(f"not a type: {type_!r}")
-
-
-def variables_of(
-    operands: Mapping[str, Any], types: Mapping[str, Type], is_variable: Callable[[Any], bool]
-) -> dict[str, tuple[Any, ...]]:
-    """The leaves of those `operands` that have variables among them, None in the place of every other leaf."""
-    found = {}
-    for name, value in operands.items():
-        leaves = tuple(leaf if is_variable(leaf) else None for leaf in flatten(types[name], value))
-        if any(leaf is not None for leaf in leaves):
-            found[name] = leaves
-    return found
 
 
 def pack(type_: Type, leaves: Sequence[Any]) -> Any:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from tensorflow.compiler.tf2xla.python import xla
 
 from pcbatch.ir.types import TensorType, Type
+from pcbatch.runtime import values
 from pcbatch.runtime.backends.protocol import Explanation, Spec
 from pcbatch.runtime.backends.tensorflow import (
     arguments,
@@ -28,7 +29,6 @@ from pcbatch.runtime.backends.tensorflow import (
     traces,
     twins,
 )
-from pcbatch.runtime import values
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.table import Piece, Program
@@ -80,7 +80,7 @@ class TensorFlowBackend:
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         types = [structures.type_of(value) for value in shared]
-        operands = traces.with_variables(piece, [values.flatten(*each) for each in zip(types, shared, strict=True)])
+        operands = traces.with_kept(piece, [values.flatten(*each) for each in zip(types, shared, strict=True)])
         shared = [values.pack(*each) for each in zip(types, operands, strict=True)]
         with recording() as recorder:
             outputs = piece.function(*reads, *shared)

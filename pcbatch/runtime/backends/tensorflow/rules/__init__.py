@@ -47,7 +47,7 @@ CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
 
 
 def _register(registry: MutableMapping[str, Converter], pfor: Any) -> None:
-    """Put our rules into the registry of a copy of `pfor`; operations that TensorFlow already has a rule for keep it."""
+    """Put our rules into the registry of a copy of `pfor`; operations that TensorFlow has a rule for keep it."""
     for name, rule in RULES.items():
         if name not in registry:
             registry[name] = functools.partial(_apply, rule, pfor.wrap)
@@ -73,7 +73,8 @@ def vectorized(
     """The tensors `outputs` of `graph`, which computes them for one lane, for all lanes: `[lanes, ...]`.
 
     What stands for `stacked` tensors is `[lanes, ...]`, `same` ones do not differ by lane; what is read from variables
-    by these `handles` is taken from where they are paired with. Every operation between must have a rule. Operations are made in the present graph, a function's; `graph` stays as it is.
+    by these `handles` is what they are paired with. Every operation between must have a rule. Operations are made in
+    the present graph, a function's; `graph` stays as it is.
 
     Not `tf.vectorized_map`, which gathers where the number of lanes is unknown and broadcasts axes of length 1; nor the
     public `pfor`, which traces anew each time, into the present graph, and leaves what it has traced there.
@@ -87,7 +88,7 @@ def vectorized(
     converter = pfor.PFor(lane, lanes, graph.get_operations(), fallback_to_while_loop=False)
     known = [(handle, value) for handle, value in handles if {user.type for user in handle.consumers()} <= READS]
     read = [(user.outputs[0], value) for handle, value in handles for user in handle.consumers() if _is_read(user)]
-    done = {id(handle) for handle, _ in known}
+    done = {id(inner) for inner, _ in (*known, *same)}
     captured = [(inner, present.capture(outer)) for outer, inner in graph.captures if id(inner) not in done]
     for pairs, is_stacked in ((stacked, True), *((pairs, False) for pairs in (same, known, read, captured))):
         for inner, outer in pairs:
