@@ -14,8 +14,7 @@ from pcbatch import longruns
 from pcbatch.arguments import Arguments, bind_arguments
 from pcbatch.diagnostics import UsageError
 from pcbatch.identity import program_digest
-from pcbatch.lowering.fingerprints import fingerprint
-from pcbatch.lowering.kept import identities, kept
+from pcbatch.lowering.kept import holds, kept
 from pcbatch.options import Options
 from pcbatch.runtime import table
 from pcbatch.runtime.backends import backend_named
@@ -90,21 +89,16 @@ class Compiled:
         self.options = Options().changed(options)
         kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.signature = inspect.Signature([inspect.Parameter(name, kinds) for name in given.values()])
-        self._made: tuple[Any, Machine | ReferenceMachine] | None = None
-
-    @cached_property
-    def _helpers(self) -> list[Any]:
-        """The fingerprints of what the pieces read from around them."""
-        pieces = (item for block in self.program.blocks for item in block.body if isinstance(item, table.Piece))
-        return [fingerprint(piece.function) for piece in pieces]
+        self._made: tuple[Mapping[str, table.Kept], Machine | ReferenceMachine] | None = None
 
     def machine(self, operands: Mapping[str, Any]) -> Machine | ReferenceMachine:
         """The machine; made at the first call, and anew where another variable is among `operands`."""
-        is_variable = backend_named(self.options.backend).is_variable
-        known = kept(operands, self.program.shared_types, self._helpers, is_variable)
-        key = identities(known)
-        if self._made is None or self._made[0] != key:
-            self._made = (key, make_machine(table.with_kept(self.program, known), self.options))
+        types = self.program.shared_types
+        if self._made is None or not holds(self._made[0], operands, types):
+            pieces = (item for block in self.program.blocks for item in block.body if isinstance(item, table.Piece))
+            functions = [piece.function for piece in pieces]
+            known = kept(operands, types, functions, backend_named(self.options.backend).is_variable)
+            self._made = (known, make_machine(table.with_kept(self.program, known), self.options))
         return self._made[1]
 
     @cached_property

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch import CompileError
+from pcbatch import CompileError, UsageError
 from pcbatch.modulewriter import compiled_module
 from pcbatch.runtime.backends.tensorflow.scattering import store_element
 
@@ -305,6 +305,44 @@ def slopes(x):
         y = helper(x) * w[0]
     return tape.gradient(y, [w, t])
 """
+
+
+def test_a_variable_as_an_argument():
+    """Where there is a tape it is refused: the array that is read from it is nothing that the tape knows."""
+
+    def slope(x, w):
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(w * x) ** 2
+        return tape.gradient(y, w)
+
+    @pcbatch.autobatch(in_axes=(0, {"a": None, "b": None}))
+    def by_helper(x, w):
+        return slope(x, w["a"]) * w["b"]
+
+    @pcbatch.autobatch(jit=False)
+    def by_default(x, w=W):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(w * x) ** 2
+        return tape.gradient(y, [x, w], unconnected_gradients="zero")
+
+    given = {"a": W, "b": tf.constant(2.0)}
+    np.testing.assert_allclose(by_helper.single(X[0], given), 2.0 * slope(tf.constant(X[0]), W))
+    for call in (
+        lambda: by_helper(X, given),
+        lambda: by_default(X),
+        lambda: by_default.options(in_axes=(0, None))(X, W),
+    ):
+        with pytest.raises(UsageError, match=r"PCB518.* 'w' is a variable"):
+            call()
+    read = by_default.options(in_axes=(0, None))(X, tf.convert_to_tensor(W))
+    np.testing.assert_array_equal(read[1], np.zeros_like(X))
+
+    @pcbatch.autobatch(in_axes=(0, None), jit=False)
+    def scaled(x, w):
+        return x * w
+
+    np.testing.assert_allclose(scaled(X, W), X * W)
 
 
 def load_module(path):

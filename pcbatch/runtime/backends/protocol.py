@@ -52,6 +52,9 @@ class Backend(Protocol):
     def is_variable(self, value: Any) -> bool:
         """Whether a captured array is one that can be changed, of which pieces must know which one it is."""
 
+    def takes_gradients(self, value: Any) -> bool:
+        """Whether a captured object is a gradient tape's class, or a function whose code names one."""
+
     def type_of(self, value: Any) -> Type:
         """The type of a value of one example (a structure of arrays and Python numbers); TypeError for any other."""
 

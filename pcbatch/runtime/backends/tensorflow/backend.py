@@ -53,7 +53,10 @@ class TensorFlowBackend:
         return isinstance(value, (tf.Tensor, tf.Variable, np.ndarray, np.generic))
 
     def is_variable(self, value: Any) -> bool:
-        return isinstance(value, tf.Variable)
+        return isinstance(value, tf.Variable) or isinstance(getattr(value, "value", None), tf.Variable)  # Keras's own
+
+    def takes_gradients(self, value: Any) -> bool:
+        return gradients.takes_gradients(value)
 
     def type_of(self, value: Any) -> Type:
         return structures.type_of(value)

@@ -1,14 +1,29 @@
-"""Until there is reverse mode: a run goes forward under any tape, and asking it for a gradient is a clear error."""
+"""Gradients: what takes them, and until there is reverse mode, that asking a run for one is a clear error."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import CodeType, FunctionType
 from typing import Any, NoReturn
 
 import tensorflow as tf
 from tensorflow.python.eager import record  # private, but what tf.recompute_grad is made of; there is no public twin
 
 from pcbatch.diagnostics import GradientError
+
+TAPES = (tf.GradientTape, tf.autodiff.ForwardAccumulator)
+
+
+def takes_gradients(value: Any) -> bool:
+    """Whether `value` is one of TensorFlow's tapes, or a function whose code names one."""
+    if isinstance(value, FunctionType):
+        return _names_tape(value.__code__)
+    return any(value is tape for tape in TAPES)
+
+
+def _names_tape(code: CodeType) -> bool:
+    inside = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return any(tape.__name__ in code.co_names for tape in TAPES) or any(map(_names_tape, inside))
 
 
 def seal(function: Any, name: str) -> Callable[..., Any]:

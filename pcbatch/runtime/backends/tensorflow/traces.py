@@ -115,7 +115,8 @@ def _known(piece: Piece, graph: Any, shared: Sequence[Sequence[tf.Tensor]]) -> l
     A tensor that it keeps is one to a tape, whatever names it is captured by: one placeholder stands for it, which
     `graph` gives to helpers, too.
     """
-    given, places = [], dict[int, tf.Tensor]()
+    given: list[list[Any]] = []
+    places: dict[int, tf.Tensor] = {}
     for leaves, known in zip(shared, with_kept(piece, shared), strict=True):
         given.append([])
         for placeholder, array in zip(leaves, known, strict=True):
