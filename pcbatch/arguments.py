@@ -39,6 +39,15 @@ class Arguments:
         """What a compiled program may keep: everything but the arrays."""
         return replace(self, values={}, lanes=None)
 
+    def refused_variable(self, function: str) -> UsageError:
+        """That `function` takes gradients, and a tape would not know what is read from a variable for what it is."""
+        return UsageError(
+            "PCB518",
+            f"{function} takes gradients, and its argument {min(self.variables)!r} is a variable, which no tape would "
+            "know: an argument is the array that is read from it; let the function read the variable from around it, "
+            "or pass tf.convert_to_tensor(..) and watch it: tape.watch(..)",
+        )
+
     @property
     def described(self) -> str:
         """The types by parameter, for the log: `(x: float32[3], n: int32)`."""

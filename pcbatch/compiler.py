@@ -15,7 +15,7 @@ from pcbatch import collector, longruns
 from pcbatch.arguments import Arguments, bind_arguments
 from pcbatch.cache import Cache
 from pcbatch.compilation import Compilation
-from pcbatch.diagnostics import CompileError, UsageError
+from pcbatch.diagnostics import CompileError
 from pcbatch.linking import Linked, link
 from pcbatch.lowering.captures import Captured, collect
 from pcbatch.lowering.environment import Environment
@@ -23,7 +23,6 @@ from pcbatch.lowering.fingerprints import fingerprint
 from pcbatch.lowering.kept import holds, kept, objects, variables
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.outcome import Outcome, Statistics
 
 if TYPE_CHECKING:
@@ -153,10 +152,14 @@ class Compiler:
             compilation = self.compiled.get(key)
             if compilation is None or not holds(compilation.environment.kept, captured.values, types):
                 others = [value for _, _, value in captured.statics]
-                self._refuse_variables(arguments, others, backend)
+                tapes = any(map(backend.takes_gradients, objects(others)))
+                if tapes and arguments.variables:
+                    raise arguments.refused_variable(self._function.__name__)
                 known = kept(captured.values, types, others, backend.is_variable)
                 free = captured.without_values()
-                environment = Environment(backend, linked.namespaces, free, types, linked.statics, kept=known)
+                environment = Environment(
+                    backend, linked.namespaces, free, types, linked.statics, kept=known, tapes=tapes
+                )
                 compilation = Compilation(linked, environment, arguments.without_values(), self._options)
                 started = time.perf_counter()
                 with collector.paused(), pieces_of(self._function.__name__):
@@ -166,17 +169,6 @@ class Compiler:
                 self.statistics.append(statistics)
                 self.compiled.put(key, compilation)
         return compilation, captured
-
-    def _refuse_variables(self, arguments: Arguments, captured: list[Any], backend: Backend) -> None:
-        """Refuse variables as arguments where there is a tape, which would not know the arrays for what they are."""
-        if arguments.variables and any(map(backend.takes_gradients, objects(captured))):
-            name = min(arguments.variables)
-            raise UsageError(
-                "PCB518",
-                f"{self._function.__name__} takes gradients, and its argument {name!r} is a variable, which no tape "
-                "would know: an argument is the array that is read from it; let the function read the variable from "
-                "around it, or pass tf.convert_to_tensor(..) and watch it: tape.watch(..)",
-            )
 
     @contextmanager
     def _compiling(self, arguments: Arguments, compilation: Compilation) -> Iterator[None]:

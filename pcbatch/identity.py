@@ -20,7 +20,7 @@ from pcbatch.ir.types import StructType, TensorType
 from pcbatch.lowering.fingerprints import Same, fingerprint, is_of_user
 from pcbatch.runtime.table import Program
 
-LEFT_OUT = ("spans", "kept")
+LEFT_OUT = ("spans", "kept", "tapes")
 """Fields of a table that are no part of what a program is: where it lies, and objects of this process."""
 
 

@@ -21,7 +21,7 @@ class Environment:
 
     `namespaces` and `statics`, the names of static parameters, are by function name of the cfg program, `operand_types`
     by operand name, and so is what the program has `kept` of captured arrays. `overruns` are the statements in which a
-    literal index is out of range.
+    literal index is out of range. `tapes` says whether the user's code may take gradients.
     """
 
     backend: Backend
@@ -31,6 +31,7 @@ class Environment:
     statics: Mapping[str, frozenset[str]] = field(default_factory=dict)
     overruns: frozenset[Span] = frozenset()
     kept: Mapping[str, Kept] = field(default_factory=dict)
+    tapes: bool = False
 
     def lookup(self, function: str, name: str) -> Any:
         """The value of free `name` in `function`'s code; KeyError where it is bound to nothing."""

@@ -134,4 +134,5 @@ def compile_piece(
     namespace = {**bind(text.free, environment, function), **(given or {})}
     execute(text.source(), namespace)
     kept = {name: environment.kept[name] for name in text.shared if name in environment.kept}
-    return Piece(namespace[text.name], text.reads, text.writes, text.shared, sites, text.spans(), kept)
+    function_, spans = namespace[text.name], text.spans()
+    return Piece(function_, text.reads, text.writes, text.shared, sites, spans, kept, environment.tapes)

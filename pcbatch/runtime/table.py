@@ -43,7 +43,7 @@ class Piece:
 
     `sites` are the indices into `Program.faults` that its checked operations may report. `spans[k]` is the user's
     source of line k of the function's body. `kept` are the captured arrays among its shared operands that a gradient
-    tape inside must know.
+    tape inside must know; `tapes` says whether the program may have one.
     """
 
     function: Callable[..., tuple[Any, ...]]
@@ -53,6 +53,7 @@ class Piece:
     sites: tuple[int, ...] = ()
     spans: tuple[Span | None, ...] = ()
     kept: Mapping[str, Kept] = field(default_factory=dict, compare=False)
+    tapes: bool = False
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pcbatch.diagnostics import CompileError
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime import values
-from pcbatch.runtime.backends.tensorflow import blame, marked
+from pcbatch.runtime.backends.tensorflow import blame, gradients, marked
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, wrap
 from pcbatch.runtime.table import Piece
@@ -81,7 +81,13 @@ def _trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace
 
     scope = tf.get_current_name_scope()  # by which errors tell the block that an operation comes from
     graph = FuncGraph("piece")
-    with graph.as_default(), tf.name_scope(scope), marked.tracing_lane(), recording() as recorder:
+    with (
+        graph.as_default(),
+        tf.name_scope(scope),
+        marked.tracing_lane(),
+        gradients.taping(piece.tapes),
+        recording() as recorder,
+    ):
         lane, same = [[_placeholders(type_) for type_ in types] for types in (reads, shared)]
         given = _known(piece, graph, same)
         try:
