@@ -24,7 +24,8 @@ class WrongCallError(UsageError, TypeError):
 class Arguments:
     """One batched call's arguments by parameter: values, types of one example, and which are shared by all lanes.
 
-    `statics` has those of static parameters, which are in none of the others.
+    `statics` has those of static parameters, which are in none of the others; `variables` names the parameters for
+    which all lanes share a variable.
     """
 
     values: Mapping[str, Any]
@@ -32,10 +33,20 @@ class Arguments:
     shared: frozenset[str]
     lanes: Any
     statics: Mapping[str, Any] = field(default_factory=dict)
+    variables: frozenset[str] = frozenset()
 
     def without_values(self) -> Arguments:
         """What a compiled program may keep: everything but the arrays."""
         return replace(self, values={}, lanes=None)
+
+    def refused_variable(self, function: str) -> UsageError:
+        """That `function` takes gradients, and a tape would not know what is read from a variable for what it is."""
+        return UsageError(
+            "PCB518",
+            f"{function} takes gradients, and its argument {min(self.variables)!r} is a variable, which no tape would "
+            "know: an argument is the array that is read from it; let the function read the variable from around it, "
+            "or pass tf.convert_to_tensor(..) and watch it: tape.watch(..)",
+        )
 
     @property
     def described(self) -> str:
@@ -45,7 +56,8 @@ class Arguments:
     @property
     def signature(self) -> tuple[Any, ...]:
         """What a compiled program depends on."""
-        return (tuple(self.types.items()), self.shared, *((n, static_key(v)) for n, v in self.statics.items()))
+        statics = ((n, static_key(v)) for n, v in self.statics.items())
+        return (tuple(self.types.items()), self.shared, self.variables, *statics)
 
 
 def bind_arguments(
@@ -81,27 +93,36 @@ def bind_arguments(
         name: values.pack(types[name], [_value(backend, leaf, name in shared, count) for leaf in leaves])
         for name, leaves in parts.items()
     }
-    return Arguments(found, types, shared, count, statics)
+    variables = frozenset(name for name, leaves in parts.items() if any(leaf.is_variable for leaf in leaves))
+    return Arguments(found, types, shared, count, statics, variables)
 
 
 def one_example(backend: Backend, value: Any, axes: Any, path: str) -> Any:
-    """One example's argument as plain Python sees it: arrays, but Python numbers that all lanes share stay numbers."""
+    """One example's argument as plain Python sees it: arrays, but numbers and variables that all lanes share stay."""
     arrays = backend.as_arrays(value, example=True)
     type_ = backend.type_of(arrays)
     leaves = zip(values.flatten(type_, value), values.flatten(type_, arrays), leaf_axes(axes, type_, path), strict=True)
     return values.pack(
-        type_, [given if axis is None and _is_number(given) else array for given, array, (_, axis) in leaves]
+        type_,
+        [
+            given if axis is None and (_is_number(given) or backend.is_variable(given)) else array
+            for given, array, (_, axis) in leaves
+        ],
     )
 
 
 @dataclass(frozen=True)
 class _Leaf:
-    """An array of an argument: where it is, the type of one example, and whether lanes have their own."""
+    """An array of an argument: where it is, the type of one example, and whether lanes have their own.
+
+    `is_variable`: it is read from a variable that all lanes share.
+    """
 
     path: str
     value: Any
     type: TensorType
     axis: int | None
+    is_variable: bool = False
 
 
 def _leaves(backend: Backend, name: str, value: Any, axes: Any) -> tuple[Type, list[_Leaf]]:
@@ -114,7 +135,7 @@ def _leaves(backend: Backend, name: str, value: Any, axes: Any) -> tuple[Type, l
         leaf = given if axis is None and _is_number(given) else array  # a number that all lanes share stays weak
         leaf_type = backend.type_of(leaf) if axis is None else backend.example_type(leaf)
         assert isinstance(leaf_type, TensorType)
-        found.append(_Leaf(path, leaf, leaf_type, axis))
+        found.append(_Leaf(path, leaf, leaf_type, axis, axis is None and backend.is_variable(given)))
     return type_, found
 
 

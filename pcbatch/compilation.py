@@ -101,6 +101,7 @@ class Compilation:
     def table(self) -> table.Program:
         """The executable table, from executing the generated source."""
         program = self.emitted.load()
+        program = table.with_kept(program, self.environment.kept)
         return replace(program, name=self.options.name or program.name)
 
     @cached_property

@@ -14,6 +14,7 @@ from pcbatch import longruns
 from pcbatch.arguments import Arguments, bind_arguments
 from pcbatch.diagnostics import UsageError
 from pcbatch.identity import program_digest
+from pcbatch.lowering.kept import holds, kept, objects
 from pcbatch.options import Options
 from pcbatch.runtime import table
 from pcbatch.runtime.backends import backend_named
@@ -88,11 +89,21 @@ class Compiled:
         self.options = Options().changed(options)
         kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.signature = inspect.Signature([inspect.Parameter(name, kinds) for name in given.values()])
+        self._made: tuple[Mapping[str, table.Kept], Machine | ReferenceMachine] | None = None
 
     @cached_property
-    def machine(self) -> Machine | ReferenceMachine:
-        """The machine; made at the first call."""
-        return make_machine(self.program, self.options)
+    def _functions(self) -> list[Any]:
+        """The functions of the program's pieces."""
+        items = (item for block in self.program.blocks for item in block.body)
+        return [item.function for item in items if isinstance(item, table.Piece)]
+
+    def machine(self, operands: Mapping[str, Any]) -> Machine | ReferenceMachine:
+        """The machine; made at the first call, and anew where another variable is among `operands`."""
+        types = self.program.shared_types
+        if self._made is None or not holds(self._made[0], operands, types):
+            known = kept(operands, types, self._functions, backend_named(self.options.backend).is_variable)
+            self._made = (known, make_machine(table.with_kept(self.program, known), self.options))
+        return self._made[1]
 
     @cached_property
     def digest(self) -> str:
@@ -112,14 +123,17 @@ class Compiled:
                 raise UsageError(
                     "PCB515", f"{self.program.name} was compiled for {user}: {expected}, not {arguments.types[user]}"
                 )
+        if arguments.variables and any(map(backend.takes_gradients, objects(self._functions))):
+            raise arguments.refused_variable(self.program.name)
         operands = {name: read() for name, read in self.operands.items()}
         if not self.options.in_slices:
-            return run_machine(self.machine, backend, self.given, arguments, operands)
-        assert isinstance(self.machine, Machine)  # options refuse the other one
-        run = longruns.LongRun(self.machine, self.given, self.options, self.digest, operands)
+            return run_machine(self.machine(operands), backend, self.given, arguments, operands)
+        machine = self.machine(operands)
+        assert isinstance(machine, Machine)  # options refuse the other one
+        run = longruns.LongRun(machine, self.given, self.options, self.digest, operands)
         if saved is not None:
             return run.resume(saved, arguments)
-        return run.start(arguments, parameters(self.machine, backend, self.given, arguments))
+        return run.start(arguments, parameters(machine, backend, self.given, arguments))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run a batch; raises LaneError if a lane failed."""

@@ -20,6 +20,7 @@ from pcbatch.linking import Linked, link
 from pcbatch.lowering.captures import Captured, collect
 from pcbatch.lowering.environment import Environment
 from pcbatch.lowering.fingerprints import fingerprint
+from pcbatch.lowering.kept import holds, kept, objects, variables
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.outcome import Outcome, Statistics
@@ -145,11 +146,20 @@ class Compiler:
         types = {name: backend.type_of(value) for name, value in captured.values.items()}
         statics = tuple((function, path, fingerprint(value)) for function, path, value in captured.statics)
         operands = tuple((function, *paths.items()) for function, paths in captured.operands.items())
-        key = (arguments.signature, tuple(types.items()), operands, statics)
+        tapes_know = variables(captured.values, types, backend.is_variable)
+        key = (arguments.signature, tuple(types.items()), operands, statics, tapes_know)
         with self._lock:
             compilation = self.compiled.get(key)
-            if compilation is None:
-                environment = Environment(backend, linked.namespaces, captured.without_values(), types, linked.statics)
+            if compilation is None or not holds(compilation.environment.kept, captured.values, types):
+                others = [value for _, _, value in captured.statics]
+                tapes = any(map(backend.takes_gradients, objects(others)))
+                if tapes and arguments.variables:
+                    raise arguments.refused_variable(self._function.__name__)
+                known = kept(captured.values, types, others, backend.is_variable)
+                free = captured.without_values()
+                environment = Environment(
+                    backend, linked.namespaces, free, types, linked.statics, kept=known, tapes=tapes
+                )
                 compilation = Compilation(linked, environment, arguments.without_values(), self._options)
                 started = time.perf_counter()
                 with collector.paused(), pieces_of(self._function.__name__):

@@ -20,6 +20,9 @@ from pcbatch.ir.types import StructType, TensorType
 from pcbatch.lowering.fingerprints import Same, fingerprint, is_of_user
 from pcbatch.runtime.table import Program
 
+LEFT_OUT = ("spans", "kept", "tapes")
+"""Fields of a table that are no part of what a program is: where it lies, and objects of this process."""
+
 
 def program_digest(program: Program) -> str:
     """A hexadecimal digest of `program`, its name left out."""
@@ -46,7 +49,7 @@ def _described(value: Any) -> Any:
         case tuple() | list():
             return tuple(_described(each) for each in value if not isinstance(each, Span))
     if is_dataclass(value) and not isinstance(value, type):
-        named = ((field.name, getattr(value, field.name)) for field in fields(value) if field.name != "spans")
+        named = ((field.name, getattr(value, field.name)) for field in fields(value) if field.name not in LEFT_OUT)
         return (type(value).__name__, *((name, _described(each)) for name, each in named))
     return repr(value)
 

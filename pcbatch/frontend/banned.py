@@ -74,6 +74,12 @@ _MUTATE = Ban(
     "make a new value and assign it, `xs = xs + [v]`, `d = {**d, key: v}`; an array has its full size from the start",
 )
 
+_GRADIENTS = Ban(
+    "PCB120",
+    "works in graphs alone, not on one example",
+    "take the gradient on a tape: `with tf.GradientTape() as tape:` and tape.gradient(y, x)",
+)
+
 BUILTINS: dict[str, Ban] = {
     "print": _OUTPUT,
     "open": _INPUT,
@@ -121,6 +127,8 @@ PATHS: dict[str, Ban] = {
     "tensorflow.Assert": _ASSERT,
     "tensorflow.assert_": _ASSERT,
     "tensorflow.Variable": _VARIABLE,
+    "tensorflow.gradients": _GRADIENTS,
+    "tensorflow.hessians": _GRADIENTS,
 }
 
 # Methods of anything that is not a module.

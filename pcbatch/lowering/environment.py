@@ -12,6 +12,7 @@ from pcbatch.ir.types import Type
 from pcbatch.lowering.captures import Captured, Namespace
 from pcbatch.lowering.translate import BUILTINS, OPS
 from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.table import Kept
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,8 @@ class Environment:
     """Everything that gives the names in a program's code their meaning.
 
     `namespaces` and `statics`, the names of static parameters, are by function name of the cfg program, `operand_types`
-    by operand name. `overruns` are the statements in which a literal index is out of range.
+    by operand name, and so is what the program has `kept` of captured arrays. `overruns` are the statements in which a
+    literal index is out of range. `tapes` says whether the user's code may take gradients.
     """
 
     backend: Backend
@@ -28,6 +30,8 @@ class Environment:
     operand_types: Mapping[str, Type] = field(default_factory=dict)
     statics: Mapping[str, frozenset[str]] = field(default_factory=dict)
     overruns: frozenset[Span] = frozenset()
+    kept: Mapping[str, Kept] = field(default_factory=dict)
+    tapes: bool = False
 
     def lookup(self, function: str, name: str) -> Any:
         """The value of free `name` in `function`'s code; KeyError where it is bound to nothing."""

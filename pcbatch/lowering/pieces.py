@@ -156,4 +156,6 @@ def compile_piece(
     """An executable piece, its free names bound to their present values in `function`, or to those `given`."""
     namespace = {**bind(text.free, environment, function), **(given or {})}
     execute(text.source(), namespace)
-    return Piece(namespace[text.name], text.reads, text.writes, text.shared, sites, text.spans())
+    kept = {name: environment.kept[name] for name in text.shared if name in environment.kept}
+    function_, spans = namespace[text.name], text.spans()
+    return Piece(function_, text.reads, text.writes, text.shared, sites, spans, kept, environment.tapes)

@@ -15,7 +15,7 @@ A lane for which a piece reports a fault stops there: its status and fault site 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pcbatch.diagnostics import Span
@@ -33,12 +33,17 @@ class FaultSite:
     span: Span | None = None
 
 
+Kept = tuple[Any, ...]
+"""The leaves of a captured value that are known by what they are (`lowering.kept`), None in the place of the others."""
+
+
 @dataclass(frozen=True)
 class Piece:
     """A pure function for one example: `function(*reads, *shared) -> tuple` with one value for each of `writes`.
 
     `sites` are the indices into `Program.faults` that its checked operations may report. `spans[k]` is the user's
-    source of line k of the function's body.
+    source of line k of the function's body. `kept` are the captured arrays among its shared operands that a gradient
+    tape inside must know; `tapes` says whether the program may have one.
     """
 
     function: Callable[..., tuple[Any, ...]]
@@ -47,6 +52,8 @@ class Piece:
     shared: tuple[str, ...] = ()
     sites: tuple[int, ...] = ()
     spans: tuple[Span | None, ...] = ()
+    kept: Mapping[str, Kept] = field(default_factory=dict, compare=False)
+    tapes: bool = False
 
 
 @dataclass(frozen=True)
@@ -166,3 +173,17 @@ class Program:
     faults: tuple[FaultSite, ...] = ()
     shared: tuple[str, ...] = ()
     shared_types: Mapping[str, Type] = field(default_factory=dict)
+
+
+def with_kept(program: Program, kept: Mapping[str, Kept]) -> Program:
+    """`program`, its pieces knowing the captured arrays `kept`, by shared operand."""
+
+    def bound(item: Piece | Store) -> Piece | Store:
+        if not isinstance(item, Piece):
+            return item
+        return replace(item, kept={name: kept[name] for name in item.shared if name in kept})
+
+    if not kept:
+        return program
+    blocks = (replace(block, body=tuple(map(bound, block.body))) for block in program.blocks)
+    return replace(program, blocks=tuple(blocks))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.structures import type_of
 from pcbatch.runtime.backends.tensorflow.weak import Weak, WeakTypeError, commit, unify, weak
 
@@ -212,21 +213,22 @@ def test_ints_beyond_int32_are_refused():
 def test_tensorflow_functions_take_weak_numbers(values_of):
     def compute():
         n, h, x = number(2), number(0.5), tf.constant([1.0, 2.0, 3.0], tf.float64)
-        return [
-            tf.exp(h),
-            tf.maximum(x, n),
-            tf.where(x > 1, x, h),
-            tf.stack([n, n]),
-            tf.stack([x[0], h]),
-            tf.concat([[n], [3]], 0),
-            tf.gather(x, n),
-            x[n],
-            tf.cast(n, tf.float64),
-            tf.one_hot(n, 3),
-            tf.convert_to_tensor([[n, 1], [2, h]]),
-            tf.function(lambda a, b: a * b, autograph=False)(x, tf.cast(n, x.dtype)),
-            tf.function(lambda a: a + 1, autograph=False)(n),
-        ]
+        with recording():  # weak numbers are nowhere else
+            return [
+                tf.exp(h),
+                tf.maximum(x, n),
+                tf.where(x > 1, x, h),
+                tf.stack([n, n]),
+                tf.stack([x[0], h]),
+                tf.concat([[n], [3]], 0),
+                tf.gather(x, n),
+                x[n],
+                tf.cast(n, tf.float64),
+                tf.one_hot(n, 3),
+                tf.convert_to_tensor([[n, 1], [2, h]]),
+                tf.function(lambda a, b: a * b, autograph=False)(x, tf.cast(n, x.dtype)),
+                tf.function(lambda a: a + 1, autograph=False)(n),
+            ]
 
     expected = [
         np.float32(np.exp(0.5)),

@@ -49,6 +49,12 @@ class Backend(Protocol):
     def is_array(self, value: Any) -> bool:
         """Whether a captured value is an array (a tensor, a NumPy array, a variable) and so a shared operand."""
 
+    def is_variable(self, value: Any) -> bool:
+        """Whether a captured array is one that can be changed, of which pieces must know which one it is."""
+
+    def takes_gradients(self, value: Any) -> bool:
+        """Whether a captured object is a gradient tape's class, or a function whose code names one."""
+
     def type_of(self, value: Any) -> Type:
         """The type of a value of one example (a structure of arrays and Python numbers); TypeError for any other."""
 

@@ -12,6 +12,7 @@ import tensorflow as tf
 from tensorflow.compiler.tf2xla.python import xla
 
 from pcbatch.ir.types import TensorType, Type
+from pcbatch.runtime import values
 from pcbatch.runtime.backends.protocol import Explanation, Spec
 from pcbatch.runtime.backends.tensorflow import (
     arguments,
@@ -51,6 +52,12 @@ class TensorFlowBackend:
     def is_array(self, value: Any) -> bool:
         return isinstance(value, (tf.Tensor, tf.Variable, np.ndarray, np.generic))
 
+    def is_variable(self, value: Any) -> bool:
+        return isinstance(value, tf.Variable) or isinstance(getattr(value, "value", None), tf.Variable)  # Keras's own
+
+    def takes_gradients(self, value: Any) -> bool:
+        return gradients.takes_gradients(value)
+
     def type_of(self, value: Any) -> Type:
         return structures.type_of(value)
 
@@ -75,6 +82,9 @@ class TensorFlowBackend:
     # -- pieces --------------------------------------------------------------------------------------------------------
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
+        types = [structures.type_of(value) for value in shared]
+        operands = traces.with_kept(piece, [values.flatten(*each) for each in zip(types, shared, strict=True)])
+        shared = [values.pack(*each) for each in zip(types, operands, strict=True)]
         with recording() as recorder:
             outputs = piece.function(*reads, *shared)
         return outputs, int(recorder.site())

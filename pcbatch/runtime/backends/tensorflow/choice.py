@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from pcbatch.ir.joins import join
 from pcbatch.runtime import values
+from pcbatch.runtime.backends.tensorflow.gradients import refuse_variables
 from pcbatch.runtime.backends.tensorflow.recorder import when
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.weak import carrier, is_lane_value
@@ -67,6 +68,7 @@ def choose(condition: tf.Tensor, a: Any, b: Any) -> Any:
     """`a` where the scalar `condition` holds, else `b`, in the join of their types."""
     type_ = join(type_of(a), type_of(b))
     assert type_ is not None  # only the join of two unknown types is unknown
+    refuse_variables([*values.flatten(type_, a), *values.flatten(type_, b)])
     pairs = zip(leaf_tensors(a, type_), leaf_tensors(b, type_), strict=True)
     return wrap(values.pack(type_, [tf.where(condition, x, y) for x, y in pairs]), type_)
 

@@ -1,14 +1,55 @@
-"""Until there is reverse mode: a run goes forward under any tape, and asking it for a gradient is a clear error."""
+"""Gradients: what takes them, and until there is reverse mode, that asking a run for one is a clear error."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
+from types import CodeType, FunctionType
 from typing import Any, NoReturn
 
 import tensorflow as tf
 from tensorflow.python.eager import record  # private, but what tf.recompute_grad is made of; there is no public twin
 
-from pcbatch.diagnostics import GradientError
+from pcbatch.diagnostics import GradientError, PieceRefusalError
+
+TAPES = (tf.GradientTape, tf.autodiff.ForwardAccumulator)
+
+
+def takes_gradients(value: Any) -> bool:
+    """Whether `value` is one of TensorFlow's tapes, or a function whose code names one."""
+    if isinstance(value, FunctionType):
+        return _names_tape(value.__code__)
+    return any(value is tape for tape in TAPES)
+
+
+def _names_tape(code: CodeType) -> bool:
+    inside = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return any(tape.__name__ in code.co_names for tape in TAPES) or any(map(_names_tape, inside))
+
+
+_taping: ContextVar[bool] = ContextVar("taping", default=False)
+
+GOES_ON = (
+    "the variable itself goes on to where only its value is known, which a gradient tape there takes for another tensor"
+)
+A_VALUE_OF_ITS_OWN = "let the code there read the variable from around it; or make a value of its own: tf.identity(..)"
+
+
+@contextlib.contextmanager
+def taping(tapes: bool) -> Iterator[None]:
+    """The code traced inside belongs to a program that may have tapes, or that has none."""
+    token = _taping.set(tapes)
+    try:
+        yield
+    finally:
+        _taping.reset(token)
+
+
+def refuse_variables(leaves: Iterable[Any]) -> None:
+    """PieceRefusalError PCB415 if one of `leaves`, of which something else is made, is a variable, and may be taped."""
+    if _taping.get() and any(isinstance(leaf, tf.Variable) for leaf in leaves):
+        raise PieceRefusalError("PCB415", GOES_ON, A_VALUE_OF_ITS_OWN)
 
 
 def seal(function: Any, name: str) -> Callable[..., Any]:

@@ -39,9 +39,9 @@ def _is_array(x: Any) -> bool:
 
 
 def sequence(value: Any) -> Any:
-    """`value`, if a loop can go over it; else PieceRefusalError."""
+    """`value`, what is read from a variable, if a loop can go over it; else PieceRefusalError."""
     _length(value)
-    return value
+    return tf.convert_to_tensor(value) if isinstance(value, tf.Variable) else value
 
 
 def _length(sequence: Any, refusal: type[PieceRefusalError] = PieceRefusalError) -> int:

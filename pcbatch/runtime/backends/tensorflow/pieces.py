@@ -16,7 +16,7 @@ from pcbatch.diagnostics import CompileError, Diagnostic, raise_all
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime import values
-from pcbatch.runtime.backends.tensorflow import blame, purity, rules, work
+from pcbatch.runtime.backends.tensorflow import blame, gradients, purity, rules, work
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, leaf_tensors, type_of
 from pcbatch.runtime.backends.tensorflow.traces import trace
 from pcbatch.runtime.table import Piece
@@ -74,7 +74,11 @@ def _costs(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Itera
 
 def _output_type(piece: Piece, name: str, value: Any) -> Type:
     try:
-        return type_of(value)
+        type_ = type_of(value)
+        if piece.tapes and any(isinstance(leaf, tf.Variable) for leaf in values.flatten(type_, value)):
+            message, help = gradients.GOES_ON, gradients.A_VALUE_OF_ITS_OWN
+            raise blame.error(piece, "PCB415", message, name=name, help=help)
+        return type_
     except NotATensorError as what:
         help = "what is not a tensor may be used between two calls, branches or loops, but not be kept across one"
         if isinstance(value, str):
@@ -136,8 +140,9 @@ def _vectorized(
     outputs = [*traced.leaves(types), *([traced.site] if piece.sites else [])]
     given = [*zip(traced.reads, stacked, strict=True)], [*zip(traced.shared, same, strict=True)]
     try:
-        with rules.quiet():
-            return rules.vectorized(traced.graph, outputs, *given, lanes)
+        operands = {id(leaf): value for leaf, value in given[1]}
+        handles = [(handle, operands[id(leaf)]) for handle, leaf in traced.handles]
+        return rules.vectorized(traced.graph, outputs, *given, handles, lanes)
     except CompileError:
         raise
     except Exception as error:

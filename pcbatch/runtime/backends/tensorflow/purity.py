@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import tensorflow as tf
+
 from pcbatch.diagnostics import raise_all
 from pcbatch.runtime.backends.tensorflow import blame
 from pcbatch.runtime.table import Piece
@@ -75,10 +77,40 @@ def check(piece: Piece, graph: Any) -> None:
             kinds += _kinds_inside(functions, bodies)
         for kind in kinds:
             refusal = _refused(kind)
-            if refusal is not None:
+            if refusal is not None and not (kind == operation.type == "Assert" and _always_holds(operation)):
                 message = f"{kind} {refusal.message}"
                 found.append(blame.diagnostic(piece, "PCB403", message, operation=operation, help=refusal.help))
     raise_all(dict.fromkeys(found))
+
+
+def _always_holds(assertion: Any) -> bool:
+    """Whether the condition of an assertion is made of constants alone, and true.
+
+    TensorFlow's own functions make such assertions, `tape.batch_jacobian` about the shapes of its arguments.
+    """
+    condition = assertion.inputs[0]
+    operations = _before(condition.op)
+    if any(op.type.startswith("Placeholder") or _is_stateful(op.type) or _calls(op.type) for op in operations):
+        return False
+    definition = tf.compat.v1.GraphDef(node=[op.node_def for op in operations])
+    definition.versions.CopyFrom(condition.graph.graph_def_versions)
+
+    def value() -> Any:
+        return tf.graph_util.import_graph_def(definition, return_elements=[condition.name])
+
+    with tf.init_scope():
+        return bool(tf.reduce_all(tf.function(value, autograph=False).get_concrete_function()()))
+
+
+def _before(operation: Any) -> list[Any]:
+    """`operation` and all that its value is made of."""
+    found, pending = {operation.name: operation}, [operation]
+    while pending:
+        for tensor in pending.pop().inputs:
+            if tensor.op.name not in found:
+                found[tensor.op.name] = tensor.op
+                pending.append(tensor.op)
+    return list(found.values())
 
 
 @cache

@@ -39,20 +39,28 @@ def places(indices: Sequence[tf.Tensor], value: tf.Tensor, shape: tf.TensorShape
 def store_element(array: Any, indices: Any, value: Any) -> tf.Tensor:
     """One example's `array` with `array[indices] = value`, negative indices counting from the end.
 
-    An index is an integer, a vector of positions, a slice or a `Window`. IndexError where it leaves the array.
+    An index is an integer, a vector of positions, a slice or a `Window`. IndexError where it leaves the array. Made of
+    TensorFlow's operations, so that a tape around it sees the store.
     """
     array = tf.convert_to_tensor(array)
     given = indices if isinstance(indices, tuple) else (indices,)
-    element = tf.convert_to_tensor(value, array.dtype)  # refuses what does not fit, before NumPy would truncate it
-    result = array.numpy().copy()
+    element = tf.convert_to_tensor(value, array.dtype)  # refuses what does not fit
     if len(given) == 1 and given[0] is ...:
-        result[...] = element.numpy()
-        return tf.convert_to_tensor(result)
+        return _spread(element, array.shape)
     if len(given) > array.shape.rank:
         raise IndexError(f"too many indices for an array of rank {array.shape.rank}")
     found = tuple(_positions(index, size) for index, size in zip(given, array.shape, strict=False))
-    result[mesh(found)] = element.numpy()
-    return tf.convert_to_tensor(result)
+    at = np.stack(np.broadcast_arrays(*mesh(found)), axis=-1)
+    updates = _spread(element, [*at.shape[:-1], *array.shape[len(found) :]])
+    return tf.tensor_scatter_nd_update(array, at[None], updates[None])
+
+
+def _spread(value: tf.Tensor, shape: Any) -> tf.Tensor:
+    """`value` broadcast to `shape`; as in NumPy's assignments it may have more leading axes of length 1."""
+    extra = max(value.shape.rank - len(shape), 0)
+    if extra and set(value.shape[:extra]) == {1}:
+        value = tf.reshape(value, value.shape[extra:])
+    return tf.broadcast_to(value, shape)
 
 
 def _positions(index: Any, size: int) -> Any:

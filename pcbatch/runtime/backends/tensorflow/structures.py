@@ -21,14 +21,15 @@ class NotATensorError(TypeError):
 def type_of(value: Any) -> Type:
     """The type of a value of one example.
 
-    Tensors, variables and NumPy arrays keep their dtypes; Python ints and floats and `Weak` are weak. Raises
+    Tensors, variables and NumPy arrays keep their dtypes; Python ints and floats and `Weak` are weak. A gradient that
+    names rows of a table (`tf.IndexedSlices`) counts as the table that it stands for, most of it zero. Raises
     NotATensorError for what is none of these, TypeError for tensors of unknown shape and ints beyond int32.
     """
     if isinstance(value, bool):
         return TensorType("bool")
     if is_number(value):
         return TensorType(weak(value).value.dtype.name, (), weak=True)
-    if is_committed(value):
+    if is_committed(value) or isinstance(value, tf.IndexedSlices):
         return _tensor_type(value)
     match value:
         case None:

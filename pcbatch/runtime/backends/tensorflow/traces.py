@@ -18,24 +18,28 @@ from pcbatch.diagnostics import CompileError
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime import values
-from pcbatch.runtime.backends.tensorflow import blame, marked
+from pcbatch.runtime.backends.tensorflow import blame, gradients, marked
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, wrap
 from pcbatch.runtime.table import Piece
+
+Pairs = Sequence[tuple[tf.Tensor, tf.Tensor]]
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
     """What a piece does with one example.
 
-    `reads` and `shared` are the placeholders of the leaves of what it reads, `outputs` its results. `sites` are the
-    fault sites that it checks, `site` the first that fails plus one, or 0.
+    `reads` and `shared` are the placeholders of the leaves of what it reads, `outputs` its results. `handles` pairs the
+    handles of variables, as the graph has them, with those among `shared` that stand for what is read from them.
+    `sites` are the fault sites that it checks, `site` the first that fails plus one, or 0.
     """
 
     graph: Any
     reads: Sequence[tf.Tensor]
     shared: Sequence[tf.Tensor]
     outputs: tuple[Any, ...]
+    handles: Pairs
     sites: frozenset[int]
     site: tf.Tensor
 
@@ -77,20 +81,68 @@ def _trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace
 
     scope = tf.get_current_name_scope()  # by which errors tell the block that an operation comes from
     graph = FuncGraph("piece")
-    with graph.as_default(), tf.name_scope(scope), marked.tracing_lane(), recording() as recorder:
+    with (
+        graph.as_default(),
+        tf.name_scope(scope),
+        marked.tracing_lane(),
+        gradients.taping(piece.tapes),
+        recording() as recorder,
+    ):
         lane, same = [[_placeholders(type_) for type_ in types] for types in (reads, shared)]
+        given = _known(piece, graph, same)
         try:
             outputs = piece.function(
                 *(
                     wrap(values.pack(type_, leaves), type_)
-                    for type_, leaves in zip((*reads, *shared), (*lane, *same), strict=True)
+                    for type_, leaves in zip((*reads, *shared), (*lane, *given), strict=True)
                 )
             )
         except CompileError:
             raise
         except Exception as error:
             raise blame.traced(piece, error) from None
-        return Trace(graph, [*chain(*lane)], [*chain(*same)], outputs, frozenset(recorder.sites), recorder.site())
+        handles = _handles(graph, given, same)
+        leaves = [*chain(*lane)], [*chain(*same)]
+        return Trace(graph, *leaves, outputs, handles, frozenset(recorder.sites), recorder.site())
+
+
+def with_kept(piece: Piece, shared: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """The leaves of each shared operand of `piece`, those that it keeps in place of their present values."""
+    found = []
+    for name, leaves in zip(piece.shared, shared, strict=True):
+        kept = piece.kept.get(name, [None] * len(leaves))
+        found.append([leaf if known is None else known for leaf, known in zip(leaves, kept, strict=True)])
+    return found
+
+
+def _known(piece: Piece, graph: Any, shared: Sequence[Sequence[tf.Tensor]]) -> list[list[Any]]:
+    """What `piece` is handed for the placeholders of its shared operands: variables for what is read from them.
+
+    A tensor that it keeps is one to a tape, whatever names it is captured by: one placeholder stands for it, which
+    `graph` gives to helpers, too.
+    """
+    given: list[list[Any]] = []
+    places: dict[int, tf.Tensor] = {}
+    for leaves, known in zip(shared, with_kept(piece, shared), strict=True):
+        given.append([])
+        for placeholder, array in zip(leaves, known, strict=True):
+            if array is placeholder or not tf.is_tensor(array):
+                given[-1].append(placeholder)
+            elif isinstance(array, tf.Variable):
+                given[-1].append(array)
+            else:
+                if id(array) not in places:
+                    places[id(array)] = placeholder
+                    graph.add_capture(array, placeholder)
+                given[-1].append(places[id(array)])
+    return given
+
+
+def _handles(graph: Any, given: Sequence[Sequence[Any]], shared: Sequence[Sequence[tf.Tensor]]) -> Pairs:
+    """The handles of variables that `graph` captures, with the placeholders that stand for what is read from them."""
+    pairs = zip(chain(*given), chain(*shared), strict=True)
+    places = {id(array.handle): leaf for array, leaf in pairs if isinstance(array, tf.Variable)}
+    return [(inner, places[id(outer)]) for outer, inner in graph.captures if id(outer) in places]
 
 
 def _placeholders(type_: Type) -> list[tf.Tensor]:

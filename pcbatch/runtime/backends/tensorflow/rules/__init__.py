@@ -1,15 +1,15 @@
 """Vectorisation rules of our own, for operations that TensorFlow's pfor has none for, or one that does not do.
 
-The registry is private to TensorFlow, so every access to it is in this file. A rule gets the inputs of one operation,
-each either *stacked* (`[lanes, ...]`) or the same for all lanes, and gives stacked outputs. The rules lie by family in
-the files beside this one.
+They are in a copy of pfor (`vectoriser`), so that they are ours alone. A rule gets the inputs of one operation, each
+either *stacked* (`[lanes, ...]`) or the same for all lanes, and gives stacked outputs. The rules lie by family in the
+files beside this one.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -25,6 +25,7 @@ from pcbatch.runtime.backends.tensorflow.rules import (
     loops,
 )
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule
+from pcbatch.runtime.backends.tensorflow.rules.vectoriser import Converter, copied
 
 RULES: dict[str, Rule] = {
     **arrays.RULES,
@@ -45,15 +46,11 @@ CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
 """Cases in which our rule stands in for TensorFlow's own, which gives up on them or gets them wrong."""
 
 
-@functools.cache
-def install() -> None:
-    """Register our rules, once; operations that this TensorFlow already has a rule for keep it."""
-    from tensorflow.python.ops.parallel_for import pfor
-
-    registry = getattr(pfor, "_pfor_converter_registry", {})  # another TensorFlow may keep it elsewhere
+def _register(registry: MutableMapping[str, Converter], pfor: Any) -> None:
+    """Put our rules into the registry of a copy of `pfor`; operations that TensorFlow has a rule for keep it."""
     for name, rule in RULES.items():
         if name not in registry:
-            pfor.RegisterPFor(name)(functools.partial(_apply, rule, pfor.wrap))
+            registry[name] = functools.partial(_apply, rule, pfor.wrap)
     for name, (applies, rule) in CORRECTIONS.items():
         if name in registry:
             ours = functools.partial(_apply, rule, pfor.wrap)
@@ -63,34 +60,45 @@ def install() -> None:
             registry[name] = functools.partial(loops.checked, registry[name])
 
 
+READS = {"ReadVariableOp", *elements.READS}
+"""Operations on a variable's handle that can do with its value in place of the handle."""
+
 Pairs = Sequence[tuple[tf.Tensor, tf.Tensor]]
 """Tensors of a graph that is vectorised, and what stands for each in the present one."""
 
 
-def vectorized(graph: Any, outputs: Sequence[tf.Tensor], stacked: Pairs, same: Pairs, lanes: Any) -> list[tf.Tensor]:
+def vectorized(
+    graph: Any, outputs: Sequence[tf.Tensor], stacked: Pairs, same: Pairs, handles: Pairs, lanes: Any
+) -> list[tf.Tensor]:
     """The tensors `outputs` of `graph`, which computes them for one lane, for all lanes: `[lanes, ...]`.
 
-    What stands for `stacked` tensors is `[lanes, ...]`, `same` ones do not differ by lane. Every operation between must
-    have a rule. Operations are made in the present graph, a function's; `graph` stays as it is.
+    What stands for `stacked` tensors is `[lanes, ...]`, `same` ones do not differ by lane; what is read from variables
+    by these `handles` is what they are paired with. Every operation between must have a rule. Operations are made in
+    the present graph, a function's; `graph` stays as it is.
 
     Not `tf.vectorized_map`, which gathers where the number of lanes is unknown and broadcasts axes of length 1; nor the
     public `pfor`, which traces anew each time, into the present graph, and leaves what it has traced there.
     """
-    from tensorflow.python.ops.parallel_for import pfor
-
-    install()
+    pfor = copied(_register)
     present = tf.compat.v1.get_default_graph()
     for function in graph._functions.values():  # an operation that no lane's value goes into is taken as it is
         present._add_function_recursive(function)
     with graph.as_default():
         lane = tf.compat.v1.placeholder_with_default(0, [])
     converter = pfor.PFor(lane, lanes, graph.get_operations(), fallback_to_while_loop=False)
-    captured = [(inner, present.capture(outer)) for outer, inner in graph.captures]
-    for pairs, is_stacked in ((stacked, True), (same, False), (captured, False)):
+    known = [(handle, value) for handle, value in handles if {user.type for user in handle.consumers()} <= READS]
+    read = [(user.outputs[0], value) for handle, value in handles for user in handle.consumers() if _is_read(user)]
+    done = {id(inner) for inner, _ in (*known, *same)}
+    captured = [(inner, present.capture(outer)) for outer, inner in graph.captures if id(inner) not in done]
+    for pairs, is_stacked in ((stacked, True), *((pairs, False) for pairs in (same, known, read, captured))):
         for inner, outer in pairs:
             converter._add_conversion(inner, pfor.wrap(outer, is_stacked))
     found = [converter._convert_helper(output) for output in outputs]
     return [row.t if row.is_stacked else tf.broadcast_to(row.t, [lanes, *row.t.shape]) for row in found]
+
+
+def _is_read(operation: Any) -> bool:
+    return bool(operation.type == "ReadVariableOp")
 
 
 def failing_operations(error: BaseException) -> list[Any]:
@@ -115,21 +123,6 @@ def observed(names: list[str]) -> Iterator[None]:
         yield
     finally:
         _observed.reset(token)
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Keep TensorFlow from printing pages about a rule that fails: the error says what matters."""
-
-    def is_news(record: Any) -> bool:
-        return not record.pathname.endswith("parallel_for/pfor.py")
-
-    logger = tf.get_logger()
-    logger.addFilter(is_news)
-    try:
-        yield
-    finally:
-        logger.removeFilter(is_news)
 
 
 def _apply(rule: Rule, wrap: Callable[[tf.Tensor, bool], Any], inputs: Any) -> list[Any]:

@@ -13,19 +13,28 @@ from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule, stac
 
 def _resource_gather(inputs: Any) -> tf.Tensor:
     """Reading a variable at per-lane indices (embedding lookup): read it, then gather."""
-    resource, indices = inputs.unstacked_input(0), inputs.stacked_input(1)
+    inputs.stack_inputs(stack_indices=[1])
+    indices = inputs.stacked_input(1)
     batch_dims = inputs.get_attr("batch_dims")
     if batch_dims:
         raise ValueError(
             "a variable is gathered with batch_dims; read it first: tf.gather(tf.convert_to_tensor(v), ..)"
         )
-    variable = tf.raw_ops.ReadVariableOp(resource=resource, dtype=inputs.get_attr("dtype"))
+    variable = _value(inputs)
     return tf.gather(gathering.unsplit(variable, indices), indices)
 
 
 def _resource_gather_nd(inputs: Any) -> tf.Tensor:
-    variable = tf.raw_ops.ReadVariableOp(resource=inputs.unstacked_input(0), dtype=inputs.get_attr("dtype"))
-    return tf.gather_nd(variable, inputs.stacked_input(1))
+    inputs.stack_inputs(stack_indices=[1])
+    return tf.gather_nd(_value(inputs), inputs.stacked_input(1))
+
+
+def _value(inputs: Any) -> tf.Tensor:
+    """What a variable holds, of which an operation has the handle, or the value in its place."""
+    variable = inputs.unstacked_input(0)
+    if variable.dtype != tf.resource:
+        return variable
+    return tf.raw_ops.ReadVariableOp(resource=variable, dtype=inputs.get_attr("dtype"))
 
 
 def _gather_nd(inputs: Any) -> tf.Tensor:
@@ -86,6 +95,9 @@ def _unravel_index(inputs: Any) -> tf.Tensor:
     strides, sizes = (tf.reshape(each, [1, -1, *trailing]) for each in (strides, shape))
     return tf.math.floormod(tf.math.floordiv(indices[:, None], strides), sizes)
 
+
+READS = ("ResourceGather", "ResourceGatherNd")
+"""Operations that read elements of a variable by its handle, or of its value given in the handle's place."""
 
 RULES: dict[str, Rule] = {
     "InvertPermutation": _invert_permutation,

@@ -1,0 +1,41 @@
+"""TensorFlow programs in the same process find TensorFlow as it is: after pcbatch is imported, after batched calls."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parent / "beside.py"
+
+
+@pytest.fixture(scope="module")
+def reports():
+    """Without pcbatch, after its import, after batched calls."""
+    started = [
+        subprocess.Popen([sys.executable, SCRIPT, way], stdout=subprocess.PIPE, text=True)
+        for way in ("alone", "beside")
+    ]
+    found = []
+    for process in started:
+        text, _ = process.communicate(timeout=600)
+        assert process.returncode == 0
+        found += json.loads(text.splitlines()[-1])
+    return found
+
+
+@pytest.mark.parametrize("when", [1, 2], ids=["after its import", "after batched calls"])
+def test_programs_beside_pcbatch(reports, when):
+    assert reports[when]["outcomes"] == reports[0]["outcomes"]
+
+
+@pytest.mark.parametrize("when", [1, 2], ids=["after its import", "after batched calls"])
+def test_the_state_of_tensorflow(reports, when):
+    for part, alone in reports[0]["state"].items():
+        assert reports[when]["state"][part] == alone, part
+
+
+def test_the_programs_are_not_all_errors(reports):
+    wrong = {name for name, outcome in reports[0]["outcomes"].items() if isinstance(outcome, str)}
+    assert wrong == {"QR, no fallback", "loop, XLA", "ragged list", "a list in itself", "a bad operand"}
