@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,9 @@ from pcbatch.diagnostics import CompileError
 from pcbatch.linking import Linked, link
 from pcbatch.lowering.captures import Captured, collect
 from pcbatch.lowering.environment import Environment
-from pcbatch.lowering.fingerprints import fingerprint
+from pcbatch.lowering.fingerprints import shallow
 from pcbatch.options import Options
+from pcbatch.reads import watching
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.outcome import Outcome, Statistics
 
@@ -82,7 +84,7 @@ class Compiler:
         self._options = options
         self._lock = threading.RLock()
         self._linked: Linked | None = None
-        self.compiled: Cache[Any, Compilation] = Cache(SIGNATURES)
+        self.compiled: Cache[Any, Compilation] = Cache(SIGNATURES, lambda compilation: compilation.reads.holds())
         self.statistics: list[Statistics] = []
 
     def link(self) -> Linked:
@@ -101,14 +103,14 @@ class Compiler:
 
     def check(self, args: Any, kwargs: Any) -> None:
         """Compile without running."""
-        arguments, compilation, _ = self.compilation(args, kwargs)
-        with self._compiling(arguments, compilation), compilation.first_time(None):
+        arguments, compilation, captured = self.compilation(args, kwargs)
+        with self._compiling(arguments, compilation, captured), compilation.first_time(None):
             compilation.machine.check(arguments.lanes)
 
     def run(self, args: Any, kwargs: Any) -> tuple[Compilation, Outcome]:
         """Run a batch."""
         arguments, compilation, captured = self.compilation(args, kwargs)
-        with self._compiling(arguments, compilation), compilation.first_time(arguments.lanes):
+        with self._compiling(arguments, compilation, captured), compilation.first_time(arguments.lanes):
             return compilation, compilation.run(arguments, captured)
 
     def run_in_slices(self, args: Any, kwargs: Any, options: Options) -> tuple[Compilation, Outcome]:
@@ -125,7 +127,7 @@ class Compiler:
                     f"{self._function.__name__} is another program now, refused for the arguments in the file: {error}"
                 )
                 raise saved.refusal("PCB592", why) from None
-        with self._compiling(arguments, compilation):
+        with self._compiling(arguments, compilation, captured):
             return compilation, compilation.run_in_slices(arguments, captured, options, saved)
 
     def stats(self) -> Stats:
@@ -143,7 +145,7 @@ class Compiler:
         linked = self.link()
         captured = collect(linked.free, linked.namespaces, backend.is_array)
         types = {name: backend.type_of(value) for name, value in captured.values.items()}
-        statics = tuple((function, path, fingerprint(value)) for function, path, value in captured.statics)
+        statics = tuple((function, path, shallow(value)) for function, path, value in captured.statics)
         operands = tuple((function, *paths.items()) for function, paths in captured.operands.items())
         key = (arguments.signature, tuple(types.items()), operands, statics)
         with self._lock:
@@ -152,22 +154,33 @@ class Compiler:
                 environment = Environment(backend, linked.namespaces, captured.without_values(), types, linked.statics)
                 compilation = Compilation(linked, environment, arguments.without_values(), self._options)
                 started = time.perf_counter()
-                with collector.paused(), pieces_of(self._function.__name__):
+                with collector.paused(), pieces_of(self._function.__name__), self._watching(compilation, captured):
                     statistics = compilation.machine.statistics  # the whole pipeline, or its refusals
+                compilation.keep_first_reads()
                 statistics.trace_seconds += time.perf_counter() - started
                 logger.debug("%s: generated code for %s", self._function.__name__, arguments.described)
                 self.statistics.append(statistics)
                 self.compiled.put(key, compilation)
         return compilation, captured
 
+    def _watching(self, compilation: Compilation, captured: Captured) -> AbstractContextManager[None]:
+        """Record what the user's code reads while it is traced inside."""
+        receivers = [value for each in compilation.linked.namespaces.values() for value in each.given.values()]
+        statics = compilation.arguments.statics.values()
+        return watching(compilation.reads, [*receivers, *statics, *(value for _, _, value in captured.statics)])
+
     @contextmanager
-    def _compiling(self, arguments: Arguments, compilation: Compilation) -> Iterator[None]:
+    def _compiling(self, arguments: Arguments, compilation: Compilation, captured: Captured) -> Iterator[None]:
         """Tell the log if something is compiled inside, and how long that took."""
         statistics = compilation.machine.statistics
         before = (statistics.compilations, statistics.compile_seconds)
-        with pieces_of(self._function.__name__):
+        watched: AbstractContextManager[None] = contextlib.nullcontext()
+        if not compilation.is_ready(arguments.lanes):  # what only a whole batch reads, such as a primitive's own form
+            watched = self._watching(compilation, captured)
+        with pieces_of(self._function.__name__), watched:
             yield
         if statistics.compilations > before[0]:
+            compilation.reads.settle()
             logger.info(
                 "%s: compiled %s for %s lanes in %.2f s",
                 self._function.__name__,
