@@ -20,7 +20,7 @@ from pcbatch.diagnostics import CompileError
 from pcbatch.linking import Linked, link
 from pcbatch.lowering.captures import Captured, collect
 from pcbatch.lowering.environment import Environment
-from pcbatch.lowering.fingerprints import shallow
+from pcbatch.lowering.fingerprints import shallow, without_identity
 from pcbatch.options import Options
 from pcbatch.reads import watching
 from pcbatch.runtime.backends import backend_named
@@ -86,6 +86,8 @@ class Compiler:
         self._linked: Linked | None = None
         self.compiled: Cache[Any, Compilation] = Cache(SIGNATURES, lambda compilation: compilation.reads.holds())
         self.statistics: list[Statistics] = []
+        self._computed: set[tuple[str, str]] = set()
+        """Functions and the paths that they read where a property, or the like, gives a new object at each look."""
 
     def link(self) -> Linked:
         """The function with all that it calls, linked anew where a name denotes another function now."""
@@ -145,11 +147,13 @@ class Compiler:
         linked = self.link()
         captured = collect(linked.free, linked.namespaces, backend.is_array)
         types = {name: backend.type_of(value) for name, value in captured.values.items()}
-        statics = tuple((function, path, shallow(value)) for function, path, value in captured.statics)
+        statics = self._static_keys(captured)
         operands = tuple((function, *paths.items()) for function, paths in captured.operands.items())
         key = (arguments.signature, tuple(types.items()), operands, statics)
         with self._lock:
             compilation = self.compiled.get(key)
+            if compilation is None and self._find_computed(statics, linked):
+                return self._compiled_for(arguments)
             if compilation is None:
                 environment = Environment(backend, linked.namespaces, captured.without_values(), types, linked.statics)
                 compilation = Compilation(linked, environment, arguments.without_values(), self._options)
@@ -162,6 +166,24 @@ class Compiler:
                 self.statistics.append(statistics)
                 self.compiled.put(key, compilation)
         return compilation, captured
+
+    def _static_keys(self, captured: Captured) -> tuple[tuple[str, str, Any], ...]:
+        """The keys of the captured values that are part of the program; what is made anew at each look has none."""
+        return tuple(
+            (function, path, "computed" if (function, path) in self._computed else shallow(value))
+            for function, path, value in captured.statics
+        )
+
+    def _find_computed(self, before: tuple[tuple[str, str, Any], ...], linked: Linked) -> bool:
+        """Look once more; whether something is another object of the same class now, which a property has made.
+
+        Nothing but its class can be part of the key, or each call would compile.
+        """
+        again = collect(linked.free, linked.namespaces, backend_named(self._options.backend).is_array)
+        pairs = zip(before, self._static_keys(again), strict=False)
+        found = {old[:2] for old, new in pairs if old != new and without_identity(old) == without_identity(new)}
+        self._computed |= found
+        return bool(found)
 
     def _watching(self, compilation: Compilation, captured: Captured) -> AbstractContextManager[None]:
         """Record what the user's code reads while it is traced inside."""

@@ -50,6 +50,15 @@ def shallow(value: Any) -> Any:
     return _fingerprint(value, {}, deep=False)
 
 
+def without_identity(key: Any) -> Any:
+    """A key with the classes of values in place of their identities."""
+    if isinstance(key, Same):
+        return type(key.value)
+    if isinstance(key, (tuple, frozenset)):
+        return type(key)(map(without_identity, key))
+    return key
+
+
 def static_key(value: Any) -> Any:
     """A hashable key of a static argument: 1, 1.0 and True differ, functions count by identity.
 
@@ -71,6 +80,8 @@ def _fingerprint(value: Any, visited: dict[int, int], deep: bool) -> Any:
             return (type(value).__name__, repr(value))
         case types.MethodType():
             return ("method", *(_fingerprint(part, visited, deep) for part in (value.__self__, value.__func__)))
+        case types.BuiltinMethodType() if not isinstance(value.__self__, (types.ModuleType, type, types.NoneType)):
+            return ("method", _fingerprint(value.__self__, visited, deep), value.__name__)  # such as `table.values`
         case types.FunctionType() if not deep:
             return Same(value)
         case tuple() | list() | dict() | set() | frozenset() | types.FunctionType() | functools.partial():

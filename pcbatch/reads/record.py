@@ -108,6 +108,8 @@ def alike(a: Any, b: Any) -> bool:
             return _same(_contents(a), _contents(b))
         case types.MethodType():
             return a.__self__ is b.__self__ and a.__func__ is b.__func__
+        case types.BuiltinMethodType():
+            return a.__self__ is b.__self__ and a.__name__ == b.__name__
     return False
 
 

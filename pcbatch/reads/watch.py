@@ -41,6 +41,7 @@ def watching(record: Record, seeds: Iterable[Any]) -> Iterator[None]:
         yield
         return
     watch.before = before = sys.gettrace()
+    sys._getframe().f_trace_opcodes = True  # Python 3.12 gives opcodes from a settrace on that comes after such a wish
     sys.settrace(watch.called)
     try:
         yield
@@ -89,6 +90,9 @@ class Watch:
             case types.MethodType():
                 self.meet(value.__self__, ends=False)
                 self.meet(value.__func__, ends=False)
+                return
+            case types.BuiltinMethodType():
+                self.meet(value.__self__, ends=True)  # such as `table.values`
                 return
             case np.ndarray():
                 self.record.add_array(value)
@@ -154,9 +158,10 @@ class Watch:
         if self.runs[code] > MANY:
             return outer
         self.has_run = True
+        watched = _Frame(self, outer)
+        frame.f_trace = watched.traced  # Python 3.13 looks at it when it is asked for opcodes
         frame.f_trace_opcodes = True
         frame.f_trace_lines = outer is not None
-        watched = _Frame(self, outer)
         with contextlib.suppress(Exception):
             watched.enter(frame)
         return watched.traced
@@ -192,7 +197,7 @@ class _Frame:
     def enter(self, frame: types.FrameType) -> None:
         """Find the function that runs, if it is a method of the class of its first argument."""
         code = frame.f_code
-        if code in self.watch.functions or not code.co_argcount:
+        if not code.co_argcount:
             return
         first = frame.f_locals.get(code.co_varnames[0])
         class_ = first if isinstance(first, type) else type(first)
@@ -200,6 +205,8 @@ class _Frame:
             self.watch.methods.add((class_, code))
             for function in stored.class_entries(self.watch.record, class_, code):
                 self.watch.meet(function, ends=False)
+        if class_ is not first and self.watch.known.get(id(first)) is first:
+            self.watch.record.add(first, functools.partial(getattr, first), "__class__", class_)
 
     def _read(self, frame: types.FrameType, step: Step) -> Any:
         watch, name = self.watch, step.key

@@ -106,9 +106,11 @@ def _tensor(value: Any) -> tf.Tensor:
         raise TypeError(f"{structures.describe(value)} is no array; {help}")
     try:
         return tf.convert_to_tensor(value)
-    except (ValueError, TypeError, OverflowError, tf.errors.OpError) as error:
+    except Exception as error:  # whatever an object of the user's raises that poses as an array
         ragged = f"; {_ONE_LENGTH}" if "non-rectangular" in str(error) else ""
         why = str(error).strip().partition("\n")[0].rstrip(".")
+        if "unsupported type" in why and not isinstance(value, (list, np.ndarray)):
+            raise TypeError(f"{structures.describe(value)} is no array") from None
         raise TypeError(f"not an array: {why}{ragged}") from None
 
 
