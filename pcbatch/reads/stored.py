@@ -5,15 +5,31 @@ from __future__ import annotations
 import functools
 import sys
 import types
+from collections.abc import Mapping
 from typing import Any
 
 from pcbatch.installed import OWN, is_installed
 from pcbatch.reads.record import MISSING, Record
 
+GENERATED = "<pcbatch generated"
+"""How the names of the files begin that hold our generated code, of which pieces are a user's statements."""
+
+
+def is_users_code(code: types.CodeType, names: Mapping[str, Any]) -> bool:
+    """Whether code is the user's, neither Python's, nor an installed package's, nor pcbatch's; `names` are its globals.
+
+    Code that was made without a file, as that of data classes and named tuples is, belongs to its module.
+    """
+    file = code.co_filename
+    if file.startswith("<") and not file.startswith(GENERATED):
+        name = names.get("__name__")
+        return not str(name).startswith("namedtuple_") and _is_users_module(name, or_none=True)
+    return is_users(file)
+
 
 @functools.lru_cache(maxsize=4096)
 def is_users(file: str) -> bool:
-    """Whether code in `file` is the user's: neither Python's, nor an installed package's, nor pcbatch's."""
+    """Whether a file is the user's."""
     return not (is_installed(file) or file.startswith(OWN))
 
 
@@ -27,9 +43,11 @@ def is_users_module(module: types.ModuleType) -> bool:
     return _is_users_module(module.__name__)
 
 
-def _is_users_module(name: Any) -> bool:
+def _is_users_module(name: Any, or_none: bool = False) -> bool:
     if not isinstance(name, str) or name in sys.builtin_module_names:
-        return False
+        return or_none and name is None
+    if name == "__main__":  # also where a notebook's kernel is the program that runs
+        return True
     file = getattr(sys.modules.get(name), "__file__", None)
     return not isinstance(file, str) or is_users(file)
 

@@ -20,7 +20,6 @@ from pcbatch.reads import stored
 from pcbatch.reads.bytecode import Step, steps
 from pcbatch.reads.record import CONTAINERS, MISSING, Record
 
-GENERATED = "<pcbatch generated"
 MANY = 200
 """So often an instruction is looked at in one call, and a function at all: a loop over more is not followed."""
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
@@ -73,7 +72,7 @@ class Watch:
     def _may_run(self, value: Any) -> bool:
         match value:
             case types.FunctionType():
-                return stored.is_users(value.__code__.co_filename)
+                return stored.is_users_code(value.__code__, value.__globals__)
             case types.ModuleType():
                 return stored.is_users_module(value)
             case type():
@@ -123,7 +122,8 @@ class Watch:
                 self.meet(value, ends=True)
 
     def _meet_function(self, function: types.FunctionType) -> None:
-        if not stored.is_users(function.__code__.co_filename):  # what wraps a function of the user's has it in a cell
+        if not stored.is_users_code(function.__code__, function.__globals__):
+            # What wraps a function of the user's has it in a cell.
             self._meet_all(
                 cell.cell_contents for cell in function.__closure__ or () if _is_bound(cell) and _is_object(cell)
             )
@@ -152,7 +152,7 @@ class Watch:
         """The trace function of calls: the user's code gets a trace function of its own, other code none."""
         outer = self.before(frame, event, arg) if isinstance(self.before, (types.FunctionType, _METHODS)) else None
         code = frame.f_code
-        if not stored.is_users(code.co_filename) or code.co_name == "<module>":
+        if not stored.is_users_code(code, frame.f_globals) or code.co_name == "<module>":
             return outer
         self.runs[code] = self.runs.get(code, 0) + 1
         if self.runs[code] > MANY:
@@ -242,7 +242,7 @@ class _Frame:
     def _global(self, frame: types.FrameType, name: str) -> Any:
         names = frame.f_globals
         value = names.get(name, MISSING)
-        if not frame.f_code.co_filename.startswith(GENERATED):
+        if not frame.f_code.co_filename.startswith(stored.GENERATED):
             self.watch.record.add(names, names.get, name, value)
         return value if value is not MISSING else getattr(builtins, name, MISSING)
 
