@@ -123,11 +123,9 @@ class Watch:
 
     def _meet_function(self, function: types.FunctionType) -> None:
         if not stored.is_users_code(function.__code__, function.__globals__):
-            # What wraps a function of the user's has it in a cell.
-            self._meet_all(
-                cell.cell_contents for cell in function.__closure__ or () if _is_bound(cell) and _is_object(cell)
-            )
-            self._meet_all([vars(function).get("__wrapped__", MISSING)])
+            # What wraps a function of the user's has it in a cell; other values there are the package's own.
+            held = [cell.cell_contents for cell in function.__closure__ or () if _is_bound(cell)]
+            self._meet_all(each for each in [*held, vars(function).get("__wrapped__")] if _may_be_users(each))
             return
         get = functools.partial(getattr, function)
         for name in ("__code__", "__defaults__", "__kwdefaults__"):
@@ -289,5 +287,8 @@ def _is_bound(cell: types.CellType) -> bool:
     return True
 
 
-def _is_object(cell: types.CellType) -> bool:
-    return not isinstance(cell.cell_contents, PLAIN)
+def _may_be_users(value: Any) -> bool:
+    """Whether a value in an installed function may be the user's, or lead to something of the user's."""
+    if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
+        return True
+    return stored.is_users_class(value if isinstance(value, type) else type(value)) and not isinstance(value, PLAIN)
