@@ -103,14 +103,14 @@ _ONE_LENGTH = "give all lanes one length, and the lengths as an argument"
 def _tensor(value: Any) -> tf.Tensor:
     if isinstance(value, (tf.__internal__.CompositeTensor, tf.TensorArray)):
         help = _ONE_LENGTH if isinstance(value, tf.RaggedTensor) else "pass tensors, such as tf.sparse.to_dense(x)"
-        raise TypeError(f"{structures.describe(value)} is no array; {help}")
+        raise TypeError(f"not an array but {structures.describe(value)}; {help}")
     try:
         return tf.convert_to_tensor(value)
     except Exception as error:  # whatever an object of the user's raises that poses as an array
         ragged = f"; {_ONE_LENGTH}" if "non-rectangular" in str(error) else ""
         why = str(error).strip().partition("\n")[0].rstrip(".")
         if "unsupported type" in why and not isinstance(value, (list, np.ndarray)):
-            raise TypeError(f"{structures.describe(value)} is no array") from None
+            raise TypeError(f"not an array but {structures.describe(value)}") from None
         raise TypeError(f"not an array: {why}{ragged}") from None
 
 
