@@ -244,7 +244,11 @@ def test_some_kinds_with_an_operator(function):
             refused(function, KINDS[kind](), options)
 
 
-@pytest.mark.parametrize("kind", ["ragged tensor", "sparse tensor", "text", "list in itself", "variant", "objects"])
-def test_one_example_is_refused_in_the_same_way(kind):
+@pytest.mark.parametrize(
+    "kind", ["ragged tensor", "sparse tensor", "text", "list in itself", "variant", "objects", "another graph's"]
+)
+def test_what_no_option_makes_an_array(kind):
+    for options in ({}, {"in_axes": None}):
+        assert refused(plain, KINDS[kind](), options) == "PCB511"
     with pytest.raises(pcbatch.UsageError, match="PCB511: argument 'x': "):
         pcbatch.autobatch(plain).single(KINDS[kind]())

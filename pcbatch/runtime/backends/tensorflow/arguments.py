@@ -97,6 +97,14 @@ def as_python(error: Exception) -> Exception:
     return error
 
 
+def _is_reachable(graph: Any) -> bool:
+    """Whether what is traced now may use the tensors of `graph`: its own, or one around it."""
+    current = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+    while current is not None and current is not graph:
+        current = getattr(current, "outer_graph", None)
+    return current is graph
+
+
 _ONE_LENGTH = "give all lanes one length, and the lengths as an argument"
 
 
@@ -104,6 +112,8 @@ def _tensor(value: Any) -> tf.Tensor:
     if isinstance(value, (tf.__internal__.CompositeTensor, tf.TensorArray)):
         help = _ONE_LENGTH if isinstance(value, tf.RaggedTensor) else "pass tensors, such as tf.sparse.to_dense(x)"
         raise TypeError(f"not an array but {structures.describe(value)}; {help}")
+    if tf.is_symbolic_tensor(value) and not _is_reachable(value.graph):
+        raise TypeError("a tensor of another graph has no value here; return it from the tf.function that made it")
     try:
         return tf.convert_to_tensor(value)
     except Exception as error:  # whatever an object of the user's raises that poses as an array
