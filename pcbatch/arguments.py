@@ -81,10 +81,8 @@ def bind_arguments(
     for name, value in bound.arguments.items():
         try:
             whole[name], parts[name] = _leaves(backend, name, value, given_axes[name])
-        except TypeError as error:
-            is_text = isinstance(value, str)
-            why = f"text is no array; make it a static argument, static_argnames={name!r}" if is_text else error
-            raise UsageError("PCB511", f"argument {name!r}: {why}") from None
+        except (TypeError, RecursionError) as error:
+            raise _no_array(name, value, error) from None
     every = [leaf for leaves in parts.values() for leaf in leaves]
     count = _lanes({leaf.path: backend.lanes_of(leaf.value) for leaf in every if leaf.axis == 0}, lanes)
     shared = frozenset(name for name, leaves in parts.items() if _is_shared(leaves, given_axes[name]))
@@ -98,9 +96,15 @@ def bind_arguments(
 
 
 def one_example(backend: Backend, value: Any, axes: Any, path: str) -> Any:
-    """One example's argument as plain Python sees it: arrays, but numbers and variables that all lanes share stay."""
-    arrays = backend.as_arrays(value, example=True)
-    type_ = backend.type_of(arrays)
+    """One example's argument as plain Python sees it: arrays, but numbers and variables that all lanes share stay.
+
+    UsageError PCB511 for what is no array.
+    """
+    try:
+        arrays = backend.as_arrays(value, example=True)
+        type_ = backend.type_of(arrays)
+    except (TypeError, RecursionError) as error:
+        raise _no_array(path, value, error) from None
     leaves = zip(values.flatten(type_, value), values.flatten(type_, arrays), leaf_axes(axes, type_, path), strict=True)
     return values.pack(
         type_,
@@ -109,6 +113,16 @@ def one_example(backend: Backend, value: Any, axes: Any, path: str) -> Any:
             for given, array, (_, axis) in leaves
         ],
     )
+
+
+def _no_array(name: str, value: Any, error: Exception) -> UsageError:
+    """PCB511: an argument that no lane can have."""
+    why: object = error
+    if isinstance(value, (str, bytes)):
+        why = f"text is no array; make it a static argument, static_argnames={name!r}"
+    elif isinstance(error, RecursionError):
+        why = "it contains itself, or is nested too deep"
+    return UsageError("PCB511", f"argument {name!r}: {why}")
 
 
 @dataclass(frozen=True)
@@ -156,7 +170,7 @@ def _value(backend: Backend, leaf: _Leaf, shared: bool, lanes: Any) -> Any:
 def _static(name: str, value: Any) -> Any:
     try:
         static_key(value)
-    except TypeError as error:
+    except Exception as error:  # whatever a class raises that can hash some of its objects only
         raise UsageError(
             "PCB507", f"the static argument {name!r} is part of the cache key, so it must be hashable: {error}"
         ) from None

@@ -121,13 +121,22 @@ class Batched(Generic[P, R]):
 
     @without_internals
     def single(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """The user's function as plain Python on one example; batched functions that it calls run singly too."""
+        """The user's function as plain Python on one example; batched functions that it calls run singly too.
+
+        Raises what the function raises, ZeroDivisionError and IndexError on tensors too; UsageError PCB511 for an
+        argument that is no array.
+        """
         bound = self.__signature__.bind(*args, **kwargs)
         for name, value in bound.arguments.items():
             bound.arguments[name] = self.as_example(name, value)
         token = _running_singly.set(True)
         try:
             return self._plain(*bound.args, **bound.kwargs)
+        except Exception as error:
+            known = backend_named(self._options.backend).as_python(error)
+            if known is error:
+                raise
+            raise known.with_traceback(error.__traceback__) from None
         finally:
             _running_singly.reset(token)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -12,29 +12,40 @@ V = TypeVar("V")
 
 
 class Cache(Generic[K, V]):
-    """At most `limit` values by key, the one used last at the end."""
+    """At most `limit` values, the key used last at the end; a key may have several, of which one `serves` at a time."""
 
-    def __init__(self, limit: int):
+    def __init__(self, limit: int, serves: Callable[[V], bool] = lambda value: True):
         self.limit = limit
-        self._values: OrderedDict[K, V] = OrderedDict()
-        self._lock = threading.Lock()
+        self._serves = serves
+        self._values: OrderedDict[K, list[V]] = OrderedDict()
+        self._lock = threading.RLock()
 
     def get(self, key: K) -> V | None:
-        """The value of `key`, used now; None if there is none (any more)."""
+        """The value of `key` that serves now, used now; None if there is none (any more)."""
         with self._lock:
-            if key not in self._values:
-                return None
-            self._values.move_to_end(key)
-            return self._values[key]
+            kept = self._values.get(key, [])
+            found = next((value for value in reversed(kept) if self._serves(value)), None)
+            if found is not None:
+                if found is not kept[-1]:
+                    kept.remove(found)
+                    kept.append(found)
+                self._values.move_to_end(key)
+            return found
 
     def put(self, key: K, value: V) -> V:
-        """Keep `value`, unless another thread has already put one for `key`; the value that is kept."""
+        """Keep `value`, unless another thread has already put one for `key` that serves; the value that is kept."""
         with self._lock:
-            kept = self._values.setdefault(key, value)
+            known = self.get(key)
+            if known is not None:
+                return known
+            self._values.setdefault(key, []).append(value)
             self._values.move_to_end(key)
-            if len(self._values) > self.limit:
-                self._values.popitem(last=False)
-            return kept
+            if len(self) > self.limit:
+                oldest, kept = next(iter(self._values.items()))
+                del kept[0]
+                if not kept:
+                    del self._values[oldest]
+            return value
 
     def clear(self) -> None:
         """Forget everything."""
@@ -45,12 +56,12 @@ class Cache(Generic[K, V]):
     def last(self) -> V | None:
         """The value used last."""
         with self._lock:
-            return next(reversed(self._values.values()), None)
+            return next((kept[-1] for kept in reversed(self._values.values())), None)
 
     def values(self) -> list[V]:
         """All values, the one used last at the end."""
         with self._lock:
-            return list(self._values.values())
+            return [value for kept in self._values.values() for value in kept]
 
     def __len__(self) -> int:
-        return len(self._values)
+        return sum(map(len, self._values.values()))

@@ -29,6 +29,7 @@ from pcbatch.lowering.typed import Typed
 from pcbatch.lowering.types import infer
 from pcbatch.optimize import optimize
 from pcbatch.options import Options
+from pcbatch.reads import Record
 from pcbatch.runtime import table
 from pcbatch.runtime.backends.reference import ReferenceMachine
 from pcbatch.runtime.checkpoint import Saved
@@ -49,6 +50,18 @@ class Compilation:
     _lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
     _ready: set[Any] = field(default_factory=set, init=False, repr=False, compare=False)
     """The numbers of lanes that the machine is compiled for; for legs, with the capacities of stacks."""
+    reads: Record = field(default_factory=Record, init=False, repr=False, compare=False)
+    """What the user's code has read while the program was traced."""
+    read_first: tuple[tuple[Any, Any], ...] = field(default=(), init=False, repr=False, compare=False)
+    """Of these what was read when types were inferred, names and values: the same in every process."""
+
+    def keep_first_reads(self) -> None:
+        """Types have been inferred: what has been read so far tells the program from others."""
+        object.__setattr__(self, "read_first", tuple(self.reads.described()))
+
+    def is_ready(self, lanes: Any) -> bool:
+        """Whether the machine is compiled for `lanes` lanes."""
+        return isinstance(lanes, int) and (lanes, None) in self._ready
 
     @contextlib.contextmanager
     def first_time(self, lanes: Any, capacity: int | None = None) -> Iterator[None]:
@@ -120,7 +133,7 @@ class Compilation:
     @cached_property
     def digest(self) -> str:
         """What tells the program from all others, in every process."""
-        return program_digest(self.table)
+        return program_digest(self.table, self.read_first)
 
     def run_in_slices(self, arguments: Arguments, captured: Captured, options: Options, saved: Saved | None) -> Outcome:
         """The same as `run`, as `options` say; from where `saved` stands, if that is given."""

@@ -5,8 +5,10 @@ It runs without the frontend: no source is read, nothing is parsed, types are wh
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
@@ -14,12 +16,15 @@ from pcbatch import longruns
 from pcbatch.arguments import Arguments, bind_arguments
 from pcbatch.diagnostics import UsageError
 from pcbatch.identity import program_digest
+from pcbatch.ir.types import leaves
 from pcbatch.lowering.kept import holds, kept, objects
 from pcbatch.options import Options
-from pcbatch.runtime import table
+from pcbatch.reads import Record, watching
+from pcbatch.runtime import table, values
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.backends.reference import ReferenceMachine
+from pcbatch.runtime.checkpoint import Saved
 from pcbatch.runtime.compaction import DEFAULT
 from pcbatch.runtime.machine import Machine
 from pcbatch.runtime.outcome import Outcome
@@ -62,13 +67,19 @@ def parameters(
 ) -> list[Any]:
     """What each parameter of the machine's program is for every lane.
 
-    What all lanes share but the program writes is repeated for every lane.
+    What all lanes share but the program writes is repeated for every lane; a weak number takes the dtype that the
+    program's own values give it.
     """
 
     def lane_value(name: str) -> Any:
         user = given[name]
-        value = arguments.values[user]
-        return backend.spread(value, arguments.types[user], arguments.lanes) if user in arguments.shared else value
+        value, type_ = arguments.values[user], machine.program.types[name]
+        if user in arguments.shared:
+            return backend.spread(value, type_, arguments.lanes)
+        if arguments.types[user] == type_:
+            return value
+        pairs = zip(leaves(type_), values.flatten(type_, value), strict=True)
+        return values.pack(type_, [backend.cast(leaf, leaf_type.dtype) for leaf_type, leaf in pairs])
 
     return [lane_value(name) for name in machine.program.parameters]
 
@@ -86,6 +97,8 @@ class Compiled:
         self.program = program
         self.given = given
         self.operands = operands or {}
+        self._reads = Record()
+        self._ready: set[int] = set()
         self.options = Options().changed(options)
         kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.signature = inspect.Signature([inspect.Parameter(name, kinds) for name in given.values()])
@@ -108,7 +121,20 @@ class Compiled:
     @cached_property
     def digest(self) -> str:
         """What tells the program from all others, in every process."""
-        return program_digest(self.program)
+        return program_digest(self.program, ())
+
+    def _watching(self, lanes: Any) -> AbstractContextManager[None]:
+        """Record what the user's code reads inside, where it may be traced; a new machine if that has changed."""
+        if not self._reads.holds():
+            for name in ("machine", "digest"):
+                vars(self).pop(name, None)
+            self._reads, self._ready = Record(), set()
+        if lanes in self._ready:
+            return contextlib.nullcontext()
+        if isinstance(lanes, int):
+            self._ready.add(lanes)
+        pieces = (piece for block in self.program.blocks for piece in block.body if isinstance(piece, table.Piece))
+        return watching(self._reads, [piece.function for piece in pieces])
 
     def _execute(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Outcome:
         backend = backend_named(self.options.backend)
@@ -126,6 +152,10 @@ class Compiled:
         if arguments.variables and any(map(backend.takes_gradients, objects(self._functions))):
             raise arguments.refused_variable(self.program.name)
         operands = {name: read() for name, read in self.operands.items()}
+        with self._watching(arguments.lanes):
+            return self._run(backend, arguments, operands, saved)
+
+    def _run(self, backend: Backend, arguments: Arguments, operands: Mapping[str, Any], saved: Saved | None) -> Outcome:
         if not self.options.in_slices:
             return run_machine(self.machine(operands), backend, self.given, arguments, operands)
         machine = self.machine(operands)

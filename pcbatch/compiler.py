@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,9 +20,10 @@ from pcbatch.diagnostics import CompileError
 from pcbatch.linking import Linked, link
 from pcbatch.lowering.captures import Captured, collect
 from pcbatch.lowering.environment import Environment
-from pcbatch.lowering.fingerprints import fingerprint
+from pcbatch.lowering.fingerprints import shallow, without_identity
 from pcbatch.lowering.kept import holds, kept, objects, variables
 from pcbatch.options import Options
+from pcbatch.reads import watching
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.outcome import Outcome, Statistics
 
@@ -83,8 +85,10 @@ class Compiler:
         self._options = options
         self._lock = threading.RLock()
         self._linked: Linked | None = None
-        self.compiled: Cache[Any, Compilation] = Cache(SIGNATURES)
+        self.compiled: Cache[Any, Compilation] = Cache(SIGNATURES, lambda compilation: compilation.reads.holds())
         self.statistics: list[Statistics] = []
+        self._computed: set[tuple[str, str]] = set()
+        """Functions and the paths that they read where a property, or the like, gives a new object at each look."""
 
     def link(self) -> Linked:
         """The function with all that it calls, linked anew where a name denotes another function now."""
@@ -102,14 +106,14 @@ class Compiler:
 
     def check(self, args: Any, kwargs: Any) -> None:
         """Compile without running."""
-        arguments, compilation, _ = self.compilation(args, kwargs)
-        with self._compiling(arguments, compilation), compilation.first_time(None):
+        arguments, compilation, captured = self.compilation(args, kwargs)
+        with self._compiling(arguments, compilation, captured), compilation.first_time(None):
             compilation.machine.check(arguments.lanes)
 
     def run(self, args: Any, kwargs: Any) -> tuple[Compilation, Outcome]:
         """Run a batch."""
         arguments, compilation, captured = self.compilation(args, kwargs)
-        with self._compiling(arguments, compilation), compilation.first_time(arguments.lanes):
+        with self._compiling(arguments, compilation, captured), compilation.first_time(arguments.lanes):
             return compilation, compilation.run(arguments, captured)
 
     def run_in_slices(self, args: Any, kwargs: Any, options: Options) -> tuple[Compilation, Outcome]:
@@ -126,7 +130,7 @@ class Compiler:
                     f"{self._function.__name__} is another program now, refused for the arguments in the file: {error}"
                 )
                 raise saved.refusal("PCB592", why) from None
-        with self._compiling(arguments, compilation):
+        with self._compiling(arguments, compilation, captured):
             return compilation, compilation.run_in_slices(arguments, captured, options, saved)
 
     def stats(self) -> Stats:
@@ -144,13 +148,16 @@ class Compiler:
         linked = self.link()
         captured = collect(linked.free, linked.namespaces, backend.is_array)
         types = {name: backend.type_of(value) for name, value in captured.values.items()}
-        statics = tuple((function, path, fingerprint(value)) for function, path, value in captured.statics)
+        statics = self._static_keys(captured)
         operands = tuple((function, *paths.items()) for function, paths in captured.operands.items())
         tapes_know = variables(captured.values, types, backend.is_variable)
         key = (arguments.signature, tuple(types.items()), operands, statics, tapes_know)
         with self._lock:
             compilation = self.compiled.get(key)
-            if compilation is None or not holds(compilation.environment.kept, captured.values, types):
+            is_held = compilation is not None and holds(compilation.environment.kept, captured.values, types)
+            if compilation is None and self._find_computed(statics, linked):
+                return self._compiled_for(arguments)
+            if compilation is None or not is_held:
                 others = [value for _, _, value in captured.statics]
                 tapes = any(map(backend.takes_gradients, objects(others)))
                 if tapes and arguments.variables:
@@ -162,22 +169,51 @@ class Compiler:
                 )
                 compilation = Compilation(linked, environment, arguments.without_values(), self._options)
                 started = time.perf_counter()
-                with collector.paused(), pieces_of(self._function.__name__):
+                with collector.paused(), pieces_of(self._function.__name__), self._watching(compilation, captured):
                     statistics = compilation.machine.statistics  # the whole pipeline, or its refusals
+                compilation.keep_first_reads()
                 statistics.trace_seconds += time.perf_counter() - started
                 logger.debug("%s: generated code for %s", self._function.__name__, arguments.described)
                 self.statistics.append(statistics)
                 self.compiled.put(key, compilation)
         return compilation, captured
 
+    def _static_keys(self, captured: Captured) -> tuple[tuple[str, str, Any], ...]:
+        """The keys of the captured values that are part of the program; what is made anew at each look has none."""
+        return tuple(
+            (function, path, "computed" if (function, path) in self._computed else shallow(value))
+            for function, path, value in captured.statics
+        )
+
+    def _find_computed(self, before: tuple[tuple[str, str, Any], ...], linked: Linked) -> bool:
+        """Look once more; whether something is another object of the same class now, which a property has made.
+
+        Nothing but its class can be part of the key, or each call would compile.
+        """
+        again = collect(linked.free, linked.namespaces, backend_named(self._options.backend).is_array)
+        pairs = zip(before, self._static_keys(again), strict=False)
+        found = {old[:2] for old, new in pairs if old != new and without_identity(old) == without_identity(new)}
+        self._computed |= found
+        return bool(found)
+
+    def _watching(self, compilation: Compilation, captured: Captured) -> AbstractContextManager[None]:
+        """Record what the user's code reads while it is traced inside."""
+        receivers = [value for each in compilation.linked.namespaces.values() for value in each.given.values()]
+        statics = compilation.arguments.statics.values()
+        return watching(compilation.reads, [*receivers, *statics, *(value for _, _, value in captured.statics)])
+
     @contextmanager
-    def _compiling(self, arguments: Arguments, compilation: Compilation) -> Iterator[None]:
+    def _compiling(self, arguments: Arguments, compilation: Compilation, captured: Captured) -> Iterator[None]:
         """Tell the log if something is compiled inside, and how long that took."""
         statistics = compilation.machine.statistics
         before = (statistics.compilations, statistics.compile_seconds)
-        with pieces_of(self._function.__name__):
+        watched: AbstractContextManager[None] = contextlib.nullcontext()
+        if not compilation.is_ready(arguments.lanes):  # what only a whole batch reads, such as a primitive's own form
+            watched = self._watching(compilation, captured)
+        with pieces_of(self._function.__name__), watched:
             yield
         if statistics.compilations > before[0]:
+            compilation.reads.settle()
             logger.info(
                 "%s: compiled %s for %s lanes in %.2f s",
                 self._function.__name__,

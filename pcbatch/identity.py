@@ -2,14 +2,15 @@
 
 It covers the table that the machine runs, the byte code of its pieces, and what these read from around them: numbers
 and strings by value, arrays by their bytes, the user's functions by byte code and what they capture in turn, objects of
-other classes by the class's name. Places in source files are left out, so a program may move, and comments may change.
+other classes by the class's name. Of these objects it has what was read from them while the program was traced (see
+`reads`). Places in source files are left out, so a program may move, and comments may change.
 """
 
 from __future__ import annotations
 
 import hashlib
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -17,17 +18,18 @@ import numpy as np
 
 from pcbatch.diagnostics import Span
 from pcbatch.ir.types import StructType, TensorType
-from pcbatch.lowering.fingerprints import Same, fingerprint, is_of_user
+from pcbatch.lowering.fingerprints import Same, fingerprint, is_of_user, shallow
 from pcbatch.runtime.table import Program
 
 LEFT_OUT = ("spans", "kept", "tapes")
 """Fields of a table that are no part of what a program is: where it lies, and objects of this process."""
 
 
-def program_digest(program: Program) -> str:
-    """A hexadecimal digest of `program`, its name left out."""
+def program_digest(program: Program, read: Iterable[tuple[Any, Any]]) -> str:
+    """A hexadecimal digest of `program`, its name left out, and of what was `read` as it was traced: names, values."""
     parts = {field.name: getattr(program, field.name) for field in fields(program) if field.name != "name"}
-    return hashlib.sha256(repr(_described(parts)).encode()).hexdigest()
+    found = [(_portable(shallow(key)), _portable(fingerprint(value))) for key, value in read]
+    return hashlib.sha256(repr((_described(parts), found)).encode()).hexdigest()
 
 
 def function_digest(function: Any) -> str:
@@ -70,6 +72,8 @@ def _content(value: Any) -> Any:
     match value:
         case types.FunctionType() if is_of_user(value):
             return ("function", *_code(value.__code__))
+        case types.CodeType():
+            return ("code", *_code(value))
         case types.ModuleType():
             return ("module", value.__name__)
         case type() | types.FunctionType() | types.BuiltinFunctionType():

@@ -149,7 +149,7 @@ def _names(given: Any) -> tuple[str, ...]:
 
 def _path(given: Any) -> str | None:
     path = os.fspath(given) if isinstance(given, os.PathLike) else given
-    if path is not None and not isinstance(path, str):
+    if path is not None and (not isinstance(path, str) or not path or "\0" in path):
         raise UsageError("PCB504", f"resume must be None or a path, not {given!r}")
     return path
 

@@ -1,8 +1,8 @@
 """Fingerprints of captured values that are part of a compiled program: when it may be used again.
 
-A helper function of the user's reads its own globals and closures while it is traced, so what it captures is part of
-the program too: rebinding a number or an array that a helper reads compiles anew. Installed packages are taken as
-they are.
+A function of the user's counts by its identity in the `shallow` key of a call; what it reads while it is traced is
+compared apart (see `pcbatch.reads`). A `fingerprint` is for other processes: it looks into the code of such functions
+for what they capture. Installed packages are taken as they are.
 """
 
 from __future__ import annotations
@@ -42,11 +42,25 @@ def fingerprint(value: Any) -> Any:
     Numbers, strings and containers of them by content; functions of the user's by identity and by what they capture;
     everything else (arrays among it) by identity.
     """
-    return _fingerprint(value, {})
+    return _fingerprint(value, {}, deep=True)
+
+
+def shallow(value: Any) -> Any:
+    """The same key, but functions by identity alone."""
+    return _fingerprint(value, {}, deep=False)
+
+
+def without_identity(key: Any) -> Any:
+    """A key with the classes of values in place of their identities."""
+    if isinstance(key, Same):
+        return type(key.value)
+    if isinstance(key, (tuple, frozenset)):
+        return type(key)(map(without_identity, key))
+    return key
 
 
 def static_key(value: Any) -> Any:
-    """A hashable key of a static argument: 1, 1.0 and True differ, functions count with what they capture.
+    """A hashable key of a static argument: 1, 1.0 and True differ, functions count by identity.
 
     Other objects count by their own equality. TypeError for what cannot be hashed, such as an array or a list.
     """
@@ -54,39 +68,45 @@ def static_key(value: Any) -> Any:
         case tuple():
             return (type(value), *map(static_key, value))
         case types.FunctionType() | types.MethodType() | functools.partial():
-            return fingerprint(value)
+            return shallow(value)
     hash(value)
     return (type(value), value)
 
 
-def _fingerprint(value: Any, visited: dict[int, int]) -> Any:
+def _fingerprint(value: Any, visited: dict[int, int], deep: bool) -> Any:
     """`visited` numbers the functions and containers met so far, so that each is looked into once, cycles or not."""
     match value:
         case bool() | int() | float() | complex() | str() | bytes() | None:
             return (type(value).__name__, repr(value))
         case types.MethodType():
-            return ("method", _fingerprint(value.__self__, visited), _fingerprint(value.__func__, visited))
+            return ("method", *(_fingerprint(part, visited, deep) for part in (value.__self__, value.__func__)))
+        case types.BuiltinMethodType() if not isinstance(value.__self__, (types.ModuleType, type, types.NoneType)):
+            return ("method", _fingerprint(value.__self__, visited, deep), value.__name__)  # such as `table.values`
+        case types.FunctionType() if not deep:
+            return Same(value)
         case tuple() | list() | dict() | set() | frozenset() | types.FunctionType() | functools.partial():
             if id(value) in visited:
                 return ("visited", visited[id(value)])
             visited[id(value)] = len(visited)
-            return (type(value).__name__, *_parts(value, visited))
+            return (type(value).__name__, *_parts(value, visited, deep))
     return Same(value)
 
 
-def _parts(value: Any, visited: dict[int, int]) -> Iterator[Any]:
+def _parts(value: Any, visited: dict[int, int], deep: bool) -> Iterator[Any]:
     match value:
         case dict():
-            yield from ((_fingerprint(key, visited), _fingerprint(each, visited)) for key, each in value.items())
+            yield from (
+                (_fingerprint(key, visited, deep), _fingerprint(each, visited, deep)) for key, each in value.items()
+            )
         case set() | frozenset():
-            yield frozenset(_fingerprint(item, visited) for item in value)
+            yield frozenset(_fingerprint(item, visited, deep) for item in value)
         case functools.partial():
-            yield from (_fingerprint(part, visited) for part in (value.func, value.args, value.keywords))
+            yield from (_fingerprint(part, visited, deep) for part in (value.func, value.args, value.keywords))
         case types.FunctionType():
             yield Same(value)
-            yield from (_fingerprint(each, visited) for each in _captured(value))
+            yield from (_fingerprint(each, visited, deep) for each in _captured(value))
         case _:
-            yield from (_fingerprint(item, visited) for item in value)
+            yield from (_fingerprint(item, visited, deep) for item in value)
 
 
 def _captured(function: types.FunctionType) -> Iterator[Any]:

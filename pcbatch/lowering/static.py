@@ -8,6 +8,8 @@ with one value is known there (Wegman and Zadeck, "Constant Propagation with Con
 from __future__ import annotations
 
 import ast
+import functools
+import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +22,9 @@ from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.lowering.fingerprints import static_key
 from pcbatch.runtime.backends.protocol import Backend
+
+MANY = 1000
+"""In so many parts of a static value, at most, is looked for values of lanes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +102,7 @@ def is_static(value: Any, backend: Backend) -> bool:
             return True
         case tuple():
             return all(is_static(item, backend) for item in value)
-    if backend.is_array(value):
+    if backend.is_array(value) or _holds_lane_value(value, backend):
         return False
     try:
         backend.type_of(value)
@@ -108,6 +113,49 @@ def is_static(value: Any, backend: Backend) -> bool:
             return False
         return True
     return False
+
+
+def _holds_lane_value(value: Any, backend: Backend) -> bool:
+    """Whether a function or an object has something of a lane in it: `lambda v: v * y`, where `y` is being traced."""
+    work, seen = [value], {id(value): value}
+    while work and len(seen) < MANY:
+        each = work.pop()
+        if not backend.is_concrete(each):
+            return True
+        for part in _held(each):
+            if id(part) not in seen:
+                seen[id(part)] = part
+                work.append(part)
+    return False
+
+
+def _held(value: Any) -> list[Any]:
+    """What is captured by a function, bound in a method, stored in an object or a container."""
+    match value:
+        case types.FunctionType():
+            cells = [cell.cell_contents for cell in value.__closure__ or () if _is_bound(cell)]
+            return [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+        case types.MethodType():
+            return [value.__self__, value.__func__]
+        case functools.partial():
+            return [value.func, *value.args, *value.keywords.values()]
+        case dict():
+            return list(value.values())
+        case tuple() | list() | set() | frozenset():
+            return list(value)
+        case type() | types.ModuleType():
+            return []
+    stored = getattr(value, "__dict__", None)
+    slots = (getattr(value, name, None) for each in type(value).__mro__ for name in vars(each).get("__slots__", ()))
+    return [*(stored.values() if isinstance(stored, dict) else ()), *slots]
+
+
+def _is_bound(cell: types.CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
 
 
 def wanted(function: ir.Function, statics: Mapping[str, frozenset[str]], program: ir.Program) -> frozenset[str]:

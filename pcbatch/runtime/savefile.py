@@ -32,7 +32,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
 
     Raises OSError where the file cannot be written.
     """
-    path = Path(path)
+    path = Path(_named(path))
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
@@ -59,7 +59,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nda
 
     Raises OSError where it cannot be read, UsageError PCB590 for a damaged file or one that is no saved run.
     """
-    with open(path, "rb") as file:
+    with open(_named(path), "rb") as file:
         length = file.seek(0, os.SEEK_END)
         file.seek(max(0, length - DIGEST - len(MAGIC)))
         end = file.read()
@@ -71,6 +71,14 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nda
         with np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
     return json.loads(arrays.pop(HEADER).tobytes()), arrays
+
+
+def _named(path: str | os.PathLike[str]) -> str:
+    """The text of a path; UsageError PCB504 for what names no file."""
+    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else path
+    if not isinstance(text, str) or not Path(text).name or "\0" in text:
+        raise UsageError("PCB504", f"a path must name a file, not {path!r}")
+    return text
 
 
 def _plain(array: np.ndarray) -> np.ndarray:

@@ -224,6 +224,50 @@ def test_float64_stays_float64():
     np.testing.assert_allclose(roots, np.sqrt(batch), rtol=1e-14)
 
 
+# -- weak numbers that recursion gives a dtype ---------------------------------------------------------------
+
+
+@pcbatch.autobatch(jit=False)
+def summed(x, total=0.0, steps=(0, 0)):
+    """Defaults are weak: they take the dtype of what they meet at the recursive call, `steps[1]` none."""
+    if x <= 0:
+        return total, steps[0], steps[1]
+    return summed(x - 1, total + x, (steps[0] + x, steps[1] + 1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_a_weak_default_takes_the_dtype_of_a_float(dtype):
+    total, count, turns = summed(np.array([3, 0, 2], dtype))
+    assert (total.dtype.name, count.dtype.name, turns.dtype.name) == (dtype, dtype, "int32")
+    assert [value(each) for each in (total, count, turns)] == [[6.0, 0.0, 3.0], [6.0, 0.0, 3.0], [3, 0, 2]]
+
+
+@pcbatch.autobatch(jit=False)
+def counted(n, total=0):
+    return total if n <= 0 else counted(n - 1, total + n)
+
+
+def test_a_weak_default_takes_the_dtype_of_an_int():
+    numbers = np.array([3, 0, 2])
+    for function, arguments in (
+        (counted, (numbers,)),
+        (counted.options(in_axes=(0, None)), (numbers, 0)),
+        (counted.options(in_axes=(0, None)), (numbers, 5)),
+        (counted.options(backend="reference"), (numbers,)),
+    ):
+        start = arguments[1] if len(arguments) > 1 else 0
+        result = function(*arguments)
+        assert result.dtype == tf.int64
+        assert value(result) == [6 + start, start, 3 + start]
+        assert result[0] == function.single(numbers[0], *arguments[1:])
+    assert value(counted.options(in_axes=None)(np.int64(3), lanes=2)) == [6, 6]
+
+
+def test_a_weak_default_that_meets_nothing_of_the_dtype_is_refused():
+    with pytest.raises(pcbatch.CompileError, match=r"PCB401: a Python float does not fit int32; write tf\.cast"):
+        summed(STEPS)
+
+
 # -- few lanes -----------------------------------------------------------------------------------------------
 
 

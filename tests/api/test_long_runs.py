@@ -326,17 +326,18 @@ def test_numpy_reads_the_file_without_pickle(tmp_path):
 
 
 def changed(monkeypatch, name, value):
-    monkeypatch.setattr(long_programs, name, value)
+    monkeypatch.setattr(f"{long_programs.__name__}.{name}", value, raising=False)
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         ("LIMIT", 41),
+        ("SHIFT.by", 0.5),
         ("FACTORS", [0.25, 0.75]),
         ("bend", lambda x: tf.cos(x * long_programs.FACTORS[0]) + long_programs.LIMIT / 100.0),
     ],
-    ids=["number", "list", "helper"],
+    ids=["number", "attribute", "list", "helper"],
 )
 def test_a_program_that_reads_something_else_is_another_one(name, value, tmp_path, monkeypatch):
     stopped("walk", tmp_path / "run.npz")

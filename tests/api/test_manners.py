@@ -149,6 +149,52 @@ def test_errors_survive_a_pickle() -> None:
     assert not hasattr(pickle.loads(pickle.dumps(made[0])), "run")
 
 
+# -- settings of TensorFlow's ------------------------------------------------------------------------------------------
+
+
+def test_running_functions_eagerly_is_for_the_users_own() -> None:
+    """A switch for debugging: with it on a batched function is still one program, alone and in a tf.function."""
+    halvings, sliced = fresh(), fresh().options(progress=True)
+    outer = tf.function(lambda n: halvings(n) + 1, autograph=False)
+    tf.config.run_functions_eagerly(True)
+    try:
+        results = [halvings(BATCH), sliced(BATCH), outer(BATCH) - 1]
+        halvings.check(BATCH[:3])
+        assert tf.config.functions_run_eagerly()
+    finally:
+        tf.config.run_functions_eagerly(False)
+    assert [np.asarray(result).tolist() for result in results] == [[1, 2, 2, 2]] * 3
+    halvings(BATCH)
+    assert halvings.stats().compilations == 2
+
+
+# -- one example -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_one_example_fails_as_python_does(dtype) -> None:
+    """What TensorFlow raises for tensors is ZeroDivisionError and IndexError, at the user's line."""
+    number = np.ones(1, dtype)[0]
+
+    @pcbatch.autobatch(jit=False)
+    def rest(a, b, xs):
+        quotient = a // b
+        return xs[a] + quotient % b
+
+    for arguments, error in (((number, number - number), ZeroDivisionError), ((number, number), IndexError)):
+        with pytest.raises(error) as raised:
+            rest.single(*arguments, np.ones(1, dtype))
+        assert any(frame.name == "rest" for frame in raised.traceback)
+
+
+def test_an_empty_path_names_no_file(capsys) -> None:
+    for path in ("", "a\0b"):
+        with pytest.raises(UsageError, match="PCB504: resume must be None or a path"):
+            fresh().options(resume=path)
+        with pytest.raises(UsageError, match="PCB504: a path must name a file"):
+            fresh().options(progress=True).run(BATCH).save(path)
+
+
 # -- between threads ---------------------------------------------------------------------------------------------------
 
 

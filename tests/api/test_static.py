@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 
 import numpy as np
 import pytest
@@ -221,3 +222,42 @@ def test_known_floats_and_named_tuples_become_values_of_lanes():
     doubles = np.array([-3.0, 1.5, 9.0])
     for way in (1, 2):
         np.testing.assert_allclose(summed(doubles, way), [plain(x, way) for x in doubles], rtol=1e-14)
+
+
+@pcbatch.autobatch(jit=False, static_argnames="way")
+def applied(x, way):
+    return way(x)
+
+
+class Times:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, x):
+        return x * self.factor
+
+
+@pytest.mark.parametrize(
+    "way", [lambda y: lambda x: x * y, lambda y: functools.partial(tf.add, y), Times, lambda y: Times(y).__call__]
+)
+def test_a_function_of_the_lanes_values_is_not_static(way):
+    """Their tensors belong to the piece that makes it; it is refused at the line that hands it over."""
+
+    @pcbatch.autobatch(jit=False)
+    def outer(x, y):
+        made = way(y)
+        return applied(x, made)
+
+    with pytest.raises(pcbatch.CompileError, match=r"PCB404: `made` (.|\n)*made = way\(y\)(.|\n)*hand that over"):
+        outer(np.ones(2, np.float32), np.ones(2, np.float32))
+
+
+def test_a_function_of_known_values_is_static():
+    @pcbatch.autobatch(jit=False)
+    def outer(x):
+        return applied(x, lambda v: v * FACTOR) + applied(x, Times(2.0))
+
+    assert np.asarray(outer(np.ones(2, np.float32))).tolist() == [5.0, 5.0]
+
+
+FACTOR = 3.0

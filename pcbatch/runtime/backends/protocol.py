@@ -73,6 +73,9 @@ class Backend(Protocol):
     def spread(self, value: Any, type_: Type, lanes: Any) -> Any:
         """A structure of `type_` repeated for every lane: `[lanes, ...]` arrays."""
 
+    def as_python(self, error: Exception) -> Exception:
+        """What Python calls an error that the array library raised on one example: ZeroDivisionError, IndexError."""
+
     def as_type(self, value: Any, type_: Type) -> Any:
         """One example's `value` with arrays of exactly `type_` as leaves."""
 

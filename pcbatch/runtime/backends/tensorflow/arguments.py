@@ -87,19 +87,48 @@ PLAIN_BUILTINS: dict[str, Callable[..., Any]] = {
 """What tensors do not support though numbers do, `value is True` too, for plain Python on one example."""
 
 
+def as_python(error: Exception) -> Exception:
+    """What Python calls an error of eager TensorFlow, for numbers that are tensors; other errors as they are."""
+    if isinstance(error, tf.errors.InvalidArgumentError):
+        if "division by zero" in error.message:
+            return ZeroDivisionError("integer division or modulo by zero")
+        if "out of bounds" in error.message:
+            return IndexError(f"index out of range: {error.message}")
+    return error
+
+
+def _is_reachable(graph: Any) -> bool:
+    """Whether what is traced now may use the tensors of `graph`: its own, or one around it."""
+    current = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+    while current is not None and current is not graph:
+        current = getattr(current, "outer_graph", None)
+    return current is graph
+
+
+_ONE_LENGTH = "give all lanes one length, and the lengths as an argument"
+
+
 def _tensor(value: Any) -> tf.Tensor:
+    if isinstance(value, (tf.__internal__.CompositeTensor, tf.TensorArray)):
+        help = _ONE_LENGTH if isinstance(value, tf.RaggedTensor) else "pass tensors, such as tf.sparse.to_dense(x)"
+        raise TypeError(f"not an array but {structures.describe(value)}; {help}")
+    if tf.is_symbolic_tensor(value) and not _is_reachable(value.graph):
+        raise TypeError("a tensor of another graph has no value here; return it from the tf.function that made it")
     try:
         return tf.convert_to_tensor(value)
-    except (ValueError, tf.errors.InvalidArgumentError) as error:
-        ragged = (
-            "; give all lanes one length, and the lengths as an argument" if "non-rectangular" in str(error) else ""
-        )
-        raise TypeError(f"not an array: {str(error).rstrip('.')}{ragged}") from None
+    except Exception as error:  # whatever an object of the user's raises that poses as an array
+        ragged = f"; {_ONE_LENGTH}" if "non-rectangular" in str(error) else ""
+        why = str(error).strip().partition("\n")[0].rstrip(".")
+        if "unsupported type" in why and not isinstance(value, (list, np.ndarray)):
+            raise TypeError(f"not an array but {structures.describe(value)}") from None
+        raise TypeError(f"not an array: {why}{ragged}") from None
 
 
 def _scalar(tensor: tf.Tensor) -> np.ndarray:
     if tensor.dtype == tf.string:
         raise TypeError("a lane has numbers, no text; pass character codes, `[ord(c) for c in text]`")
+    if tensor.dtype in (tf.variant, tf.resource):
+        raise TypeError(f"a lane has numbers, not what a tensor of {tensor.dtype.name} stands for")
     return _blank(tensor.dtype, ())
 
 

@@ -73,6 +73,9 @@ class TensorFlowBackend:
     def spread(self, value: Any, type_: Type, lanes: Any) -> Any:
         return arguments.spread(value, type_, lanes)
 
+    def as_python(self, error: Exception) -> Exception:
+        return arguments.as_python(error)
+
     def as_type(self, value: Any, type_: Type) -> Any:
         return arguments.as_type(value, type_)
 
@@ -293,12 +296,14 @@ class TensorFlowBackend:
     ) -> Callable[..., Any]:
         # TensorFlow warns of retracing by a function's code, which all our programs share; a partial stands for itself.
         signature = None if specs is None else [tf.TensorSpec(shape, dtype) for dtype, shape in specs]
-        return tf.function(
-            functools.partial(traces.remembering, function),
-            jit_compile=True if jit else None,
-            autograph=False,
-            input_signature=signature,
-            experimental_attributes={"_disable_acd": True},  # pieces are pure: no operation has to wait for another
+        return graphs.Traced(
+            tf.function(
+                functools.partial(traces.remembering, function),
+                jit_compile=True if jit else None,
+                autograph=False,
+                input_signature=signature,
+                experimental_attributes={"_disable_acd": True},  # pieces are pure: no operation has to wait for another
+            )
         )
 
     def lower(self, compiled: Any, specs: Sequence[Spec], jit: bool) -> None:

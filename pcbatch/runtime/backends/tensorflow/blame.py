@@ -52,6 +52,8 @@ _PLAINLY = (
     ),
     (_ATTRIBUTE, r"a tensor has no attribute `\1`"),
     (_NONE, "None is used as if it were a number"),
+    (re.compile(r"'(SymbolicTensor|Weak)' object is"), "a lane's number is"),
+    (re.compile(r"<tf\.Tensor '[^']*' shape=\(([^)]*?),?\) dtype=(\w+)>"), r"\2[\1]"),
 )
 """Messages of TensorFlow that name its own parameters and classes, and the same in words that the user knows."""
 _NO_VALUE = re.compile(r"SymbolicTensor|[Ss]ymbolic `?tf\.Tensor|\bWeak\b")

@@ -16,6 +16,20 @@ from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.table import Program
 
 
+class Traced:
+    """A `tf.function` that is a graph even where `tf.config.run_functions_eagerly(True)` is set for the user's own."""
+
+    def __init__(self, function: Any):
+        self.function = function
+        self.get_concrete_function = function.get_concrete_function
+
+    def __call__(self, *arrays: Any) -> Any:
+        """Run it."""
+        if tf.config.functions_run_eagerly():
+            return self.get_concrete_function(*arrays)(*arrays)
+        return self.function(*arrays)
+
+
 def in_outer_xla() -> bool:
     """Whether this is traced inside a function with `jit_compile=True`."""
     if tf.executing_eagerly():

@@ -16,7 +16,7 @@ from pcbatch.diagnostics import CompileError, Diagnostic, raise_all
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime import values
-from pcbatch.runtime.backends.tensorflow import blame, gradients, purity, rules, work
+from pcbatch.runtime.backends.tensorflow import blame, gradients, graphs, purity, rules, work
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, leaf_tensors, type_of
 from pcbatch.runtime.backends.tensorflow.traces import trace
 from pcbatch.runtime.table import Piece
@@ -86,6 +86,11 @@ def _output_type(piece: Piece, name: str, value: Any) -> Type:
                 "lanes keep numbers: give each text a number, `START, END = 0, 1`; one that never changes may be a "
                 "static argument"
             )
+        elif callable(value):
+            help = (
+                "a function may be used between two calls, branches or loops, or be a static argument if it captures "
+                "nothing that lanes compute: hand that over as arguments of its own"
+            )
         raise blame.error(
             piece, "PCB404", f"`{name}` is {what}, which a lane cannot keep", name=name, help=help
         ) from None
@@ -114,7 +119,9 @@ def vectorize(
             each for type_, value in zip(read_types, reads, strict=True) for each in values.flatten(type_, value)
         ]
         vectorized = partial(_vectorized, piece, stacked, shared, types, read_types, lanes)
-        rows = list(tf.function(vectorized, autograph=False)() if tf.executing_eagerly() else vectorized())
+        rows = list(
+            graphs.Traced(tf.function(vectorized, autograph=False))() if tf.executing_eagerly() else vectorized()
+        )
     known = lanes if isinstance(lanes, int) else None
     for row, leaf_type in zip(rows, out_types, strict=True):
         row.set_shape([known, *leaf_type.shape])
