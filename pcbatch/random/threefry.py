@@ -26,13 +26,24 @@ def threefry2x32(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor)
     All four are uint32 tensors of one rank, at least 1, that broadcast against each other; so are the two results.
     Nothing but integer arithmetic modulo 2**32: the results are the same bits on every device and in every mode.
     """
-    shape = tf.TensorShape(())
-    for operand in (key0, key1, x0, x1):
-        shape = tf.broadcast_static_shape(shape, operand.shape)
-    y0, y1 = _compiled_rounds()(key0, key1, x0, x1)
-    y0.set_shape(shape)
-    y1.set_shape(shape)
+    y0, y1, _ = _drawn(key0, key1, x0, x1)
     return y0, y1
+
+
+def threefry32(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor) -> tf.Tensor:
+    """The exclusive or of the two words that `threefry2x32` gives."""
+    return _drawn(key0, key1, x0, x1)[2]
+
+
+def _drawn(*operands: tf.Tensor) -> list[tf.Tensor]:
+    """Both words and their exclusive or, by one call; XLA leaves out what is not used."""
+    shape = tf.TensorShape(())
+    for operand in operands:
+        shape = tf.broadcast_static_shape(shape, operand.shape)
+    results = _compiled_rounds()(*operands)
+    for result in results:
+        result.set_shape(shape)
+    return list(results)
 
 
 def _rounds(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -50,6 +61,30 @@ def _rounds(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor) -> t
     return x0, x1
 
 
+def _apart(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    """The two words of the rounds and their exclusive or, as a piece of code of its own under XLA.
+
+    In a conditional, that is, whose condition always holds, which XLA cannot know. Else it would fuse the rounds into
+    the loop of whatever reads the words. A loop of 8, 16, 24, .. turns that keeps the larger of two numbers (argmax, a
+    maximum of floats) LLVM takes for a checksum (HashRecognize), and it follows every path through the rounds, of which
+    there are 3**20: the compilation never ends. XLA would also compute the rounds anew for each reader.
+    """
+
+    def words() -> tuple[tf.Tensor, ...]:
+        y0, y1 = _rounds(key0, key1, x0, x1)
+        return y0, y1, tf.bitwise.bitwise_xor(y0, y1)
+
+    def never() -> tuple[tf.Tensor, ...]:
+        # A loop, since XLA makes a selection of a conditional whose arms are short.
+        nothing = key0 + key1 + x0 + x1
+        (nothing,) = tf.while_loop(lambda x: tf.reduce_any(x > 0), lambda x: (x // 2,), (nothing,))
+        return nothing, nothing, nothing
+
+    first = tf.bitcast(tf.reshape(key0, [-1])[:1], tf.int32)
+    always = tf.reduce_all(tf.minimum(first, 0) <= 0)  # also where there are no lanes
+    return tuple(tf.cond(always, words, never))
+
+
 @cache
 def _compiled_rounds() -> Any:
     """The rounds as one function for all shapes, which XLA and the graph optimiser inline.
@@ -58,7 +93,7 @@ def _compiled_rounds() -> Any:
     """
     words = tf.TensorSpec(None, tf.uint32)
     with tf.init_scope():  # not inside whichever graph happens to draw first
-        return tf.function(_rounds, input_signature=(words,) * 4, autograph=False).get_concrete_function()
+        return tf.function(_apart, input_signature=(words,) * 4, autograph=False).get_concrete_function()
 
 
 def _register_vectorisation() -> None:
@@ -77,7 +112,7 @@ def _register_vectorisation() -> None:
         if pfor_input.get_attr("f").name != _compiled_rounds().function_def.signature.name:
             return default(pfor_input)
         # The operands have one rank, so a lane axis in front of some of them broadcasts against the others.
-        return [wrap(y, True) for y in threefry2x32(*(operand.t for operand in pfor_input.inputs))]
+        return [wrap(y, True) for y in _drawn(*(operand.t for operand in pfor_input.inputs))]
 
     registry["PartitionedCall"] = convert
 
