@@ -55,7 +55,13 @@ DOMAIN = (LaneStatus.ARITHMETIC, "ValueError: math domain error, or OverflowErro
 OUT_OF_RANGE = (LaneStatus.INDEX, "IndexError: index out of range")
 SHORT_SLICE = (LaneStatus.INDEX, "IndexError: index out of range, or the slice leaves the array")
 
-CHECKED_BUILTINS = {"divmod": ZERO_DIVISION, "int": NO_INT, "pow": NEGATIVE_POWER, "round": NO_INT}
+CHECKED_BUILTINS = {
+    "divmod": ZERO_DIVISION,
+    "int": NO_INT,
+    "pow": NEGATIVE_POWER,
+    "round": NO_INT,
+    "__index__": NO_INT,
+}
 """Built-in functions that may fail a lane."""
 
 SiteOf = Callable[[LaneStatus, str], int]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.random.threefry import threefry2x32
+from pcbatch.random.threefry import threefry2x32, threefry32
 
 Shape = int | Sequence[int]
 
@@ -69,23 +69,27 @@ def bits(key: Any, shape: Shape = (), dtype: Any = tf.uint32) -> tf.Tensor:
     dtype = tf.as_dtype(dtype)
     if dtype not in (tf.uint8, tf.uint16, tf.uint32, tf.uint64):
         raise TypeError(f"random bits are uint8, uint16, uint32 or uint64, not {dtype.name}")
-    high, low = words(key, static_shape(shape))
     if dtype == tf.uint64:
+        high, low = words(key, static_shape(shape))
         shifted = tf.bitwise.left_shift(tf.cast(high, tf.uint64), tf.constant(32, tf.uint64))
         return tf.bitwise.bitwise_or(shifted, tf.cast(low, tf.uint64))
-    drawn = tf.bitwise.bitwise_xor(high, low)
+    sizes = static_shape(shape)
+    drawn = tf.reshape(threefry32(*_operands(key, sizes)), sizes)
     return drawn if dtype == tf.uint32 else tf.cast(drawn, dtype)
 
 
 def words(key: Any, shape: tuple[int, ...]) -> tuple[tf.Tensor, tf.Tensor]:
     """Two independent uint32 words for each element of `shape`; element `i` (row-major) is drawn at counter `i`."""
-    key0, key1 = _halves(key)
+    high, low = threefry2x32(*_operands(key, shape))
+    return tf.reshape(high, shape), tf.reshape(low, shape)
+
+
+def _operands(key: Any, shape: tuple[int, ...]) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+    """The words of the key, `[1]`, and the words of the counters, `[n]`, for the n elements of `shape`."""
     size = math.prod(shape)
     if size > 2**32:
         raise ValueError(f"a draw has at most 2**32 elements, shape {list(shape)} has more; split the key")
-    counter = tf.constant(np.arange(size, dtype=np.uint32))
-    high, low = threefry2x32(key0, key1, tf.zeros([size], tf.uint32), counter)
-    return tf.reshape(high, shape), tf.reshape(low, shape)
+    return *_halves(key), tf.zeros([size], tf.uint32), tf.constant(np.arange(size, dtype=np.uint32))
 
 
 def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:

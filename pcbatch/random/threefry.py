@@ -26,15 +26,31 @@ def threefry2x32(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor)
     All four are uint32 tensors of one rank, at least 1, that broadcast against each other; so are the two results.
     Nothing but integer arithmetic modulo 2**32: the results are the same bits on every device and in every mode.
     """
-    shape = tf.TensorShape(())
-    for operand in (key0, key1, x0, x1):
-        shape = tf.broadcast_static_shape(shape, operand.shape)
-    y0, y1 = _compiled_rounds()(key0, key1, x0, x1)
-    y0.set_shape(shape)
-    y1.set_shape(shape)
-    if tf.is_symbolic_tensor(y0):
-        _keep_whole(y0.op)
+    y0, y1, _ = _drawn(key0, key1, x0, x1)
     return y0, y1
+
+
+def threefry32(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor) -> tf.Tensor:
+    """The exclusive or of the two words that `threefry2x32` gives."""
+    return _drawn(key0, key1, x0, x1)[2]
+
+
+def _drawn(*operands: tf.Tensor, apart: bool | None = None) -> list[tf.Tensor]:
+    """Both words and their exclusive or, by one call; XLA leaves out what is not used.
+
+    `apart` is whether the rounds are a piece of code of their own; by default that goes by the size of the draw.
+    """
+    shape = tf.TensorShape(())
+    for operand in operands:
+        shape = tf.broadcast_static_shape(shape, operand.shape)
+    if apart is None:
+        apart = (shape.num_elements() or CHECKSUM) >= CHECKSUM
+    results = _compiled_rounds(apart)(*operands)
+    for result in results:
+        result.set_shape(shape)
+    if tf.is_symbolic_tensor(results[0]):
+        _keep_whole(results[0].op, apart)
+    return list(results)
 
 
 def _rounds(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -52,18 +68,53 @@ def _rounds(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor) -> t
     return x0, x1
 
 
+def _words(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    """The two words of the rounds and their exclusive or."""
+    y0, y1 = _rounds(key0, key1, x0, x1)
+    return y0, y1, tf.bitwise.bitwise_xor(y0, y1)
+
+
+CHECKSUM = 8
+"""A loop of fewer turns LLVM takes for no checksum."""
+
+
+def _apart(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    """The two words of the rounds and their exclusive or, as a piece of code of its own under XLA.
+
+    In a conditional, that is, whose condition always holds, which XLA cannot know. Else it would fuse the rounds into
+    the loop of whatever reads the words. A loop of 8, 16, 24, .. turns that keeps the larger of two numbers (argmax, a
+    maximum of floats) LLVM takes for a checksum (HashRecognize), and it follows every path through the rounds, of which
+    there are 3**20: the compilation never ends. XLA would also compute the rounds anew for each reader.
+    Draws of fewer numbers than such a loop has turns do without: a conditional costs a few microseconds.
+    """
+
+    def words() -> tuple[tf.Tensor, ...]:
+        return _words(key0, key1, x0, x1)
+
+    def never() -> tuple[tf.Tensor, ...]:
+        # A loop, since XLA makes a selection of a conditional whose arms are short.
+        nothing = key0 + key1 + x0 + x1
+        (nothing,) = tf.while_loop(lambda x: tf.reduce_any(x > 0), lambda x: (x // 2,), (nothing,))
+        return nothing, nothing, nothing
+
+    first = tf.bitcast(tf.reshape(key0, [-1])[:1], tf.int32)
+    always = tf.reduce_all(tf.minimum(first, 0) <= 0)  # also where there are no lanes
+    return tuple(tf.cond(always, words, never))
+
+
 @cache
-def _compiled_rounds() -> Any:
+def _compiled_rounds(apart: bool) -> Any:
     """The rounds as one function for all shapes, which XLA and the graph optimiser inline.
 
     A draw is then one call in its caller's graph instead of 120 operations, and one dispatch in eager mode.
     """
     words = tf.TensorSpec(None, tf.uint32)
     with tf.init_scope():  # not inside whichever graph happens to draw first
-        return tf.function(_rounds, input_signature=(words,) * 4, autograph=False).get_concrete_function()
+        traced = tf.function(_apart if apart else _words, input_signature=(words,) * 4, autograph=False)
+        return traced.get_concrete_function()
 
 
-def _keep_whole(call: Any) -> None:
+def _keep_whole(call: Any, apart: bool) -> None:
     """Tell the vectoriser that the rounds, which the operation `call` runs, are elementwise, so that it keeps the call.
 
     Without the rule it converts the body operation by operation at each draw: the same results, but 160 ms of tracing a
@@ -75,7 +126,9 @@ def _keep_whole(call: Any) -> None:
         return
 
     def convert(pfor_input: Any) -> Any:
+        # In a copy of pfor, which is pcbatch's own, what is stacked are lanes, over which no program has a loop.
+        known = None if type(pfor_input.pfor) is _pfor.PFor else apart
         # The operands have one rank, so a lane axis in front of some of them broadcasts against the others.
-        return [wrap(y, True) for y in threefry2x32(*(operand.t for operand in pfor_input.inputs))]
+        return [wrap(y, True) for y in _drawn(*(operand.t for operand in pfor_input.inputs), apart=known)]
 
     call.pfor_converter = convert

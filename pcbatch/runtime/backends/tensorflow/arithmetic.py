@@ -25,8 +25,12 @@ def floor_divide(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 def modulo(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """`x % y`, with the sign of `y`."""
-    return tf.math.floormod(x, y)
+    """`x % y`, with the sign of `y`, which a 0 has, too."""
+    rest = tf.math.floormod(x, y)
+    if x.dtype.is_integer:
+        return rest
+    zero = tf.where(y < 0, tf.constant(-0.0, x.dtype), tf.constant(0.0, x.dtype))
+    return tf.where(tf.equal(rest, 0), zero, rest)
 
 
 def power(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:

@@ -50,17 +50,17 @@ def divide(a: Any, b: Any, site: int) -> Any:
 
 def floordiv(a: Any, b: Any, site: int) -> Any:
     """`a // b`: floors; zero under an int or under Python's own float is a fault. Float tensors follow TensorFlow."""
-    return _divide(operator.floordiv, lambda x, y, floor: (floor(x, y),), a, b, site)
+    return _divide(operator.floordiv, lambda x, y, floor, rest: (floor(x, y),), a, b, site)
 
 
 def mod(a: Any, b: Any, site: int) -> Any:
     """`a % b` with the sign of `b`; faults as `floordiv`."""
-    return _divide(operator.mod, lambda x, y, floor: (tf.math.floormod(x, y),), a, b, site)
+    return _divide(operator.mod, lambda x, y, floor, rest: (rest(x, y),), a, b, site)
 
 
 def divmod_(a: Any, b: Any, site: int) -> Any:
     """`(a // b, a % b)`, checked once."""
-    return _divide(divmod, lambda x, y, floor: (floor(x, y), tf.math.floormod(x, y)), a, b, site)
+    return _divide(divmod, lambda x, y, floor, rest: (floor(x, y), rest(x, y)), a, b, site)
 
 
 def _divide(
@@ -77,8 +77,8 @@ def _divide(
     if weak or x.dtype.is_integer:
         y = _checked_divisor(y, site)
     # Python's own rule for its own floats; tensors divide as TensorFlow does.
-    floor = arithmetic.floor_divide if weak else tf.math.floordiv
-    results = tuple(Weak(result) if weak else result for result in function(x, y, floor))
+    ways = (arithmetic.floor_divide, arithmetic.modulo) if weak else (tf.math.floordiv, tf.math.floormod)
+    results = tuple(Weak(result) if weak else result for result in function(x, y, *ways))
     return results if len(results) > 1 else results[0]
 
 

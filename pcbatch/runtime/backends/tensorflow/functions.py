@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from pcbatch.diagnostics import PieceRefusalError
 from pcbatch.ir.type_parser import parse_type
+from pcbatch.runtime.backends.tensorflow import decimals
 from pcbatch.runtime.backends.tensorflow.checked import power
 from pcbatch.runtime.backends.tensorflow.choice import choose
 from pcbatch.runtime.backends.tensorflow.recorder import fault
@@ -29,16 +30,20 @@ from pcbatch.runtime.backends.tensorflow.weak import (
 
 def minimum(*xs: Any) -> Any:
     """`min` of two or more scalars, of a tuple or list of them, or of the elements of a vector."""
-    return _extreme(builtins.min, tf.less, tf.reduce_min, xs)
+    return _extreme(builtins.min, tf.less, tf.reduce_min, tf.argmin, xs)
 
 
 def maximum(*xs: Any) -> Any:
     """`max` of two or more scalars, of a tuple or list of them, or of the elements of a vector."""
-    return _extreme(builtins.max, tf.greater, tf.reduce_max, xs)
+    return _extreme(builtins.max, tf.greater, tf.reduce_max, tf.argmax, xs)
 
 
 def _extreme(
-    python: Callable[..., Any], better: Callable[..., tf.Tensor], reduce: Callable[..., tf.Tensor], xs: tuple[Any, ...]
+    python: Callable[..., Any],
+    better: Callable[..., tf.Tensor],
+    reduce: Callable[..., tf.Tensor],
+    place: Callable[..., tf.Tensor],
+    xs: tuple[Any, ...],
 ) -> Any:
     name = python.__name__
     if len(xs) == 1 and is_lane_value(xs[0]):
@@ -47,7 +52,7 @@ def _extreme(
             raise TypeError(f"{name} of one array takes a vector; write tf.reduce_{name}(x)")
         if vector.shape[0] == 0:
             raise ValueError(f"{name}() of an empty vector")
-        return reduce(vector)
+        return _of_vector(reduce, place, vector)
     values = xs if len(xs) > 1 else tuple(xs[0])  # once: a generator has nothing left afterwards
     if not any(is_lane_value(x) for x in values):
         return python(values)
@@ -59,6 +64,17 @@ def _extreme(
         left, right, _ = unify(x, found)
         found = choose(better(left, right), x, found)  # Python's own rule, which also settles what NaN and -0.0 give
     return found
+
+
+def _of_vector(reduce: Callable[..., tf.Tensor], place: Callable[..., tf.Tensor], vector: tf.Tensor) -> tf.Tensor:
+    """Python's rule: the first of equal ones (0.0 and -0.0 are), no NaN but one in the first place, which stays."""
+    if not vector.dtype.is_floating:
+        return reduce(vector)
+    worst = tf.constant(-np.inf if reduce is tf.reduce_max else np.inf, vector.dtype)
+    numbers = tf.where(tf.math.is_nan(vector), worst, vector)
+    first = tf.concat([vector[:1], numbers[1:]], axis=0)
+    at = tf.where(tf.math.is_nan(vector[0]), 0, place(numbers, output_type=tf.int32))
+    return tf.gather(first, at)
 
 
 def total(xs: Any, start: Any = 0) -> Any:
@@ -97,7 +113,16 @@ def to_int(x: Any, site: int) -> Any:
     if not is_lane_value(x):
         return _static_int(int, x, site)
     number = scalar(x, "int()")
-    return Weak(tf.cast(number, INT)) if not number.dtype.is_floating else whole(_truncated(number), site)
+    return whole(_truncated(number), site) if number.dtype.is_floating else _narrowed(number, site)
+
+
+def _narrowed(number: tf.Tensor, site: int) -> Weak:
+    """An integer or a bool as a weak int; a fault where int32 cannot hold it."""
+    narrow = tf.cast(number, INT)
+    if number.dtype in (tf.int64, tf.uint32, tf.uint64):
+        back = tf.cast(narrow, number.dtype)
+        fault((back != number) | ((narrow < 0) & number.dtype.is_unsigned), site)
+    return Weak(narrow)
 
 
 def whole(x: tf.Tensor, site: int) -> Weak:
@@ -131,14 +156,17 @@ def to_float(x: Any) -> Any:
     return Weak(tf.cast(number, DOUBLE))
 
 
-def index(x: Any) -> Any:
-    """`operator.index(x)`: an integer scalar as a weak int; TypeError for floats and bools."""
+def index(x: Any, *, site: int) -> Any:
+    """`operator.index(x)`: an integer scalar as a weak int; TypeError for floats and bools.
+
+    What int32 cannot hold is a fault.
+    """
     if not is_lane_value(x):
         return operator.index(x)
     number = scalar(x, "range()")
     if not number.dtype.is_integer:
         raise TypeError(f"range() takes ints, not {number.dtype.name}; write int(..)")
-    return Weak(tf.cast(number, INT))
+    return _narrowed(number, site)
 
 
 def committed(x: Any, type_: str) -> Any:
@@ -160,7 +188,7 @@ def length(x: Any) -> int:
 def rounded(x: Any, digits: int | None = None, *, site: int) -> Any:
     """`round(x, digits)` of a scalar: half to even; an int (weak, for floats) where `digits` is None, else like `x`.
 
-    Decimal digits are found by scaling, so the last bit may differ from Python's own rounding.
+    A float is rounded as the decimal fraction that it exactly is, as in Python: 2.675 is a little less than it looks.
     """
     if not is_lane_value(x):
         return round(x, digits) if digits is not None else _static_int(round, x, site)
@@ -172,8 +200,10 @@ def rounded(x: Any, digits: int | None = None, *, site: int) -> Any:
     elif digits is None:
         return whole(tf.round(number), site)
     else:
-        scale = tf.constant(10.0 ** abs(digits), number.dtype)
-        result = tf.round(number * scale) / scale if digits >= 0 else tf.round(number / scale) * scale
+        wide = tf.cast(number, DOUBLE)
+        found = decimals.rounded(wide, digits)
+        fault(tf.math.is_inf(found) & tf.math.is_finite(wide), site)
+        result = tf.cast(found, number.dtype)
     return Weak(result) if isinstance(x, Weak) else result
 
 

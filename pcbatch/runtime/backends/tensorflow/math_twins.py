@@ -15,7 +15,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from pcbatch.runtime.backends.tensorflow import decimals
 from pcbatch.runtime.backends.tensorflow.functions import to_int, whole
+from pcbatch.runtime.backends.tensorflow.numpy_elementwise import hypotenuse
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.weak import DOUBLE, Weak, carrier, is_lane_value, scalar
 
@@ -50,7 +52,8 @@ def _float(name: str, function: Callable[..., tf.Tensor]) -> Twin:
         result = function(*doubles)
         explained = reduce(tf.logical_or, [tf.math.is_nan(x) for x in doubles])
         finite = reduce(tf.logical_and, [tf.math.is_finite(x) for x in doubles])
-        fault((tf.math.is_nan(result) & ~explained) | (tf.math.is_inf(result) & finite), site)
+        if name not in _NEVER_FAIL:
+            fault((tf.math.is_nan(result) & ~explained) | (tf.math.is_inf(result) & finite), site)
         return result if _wide(arguments) else Weak(result)
 
     return twin
@@ -81,34 +84,19 @@ def _logarithm(x: tf.Tensor, base: tf.Tensor | None = None) -> tf.Tensor:
     return tf.math.log(x) if base is None else tf.math.log(x) / tf.math.log(base)
 
 
-def _hypotenuse(*xs: tf.Tensor) -> tf.Tensor:
-    """Scaled by the largest, so that no square overflows."""
-    sizes = [tf.abs(x) for x in xs]
-    largest = reduce(tf.maximum, sizes)
-    scale = tf.where((largest > 0) & tf.math.is_finite(largest), largest, tf.ones_like(largest))
-    length = scale * tf.sqrt(tf.add_n([tf.square(size / scale) for size in sizes]))
-    infinite = reduce(tf.logical_or, [tf.math.is_inf(x) for x in xs])
-    return tf.where(infinite, tf.constant(math.inf, DOUBLE), length)
-
-
-def _copysign(x: tf.Tensor, sign: tf.Tensor) -> tf.Tensor:
-    signed = tf.where(sign == 0, 1 / sign, sign)  # -0.0 has a sign too, which its inverse shows
-    return tf.where(signed < 0, -tf.abs(x), tf.abs(x))
-
-
 def _remainder(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """C's `fmod`, whose sign is that of `x`."""
     rest = tf.math.floormod(tf.abs(x), tf.abs(y))
     infinite = tf.math.is_inf(y) & tf.math.is_finite(x)
     rest = tf.where(tf.math.is_inf(x) | (y == 0), tf.constant(math.nan, DOUBLE), tf.where(infinite, tf.abs(x), rest))
-    return _copysign(rest, x)
+    return decimals.copysign(rest, x)
 
 
 def _cube_root(x: tf.Tensor) -> tf.Tensor:
     """A power near to the root, then one step of Newton's method: the power alone is wrong in the 14th digit."""
     near = tf.pow(tf.abs(x), tf.constant(1 / 3, DOUBLE))
     better = near - (near - tf.abs(x) / tf.square(near)) / 3
-    return _copysign(tf.where((near == 0) | tf.math.is_inf(near), near, better), x)
+    return decimals.copysign(tf.where((near == 0) | tf.math.is_inf(near), near, better), x)
 
 
 def _erf(x: tf.Tensor) -> tf.Tensor:
@@ -125,7 +113,7 @@ _FLOATS: dict[str, Callable[..., tf.Tensor]] = {
     "atan2": tf.math.atan2,
     "atanh": tf.math.atanh,
     "cbrt": _cube_root,
-    "copysign": _copysign,
+    "copysign": decimals.copysign,
     "cos": tf.math.cos,
     "cosh": tf.math.cosh,
     "degrees": lambda x: x * (180 / math.pi),
@@ -136,12 +124,12 @@ _FLOATS: dict[str, Callable[..., tf.Tensor]] = {
     "expm1": tf.math.expm1,
     "fabs": tf.abs,
     "fmod": _remainder,
-    "hypot": _hypotenuse,
+    "hypot": hypotenuse,
     "lgamma": tf.math.lgamma,
     "log": _logarithm,
-    "log10": lambda x: tf.math.log(x) / math.log(10),
+    "log10": decimals.log10,
     "log1p": tf.math.log1p,
-    "log2": lambda x: tf.math.log(x) / math.log(2),
+    "log2": decimals.log2,
     "pow": tf.pow,
     "radians": lambda x: x * (math.pi / 180),
     "sin": tf.math.sin,
@@ -153,17 +141,25 @@ _FLOATS: dict[str, Callable[..., tf.Tensor]] = {
 _BOOLS = {"isfinite": tf.math.is_finite, "isinf": tf.math.is_inf, "isnan": tf.math.is_nan}
 _INTS = {"ceil": tf.math.ceil, "floor": tf.math.floor}
 
+_NEVER_FAIL = frozenset({"copysign", "degrees", "fabs", "hypot", "radians"})
+"""Functions that raise nothing: too large degrees and lengths are infinity."""
 OVERFLOWS = frozenset({"cosh", "exp", "exp2", "expm1", "sinh"})
 """Functions that have no domain to leave: what fails is too large."""
 
 
 def isqrt(n: Any, *, site: int) -> Any:
-    """`math.isqrt` of an int32, which float64 takes the root of exactly."""
+    """`math.isqrt` of an integer; float64's root of a large int64 may be one too large or too small."""
     if not is_lane_value(n):
         return _static("isqrt", (n,), site, 0)
     number = scalar(n, "math.isqrt")
     if not number.dtype.is_integer:
         raise TypeError(f"math.isqrt takes an int, not {number.dtype.name}; write int(..)")
+    if number.dtype.size == 8:
+        number = tf.cast(number, tf.int64)
+        root = tf.cast(tf.sqrt(tf.cast(number, DOUBLE)), tf.int64)
+        root = tf.where(root > number // tf.maximum(root, 1), root - 1, root)
+        root = tf.where(root + 1 <= number // (root + 1), root + 1, root)
+        return whole(tf.where(number < 0, tf.constant(math.nan, DOUBLE), tf.cast(root, DOUBLE)), site)
     return whole(tf.floor(tf.sqrt(tf.cast(number, DOUBLE))), site)
 
 

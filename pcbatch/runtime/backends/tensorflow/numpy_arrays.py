@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -25,9 +26,16 @@ def _numbers(x: tf.Tensor) -> tf.Tensor:
 
 
 def _position(function: Callable[..., tf.Tensor]) -> Twin:
+    """The place of the first NaN, if there is one; of the extreme otherwise."""
+
     def twin(a: Any, axis: int | None = None) -> tf.Tensor:
         x = array(a)
-        return function(tf.reshape(x, [-1]) if axis is None else x, axis=axis or 0)
+        x, axis = (tf.reshape(x, [-1]), 0) if axis is None else (x, axis)
+        found = function(x, axis=axis)
+        if not x.dtype.is_floating:
+            return found
+        lost = tf.math.is_nan(x)
+        return tf.where(tf.reduce_any(lost, axis=axis), tf.argmax(tf.cast(lost, tf.int32), axis=axis), found)
 
     return twin
 
@@ -123,6 +131,18 @@ def _roll(a: Any, shift: int, axis: int | None = None) -> tf.Tensor:
     return tf.reshape(tf.roll(_ravel(x), shift, 0), x.shape) if axis is None else tf.roll(x, shift, axis)
 
 
+def _sort(a: Any) -> tf.Tensor:
+    """Along the last axis, NaN after infinity."""
+    x = array(a)
+    if not x.dtype.is_floating:
+        return tf.sort(x)
+    lost = tf.math.is_nan(x)
+    numbers = tf.sort(tf.where(lost, tf.constant(math.inf, x.dtype), x))
+    count = tf.reduce_sum(tf.cast(lost, tf.int32), axis=-1, keepdims=True)
+    last = tf.range(x.shape[-1]) >= x.shape[-1] - count
+    return tf.where(last, tf.constant(math.nan, x.dtype), numbers)
+
+
 ARRANGING: dict[str, Twin] = {
     "array": made,
     "asarray": made,
@@ -135,7 +155,7 @@ ARRANGING: dict[str, Twin] = {
     "ravel": _ravel,
     "reshape": lambda a, shape: tf.reshape(array(a), shape),
     "roll": _roll,
-    "sort": lambda a: tf.sort(array(a)),
+    "sort": _sort,
     "squeeze": lambda a, axis=None: tf.squeeze(array(a), axis),
     "stack": lambda arrays, axis=0: tf.stack([array(a) for a in arrays], axis),
     "transpose": lambda a, axes=None: tf.transpose(array(a), axes),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import tensorflow as tf
 
+from pcbatch.runtime.backends.tensorflow import decimals
 from pcbatch.runtime.backends.tensorflow.weak import DOUBLE, Weak, carrier, is_number, unify
 
 Twin = Callable[..., Any]
@@ -31,6 +33,11 @@ def _float(function: Callable[[tf.Tensor], tf.Tensor]) -> Twin:
         return function(inexact(array(x)))
 
     return twin
+
+
+def _in_double(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
+    """`function` of float64, rounded to the dtype of the numbers."""
+    return lambda *xs: tf.cast(function(*(tf.cast(x, DOUBLE) for x in xs)), xs[0].dtype)
 
 
 def _any(function: Callable[[tf.Tensor], tf.Tensor]) -> Twin:
@@ -75,6 +82,16 @@ def _finite(function: Callable[[tf.Tensor], tf.Tensor], of_ints: bool) -> Twin:
     return _any(twin)
 
 
+def hypotenuse(*xs: tf.Tensor) -> tf.Tensor:
+    """Scaled by the largest, so that no square overflows."""
+    sizes = [tf.abs(x) for x in xs]
+    largest = reduce(tf.maximum, sizes)
+    scale = tf.where((largest > 0) & tf.math.is_finite(largest), largest, tf.ones_like(largest))
+    length = scale * tf.sqrt(tf.add_n([tf.square(size / scale) for size in sizes]))
+    infinite = reduce(tf.logical_or, [tf.math.is_inf(x) for x in xs])
+    return tf.where(infinite, tf.constant(math.inf, length.dtype), length)
+
+
 _maximum, _minimum = _pair(tf.maximum), _pair(tf.minimum)
 
 
@@ -106,9 +123,9 @@ ELEMENTWISE: dict[str, Twin] = {
             "expm1": tf.math.expm1,
             "fabs": tf.abs,
             "log": tf.math.log,
-            "log10": lambda x: tf.math.log(x) / math.log(10),
+            "log10": _in_double(decimals.log10),
             "log1p": tf.math.log1p,
-            "log2": lambda x: tf.math.log(x) / math.log(2),
+            "log2": _in_double(decimals.log2),
             "rad2deg": lambda x: x * (180 / math.pi),
             "radians": lambda x: x * (math.pi / 180),
             "rint": tf.round,
@@ -143,7 +160,7 @@ ELEMENTWISE: dict[str, Twin] = {
     "maximum": _maximum,
     "minimum": _minimum,
     "arctan2": _pair(tf.atan2, floats=True),
-    "hypot": _pair(lambda x, y: tf.sqrt(tf.square(x) + tf.square(y)), floats=True),
+    "hypot": _pair(hypotenuse, floats=True),
     "logical_and": lambda a, b: tf.logical_and(truth(a), truth(b)),
     "logical_or": lambda a, b: tf.logical_or(truth(a), truth(b)),
     "logical_xor": lambda a, b: tf.math.logical_xor(truth(a), truth(b)),

@@ -27,7 +27,7 @@ def by_operation(
     graph: Any, inputs: Sequence[tf.Tensor], outputs: Sequence[Any]
 ) -> Iterator[tuple[tf.Operation, float]]:
     """The operations that `work` counts, and the work of each."""
-    used = _needed(outputs)
+    used = needed(outputs)
     varying = {tensor.ref() for tensor in inputs}
     for operation in graph.get_operations():  # in an order in which inputs come first
         if any(tensor.ref() in varying for tensor in operation.inputs):
@@ -36,7 +36,7 @@ def by_operation(
                 yield operation, _operation(operation)
 
 
-def _needed(outputs: Sequence[Any]) -> set[str]:
+def needed(outputs: Sequence[Any]) -> set[str]:
     """The names of the operations that `outputs` depend on."""
     pending = [output.op for output in outputs if tf.is_symbolic_tensor(output)]
     found: set[str] = set()

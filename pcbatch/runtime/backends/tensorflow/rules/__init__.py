@@ -15,11 +15,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from pcbatch.runtime.backends.tensorflow import work
 from pcbatch.runtime.backends.tensorflow.rules import (
     arrays,
     convolutions,
     elements,
     elementwise,
+    extremes,
     images,
     linear_algebra,
     loops,
@@ -41,6 +43,7 @@ CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
     **convolutions.CORRECTIONS,
     **elements.CORRECTIONS,
     **elementwise.CORRECTIONS,
+    **extremes.CORRECTIONS,
     **linear_algebra.CORRECTIONS,
 }
 """Cases in which our rule stands in for TensorFlow's own, which gives up on them or gets them wrong."""
@@ -93,6 +96,10 @@ def vectorized(
     for pairs, is_stacked in ((stacked, True), *((pairs, False) for pairs in (same, known, read, captured))):
         for inner, outer in pairs:
             converter._add_conversion(inner, pfor.wrap(outer, is_stacked))
+    used = work.needed(outputs)
+    operations = [operation for operation in graph.get_operations() if operation.name in used]
+    for output, safe in extremes.same_for_all(operations, converter._convert_helper):
+        converter._add_conversion(output, pfor.wrap(safe, False))
     found = [converter._convert_helper(output) for output in outputs]
     return [row.t if row.is_stacked else tf.broadcast_to(row.t, [lanes, *row.t.shape]) for row in found]
 

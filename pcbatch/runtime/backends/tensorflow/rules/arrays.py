@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pcbatch.runtime.backends.tensorflow.rules import extremes
 from pcbatch.runtime.backends.tensorflow.rules.family import (
     Applies,
     Rule,
@@ -50,9 +51,9 @@ def _moved(axis: tf.Tensor) -> tf.Tensor:
 
 def _cumulative_logsumexp(inputs: Any) -> tf.Tensor:
     axis = _moved(tf.cast(inputs.unstacked_input(1), tf.int32))
-    return tf.raw_ops.CumulativeLogsumexp(
-        x=inputs.stacked_input(0), axis=axis, **attributes(inputs, "exclusive", "reverse")
-    )
+    x, way = inputs.stacked_input(0), attributes(inputs, "exclusive", "reverse")
+    found = tf.raw_ops.CumulativeLogsumexp(x=x, axis=axis, **way)
+    return found + tf.cumsum(extremes.nans(x), axis=axis, **way)  # XLA loses a NaN that an infinity comes with
 
 
 def _one_hot(inputs: Any) -> tf.Tensor:
@@ -111,6 +112,8 @@ def _segment(kind: str) -> Rule:
         data = inputs.stacked_input(0)
         rows = tf.transpose(data, [1, 0, *range(2, data.shape.rank)])
         found = getattr(tf.math, f"unsorted_segment_{kind}")(rows, ids, count)
+        if kind in ("max", "min") and rows.dtype.is_floating:
+            found = extremes.of_segments(found, kind, rows, ids, count)
         empty = np.bincount(ids, minlength=count) == 0
         blank = {"prod": 1}.get(kind, 0)  # the unsorted ones give a segment without elements the extreme of the dtype
         found = tf.where(align_scalar(tf.constant(empty), found.shape.rank), tf.cast(blank, found.dtype), found)
