@@ -16,7 +16,7 @@ from pcbatch.nuts.savefile import GROUPS, Origin, Saved, named_arrays
 from pcbatch.nuts.settings import Settings
 
 STATE = fresh_state(np.zeros((1, 1)), np.ones(1))
-POOL = Pool(restarted(tf.constant(1.0)), STATE.window)
+POOL = Pool(restarted(tf.constant(1.0)), STATE.window, np.ones(1), np.zeros(1))
 """Structures; the numbers in them are of no account."""
 
 

@@ -28,7 +28,7 @@ from pcbatch.nuts.parameters import Layout, Leaf, Node, arrays_of, layout_of, le
 if TYPE_CHECKING:
     from pcbatch.nuts.samples import Samples
 
-KIND, FORMAT = "samples", 1
+KIND, FORMAT = "samples", 2
 """The version goes up with every change of the header or of the arrays' names."""
 GROUPS = ("posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats")
 PLAIN = {"dict": dict, "tuple": tuple, "list": list}
