@@ -14,7 +14,8 @@ import pcbatch
 from pcbatch.nuts import pooling, programs, progress, windows
 from pcbatch.nuts.adaptation import plan_of
 from pcbatch.nuts.algorithm import STATISTICS
-from pcbatch.nuts.chain import ChainState, gradient_rows, padded
+from pcbatch.nuts.chain import ChainState, padded
+from pcbatch.nuts.gradients import gradient_rows
 from pcbatch.nuts.groups import are_dear, groups_of, side_by_side
 from pcbatch.nuts.parameters import by_name
 from pcbatch.nuts.samples import Cost, Samples

@@ -209,12 +209,9 @@ def test_forged_arrays_are_refused(whole, path):
     header, arrays = saving.read(path)
     codes = []
     for name, array in arrays.items():
-        others = [
-            np.zeros((2, 3, 4, 5), array.dtype),
-            array.astype("f2"),
-            array[..., None],
-            array[:0] if array.ndim else array[None],
-        ]
+        others = [np.zeros((2, 3, 4, 5), array.dtype), array[..., None], array[:0] if array.ndim else array[None]]
+        if not name.startswith("data/"):  # what dtypes data have is not said elsewhere
+            others.append(array.astype(np.complex64))
         for other in [*others, None]:
             changed = {key: each for key, each in {**arrays, name: other}.items() if each is not None}
             saving.write(path, header, changed)
