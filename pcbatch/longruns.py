@@ -9,26 +9,36 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
+from types import ModuleType
 from typing import Any
 
 from pcbatch.arguments import Arguments
 from pcbatch.diagnostics import UsageError
-from pcbatch.ir.types import Type, leaves, records
+from pcbatch.ir.types import StructType, TensorType, Type, leaves, records
 from pcbatch.options import Options
 from pcbatch.runtime import checkpoint, generated, progress, values
 from pcbatch.runtime.checkpoint import Checkpoint, Saved
 from pcbatch.runtime.legs import Snapshot
 from pcbatch.runtime.machine import Machine
 from pcbatch.runtime.outcome import Outcome
+from pcbatch.runtime.savefile import interpreting
 from pcbatch.runtime.schedules import schedule_named
 from pcbatch.runtime.slices import run_slices
 
 FREE = ("in_axes", "static_argnames", "name", "backend", "progress", "resume")
 """The options under which a saved run need not go on; what `in_axes` said is in the file."""
+
+DTYPES = frozenset(
+    ["bool", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
+    + [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
+)
+LARGEST_ARRAY = 2**40
+"""Numbers in one argument of one lane; a file that says more says anything."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +173,10 @@ def saved_arguments(
     types = _types(saved)
     if [name for name in signature.parameters if name not in statics] != list(types):
         raise saved.refusal("PCB592", f"its parameters are {', '.join(types) or 'none'}, those of this are {signature}")
-    return Arguments({}, types, frozenset(saved.header["shared"]), None, statics)
+    shared = frozenset(saved.header["shared"])
+    if not shared <= types.keys():
+        raise saved.refusal("PCB592", f"{sorted(shared - set(types))} are shared arguments, and no parameters")
+    return Arguments({}, types, shared, None, statics)
 
 
 def _types(saved: Saved) -> dict[str, Type]:
@@ -172,10 +185,27 @@ def _types(saved: Saved) -> dict[str, Type]:
         module, _, path = place.partition(":")
         found: Any = sys.modules.get(module)
         for name in path.split("."):
-            found = getattr(found, name, None)
-        if not isinstance(found, type):
+            found = vars(found).get(name) if isinstance(found, type | ModuleType) else None
+        if not (isinstance(found, type) and (is_dataclass(found) or hasattr(found, "_fields"))):
             raise saved.refusal(
                 "PCB592", f"its arguments have the class {path} of the module {module}; import it first"
             )
         classes.append(found)
-    return generated.types(*classes, **saved.header["types"])
+    with interpreting(saved.path):
+        types = generated.types(*classes, **saved.header["types"])
+        for type_ in types.values():
+            _check_type(type_)
+    return types
+
+
+def _check_type(type_: Type) -> None:
+    """ValueError where no argument can have this type."""
+    match type_:
+        case TensorType(dtype=dtype, shape=shape):
+            if dtype not in DTYPES or math.prod(shape) > LARGEST_ARRAY:
+                raise ValueError(f"there are no arrays of {type_!s:.60}")
+        case StructType(kind=kind, items=items, constructor=constructor):
+            if constructor is None and kind not in ("tuple", "list", "dict", "None"):
+                raise ValueError(f"there is no class {kind!r:.60}")
+            for item in items:
+                _check_type(item)

@@ -145,7 +145,7 @@ def resume(
     Raises:
         OSError: if the file cannot be read.
         UsageError: PCB590 for a file that is damaged or something else, PCB591 for one of another version, PCB592 if
-            the density is not what it was.
+            the density is not what it was or the arrays are not those of the settings, PCB595 for what is no path.
     """
     if draws is not None and (isinstance(draws, bool) or not isinstance(draws, int) or draws < 0):
         raise UsageError("PCB551", f"draws must be None or an int of at least 0, not {draws!r}")

@@ -223,9 +223,3 @@ def padded(structure: Any) -> Any:
         return np.concatenate([array, np.repeat(array[-1:], -len(array) % LANES, axis=0)])
 
     return tf.nest.map_structure(pad, structure)
-
-
-def gradient_rows(run: pcbatch.Run) -> tuple[int, int]:
-    """How many rows of the leaf's block (the last one) a run of `chain` needed, and how many it computed."""
-    *_, leaf = run.utilization.executed
-    return run.utilization.active[leaf], run.utilization.executed[leaf]

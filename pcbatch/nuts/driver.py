@@ -14,7 +14,8 @@ import pcbatch
 from pcbatch.nuts import pooling, programs, progress, windows
 from pcbatch.nuts.adaptation import plan_of
 from pcbatch.nuts.algorithm import STATISTICS
-from pcbatch.nuts.chain import ChainState, gradient_rows, padded
+from pcbatch.nuts.chain import ChainState, padded
+from pcbatch.nuts.gradients import gradient_rows
 from pcbatch.nuts.groups import are_dear, groups_of, side_by_side
 from pcbatch.nuts.parameters import by_name
 from pcbatch.nuts.samples import Cost, Samples
@@ -31,8 +32,12 @@ Draws = Mapping[str, np.ndarray]
 
 def chunk_size(chains: int, size: int) -> int:
     """How many draws a chunk has room for, for chains of `size` numbers in float64."""
-    row = 8 * max(1, chains) * (size + len(STATISTICS))
-    return max(1, min(LONGEST_CHUNK, CHUNK_BYTES // row))
+    return max(1, min(LONGEST_CHUNK, CHUNK_BYTES // row_bytes(chains, size)))
+
+
+def row_bytes(chains: int, size: int) -> int:
+    """What a draw of each chain takes."""
+    return 8 * max(1, chains) * (size + len(STATISTICS))
 
 
 @dataclass(frozen=True)
@@ -199,7 +204,7 @@ class Course:
         standing, settings = self.standing, self.settings
         groups = {
             group: _joined([nothing, *filter(None, standing.chunks[group])])
-            for group, nothing in self._nothing().items()
+            for group, nothing in self.nothing().items()
         }
         stats = self.chain.stats()
         return Samples(
@@ -212,7 +217,7 @@ class Course:
             origin=standing.origin,
         )
 
-    def _nothing(self) -> dict[str, Draws]:
+    def nothing(self) -> dict[str, Draws]:
         """No draws of each group."""
         settings, layout = self.settings, self.standing.origin.transform.layout
         posterior = by_name(layout, np.zeros((settings.chains, 0, layout.size), settings.dtype))

@@ -15,6 +15,7 @@ import pcbatch
 from pcbatch.nuts.bijectors import Transform
 from pcbatch.nuts.chain import make_sampler
 from pcbatch.nuts.dynamics import value_and_gradient
+from pcbatch.nuts.gradients import gradient_blocks
 from pcbatch.nuts.parameters import unravel
 from pcbatch.nuts.settings import Settings
 
@@ -100,7 +101,8 @@ def gradient_work(log_density: Callable[..., Any], transform: Transform, data: A
     known = _works.setdefault(gradient, {})
     if kinds not in known:
         try:
-            known[kinds] = gradient.compilation(positions[:1], data).row_cost(-1)
+            compilation = gradient.compilation(positions[:1], data)
+            known[kinds] = max(map(compilation.row_cost, gradient_blocks(compilation.table)))
         except pcbatch.PcbatchError:
             return float("inf")
     return known[kinds]

@@ -17,6 +17,9 @@ LARGEST_R_HAT = 1.01
 """Vehtari et al. 2021."""
 SMALLEST_FRACTION = 0.3
 """Of missing information: ArviZ's and Stan's threshold."""
+LEAST_ACCEPTANCE = 0.01
+LONG = 50
+"""A chain stands still that accepts less than this, or has not moved in the later half of its draws, 50 or more."""
 SHOWN = 5
 """How many chains or parameters a warning names."""
 
@@ -33,7 +36,13 @@ def findings(samples: Samples) -> tuple[str, ...]:
     if samples.interrupted:
         found.append(f"interrupted: {samples.draws} of {samples.settings.draws} draws of each chain are here")
     if samples.draws and samples.healthy.any():
-        found += [*_divergences(samples), *_saturation(samples), *_energies(samples), *_r_hats(samples)]
+        found += [
+            *_frozen(samples),
+            *_divergences(samples),
+            *_saturation(samples),
+            *_energies(samples),
+            *_r_hats(samples),
+        ]
     return tuple(found)
 
 
@@ -49,6 +58,20 @@ def _failures(samples: Samples) -> str:
         f"{len(chains)} of {samples.chains} chains failed ({_listed(chains)}), the first with: "
         f"{samples.failed[chains[0]]}; their draws are NaN"
     )
+
+
+def _frozen(samples: Samples) -> Iterator[str]:
+    frozen = samples.sample_stats["acceptance_rate"].mean(axis=1) < LEAST_ACCEPTANCE
+    if samples.draws >= 2 * LONG:
+        late = [draws[:, samples.draws // 2 :] for draws in samples.values()]
+        moved = [(draws[:, 1:] != draws[:, :-1]).reshape(samples.chains, -1).any(axis=1) for draws in late]
+        frozen |= ~np.any(moved, axis=0)
+    chains = np.flatnonzero(frozen & samples.healthy).tolist()
+    if chains:
+        yield (
+            f"{len(chains)} of {samples.chains} chains stand still ({_listed(chains)}): they accept next to nothing, "
+            "or have not moved in the later half of their draws; leave them out, start elsewhere, or warm up for longer"
+        )
 
 
 def _divergences(samples: Samples) -> Iterator[str]:

@@ -137,7 +137,8 @@ class Samples(Mapping[str, np.ndarray]):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save draws, settings, data and where the chains stand to `path` (npz); `pcbatch.nuts.resume` goes on.
 
-        A file of this name is replaced once the new one is written. Raises OSError where it cannot be written.
+        A file of this name is replaced once the new one is written. Raises OSError where it cannot be written,
+        UsageError PCB595 for what is no path.
         """
         savefile.save(self, path)
 

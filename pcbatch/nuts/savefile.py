@@ -12,9 +12,8 @@ kind      ::= "dict" | "tuple" | "list" | "module:Class"
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +23,29 @@ import pcbatch
 from pcbatch import UsageError, saving
 from pcbatch.nuts import bijectors
 from pcbatch.nuts.parameters import Layout, Leaf, Node, arrays_of, layout_of, leaves, made
+from pcbatch.runtime import headers
+from pcbatch.runtime.checkpoint import python_version
 
 if TYPE_CHECKING:
     from pcbatch.nuts.samples import Samples
 
-KIND, FORMAT = "samples", 1
+KIND, FORMAT = "samples", 2
 """The version goes up with every change of the header or of the arrays' names."""
+FORM = {
+    "format": str,
+    "version": int,
+    "pcbatch": str,
+    "python": str,
+    "settings": {str: object},
+    "density": {"name": str, "digest": str},
+    "parameters": object,
+    "bijectors": [(type(None), list)],
+    "data": object,
+    "done": headers.count,
+    "cost": [headers.count],
+    "failed": {str: str},
+}
+"""What a header says."""
 GROUPS = ("posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats")
 PLAIN = {"dict": dict, "tuple": tuple, "list": list}
 
@@ -100,7 +116,12 @@ class Saved:
         """The data, in its structure."""
         if self.header["data"] is None:
             return None
-        return self._filled(self.read_layout(self.header["data"]), iter(self.group("data").values()))
+        layout, arrays = self.read_layout(self.header["data"]), self.group("data")
+        wanted = [(name, leaf.shape) for name, leaf in leaves(layout)]
+        numbers = all(array.dtype.kind in "biufc" for array in arrays.values())
+        if not numbers or [(name, array.shape) for name, array in arrays.items()] != wanted:
+            raise self.refusal("PCB592", f"the arrays of their data are not {wanted!r:.200}")
+        return self._filled(layout, iter(arrays.values()))
 
     def transform(self) -> bijectors.Transform:
         """The parameters' structure and bijectors."""
@@ -110,15 +131,20 @@ class Saved:
     def read_layout(self, written: Mapping[str, Any]) -> Layout:
         """A layout from what `written_layout` wrote."""
         if "shape" in written:
+            headers.check(written, {"shape": [headers.count]}, "a layout")
             return Leaf(tuple(written["shape"]))
+        headers.check(written, {"kind": str, "names": [str], "parts": [dict]}, "a layout")
         kind = PLAIN.get(written["kind"]) or self._found(written["kind"])
-        return Node(kind, tuple(written["names"]), tuple(map(self.read_layout, written["parts"])))
+        names, parts = tuple(written["names"]), tuple(map(self.read_layout, written["parts"]))
+        if len(set(names)) != len(parts) or len(names) != len(parts) or not _is_kind(kind, names):
+            raise ValueError(f"{written['kind']!r:.60} is no structure of {names!r:.100}")
+        return Node(kind, names, parts)
 
     def density(self, given: Any) -> Any:
         """The density: `given`, or the one that the file names; PCB592 if it is not the one that was sampled."""
         named = self.header["density"]
         found = given if given is not None else self._found(named["name"], "; give it as log_density=")
-        if saving.function_digest(found) != named["digest"]:
+        if not callable(found) or saving.function_digest(found) != named["digest"]:
             raise self.refusal(
                 "PCB592", f"{named['name']} is another density now, in its code or in what it reads from around it"
             )
@@ -135,7 +161,7 @@ class Saved:
             found = import_module(module)
             for name in path.split("."):
                 found = getattr(found, name)
-        except (ImportError, AttributeError):
+        except Exception:  # whatever the module does when it is imported
             raise self.refusal("PCB592", f"there is no {path} in the module {module}{otherwise}") from None
         return found
 
@@ -151,16 +177,23 @@ def read(path: str | os.PathLike[str]) -> Saved:
     saved = Saved(os.fspath(path), header, arrays)
     if header.get("format") != KIND:
         raise UsageError("PCB590", f"{saved.path} holds a run of a batched function, and no samples")
-    if header["version"] != FORMAT:
-        raise saved.refusal("PCB591", f"they were saved in file format {header['version']}, this is {FORMAT}")
-    if header["python"] != python_version():
-        raise saved.refusal("PCB591", f"they were saved by Python {header['python']}, this is {python_version()}")
+    for name, what, now in (("version", "in file format", FORMAT), ("python", "by Python", python_version())):
+        if header.get(name) != now:
+            raise saved.refusal("PCB591", f"they were saved {what} {header.get(name)!s:.60}, this is {now}")
+    with saving.interpreting(saved.path):
+        headers.check(header, FORM)
     return saved
 
 
-def python_version() -> str:
-    """The version of Python, without its last number: densities are told apart by their byte code."""
-    return f"{sys.version_info.major}.{sys.version_info.minor}"
+def _is_kind(kind: Any, names: tuple[str, ...]) -> bool:
+    """Whether a structure can be of this class, and have parts of these names."""
+    if not isinstance(kind, type):
+        return False
+    if is_dataclass(kind):
+        return names == tuple(field.name for field in fields(kind))
+    if hasattr(kind, "_fields"):
+        return issubclass(kind, tuple) and names == tuple(getattr(kind, "_fields", ()))
+    return issubclass(kind, dict) or kind in (tuple, list)
 
 
 def described_density(density: Any) -> dict[str, str]:
@@ -186,4 +219,8 @@ def _written_bijector(bijector: Any) -> list[Any] | None:
 
 def _read_bijector(written: Sequence[Any] | None) -> Any:
     kinds = {kind.__name__: kind for kind in (bijectors.Positive, bijectors.Interval, bijectors.Ordered)}
-    return None if written is None else kinds[written[0]](*written[1:])
+    if written is None:
+        return None
+    name, *numbers = written
+    headers.check(numbers, [(int, float)], "a bijector")
+    return kinds[name](*numbers)

@@ -24,6 +24,10 @@ AT_LEAST = {
     "thin": 1,
     "chunk": 1,
 }
+AT_MOST = {"warmup": 10_000_000}
+"""What each trajectory of a warm-up is for is written down."""
+LONGEST = 2**31 - 1
+"""Trajectories of a run; they are counted in int32."""
 DEEPEST = 24
 """2^24 leaves are the most that float32 counts exactly."""
 
@@ -55,6 +59,11 @@ class Settings:
             value = self._whole(name)
             if value < least:
                 raise UsageError("PCB551", f"{name} must be an int of at least {least}, not {value!r}")
+        for name, most in AT_MOST.items():
+            if getattr(self, name) > most:
+                raise UsageError("PCB551", f"{name} must be at most {most}, not {getattr(self, name)}")
+        if self.trajectories > LONGEST:
+            raise UsageError("PCB551", f"warmup + draws * thin must be at most {LONGEST}, not {self.trajectories}")
         self._whole("seed")
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:

@@ -12,12 +12,26 @@ from typing import Any
 import numpy as np
 
 from pcbatch.diagnostics import UsageError
-from pcbatch.runtime import savefile
+from pcbatch.runtime import headers, savefile
 from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.legs import Legs, Snapshot
+from pcbatch.runtime.state import Layout
 
 FORMAT = 1
 """The version of what a file holds. It goes up with every change of the header or of the arrays' names."""
+
+FORM = {
+    "format": int,
+    "pcbatch": str,
+    "python": str,
+    "captured": {str: str},
+    "program": str,
+    "options": {str: object},
+    "types": {str: str},
+    "shared": [str],
+    "records": [str],
+}
+"""What a header says."""
 
 Origin = Mapping[str, Any]
 """What a run is a run of, for JSON: "program" (a digest), "options", and whatever is needed to find the program."""
@@ -74,10 +88,27 @@ class Saved:
         lanes = len(self.arrays["state/pc"]) if self.arrays["state/pc"].shape else 0
         stacks = [self.arrays[f"state/{key}"] for key in legs.layout.all_stacks]
         capacity = stacks[0].shape[1] - 1 if stacks and stacks[0].ndim > 1 else 0
+        if stacks and not 0 <= capacity <= legs.limits.largest_capacity:
+            raise self.refusal("PCB592", f"its stacks have room for {capacity} calls")
         arrays = []
         for name, (dtype, shape) in zip(names, legs.specs(lanes, capacity), strict=True):
             arrays.append(self._array(name, dtype, shape))
+        self._check_numbers(legs.layout, capacity)
         return legs.snapshot(iter(arrays))
+
+    def _check_numbers(self, layout: Layout, capacity: int) -> None:
+        """PCB592 where the state leads to a block, a fault or an entry of a stack that does not exist."""
+        blocks, faults = len(layout.program.blocks), len(layout.program.faults)
+        ends = {"state/pc": 2 * blocks, "state/fault": faults, "state/calls": 2 * blocks, "state/depth": capacity + 1}
+        ends |= {f"state/{key}": capacity for key in layout.arrays if key == "room" or key.startswith("pointer ")}
+        ends |= {"state/steps": 2**31 - 1}
+        ends |= {f"counter/{name}": headers.LARGEST for name in ("trips", "executions", "active", "rows")}
+        for name, end in ends.items():
+            array = self.arrays.get(name, np.zeros(0, np.int32))
+            if array.size and not 0 <= array.min() <= array.max() <= end:
+                raise self.refusal("PCB592", f"its array {name!r} has numbers beyond 0 to {end}")
+        if ((self.arrays["state/pc"] > blocks) != (self.arrays["state/fault"] > 0)).any():
+            raise self.refusal("PCB592", "lanes have failed in it for no reason, or go on after they have failed")
 
     def shared(self, name: str, leaves: Sequence[tuple[str, tuple[int, ...]]]) -> list[np.ndarray]:
         """The leaves of a shared argument, of these dtypes and shapes."""
@@ -112,7 +143,7 @@ class Saved:
             if before.get(name) != options.get(name):
                 raise self.refusal(
                     "PCB593",
-                    f"it runs under {name}={before.get(name)!r}, not {options.get(name)!r}; go on with the same",
+                    f"it runs under {name}={before.get(name)!r:.60}, not {options.get(name)!r}; go on with the same",
                 )
 
     def refusal(self, code: str, why: str) -> UsageError:
@@ -127,7 +158,9 @@ def read(path: str, version: str) -> Saved:
     for name, now in (("format", FORMAT), ("pcbatch", version), ("python", python_version())):
         if header.get(name) != now:
             what = "file format" if name == "format" else name
-            raise saved.refusal("PCB591", f"it was saved by {what} {header.get(name)}, this is {now}")
+            raise saved.refusal("PCB591", f"it was saved by {what} {header.get(name)!s:.60}, this is {now}")
+    with savefile.interpreting(path):
+        headers.check(header, FORM)
     return saved
 
 

@@ -137,7 +137,7 @@ class Run:
 
         A file of this name is replaced once the new one is written. A finished run can be saved too: it resumes to its
         results. Raises OSError where the file cannot be written, UsageError PCB566 for a run that was not made in
-        slices, of which nothing is left but the results.
+        slices, of which nothing is left but the results, PCB595 for what is no path.
         """
         if self.outcome.checkpoint is None:
             raise UsageError(

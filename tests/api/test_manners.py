@@ -191,7 +191,7 @@ def test_an_empty_path_names_no_file(capsys) -> None:
     for path in ("", "a\0b"):
         with pytest.raises(UsageError, match="PCB504: resume must be None or a path"):
             fresh().options(resume=path)
-        with pytest.raises(UsageError, match="PCB504: a path must name a file"):
+        with pytest.raises(UsageError, match="PCB595: a file cannot be called"):
             fresh().options(progress=True).run(BATCH).save(path)
 
 

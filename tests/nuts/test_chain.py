@@ -1,5 +1,8 @@
 """Whole chains in one program: warm-up, counts, stretches, and chains that know nothing of each other."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -7,7 +10,8 @@ import tensorflow as tf
 from pcbatch import LaneStatus, random
 from pcbatch.nuts.adaptation import CLOSE, GATHER, LAST, READY, START, START_AND_SEARCH, STEP, WINDOW, plan_of
 from pcbatch.nuts.algorithm import STATISTICS
-from pcbatch.nuts.chain import ChainState, fresh_state, gradient_rows, make_sampler, padded
+from pcbatch.nuts.chain import ChainState, fresh_state, make_sampler, padded
+from pcbatch.nuts.gradients import gradient_blocks, gradient_rows
 
 CHAINS, CAPACITY = 32, 20
 MEAN = np.array([1.0, -20.0, 0.1])
@@ -69,6 +73,21 @@ def chain():
 @pytest.fixture(scope="module")
 def warm(chain):
     return go(chain, fresh(), WARM_UP, 0, len(WARM_UP), thin=len(WARM_UP))
+
+
+def test_the_block_of_the_gradients_is_known_wherever_it_stands(warm):
+    run, state, _, _ = warm
+    needed, computed = gradient_rows(run)
+    assert needed == state.leaves.sum() <= computed
+    (leaf,) = gradient_blocks(run.program)
+    first = (run.program.blocks[leaf], *run.program.blocks[:leaf], *run.program.blocks[leaf + 1 :])
+    moved = replace(run.program, blocks=first)
+    assert gradient_blocks(moved) == (0,)
+    executed = dict(sorted(run.utilization.executed.items(), reverse=True))
+    other = SimpleNamespace(program=moved, utilization=replace(run.utilization, executed=executed))
+    assert gradient_rows(other) == (needed, computed)
+    with pytest.raises(LookupError, match=r"no block of .* computes a gradient"):
+        gradient_blocks(replace(run.program, blocks=first[1:]))
 
 
 def test_warm_up_learns_scales_and_step_size(chain, warm):

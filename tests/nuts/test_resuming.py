@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +15,9 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import UsageError, nuts, saving
+from pcbatch.nuts import driver
 from pcbatch.nuts.savefile import GROUPS
+from tests import forging
 from tests.nuts.densities import QUIET
 
 ROOT = Path(__file__).parents[2]
@@ -88,8 +91,6 @@ def test_more_draws_are_those_of_a_longer_run(cut, whole, tmp_path):
 
 @pytest.mark.parametrize("adapt", ["per_chain", "pooled"])
 def test_an_interrupted_warm_up_goes_on(adapt, tmp_path, monkeypatch):
-    from pcbatch.nuts import driver
-
     options = {"warmup": 60, "draws": 5, "adapt": adapt, "save_warmup": True}
     expected = sample(**options)
     advance = driver.Course.advance
@@ -152,9 +153,9 @@ def changed(path, **changes):
 
 def test_files_that_do_not_fit(path):
     changed(path, version=0)
-    with pytest.raises(UsageError, match=r"PCB591: .*file format 0, this is 1"):
+    with pytest.raises(UsageError, match=r"PCB591: .*file format 0, this is 2"):
         resume(path)
-    changed(path, version=1, python="3.9")
+    changed(path, version=2, python="3.9")
     with pytest.raises(UsageError, match=r"PCB591: .*saved by Python 3.9"):
         resume(path)
     changed(path, format=1)
@@ -180,3 +181,48 @@ def test_a_code_change_is_noticed(path):
 def test_draws_that_make_no_sense(path, draws):
     with pytest.raises(UsageError, match="PCB551: draws must be None or an int of at least 0"):
         resume(path, draws=draws)
+
+
+@pytest.mark.parametrize("count", [250, pytest.param(None, marks=pytest.mark.slow)])
+def test_forged_headers_are_refused_or_say_the_same(count, whole, path, monkeypatch):
+    """Without what a longer run, which a header may ask for, would draw."""
+    monkeypatch.setattr(driver.Course, "_chunks", lambda course: iter(()))
+    header, arrays = saving.read(path)
+    codes = []
+
+    def same():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", nuts.SamplerWarning)
+            found = resume(path)
+        for name, draws in whole.items():
+            np.testing.assert_array_equal(found[name], draws)
+
+    for forged in forging.some(forging.forged_headers(header), count):
+        forging.written(path, forged, arrays)
+        codes.append(forging.code_of(same))
+        assert codes[-1] in (None, "PCB590", "PCB591", "PCB592"), forged
+    assert len(codes) >= (count or 4000)
+    assert codes.count(None) < len(codes) / 8
+
+
+def test_forged_arrays_are_refused(whole, path):
+    header, arrays = saving.read(path)
+    codes = []
+    for name, array in arrays.items():
+        others = [np.zeros((2, 3, 4, 5), array.dtype), array[..., None], array[:0] if array.ndim else array[None]]
+        if not name.startswith("data/"):  # what dtypes data have is not said elsewhere
+            others.append(array.astype(np.complex64))
+        for other in [*others, None]:
+            changed = {key: each for key, each in {**arrays, name: other}.items() if each is not None}
+            saving.write(path, header, changed)
+            codes.append((name, forging.code_of(lambda: resume(path))))
+    assert {code for _, code in codes} <= {"PCB590", "PCB592"}, codes
+
+
+def test_no_class_of_a_forged_file_is_called(path, tmp_path):
+    """A structure is of a class that is a structure; that of a process would start one."""
+    header, arrays = saving.read(path)
+    command = {"kind": "subprocess:Popen", "names": ["0"], "parts": [header["data"]["parts"][0]]}
+    saving.write(path, {**header, "data": command}, arrays)
+    with pytest.raises(UsageError, match=r"PCB590: .*'subprocess:Popen' is no structure"):
+        resume(path)

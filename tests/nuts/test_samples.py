@@ -89,6 +89,21 @@ def test_divergences_and_who_has_most():
     assert text.startswith("2 of 800 trajectories diverged after the warm-up; ")
 
 
+def test_chains_that_stand_still():
+    rates = np.full((4, 200), 0.8)
+    rates[2] = 0.001
+    text, *_ = samples(acceptance_rate=rates).warnings
+    assert text.startswith("1 of 4 chains stand still (2): ")
+
+    stuck = {name: draws.copy() for name, draws in samples().items()}
+    for draws in stuck.values():
+        draws[1, 95:] = draws[1, 95]
+    text, *_ = samples(**stuck).warnings
+    assert text.startswith("1 of 4 chains stand still (1): ")
+    stuck["weights"][1, 150, 0, 1] += 1.0
+    assert not [text for text in samples(**stuck).warnings if "stand still" in text]
+
+
 def test_trajectories_that_did_not_turn():
     depth = np.full((4, 200), 3)
     depth[1, :7] = 6

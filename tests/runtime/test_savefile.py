@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from pcbatch import UsageError
-from pcbatch.runtime import checkpoint, savefile
+from pcbatch.runtime import checkpoint, replacing, savefile
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
 from pcbatch.runtime.checkpoint import Checkpoint
 from pcbatch.runtime.machine import Machine
@@ -125,3 +131,169 @@ def test_arrays_that_do_not_fit_the_program_are_refused(change, message, tmp_pat
     saved = altered(tmp_path / "run.npz", change)
     with pytest.raises(UsageError, match=f"PCB592: the run in .*run.npz cannot go on here: {message}"):
         saved.snapshot(machine.legs)
+
+
+# -- a file in the place of another ------------------------------------------------------------------------------------
+
+
+def parts(folder):
+    return sorted(found.name for found in folder.iterdir() if found.name.endswith(".part"))
+
+
+def saved(path, value=1):
+    savefile.write(path, {"value": value}, ARRAYS)
+
+
+def value_of(path):
+    return savefile.read(path)[0]["value"]
+
+
+@pytest.mark.parametrize("path", ["", "a\0b", None, 3, b"run.npz"], ids=repr)
+def test_what_no_file_can_be_called(path):
+    for attempt in (lambda: saved(path), lambda: savefile.read(path)):
+        with pytest.raises(UsageError, match="PCB595: a file cannot be called"):
+            attempt()
+
+
+WRITER = """
+import os, signal, sys
+from pcbatch.runtime import replacing
+with replacing.replacing(sys.argv[1]) as file:
+    file.write(b"half of it")
+    file.flush()
+    print("writing", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def writer(path):
+    """Another process in the middle of writing."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "writing\n"
+    return process
+
+
+def test_what_a_killed_process_left_is_swept_and_what_a_living_one_writes_is_not(tmp_path):
+    path = tmp_path / "run.npz"
+    (tmp_path / ".run.npz.mine.part").touch()  # none of ours
+    with writer(path) as killed, writer(path) as living:
+        left = set(parts(tmp_path))
+        assert len(left) == 3
+        killed.kill()
+        killed.wait()
+        saved(path)
+        assert len(parts(tmp_path)) == 2
+        assert value_of(path) == 1
+        living.communicate("\n")
+    assert living.returncode == 0
+    assert path.read_bytes() == b"half of it", "the last one to end has written it"
+    assert parts(tmp_path) == [".run.npz.mine.part"]
+
+
+def test_a_write_that_fails_leaves_what_was_there(tmp_path):
+    path = tmp_path / "run.npz"
+    saved(path)
+    with pytest.raises(ValueError, match="Object arrays"):
+        savefile.write(path, {"value": 2}, {"x": np.array([object()])})
+    assert value_of(path) == 1
+    assert parts(tmp_path) == []
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o600, 0o2664, 0o755])
+def test_the_mode_of_the_old_file_is_kept(tmp_path, mode):
+    path = tmp_path / "run.npz"
+    saved(path)
+    path.chmod(mode)
+    saved(path, 2)
+    assert (stat.S_IMODE(path.stat().st_mode), value_of(path)) == (mode, 2)
+
+
+def test_a_new_file_has_the_mode_of_new_files(tmp_path):
+    before = os.umask(0o027)
+    try:
+        saved(tmp_path / "run.npz")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "run.npz").stat().st_mode) == 0o640
+
+
+def test_a_private_file_is_private_while_it_is_written(tmp_path):
+    path = tmp_path / "run.npz"
+    saved(path)
+    path.chmod(0o600)
+    with replacing.replacing(path) as file:
+        assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == 0o600
+        file.write(b"secret")
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_links_stay_links(tmp_path, exists):
+    (tmp_path / "there").mkdir()
+    target, link, again = tmp_path / "there" / "run.npz", tmp_path / "link.npz", tmp_path / "again.npz"
+    link.symlink_to(Path("there") / "run.npz")
+    again.symlink_to(link)
+    if exists:
+        saved(target, 1)
+        target.chmod(0o640)
+    saved(again, 2)
+    assert again.is_symlink()
+    assert link.is_symlink()
+    assert not target.is_symlink()
+    assert value_of(target) == 2
+    assert not exists or stat.S_IMODE(target.stat().st_mode) == 0o640
+    assert parts(tmp_path) == parts(tmp_path / "there") == []
+
+
+def test_another_hard_link_keeps_the_old_content(tmp_path):
+    saved(tmp_path / "run.npz", 1)
+    (tmp_path / "other.npz").hardlink_to(tmp_path / "run.npz")
+    saved(tmp_path / "run.npz", 2)
+    assert (value_of(tmp_path / "run.npz"), value_of(tmp_path / "other.npz")) == (2, 1)
+
+
+def test_names_as_long_as_they_can_be(tmp_path):
+    saved(tmp_path / ("ö" * 125 + ".npz"), 3)
+    assert value_of(tmp_path / ("ö" * 125 + ".npz")) == 3
+    assert parts(tmp_path) == []
+
+
+def test_what_cannot_be_replaced(tmp_path):
+    """Said with the name that was asked for, before anything is written."""
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "nowhere").symlink_to("missing/run.npz")
+    os.mkfifo(tmp_path / "pipe")
+    for name, error in {
+        "": IsADirectoryError,
+        "missing/run.npz": FileNotFoundError,
+        "nowhere": FileNotFoundError,
+        "loop": OSError,
+        "pipe": OSError,
+        "new/": IsADirectoryError,
+        "n" * 300: OSError,
+    }.items():
+        path = f"{tmp_path}/{name}"
+        with pytest.raises(error) as caught:
+            saved(path)
+        assert caught.value.filename == path
+    with pytest.raises(OSError, match="not a regular file") as caught:
+        saved("/dev/null")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    assert parts(tmp_path) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_what_must_not_be_written(tmp_path):
+    path = tmp_path / "run.npz"
+    saved(path)
+    path.chmod(0o440)
+    with pytest.raises(PermissionError) as caught:
+        saved(path, 2)
+    assert caught.value.filename == str(path)
+    tmp_path.chmod(0o550)
+    with pytest.raises(PermissionError) as caught:
+        saved(tmp_path / "new.npz")
+    assert caught.value.filename == str(tmp_path / "new.npz")
+    tmp_path.chmod(0o750)
+    assert value_of(path) == 1
