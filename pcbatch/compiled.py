@@ -111,9 +111,9 @@ class Compiled:
         return [item.function for item in items if isinstance(item, table.Piece)]
 
     def machine(self, operands: Mapping[str, Any]) -> Machine | ReferenceMachine:
-        """The machine; made at the first call, and anew where another variable is among `operands`."""
-        types = self.program.shared_types
-        if self._made is None or not holds(self._made[0], operands, types):
+        """The machine, made at the first call."""
+        if self._made is None:
+            types = self.program.shared_types
             known = kept(operands, types, self._functions, backend_named(self.options.backend).is_variable)
             self._made = (known, make_machine(table.with_kept(self.program, known), self.options))
         return self._made[1]
@@ -123,18 +123,20 @@ class Compiled:
         """What tells the program from all others, in every process."""
         return program_digest(self.program, ())
 
-    def _watching(self, lanes: Any) -> AbstractContextManager[None]:
-        """Record what the user's code reads inside, where it may be traced; a new machine if that has changed."""
-        if not self._reads.holds():
-            for name in ("machine", "digest"):
-                vars(self).pop(name, None)
-            self._reads, self._ready = Record(), set()
+    def _watching(self, lanes: Any, operands: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Record what the user's code reads inside, where it may be traced.
+
+        There will be a new machine if that has changed, or another variable is among `operands`.
+        """
+        is_kept = self._made is None or holds(self._made[0], operands, self.program.shared_types)
+        if not is_kept or not self._reads.holds():
+            vars(self).pop("digest", None)
+            self._made, self._reads, self._ready = None, Record(), set()
         if lanes in self._ready:
             return contextlib.nullcontext()
         if isinstance(lanes, int):
             self._ready.add(lanes)
-        pieces = (piece for block in self.program.blocks for piece in block.body if isinstance(piece, table.Piece))
-        return watching(self._reads, [piece.function for piece in pieces])
+        return watching(self._reads, self._functions)
 
     def _execute(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Outcome:
         backend = backend_named(self.options.backend)
@@ -152,7 +154,7 @@ class Compiled:
         if arguments.variables and any(map(backend.takes_gradients, objects(self._functions))):
             raise arguments.refused_variable(self.program.name)
         operands = {name: read() for name, read in self.operands.items()}
-        with self._watching(arguments.lanes):
+        with self._watching(arguments.lanes, operands):
             return self._run(backend, arguments, operands, saved)
 
     def _run(self, backend: Backend, arguments: Arguments, operands: Mapping[str, Any], saved: Saved | None) -> Outcome:

@@ -109,7 +109,8 @@ _ONE_LENGTH = "give all lanes one length, and the lengths as an argument"
 
 
 def _tensor(value: Any) -> tf.Tensor:
-    if isinstance(value, (tf.__internal__.CompositeTensor, tf.TensorArray)):
+    is_composite = isinstance(value, tf.__internal__.CompositeTensor) and not isinstance(value, tf.Variable)
+    if is_composite or isinstance(value, tf.TensorArray):
         help = _ONE_LENGTH if isinstance(value, tf.RaggedTensor) else "pass tensors, such as tf.sparse.to_dense(x)"
         raise TypeError(f"not an array but {structures.describe(value)}; {help}")
     if tf.is_symbolic_tensor(value) and not _is_reachable(value.graph):
