@@ -25,6 +25,8 @@ def _block(checker: Checker, node: Any, contexts: frozenset[str]) -> None:
     for item in node.items:
         checker.visit(item.context_expr)
         if item.optional_vars is not None:
+            if any(isinstance(leaf, gast.Subscript) for leaf in target_leaves(item.optional_vars)):
+                checker.refuse(item.optional_vars, refusals.WITH_STORE)
             checker.target(item.optional_vars)
             contexts |= assigned_in([item.optional_vars])
     for statement in node.body:

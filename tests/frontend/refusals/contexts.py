@@ -10,6 +10,8 @@ def f(x, xs, lock):
         xs[0] = x
         for x in xs:
             pass
+    with lock as xs[0], lock as (x, (xs[1], *rest)):
+        pass
     with lock:
         return x
     with lock:
