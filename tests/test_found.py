@@ -1,6 +1,6 @@
 """Programs of `tests/found/`, each of which pcbatch once got wrong: right now, or refused where the name says so.
 
-A file is the text of a program as `tests.generator` writes it. Its docstring says what is right, and behind "In:" which
+A file is the text of a program as `tests.generator` writes it, without its header. Its docstring says what is right, and behind "In:" which
 modes it runs in besides the interpreter of the IR, which takes it after each part of the pipeline.
 """
 
@@ -13,6 +13,7 @@ import pytest
 
 from pcbatch.diagnostics import CompileError
 from tests.generated_runs import check_interpreted, check_run
+from tests.generator import HEADER
 from tests.harness import GRAPH, REFERENCE, XLA, Mode
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*.py"))
@@ -27,7 +28,7 @@ RUNS = [
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: path.stem)
 def test_interpreted(path: Path) -> None:
     try:
-        check_interpreted(path.read_text(encoding="utf-8"))
+        check_interpreted(HEADER + path.read_text(encoding="utf-8"))
     except CompileError:
         if not path.stem.startswith("refusable"):
             raise
@@ -36,7 +37,7 @@ def test_interpreted(path: Path) -> None:
 @pytest.mark.parametrize(("path", "engine"), RUNS)
 def test_run(path: Path, engine: str) -> None:
     try:
-        check_run(path.read_text(encoding="utf-8"), ENGINES[engine])
+        check_run(HEADER + path.read_text(encoding="utf-8"), ENGINES[engine])
     except CompileError:
         if not path.stem.startswith("refusable"):
             raise
