@@ -175,6 +175,7 @@ def check_interpreted(source: str) -> None:
 def check_single(source: str) -> None:
     """`f.single` of every example against plain Python."""
     function = batched(source)
+    function.program("cfg")  # which may refuse it
     compare([run_python(function.single, example) for example in zip(*batch(source), strict=True)], truth(source))
 
 

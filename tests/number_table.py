@@ -9,6 +9,7 @@ import tensorflow as tf
 from tensorflow.python.framework.func_graph import FuncGraph
 
 from pcbatch.diagnostics import PcbatchError
+from pcbatch.ir.code import Code
 from pcbatch.ir.types import TensorType
 from pcbatch.lowering.translate import translate
 from pcbatch.runtime.backends.tensorflow import ops
@@ -39,12 +40,12 @@ REFUSED = "-"
 
 def _outcome(code: str, operands: dict[str, TensorType]) -> str:
     """The type of `code`, "int" and "float" for Python's numbers; `REFUSED` where it is an error."""
-    text = translate(f"result = {code}", lambda status, message: 0, {}, frozenset(operands))
+    text = translate(Code(f"result = {code}"), lambda status, message: 0, {}, frozenset(operands))
     with FuncGraph("piece").as_default(), ops.recording():
         placeholders = {n: wrap(tf.compat.v1.placeholder(t.dtype, ()), t) for n, t in operands.items()}
         scope = {"_ops": ops, **placeholders}
         try:
-            exec(text, scope)
+            exec(text.text, scope)
             found = type_of(scope["result"])
         except (TypeError, ValueError, PcbatchError):
             return REFUSED

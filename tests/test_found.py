@@ -1,7 +1,8 @@
 """Programs of `tests/found/`, each of which pcbatch once got wrong: right now, or refused where the name says so.
 
-A file is the text of a program as `tests.generator` writes it, without its header. Its docstring says what is right, and
-behind "In:" which modes it runs in besides the interpreter of the IR, which takes it after each part of the pipeline.
+A file is the text of a program as `tests.generator` writes it, without its header. Its docstring says what is right.
+Behind "In:" it names the modes it runs in besides the interpreter of the IR, which takes it after each part of the
+pipeline.
 """
 
 from __future__ import annotations

@@ -145,7 +145,10 @@ def _unit(key: Any, shape: tuple[int, ...], dtype: tf.DType) -> tf.Tensor:
     word = tf.uint64 if dtype == tf.float64 else tf.uint32
     fraction = _FRACTION[dtype]
     top = tf.bitwise.right_shift(bits(key, shape, word), tf.constant(word.size * 8 - fraction, word))
-    return tf.cast(top, dtype) * tf.constant(2.0**-fraction, dtype)
+    number, one = tf.cast(top, dtype), tf.constant(2.0**fraction, dtype)
+    # Divided by `one`, which is the larger. XLA would make a product of a plain quotient and then compute all rounds of
+    # Threefry anew for each operation that reads the draw; a division by what it does not know it does once.
+    return number / tf.maximum(number, one)
 
 
 def _inverted(key: Any, shape: Shape, dtype: Any, transform: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from pcbatch.ir.code import Code
 from pcbatch.lowering.translate import translate
 from pcbatch.runtime.backends.tensorflow import ops, twins
 from pcbatch.runtime.backends.tensorflow.weak import Weak
@@ -141,17 +142,17 @@ def python(code, a, b):
 def compiled(code):
     """The function of `a` and `b` that `code` is in a piece."""
     text = translate(
-        f"result = {code}",
+        Code(f"result = {code}"),
         lambda status, message: 0,
         {},
         frozenset({"a", "b"}),
         lambda p: twins.twin(eval(p, NAMESPACE)),
     )
-    assert isinstance(ast.parse(text).body[0], ast.Assign)
+    assert isinstance(text.body[0], ast.Assign)
 
     def function(a, b):
         scope = {**NAMESPACE, "a": a, "b": b}
-        exec(text, scope)
+        exec(text.text, scope)
         return scope["result"]
 
     return function

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.diagnostics import CompileError
-from pcbatch.ir.code import names
+from pcbatch.ir.code import Code
 from pcbatch.lowering.pieces import execute
 from pcbatch.lowering.translate import OPS, translate
 from pcbatch.runtime.backends.tensorflow import ops, rules
@@ -72,7 +72,7 @@ def tried_with_shared(expression: str, names: tuple[str, ...], jit: bool) -> Ver
 
 def _letters(expression: str) -> tuple[str, ...]:
     """The lane values that an expression reads."""
-    return tuple(name for name in names(f"result = {expression}")[0] if name in examples())
+    return tuple(name for name in Code(f"result = {expression}").reads if name in examples())
 
 
 def _piece(expression: str, made_shared: tuple[str, ...]) -> Piece:
@@ -85,9 +85,9 @@ def _piece(expression: str, made_shared: tuple[str, ...]) -> Piece:
 
     read = _letters(expression)
     lanes = tuple(name for name in read if name not in made_shared)
-    loaded = names(f"result = {expression}")[0]
+    loaded = Code(f"result = {expression}").reads
     operands = tuple(name for name in shared() if name in loaded and name != "V")
-    code = translate(f"result = {expression}", site, {}, frozenset())
+    code = translate(Code(f"result = {expression}"), site, {}, frozenset())
     source = f"def piece({', '.join((*lanes, *operands, *made_shared))}):\n    {code}\n    return (result,)\n"
     namespace = {"tf": tf, "np": np, "pcbatch": pcbatch, OPS: ops, "V": shared()["V"]}
     execute(source, namespace)

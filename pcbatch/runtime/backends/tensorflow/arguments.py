@@ -56,15 +56,22 @@ def as_type(value: Any, type_: Type) -> Any:
 
 def _rounded(value: Any, digits: int | None = None) -> Any:
     """`round` of one example's value: an int without digits, as Python."""
-    number = value.numpy() if isinstance(value, tf.Tensor) else value
-    return round(float(number)) if digits is None else tf.convert_to_tensor(round(float(number), digits), value.dtype)
+    number = float(tf.convert_to_tensor(value).numpy())
+    return _int32(round(number)) if digits is None else tf.convert_to_tensor(round(number, digits), value.dtype)
+
+
+def _int32(number: int) -> int:
+    """`number`, if a lane can have it."""
+    if not -(2**31) <= number < 2**31:
+        raise OverflowError(f"cannot convert to an int of 32 bits: {number} is too large")
+    return number
 
 
 def _shifted(python: Callable[[Any, Any], Any], function: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]) -> Any:
     """A shift of one example's values, which tensors have no operator for."""
 
     def shift(a: Any, b: Any) -> Any:
-        if not isinstance(a, tf.Tensor) and not isinstance(b, tf.Tensor):
+        if not isinstance(a, _ARRAYS) and not isinstance(b, _ARRAYS):
             return python(a, b)
         x, y, _ = unify(a, b)
         if bool(tf.reduce_any(y < 0)):
@@ -74,13 +81,13 @@ def _shifted(python: Callable[[Any, Any], Any], function: Callable[[tf.Tensor, t
     return shift
 
 
+_ARRAYS = (tf.Tensor, tf.Variable)
 PLAIN_BUILTINS: dict[str, Callable[..., Any]] = {
     "__flag__": same_flag,
     "divmod": lambda a, b: (a // b, a % b),
-    "round": lambda value, digits=None: (
-        _rounded(value, digits) if isinstance(value, tf.Tensor) else round(value, digits)
-    ),
-    "pos": lambda value: value if isinstance(value, tf.Tensor) else +value,
+    "int": lambda *given: _int32(int(*given)) if given and isinstance(given[0], _ARRAYS) else int(*given),
+    "round": lambda value, digits=None: _rounded(value, digits) if isinstance(value, _ARRAYS) else round(value, digits),
+    "pos": lambda value: tf.convert_to_tensor(value) if isinstance(value, _ARRAYS) else +value,
     "lshift": _shifted(operator.lshift, arithmetic.left_shift),
     "rshift": _shifted(operator.rshift, arithmetic.right_shift),
 }

@@ -22,6 +22,7 @@ class Traced:
     def __init__(self, function: Any):
         self.function = function
         self.get_concrete_function = function.get_concrete_function
+        self.experimental_get_compiler_ir = function.experimental_get_compiler_ir
 
     def __call__(self, *arrays: Any) -> Any:
         """Run it."""
