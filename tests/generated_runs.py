@@ -37,8 +37,8 @@ REFUSABLE = {
     "PCB404": "what a lane cannot keep, such as a lambda, used behind a branch, a loop or a call",
 }
 """The codes by which a generated program may be refused, and what for."""
-REFUSED = 0.04
-"""The share of programs that may be refused so."""
+REFUSED = 0.07
+"""The share of programs that may be refused so; second names of arrays and living lambdas are written on purpose."""
 WILD = (math.nan, math.inf, -math.inf, 0.0, -0.0, 2.0**31, -(2.0**31), 2.0**31 - 128, 1.5, -0.25, 4.0, -7.5)
 """What the wild floats of examples are: 2**31 - 128 is the largest float32 that is an int32."""
 WIDE = (2**31 - 1, -(2**31), 2**31 - 2, 1 - 2**31, 0, -1, 1, 5, 2**30, 123456789)

@@ -20,6 +20,7 @@ from pcbatch.frontend.references import (
     KindOf,
     Taking,
     assignments,
+    free_arguments,
     has_unknown_call,
     kind_of_calls,
 )
@@ -151,9 +152,11 @@ class _Aliases:
         after = self._through(op, facts, True)
         others = {name for result in writes(op) for name in names_related(result, after)}
         others = (others & self.live[block.label][at] | set(reads(op)) & self.variables) - set(writes(op))
-        if not others and len(writes(op)) == 1:
+        assert isinstance(op, Coded)
+        given = [*sorted(others), *free_arguments(op.code, self.variables)]
+        if not given and len(writes(op)) == 1:
             return ()
-        code = Code(f"{APART}({_tuple(writes(op))}, {_tuple(sorted(others))})")
+        code = Code(f"{APART}({_tuple(writes(op))}, {_tuple(given)})")
         return (Primitive((), tuple(name for name in code.reads if name in self.variables), code, op.span),)
 
     def refusal(self, store: Store, others: Sequence[str]) -> Diagnostic:

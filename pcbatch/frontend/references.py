@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Literal
 
 from pcbatch.frontend.matching import PARTS
@@ -92,6 +92,20 @@ def has_unknown_call(code: Code, kind_of: KindOf) -> bool:
     """Whether something in `code` is called of which nobody knows what it gives."""
     nodes = (node for statement in code.body for node in ast.walk(statement))
     return any(isinstance(node, ast.Call) and kind_of(node) == "unknown" for node in nodes)
+
+
+def free_arguments(code: Code, variables: Collection[str]) -> list[str]:
+    """The free names, and paths from them, that calls in `code` take as arguments."""
+    nodes = [node for statement in code.body for node in ast.walk(statement)]
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    given = [value for call in calls for value in (*call.args, *(keyword.value for keyword in call.keywords))]
+    return list(dict.fromkeys(ast.unparse(value) for value in given if _is_free_path(value, variables)))
+
+
+def _is_free_path(node: ast.expr, variables: Collection[str]) -> bool:
+    while isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id not in variables
 
 
 def _bound(target: ast.expr, references: tuple[Reference, ...]) -> Iterator[Taking]:
