@@ -185,7 +185,7 @@ def run_python(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Lane
                 return Lane(status, message=error.message, line=failing_line(error))
         raise
     except (ValueError, OverflowError) as error:
-        numbers = str(error).startswith(("math ", "cannot convert float", "negative shift", "isqrt()"))
+        numbers = str(error).startswith(("math ", "cannot convert", "negative shift", "isqrt()"))
         status = "ARITHMETIC" if numbers else FAILURES.get(type(error), "RAISED")
         return Lane(status, message=str(error), line=failing_line(error))
     except (AssertionError, ArithmeticError, LookupError, RuntimeError) as error:
