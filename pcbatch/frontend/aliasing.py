@@ -15,16 +15,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pcbatch.diagnostics import Diagnostic, Note
+from pcbatch.frontend.possible_names import PossibleNames, Spot
 from pcbatch.frontend.references import (
     NEW,
     KindOf,
     Taking,
     assignments,
     free_arguments,
-    has_unknown_call,
     kind_of_calls,
 )
-from pcbatch.frontend.same_objects import Facts, facts_after, names_related, places_related
+from pcbatch.frontend.same_objects import Facts, facts_after, places_related
 from pcbatch.frontend.source import FunctionSource
 from pcbatch.ir.code import Code
 from pcbatch.ir.dataflow import Analysis, live_after_each_op, liveness, solve
@@ -32,9 +32,6 @@ from pcbatch.ir.program import Block, Coded, Enter, Function, Op, Primitive, Sto
 
 APART = "__apart__"
 """The pseudo-builtin `__apart__((b,), (a,))`, which refuses a `b` that is, or has for a part, what `a` is or has."""
-Spot = tuple[str, int]
-"""The label of a block and the number of an op in it."""
-NOWHERE: frozenset[Spot] = frozenset()
 
 
 def shared_stores(
@@ -62,7 +59,7 @@ class _Aliases:
 
     function: Function
     source: FunctionSource
-    taken: dict[tuple[Code, bool], tuple[Taking, ...]] = field(default_factory=dict)
+    taken: dict[Code, tuple[Taking, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         written = {name for block in self.function.blocks for op in block.ops for name in writes(op)}
@@ -76,13 +73,10 @@ class _Aliases:
 
     # -- what is asked -------------------------------------------------------------------------------------------------
 
-    def violations(self, loose: frozenset[Spot] = NOWHERE) -> list[tuple[Store, tuple[str, ...]]]:
-        """Stores to arrays that have other names, with these: of variables that are read later, or of free names.
-
-        The calls at `loose` spots are taken to give what they are given.
-        """
+    def violations(self) -> list[tuple[Store, tuple[str, ...]]]:
+        """Stores to arrays that have other names, with these: of variables that are read later, or of free names."""
         found = []
-        for block, at, facts in self._before_each_op(loose):
+        for block, at, facts in self._before_each_op():
             op = block.ops[at]
             if isinstance(op, Store):
                 related = {name for name, _ in places_related((op.array, ()), facts) if not name.startswith(NEW)}
@@ -92,66 +86,54 @@ class _Aliases:
 
     def checked(self) -> Function:
         """The function with a check behind each call that must give something new for its stores to be right."""
-        spots = [
-            (block.label, at)
-            for block in self.function.blocks
-            for at, op in enumerate(block.ops)
-            if isinstance(op, Coded) and op.outputs and has_unknown_call(op.code, self.kind_of)
-        ]
-        if not spots or not self.violations(frozenset(spots)):
-            return self.function
-        needed = {spot for spot in spots if self.violations(frozenset({spot}))} or set(spots)
-        checks = {
-            (block.label, at): self._check(block, at, facts)
-            for block, at, facts in self._before_each_op(frozenset(needed))
-            if (block.label, at) in needed
-        }
+        possible = PossibleNames(self.function, self.kind_of, self.live)
+        spots = possible.calls_to_check()
+        blocks = {block.label: block for block in self.function.blocks}
+        checks = {(label, at): self._check(blocks[label], at, possible.related((label, at))) for label, at in spots}
         return with_ops_behind(self.function, checks)
 
     # -- the effect of ops ---------------------------------------------------------------------------------------------
 
-    def _solved(self, loose: frozenset[Spot]) -> dict[str, Facts]:
+    def _solved(self) -> dict[str, Facts]:
         """What holds at the start of each block."""
         nothing: Facts = frozenset()
 
         def through(block: Block, facts: Facts) -> Facts:
-            return self._through_block(block, facts, loose)
+            return self._through_block(block, facts)
 
         analysis = Analysis("forward", {}, nothing, frozenset.union, through)
         return {label: facts.start for label, facts in solve(self.function.blocks, analysis).items()}
 
-    def _before_each_op(self, loose: frozenset[Spot]) -> Iterator[tuple[Block, int, Facts]]:
-        start = self._solved(loose)
+    def _before_each_op(self) -> Iterator[tuple[Block, int, Facts]]:
+        start = self._solved()
         for block in self.function.blocks:
             facts = start[block.label]
             for at, op in enumerate(block.ops):
                 yield block, at, facts
-                facts = self._through(op, facts, (block.label, at) in loose)
+                facts = self._through(op, facts)
 
-    def _through_block(self, block: Block, facts: Facts, loose: frozenset[Spot]) -> Facts:
-        for at, op in enumerate(block.ops):
-            facts = self._through(op, facts, (block.label, at) in loose)
+    def _through_block(self, block: Block, facts: Facts) -> Facts:
+        for op in block.ops:
+            facts = self._through(op, facts)
         return facts
 
-    def _through(self, op: Op, facts: Facts, loose: bool) -> Facts:
+    def _through(self, op: Op, facts: Facts) -> Facts:
         """What holds after `op`: a Store changes an object, and names none."""
         match op:
             case Store():
                 return facts
             case Primitive(code=code) | Enter(code=code):
-                if (code, loose) not in self.taken:
-                    self.taken[code, loose] = assignments(code, self.kind_of, loose=loose)
-                return facts_after(frozenset(code.writes), self.taken[code, loose], facts)
+                if code not in self.taken:
+                    self.taken[code] = assignments(code, self.kind_of)
+                return facts_after(frozenset(code.writes), self.taken[code], facts)
         return facts_after(frozenset(writes(op)), (), facts)
 
     # -- what is said --------------------------------------------------------------------------------------------------
 
-    def _check(self, block: Block, at: int, facts: Facts) -> tuple[Primitive, ...]:
+    def _check(self, block: Block, at: int, related: frozenset[str]) -> tuple[Primitive, ...]:
         """The check behind op `at` of `block`: what it assigns is nothing that it read, or that is read later."""
         op = block.ops[at]
-        after = self._through(op, facts, True)
-        others = {name for result in writes(op) for name in names_related(result, after)}
-        others = (others & self.live[block.label][at] | set(reads(op)) & self.variables) - set(writes(op))
+        others = (related & self.live[block.label][at] | set(reads(op))) & self.variables - set(writes(op))
         assert isinstance(op, Coded)
         given = [*sorted(others), *free_arguments(op.code, self.variables)]
         if not given and len(writes(op)) == 1:

@@ -71,11 +71,10 @@ def kind_of_calls(scope: Scope, is_variable: Callable[[str], bool]) -> KindOf:
     return kind
 
 
-def assignments(code: Code, kind_of: KindOf, *, loose: bool = False) -> tuple[Taking, ...]:
+def assignments(code: Code, kind_of: KindOf) -> tuple[Taking, ...]:
     """What the variables that `code` assigns get, and from where.
 
-    If it is `loose`, what a call gives of which nobody knows anything may be its arguments, their parts, or have them
-    for parts; else it is taken for new.
+    What a call gives of which nobody knows anything is taken for new.
     """
     match code.body:
         case [ast.With(items=[ast.withitem(context_expr=value, optional_vars=target)])]:
@@ -84,7 +83,7 @@ def assignments(code: Code, kind_of: KindOf, *, loose: bool = False) -> tuple[Ta
             pass
         case _:
             return ()
-    references = tuple(_Reader(kind_of, loose).of(value))
+    references = tuple(_Reader(kind_of).of(value))
     return tuple(taking for target in targets for taking in _bound(target, references))
 
 
@@ -124,8 +123,8 @@ def _bound(target: ast.expr, references: tuple[Reference, ...]) -> Iterator[Taki
 class _Reader:
     """Reads the references of expressions."""
 
-    def __init__(self, kind_of: KindOf, loose: bool):
-        self.kind_of, self.loose = kind_of, loose
+    def __init__(self, kind_of: KindOf):
+        self.kind_of = kind_of
 
     def of(self, node: ast.expr) -> Iterator[Reference]:
         """Where the value of `node`, and its parts, come from. A new object comes from a place of its own."""
@@ -173,18 +172,8 @@ class _Reader:
                 for argument in arguments:
                     elements = list(element(tuple(self.of(argument)), ANY))
                     yield from _inside(ANY, elements if kind == "row" else _inside(ANY, elements))
-            case ast.Call() if self.loose and self.kind_of(node) == "unknown":
-                yield from self._of_arguments(node)
             case _:
                 yield (), (f"{NEW}{node.lineno}:{node.col_offset}", ())
-
-    def _of_arguments(self, node: ast.Call) -> Iterator[Reference]:
-        called = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-        for argument in (*called, *node.args, *(keyword.value for keyword in node.keywords)):
-            references = tuple(self.of(argument))
-            yield from references
-            yield from element(references, ANY)
-            yield from _inside(ANY, references)
 
 
 def _inside(step: int | str, references: Sequence[Reference] | Iterator[Reference]) -> Iterator[Reference]:
