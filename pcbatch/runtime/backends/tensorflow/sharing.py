@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.diagnostics import PieceRefusalError
+from pcbatch.runtime.backends.tensorflow.weak import is_number
 
 
 def apart(results: tuple[Any, ...], others: tuple[Any, ...]) -> None:
@@ -64,5 +65,17 @@ def _is_data(value: Any) -> bool:
     parts = _parts(value)
     if parts is not None:
         return all(map(_is_data, parts))
-    known = (tf.Tensor, tf.Variable, tf.IndexedSlices, np.ndarray, np.generic, bool, int, float, complex, str, bytes)
-    return value is None or isinstance(value, known)
+    known = (
+        tf.Tensor,
+        tf.Variable,
+        tf.__internal__.CompositeTensor,
+        np.ndarray,
+        np.generic,
+        bool,
+        int,
+        float,
+        complex,
+        str,
+        bytes,
+    )
+    return value is None or isinstance(value, known) or is_number(value)
