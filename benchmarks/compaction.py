@@ -18,7 +18,7 @@ import tensorflow as tf
 import pcbatch
 from benchmarks.harness import arguments, measure, write_json
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.costs import block_costs
+from pcbatch.runtime.costs.estimate import block_costs
 
 LANES, WIDTH, TURNS = 256, 512, 64
 SHARES = (32, 8, 2, 1)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pcbatch import nuts, random, saving
     from pcbatch.api import autobatch
-    from pcbatch.batched import Batched
-    from pcbatch.diagnostics import CompileError, GradientError, PcbatchError, UsageError
-    from pcbatch.hints import cost, sync
-    from pcbatch.primitives import fallback, primitive
-    from pcbatch.runtime.run import LaneError, Run, RunInterruptedError
-    from pcbatch.runtime.status import LaneStatus
+    from pcbatch.errors import CompileError, GradientError, PcbatchError, UsageError
+    from pcbatch.function.batched import Batched
+    from pcbatch.function.hints import cost, sync
+    from pcbatch.function.primitives import fallback, primitive
+    from pcbatch.ir.status import LaneStatus
+    from pcbatch.runtime.report.run import LaneError, Run, RunInterruptedError
 
 __version__ = "0.1.0"
 
@@ -39,20 +39,20 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Batched": "pcbatch.batched",
+    "Batched": "pcbatch.function.batched",
     "autobatch": "pcbatch.api",
-    "cost": "pcbatch.hints",
-    "sync": "pcbatch.hints",
-    "CompileError": "pcbatch.diagnostics",
-    "GradientError": "pcbatch.diagnostics",
-    "PcbatchError": "pcbatch.diagnostics",
-    "UsageError": "pcbatch.diagnostics",
-    "LaneError": "pcbatch.runtime.run",
-    "Run": "pcbatch.runtime.run",
-    "RunInterruptedError": "pcbatch.runtime.run",
-    "LaneStatus": "pcbatch.runtime.status",
-    "fallback": "pcbatch.primitives",
-    "primitive": "pcbatch.primitives",
+    "cost": "pcbatch.function.hints",
+    "sync": "pcbatch.function.hints",
+    "CompileError": "pcbatch.errors",
+    "GradientError": "pcbatch.errors",
+    "PcbatchError": "pcbatch.errors",
+    "UsageError": "pcbatch.errors",
+    "LaneError": "pcbatch.runtime.report.run",
+    "Run": "pcbatch.runtime.report.run",
+    "RunInterruptedError": "pcbatch.runtime.report.run",
+    "LaneStatus": "pcbatch.ir.status",
+    "fallback": "pcbatch.function.primitives",
+    "primitive": "pcbatch.function.primitives",
 }
 
 

@@ -2,6 +2,6 @@
 
 import sys
 
-from pcbatch.cli import main
+from pcbatch.commands.cli import main
 
 sys.exit(main())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from pcbatch.batched import Batched, without_internals
+from pcbatch.function.batched import Batched, without_internals
 from pcbatch.options import Options, OptionValues
 
 if TYPE_CHECKING:

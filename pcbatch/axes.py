@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pcbatch.diagnostics import UsageError
+from pcbatch.errors import UsageError
 from pcbatch.ir.types import StructType, Type
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypedDict, get_args
 
 from pcbatch.axes import check_axes
-from pcbatch.diagnostics import UsageError
-from pcbatch.runtime.limits import LARGEST
+from pcbatch.errors import UsageError
+from pcbatch.runtime.machine.limits import LARGEST
 from pcbatch.runtime.schedules import schedule_named
 
 Strategy = Literal["pc", "local", "hybrid", "depth", "agenda"]

@@ -5,7 +5,7 @@ what is made of a header is made within `interpreting(path)`: whatever goes wron
 `function_digest` is the same in every process as long as a function, its helpers and what they read are the same.
 """
 
-from pcbatch.identity import function_digest
-from pcbatch.runtime.savefile import interpreting, read, write
+from pcbatch.function.identity import function_digest
+from pcbatch.runtime.resume.savefile import interpreting, read, write
 
 __all__ = ["function_digest", "interpreting", "read", "write"]

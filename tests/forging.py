@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pcbatch import UsageError
-from pcbatch.runtime import savefile
+from pcbatch.runtime.resume import savefile
 
 NESTED: Any = []
 for _ in range(300):

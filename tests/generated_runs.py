@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.diagnostics import CompileError
+from pcbatch.errors import CompileError
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import Code
 from pcbatch.ir.evaluation import copy_store, python_evaluate
 from pcbatch.ir.interpreter import Evaluate, LaneFaultError, interpret
 from pcbatch.lowering.calls import lower_calls
-from pcbatch.lowering.webs import split_webs
-from pcbatch.optimize import optimize
+from pcbatch.lowering.inference.webs import split_webs
+from pcbatch.optimize.pipeline import optimize
 from tests.harness import Lane, Mode, assert_same, leaves, run_lanes, run_python
 from tests.stand_ins import Array, plain_module
 

@@ -29,9 +29,9 @@ import tensorflow as tf
 
 import tests.schedules
 from pcbatch import LaneStatus
-from pcbatch.diagnostics import PcbatchError
+from pcbatch.errors import PcbatchError
 from pcbatch.ir.interpreter import interpret
-from pcbatch.lowering.evaluate import interpreter_callbacks
+from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
 
 CORPUS = Path(__file__).parent / "corpus"
 BATCH = 17

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from pcbatch.diagnostics import CompileError
+from pcbatch.errors import CompileError
 from tests.generated_runs import REFUSED, check_interpreted, check_run, check_single, refused, truth
 from tests.generator import program_of
 from tests.harness import GRAPH, REFERENCE, XLA, Mode, leaves

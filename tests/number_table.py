@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import tensorflow as tf
 from tensorflow.python.framework.func_graph import FuncGraph
 
-from pcbatch.diagnostics import PcbatchError
+from pcbatch.errors import PcbatchError
 from pcbatch.ir.code import Code
 from pcbatch.ir.types import TensorType
-from pcbatch.lowering.translate import translate
+from pcbatch.lowering.codegen.translate import translate
 from pcbatch.runtime.backends.tensorflow import ops
 from pcbatch.runtime.backends.tensorflow.structures import type_of, wrap
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.callgraph import call_graph
+from pcbatch.ir.analysis.callgraph import call_graph
 
 CONSTRUCTS: dict[type[ast.AST], str] = {
     ast.While: "while",

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import pcbatch
-from pcbatch.cli import main
-from pcbatch.ir.printer import print_program
+from pcbatch.commands.cli import main
+from pcbatch.ir.text.printer import print_program
 
 ROOT = Path(__file__).parent.parent
 CORPUS = ROOT / "tests" / "corpus"
@@ -53,7 +53,7 @@ def test_static_ir_imports_neither_the_file_nor_tensorflow(tmp_path):
     path = tmp_path / "loud.py"
     path.write_text("import pcbatch\nprint('imported')\n\n@pcbatch.autobatch\ndef f(x):\n    return x + 1\n")
     code = (
-        "import sys; from pcbatch.cli import main; code = main(sys.argv[1:]);"
+        "import sys; from pcbatch.commands.cli import main; code = main(sys.argv[1:]);"
         "assert 'tensorflow' not in sys.modules and 'numpy' not in sys.modules; sys.exit(code)"
     )
     for stage in ("cfg", "stack", "optimized"):

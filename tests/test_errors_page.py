@@ -22,7 +22,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.cli import main
+from pcbatch.commands.cli import main
 from pcbatch.frontend import CODES
 
 ROOT = Path(__file__).parent.parent

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pcbatch.diagnostics import CompileError
+from pcbatch.errors import CompileError
 from tests.generated_runs import check_interpreted, check_run
 from tests.generator import HEADER
 from tests.harness import GRAPH, REFERENCE, XLA, Mode

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
-from pcbatch.diagnostics import CompileError
+from pcbatch.errors import CompileError
 from tests.generated_runs import (
     LANES,
     REFUSED,

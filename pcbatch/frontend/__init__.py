@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pcbatch.frontend.build import Built, build
-from pcbatch.frontend.calls import Resolve
-from pcbatch.frontend.codes import CODES
-from pcbatch.frontend.module import ModuleSource, read_module
-from pcbatch.frontend.source import FunctionSource, Parameter, read_function
+from pcbatch.frontend.build.build import Built, build
+from pcbatch.frontend.build.module import ModuleSource, read_module
+from pcbatch.frontend.check.codes import CODES
+from pcbatch.frontend.source.calls import Resolve
+from pcbatch.frontend.source.source import FunctionSource, Parameter, read_function
 
 __all__ = [
     "CODES",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.diagnostics import Diagnostic, raise_all
+from pcbatch.errors import Diagnostic, raise_all
 from pcbatch.ir.code import Code
 from pcbatch.ir.interpreter import Evaluate, LaneFaultError
 

@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pcbatch.diagnostics import Span
+from pcbatch.errors import Span
 from pcbatch.ir.code import Code
 from pcbatch.ir.types import Type
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pcbatch.ir import program as ir
+from pcbatch.ir.analysis.dataflow import definitely_assigned
 from pcbatch.ir.code import copy_of
-from pcbatch.ir.dataflow import definitely_assigned
-from pcbatch.ir.relabel import relabel
+from pcbatch.ir.rewrite.relabel import relabel
 from pcbatch.ir.types import Type
-from pcbatch.lowering.captures import function_variables
+from pcbatch.lowering.captures.captured import function_variables
 from pcbatch.lowering.unique import unique_names
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from pcbatch.ir import program as ir
-from pcbatch.lowering.captures import code_of, free_roots, ordered_variables
+from pcbatch.lowering.captures.captured import code_of, free_roots, ordered_variables
 
 
 def unique_names(

@@ -1,8 +1,8 @@
 """A recursive No-U-Turn sampler for many chains, written for one: chains meet at gradients, never at trajectories."""
 
 from pcbatch.nuts.api import resume, sample
-from pcbatch.nuts.bijectors import interval, ordered, positive
-from pcbatch.nuts.reports import SamplerWarning
-from pcbatch.nuts.samples import Cost, Samples
+from pcbatch.nuts.parameters.bijectors import interval, ordered, positive
+from pcbatch.nuts.results.reports import SamplerWarning
+from pcbatch.nuts.results.samples import Cost, Samples
 
 __all__ = ["Cost", "SamplerWarning", "Samples", "interval", "ordered", "positive", "resume", "sample"]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pcbatch import Run
-from pcbatch.runtime import slices
+from pcbatch.runtime.resume import slices
 
 
 def ctrl_c() -> None:

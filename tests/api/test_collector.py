@@ -5,7 +5,7 @@ import gc
 import pytest
 
 import pcbatch
-from pcbatch import collector
+from pcbatch.runtime.machine import collector
 
 seen = []
 

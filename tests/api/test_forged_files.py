@@ -11,7 +11,7 @@ import pytest
 
 import pcbatch
 from pcbatch import UsageError
-from pcbatch.runtime import savefile
+from pcbatch.runtime.resume import savefile
 from tests import forging
 
 

@@ -8,9 +8,9 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import LaneStatus, UsageError
-from pcbatch.compiled import Compiled
-from pcbatch.diagnostics import GradientError
-from pcbatch.runtime.limits import DEFAULT_MAX_DEPTH, Limits
+from pcbatch.errors import GradientError
+from pcbatch.function.precompiled import Compiled
+from pcbatch.runtime.machine.limits import DEFAULT_MAX_DEPTH, Limits
 from tests.runtime.tables import fibonacci_of
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.cli import main
-from pcbatch.diagnostics import CompileError, UsageError
+from pcbatch.commands.cli import main
+from pcbatch.errors import CompileError, UsageError
 from tests.schedules import GATHERING, RANDOM
 
 EVERY = ("earliest", "busiest", "sweep", "adaptive", GATHERING, RANDOM)

@@ -17,7 +17,8 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import LaneStatus, RunInterruptedError, UsageError
-from pcbatch.runtime import guarded, slices
+from pcbatch.runtime.machine import guarded
+from pcbatch.runtime.resume import slices
 from pcbatch.runtime.schedules import SCHEDULES
 from tests.api import long_programs
 from tests.api.interrupting import bare_interrupt, ctrl_c, everything, stopping
@@ -262,7 +263,7 @@ def test_another_process_goes_on(tmp_path):
         run.save(paths[name])
     code = (
         "import json, sys\n"
-        "from pcbatch.runtime import guarded\n"
+        "from pcbatch.runtime.machine import guarded\n"
         "from tests.api import long_programs\n"
         "from tests.api.interrupting import everything\n"
         "guarded.MOST_TURNS = 1\n"
@@ -425,7 +426,7 @@ def test_a_run_goes_on_under_its_own_options(options, message, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("where", "what"), [("pcbatch.__version__", "0.0.1"), ("pcbatch.runtime.checkpoint.FORMAT", 0)]
+    ("where", "what"), [("pcbatch.__version__", "0.0.1"), ("pcbatch.runtime.resume.checkpoint.FORMAT", 0)]
 )
 def test_the_run_of_another_version_is_refused(where, what, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
@@ -480,7 +481,7 @@ def test_inside_a_tf_function_there_are_no_slices():
 
 
 def test_a_compiled_program_runs_in_slices_too(tmp_path):
-    from pcbatch.compiled import Compiled
+    from pcbatch.function.precompiled import Compiled
 
     batch = BATCHES["depth"]
     table = made("depth", jit=False).compilation(*batch).table

@@ -22,7 +22,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import CompileError, LaneError, UsageError
-from pcbatch.compiler import SIGNATURES, Stats
+from pcbatch.function.session import SIGNATURES, Stats
 from pcbatch.options import BACKENDS, STRATEGIES, Options, OptionValues, ScheduleName
 from pcbatch.runtime.schedules import SCHEDULES
 from tests.api.halvings import BATCH, fresh
@@ -343,4 +343,4 @@ def test_only_the_command_line_touches_the_environment() -> None:
         if any(word in path.read_text(encoding="utf-8") for word in ("environ", "putenv"))
         and "os.environ" in path.read_text(encoding="utf-8")
     ]
-    assert touching == ["pcbatch/loading.py"]
+    assert touching == ["pcbatch/commands/loading.py"]

@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.reads import Record, watching
+from pcbatch.lowering.captures.reads import Record, watching
 from tests.api import left
 
 X = np.array([1.0, 3.0], np.float32)
@@ -397,7 +397,7 @@ def test_a_debuggers_trace_function_goes_on_and_stays():
 
 def test_a_written_module_notices_it_too(tmp_path, monkeypatch):
     """A program that was compiled ahead of time reads the globals of its own module."""
-    from pcbatch.cli import main
+    from pcbatch.commands.cli import main
 
     source = "import pcbatch\n\nRATE = 2.0\n\ndef helper(x):\n    return x * RATE\n\n@pcbatch.autobatch\ndef f(x):\n"
     (tmp_path / "source.py").write_text(source + "    return helper(x)\n")

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from pcbatch import UsageError
-from pcbatch.cli import main
-from pcbatch.runtime import table
+from pcbatch.commands.cli import main
+from pcbatch.ir import machine as table
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("mixed_failures", "closure_arrays", "closure_functions", "structured_argument", "parity", "many_live")

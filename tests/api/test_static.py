@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import UsageError
-from pcbatch.modulewriter import compiled_module
+from pcbatch.commands.module_writer import compiled_module
 
 X = np.array([1.0, 2.0, 3.0], np.float32)
 
@@ -63,7 +63,7 @@ def test_a_branch_on_a_static_value_has_one_arm():
 
     np.testing.assert_array_equal(activated(-X, "relu"), 0 * X)
     np.testing.assert_array_equal(activated(X, mode="pair")[1], -X)
-    with pytest.raises(pcbatch.diagnostics.PrimitiveError, match="PCB404: `y` is the string"):
+    with pytest.raises(pcbatch.errors.PrimitiveError, match="PCB404: `y` is the string"):
         activated(X, "neither")
 
 
@@ -174,7 +174,7 @@ def test_what_is_none_at_first_only_is_refused():
                 seen = seen + x
         return seen
 
-    with pytest.raises(pcbatch.diagnostics.CompileError, match="`seen` is given two types"):
+    with pytest.raises(pcbatch.errors.CompileError, match="`seen` is given two types"):
         last(X)
 
 

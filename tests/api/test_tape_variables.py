@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import CompileError, UsageError
-from pcbatch.modulewriter import compiled_module
+from pcbatch.commands.module_writer import compiled_module
 
 X = np.array([[1.0, 2.0], [-1.0, 0.5]], np.float32)
 W, U = tf.Variable([1.5, -0.5]), tf.Variable(2.0)

@@ -100,7 +100,7 @@ SEEN = """Traceback (most recent call last):
     root(np.array([4.0, -1.0, 9.0]))
   File "api.py", in wrapper
     raise error.with_traceback(None) from None
-pcbatch.runtime.run.LaneError: 1 of 3 lanes of root failed
+pcbatch.runtime.report.run.LaneError: 1 of 3 lanes of root failed
 
 lane 1 (ASSERTION): AssertionError: -1.0 is negative
   --> program.py:6:5

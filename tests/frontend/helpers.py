@@ -9,8 +9,9 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from pcbatch.frontend import Built, FunctionSource, build, read_function
-from pcbatch.hints import cost
+from pcbatch.frontend import Built, FunctionSource, read_function
+from pcbatch.frontend.build.build import build
+from pcbatch.function.hints import cost
 
 FOLDER = Path(__file__).parent
 

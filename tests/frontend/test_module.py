@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pcbatch.diagnostics import CompileError
-from pcbatch.frontend import ModuleSource, build, read_module
-from pcbatch.ir.printer import print_program
+from pcbatch.errors import CompileError
+from pcbatch.frontend import ModuleSource, read_module
+from pcbatch.frontend.build.build import build
+from pcbatch.ir.text.printer import print_program
 
 
 @pytest.fixture

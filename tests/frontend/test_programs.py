@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from pcbatch.frontend import build as build_program
 from pcbatch.frontend import read_module
+from pcbatch.frontend.build.build import build as build_program
 from pcbatch.ir.evaluation import copy_store, python_evaluate
 from pcbatch.ir.interpreter import interpret
-from pcbatch.ir.parser import parse_program
-from pcbatch.ir.printer import print_program
 from pcbatch.ir.program import Function
-from pcbatch.ir.verifier import verify
+from pcbatch.ir.text.parser import parse_program
+from pcbatch.ir.text.printer import print_program
+from pcbatch.ir.verify.verifier import verify
 from tests.frontend.helpers import FOLDER, build_live, fresh, load_live, programs
 from tests.goldens import check_golden
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from pcbatch.frontend import build, read_module
+from pcbatch.frontend import read_module
+from pcbatch.frontend.build.build import build
 from pcbatch.ir.evaluation import copy_store, python_evaluate
 from pcbatch.ir.interpreter import interpret
-from pcbatch.ir.verifier import verify
+from pcbatch.ir.verify.verifier import verify
 from tests.frontend.helpers import load_live
 from tests.frontend.random_programs import Generator
 

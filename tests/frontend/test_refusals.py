@@ -8,11 +8,12 @@ from pathlib import Path
 import gast
 import pytest
 
-from pcbatch.diagnostics import CompileError, Diagnostic, Span
-from pcbatch.frontend import CODES, Built, build, read_module
-from pcbatch.frontend.refusals import Refusal
-from pcbatch.frontend.scope import StaticScope
-from pcbatch.frontend.syntax import RULES, check_syntax
+from pcbatch.errors import CompileError, Diagnostic, Span
+from pcbatch.frontend import CODES, Built, read_module
+from pcbatch.frontend.build.build import build
+from pcbatch.frontend.check.refusals import Refusal
+from pcbatch.frontend.check.syntax import RULES, check_syntax
+from pcbatch.frontend.source.scope import StaticScope
 from tests.frontend.helpers import FOLDER, programs
 from tests.goldens import check_golden
 

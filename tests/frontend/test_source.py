@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from pcbatch.diagnostics import CompileError, Diagnostic, Span
-from pcbatch.frontend import FunctionSource, build, read_function
-from pcbatch.ir.printer import print_program
+from pcbatch.errors import CompileError, Diagnostic, Span
+from pcbatch.frontend import FunctionSource, read_function
+from pcbatch.frontend.build.build import build
+from pcbatch.ir.text.printer import print_program
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from pcbatch.diagnostics import Span
+from pcbatch.errors import Span
 from pcbatch.ir import program as ir
+from pcbatch.ir.analysis.scope import inputs_and_outputs, scope
 from pcbatch.ir.code import Code
-from pcbatch.ir.scope import inputs_and_outputs, scope
 from pcbatch.ir.types import StructType, TensorType
 
 # Names that look like words of the IR are names all the same.

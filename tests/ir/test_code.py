@@ -2,8 +2,8 @@
 
 import pytest
 
+from pcbatch.ir.analysis.scope import inputs_and_outputs
 from pcbatch.ir.code import CaptureError, Code
-from pcbatch.ir.scope import inputs_and_outputs
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcbatch.diagnostics import Span
+from pcbatch.errors import Span
 from pcbatch.ir.evaluation import copy_store, python_evaluate
 from pcbatch.ir.interpreter import LaneFaultError, interpret
-from pcbatch.ir.parser import parse_program
+from pcbatch.ir.text.parser import parse_program
 from tests.ir import programs
 
 PAIRS = [

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from pcbatch.ir.evaluation import copy_store, python_evaluate
 from pcbatch.ir.interpreter import interpret
-from pcbatch.ir.parser import parse_program
-from pcbatch.ir.verifier import verify
+from pcbatch.ir.text.parser import parse_program
+from pcbatch.ir.verify.verifier import verify
 
 VARIABLES = ("x", "y", "z")
 LOG = "  update log = log + ((x, y, z),)\n"

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcbatch.diagnostics import Span
+from pcbatch.errors import Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import Code
-from pcbatch.ir.parser import IRSyntaxError, parse_program
-from pcbatch.ir.printer import print_program
-from pcbatch.ir.type_parser import parse_type
+from pcbatch.ir.text.parser import IRSyntaxError, parse_program
+from pcbatch.ir.text.printer import print_program
+from pcbatch.ir.text.type_parser import parse_type
 from pcbatch.ir.types import StructType, TensorType
 from tests.ir import programs
 from tests.ir.strategies import programs as any_program

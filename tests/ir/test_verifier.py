@@ -6,8 +6,8 @@ import pytest
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import Code
-from pcbatch.ir.parser import parse_program
-from pcbatch.ir.verifier import IRError, verify
+from pcbatch.ir.text.parser import parse_program
+from pcbatch.ir.verify.verifier import IRError, verify
 from tests.ir import programs
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import pcbatch
+from pcbatch.ir.machine import Block, Piece, Program, Return
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
-from pcbatch.runtime.machine import Machine
-from pcbatch.runtime.table import Block, Piece, Program, Return
+from pcbatch.runtime.machine.machine import Machine
 from tests.runtime.tables import INT
 
 N = np.array([0, 5, 3, 1], np.int32)

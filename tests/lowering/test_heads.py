@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.runtime.table import Branch, targets
+from pcbatch.ir.machine import Branch, targets
 
 N = np.array([0, 5, 3, 1], np.int32)
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from pcbatch.diagnostics import CompileError
-from pcbatch.ir.parser import parse_program
-from pcbatch.ir.printer import print_program
-from pcbatch.ir.verifier import verify
+from pcbatch.errors import CompileError
+from pcbatch.ir.text.parser import parse_program
+from pcbatch.ir.text.printer import print_program
+from pcbatch.ir.verify.verifier import verify
 from tests.goldens import check_golden
 
 FOLDER = Path(__file__).parent

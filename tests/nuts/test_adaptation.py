@@ -4,8 +4,20 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.nuts import adaptation
-from pcbatch.nuts.adaptation import CLOSE, DOWN, LAST, READY, SAMPLE, SEARCH, START, START_AND_SEARCH, STEP, UP, WINDOW
+from pcbatch.nuts.adaptation import adaptation
+from pcbatch.nuts.adaptation.adaptation import (
+    CLOSE,
+    DOWN,
+    LAST,
+    READY,
+    SAMPLE,
+    SEARCH,
+    START,
+    START_AND_SEARCH,
+    STEP,
+    UP,
+    WINDOW,
+)
 
 
 def number(value):

@@ -5,9 +5,9 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import random
-from pcbatch.nuts.algorithm import STATISTICS, Walk, multinomial
-from pcbatch.nuts.dynamics import energy_of, value_and_gradient
-from pcbatch.nuts.metrics import Metric
+from pcbatch.nuts.kernel.algorithm import STATISTICS, Walk, multinomial
+from pcbatch.nuts.kernel.dynamics import energy_of, value_and_gradient
+from pcbatch.nuts.kernel.metrics import Metric
 
 DATA = tf.zeros((0,), tf.float64)
 UNIT = Metric(tf.ones(2, tf.float64), tf.ones(2, tf.float64))

@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import UsageError, nuts
-from pcbatch.nuts.bijectors import Transform
-from pcbatch.nuts.parameters import layout_of
+from pcbatch.nuts.parameters.bijectors import Transform
+from pcbatch.nuts.parameters.parameters import layout_of
 
 POINTS = np.array([-1.3, 0.2, 2.5])
 BIJECTORS = {"positive": nuts.positive, "interval": nuts.interval(-2, 5), "ordered": nuts.ordered}

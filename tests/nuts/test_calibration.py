@@ -5,9 +5,10 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import nuts
-from pcbatch.nuts import diagnostics, programs
-from pcbatch.nuts.bijectors import Transform
-from pcbatch.nuts.parameters import layout_of
+from pcbatch.nuts.parameters.bijectors import Transform
+from pcbatch.nuts.parameters.parameters import layout_of
+from pcbatch.nuts.results import diagnostics
+from pcbatch.nuts.running import programs
 from tests.nuts.densities import QUIET, assert_near
 
 

@@ -8,10 +8,20 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import LaneStatus, random
-from pcbatch.nuts.adaptation import CLOSE, GATHER, LAST, READY, START, START_AND_SEARCH, STEP, WINDOW, plan_of
-from pcbatch.nuts.algorithm import STATISTICS
-from pcbatch.nuts.chain import ChainState, fresh_state, make_sampler, padded
-from pcbatch.nuts.gradients import gradient_blocks, gradient_rows
+from pcbatch.nuts.adaptation.adaptation import (
+    CLOSE,
+    GATHER,
+    LAST,
+    READY,
+    START,
+    START_AND_SEARCH,
+    STEP,
+    WINDOW,
+    plan_of,
+)
+from pcbatch.nuts.kernel.algorithm import STATISTICS
+from pcbatch.nuts.kernel.chain import ChainState, fresh_state, make_sampler, padded
+from pcbatch.nuts.running.gradients import gradient_blocks, gradient_rows
 
 CHAINS, CAPACITY = 32, 20
 MEAN = np.array([1.0, -20.0, 0.1])

@@ -4,7 +4,7 @@ import arviz
 import numpy as np
 import pytest
 
-from pcbatch.nuts import diagnostics
+from pcbatch.nuts.results import diagnostics
 
 RNG = np.random.default_rng(7)
 DRAWS = {

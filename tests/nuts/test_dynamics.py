@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.nuts import dynamics
-from pcbatch.nuts.metrics import velocities
+from pcbatch.nuts.kernel import dynamics
+from pcbatch.nuts.kernel.metrics import velocities
 
 
 def banana(q, data):

@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import nuts
-from pcbatch.nuts import groups
-from pcbatch.nuts.driver import Course
-from pcbatch.nuts.groups import DEAR, groups_of, side_by_side
+from pcbatch.nuts.running import groups
+from pcbatch.nuts.running.driver import Course
+from pcbatch.nuts.running.groups import DEAR, groups_of, side_by_side
 from tests.nuts.densities import QUIET
 
 

@@ -5,10 +5,10 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import random
-from pcbatch.nuts.algorithm import STATISTICS, multinomial
-from pcbatch.nuts.dynamics import value_and_gradient
-from pcbatch.nuts.metrics import Metric, metric_of
-from pcbatch.nuts.slice import slice_sampler
+from pcbatch.nuts.kernel.algorithm import STATISTICS, multinomial
+from pcbatch.nuts.kernel.dynamics import value_and_gradient
+from pcbatch.nuts.kernel.metrics import Metric, metric_of
+from pcbatch.nuts.kernel.slice import slice_sampler
 from tests.nuts import reference
 
 KERNELS = pytest.mark.parametrize(

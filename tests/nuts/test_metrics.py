@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import random
-from pcbatch.nuts.metrics import (
+from pcbatch.nuts.kernel.metrics import (
     Metric,
     Window,
     add_draw,

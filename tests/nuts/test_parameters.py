@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.nuts.parameters import by_name, dtype_of, layout_of, leaves, ravel, unravel
+from pcbatch.nuts.parameters.parameters import by_name, dtype_of, layout_of, leaves, ravel, unravel
 
 
 class Line(NamedTuple):

@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import nuts
-from pcbatch.nuts import pooling, windows
-from pcbatch.nuts.adaptation import CLOSE, LAST, STEP, WINDOW, Averaging
+from pcbatch.nuts.adaptation import pooling, windows
+from pcbatch.nuts.adaptation.adaptation import CLOSE, LAST, STEP, WINDOW, Averaging
 from tests.nuts.demos import load
 from tests.nuts.densities import QUIET
 from tests.nuts.posteriors import POSTERIORS

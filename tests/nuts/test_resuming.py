@@ -15,8 +15,8 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import UsageError, nuts, saving
-from pcbatch.nuts import driver
-from pcbatch.nuts.savefile import GROUPS
+from pcbatch.nuts.results.savefile import GROUPS
+from pcbatch.nuts.running import driver
 from tests import forging
 from tests.nuts.densities import QUIET
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from pcbatch import nuts
-from pcbatch.nuts import reports
-from pcbatch.nuts.settings import Settings
+from pcbatch.nuts.results import reports
+from pcbatch.nuts.running.settings import Settings
 
 SETTINGS = Settings(
     chains=4,

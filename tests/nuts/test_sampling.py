@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import nuts
-from pcbatch.nuts import driver
+from pcbatch.nuts.running import driver
 from tests.nuts.densities import COVARIANCE, MEAN, QUIET, assert_near, exact_draws, gaussian, gaussian_data
 
 FIXED = {"data": gaussian_data(), "step_size": 0.6, "adapt": None, "warmup": 0, "seed": 3, **QUIET}

@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch import random
-from pcbatch.nuts import starts
+from pcbatch.nuts.running import starts
 
 
 def test_keys_are_those_of_each_chain_for_any_number_of_chains(caplog):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pcbatch.nuts.adaptation import CLOSE, LAST, STEP, WINDOW
-from pcbatch.nuts.windows import plan, stretches
+from pcbatch.nuts.adaptation.adaptation import CLOSE, LAST, STEP, WINDOW
+from pcbatch.nuts.adaptation.windows import plan, stretches
 
 
 def stan(warmup):

@@ -12,32 +12,22 @@ import pytest
 
 import pcbatch
 from pcbatch.ir import program as ir
-from pcbatch.ir.dataflow import Facts
+from pcbatch.ir.analysis.dataflow import Facts
 from pcbatch.ir.interpreter import interpret
-from pcbatch.ir.parser import parse_program
-from pcbatch.ir.printer import print_program
 from pcbatch.ir.program import Program, PushJump
-from pcbatch.ir.verifier import IRError, verify
+from pcbatch.ir.rewrite.mapping import pushed
+from pcbatch.ir.text.parser import parse_program
+from pcbatch.ir.text.printer import print_program
+from pcbatch.ir.verify.verifier import IRError, verify
 from pcbatch.lowering import calls
-from pcbatch.lowering.evaluate import interpreter_callbacks
-from pcbatch.optimize import (
-    CFG_PASSES,
-    STACK_PASSES,
-    coalescing,
-    dead_code,
-    folded_copies,
-    invariants,
-    jump_threading,
-    live_saves,
-    melding,
-    optimize,
-    pop_push,
-    selects,
-    straight_lines,
-    sunk_copies,
-    temporaries,
-)
-from pcbatch.optimize.rewriting import pushed
+from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
+from pcbatch.optimize.cfg import dead_code, jump_threading, melding, straight_lines
+from pcbatch.optimize.cfg import if_conversion as selects
+from pcbatch.optimize.pipeline import CFG_PASSES, STACK_PASSES, optimize
+from pcbatch.optimize.stack import caller_saves as live_saves
+from pcbatch.optimize.stack import coalescing, invariants, pop_push, temporaries
+from pcbatch.optimize.stack import copy_propagation as folded_copies
+from pcbatch.optimize.stack import copy_sinking as sunk_copies
 from tests.goldens import check_golden
 from tests.optimize.programs import ENTRIES, counted, ping
 

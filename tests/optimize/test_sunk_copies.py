@@ -8,12 +8,12 @@ import pytest
 
 from pcbatch.ir.evaluation import copy_store, python_evaluate
 from pcbatch.ir.interpreter import interpret
-from pcbatch.ir.parser import parse_program
-from pcbatch.ir.printer import print_program
 from pcbatch.ir.program import Program, writes
-from pcbatch.ir.verifier import verify
-from pcbatch.optimize.sunk_copies import sink_copies
-from pcbatch.optimize.temporaries import find_temporaries
+from pcbatch.ir.text.parser import parse_program
+from pcbatch.ir.text.printer import print_program
+from pcbatch.ir.verify.verifier import verify
+from pcbatch.optimize.stack.copy_sinking import sink_copies
+from pcbatch.optimize.stack.temporaries import find_temporaries
 
 HEAD = """program stack
 

@@ -6,11 +6,8 @@ import dataclasses
 
 import tensorflow as tf
 
-from pcbatch.diagnostics import Span
-from pcbatch.ir.types import TensorType
-from pcbatch.runtime.backends.tensorflow import ops
-from pcbatch.runtime.status import LaneStatus
-from pcbatch.runtime.table import (
+from pcbatch.errors import Span
+from pcbatch.ir.machine import (
     Block,
     Branch,
     Fault,
@@ -23,6 +20,9 @@ from pcbatch.runtime.table import (
     Return,
     Store,
 )
+from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.types import TensorType
+from pcbatch.runtime.backends.tensorflow import ops
 
 INT, FLOAT, BOOL = TensorType("int32"), TensorType("float32"), TensorType("bool")
 WEAK = TensorType("int32", (), weak=True)

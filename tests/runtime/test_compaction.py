@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pcbatch
-from pcbatch.compiled import run_machine
+from pcbatch.function.precompiled import run_machine
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
-from pcbatch.runtime.compaction import Compaction
-from pcbatch.runtime.machine import Machine
-from pcbatch.runtime.rows import Rows
-from pcbatch.runtime.run import Run
+from pcbatch.runtime.costs.compaction import Compaction
+from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.schedules import SCHEDULES
 from tests.harness import BATCH, NAMES, assert_close, leaves, load
 from tests.runtime import tables

@@ -9,7 +9,7 @@ import tensorflow as tf
 import pcbatch
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
-from pcbatch.runtime.costs import block_costs
+from pcbatch.runtime.costs.estimate import block_costs
 from tests.runtime import tables
 from tests.runtime.tables import piece
 

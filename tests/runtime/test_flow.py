@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from pcbatch.runtime import effects
+from pcbatch.runtime.machine import effects
 from pcbatch.runtime.schedules.flow import Flow
 from tests.runtime import tables
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from pcbatch.ir.analysis.frames import is_framed
+from pcbatch.ir.machine import Block, Jump, Program, Push, PushJump, Return
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
-from pcbatch.runtime.frames import is_framed
-from pcbatch.runtime.legs import Snapshot
-from pcbatch.runtime.machine import Machine
-from pcbatch.runtime.table import Block, Jump, Program, Push, PushJump, Return
+from pcbatch.runtime.machine.legs import Snapshot
+from pcbatch.runtime.machine.machine import Machine
 from tests.runtime import tables
 from tests.runtime.tables import BOOL, INT, piece
 

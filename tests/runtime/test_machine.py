@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.diagnostics import GradientError, PrimitiveError, UsageError
+from pcbatch.errors import GradientError, PrimitiveError, UsageError
+from pcbatch.ir.machine import Block, Branch, Jump, Program, Push, PushJump, Return
+from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import StructType, TensorType
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
-from pcbatch.runtime.machine import Machine
-from pcbatch.runtime.status import LaneStatus
-from pcbatch.runtime.table import Block, Branch, Jump, Program, Push, PushJump, Return
+from pcbatch.runtime.machine.machine import Machine
 from tests.runtime import tables
 from tests.runtime.tables import BOOL, FLOAT, INT, at, piece
 

@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from pcbatch.ir.code import Code
-from pcbatch.lowering.translate import translate
+from pcbatch.lowering.codegen.translate import translate
 from pcbatch.runtime.backends.tensorflow import ops, twins
 from pcbatch.runtime.backends.tensorflow.weak import Weak
 from tests.runtime.lanes import for_all_lanes

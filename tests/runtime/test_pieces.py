@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.diagnostics import PrimitiveError, Span
+from pcbatch.errors import PrimitiveError, Span
+from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import StructType, TensorType
 from pcbatch.runtime.backends.tensorflow import ops
 from pcbatch.runtime.backends.tensorflow.pieces import abstract_eval, vectorize
-from pcbatch.runtime.table import Piece
 
 I32, F32, F64, BOOL = (TensorType(name) for name in ("int32", "float32", "float64", "bool"))
 WEAK_INT, WEAK_FLOAT = TensorType("int32", (), weak=True), TensorType("float64", (), weak=True)

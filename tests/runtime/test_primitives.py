@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.diagnostics import PrimitiveError, UsageError
+from pcbatch.errors import PrimitiveError, UsageError
 
 LANES = 5
 X = np.random.default_rng(0).normal(size=(LANES, 3)).astype(np.float32)

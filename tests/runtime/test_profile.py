@@ -14,7 +14,7 @@ import tensorflow as tf
 import pcbatch
 from examples.fibonacci import fibonacci
 from pcbatch import UsageError
-from pcbatch.cli import main
+from pcbatch.commands.cli import main
 from tests.goldens import check_golden
 
 ROOT = Path(__file__).parent.parent.parent

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.runtime import effects
-from pcbatch.runtime.backends import reference
-from pcbatch.runtime.backends.reference import ReferenceMachine, run_reference
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
-from pcbatch.runtime.machine import Machine
-from pcbatch.runtime.run import Run
+from pcbatch.runtime.machine import effects
+from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.report.run import Run
+from pcbatch.runtime.strategies import reference
+from pcbatch.runtime.strategies.reference import ReferenceMachine, run_reference
 from tests.runtime import tables
 
 BACKEND = TensorFlowBackend()

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.diagnostics import PrimitiveError
+from pcbatch.errors import PrimitiveError
 from tools.operations.catalogue import LANES, examples, shared
 
 

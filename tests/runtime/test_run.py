@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.diagnostics import PcbatchError, UsageError
+from pcbatch.errors import PcbatchError, UsageError
+from pcbatch.ir.machine import Block, Program, Return
+from pcbatch.ir.status import LaneStatus
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
-from pcbatch.runtime.machine import Machine
-from pcbatch.runtime.run import LaneError, Run
-from pcbatch.runtime.shown import listed, written
-from pcbatch.runtime.status import LaneStatus
-from pcbatch.runtime.table import Block, Program, Return
+from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.report.run import LaneError, Run
+from pcbatch.runtime.report.shown import listed, written
 from tests.runtime import tables
 from tests.runtime.tables import INT, piece
 

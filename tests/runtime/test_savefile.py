@@ -13,10 +13,10 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import UsageError
-from pcbatch.runtime import checkpoint, replacing, savefile
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
-from pcbatch.runtime.checkpoint import Checkpoint
-from pcbatch.runtime.machine import Machine
+from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.resume import checkpoint, replacing, savefile
+from pcbatch.runtime.resume.checkpoint import Checkpoint
 from tests.runtime import tables
 
 BACKEND = TensorFlowBackend()
@@ -157,7 +157,7 @@ def test_what_no_file_can_be_called(path):
 
 WRITER = """
 import os, signal, sys
-from pcbatch.runtime import replacing
+from pcbatch.runtime.resume import replacing
 with replacing.replacing(sys.argv[1]) as file:
     file.write(b"half of it")
     file.flush()

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.diagnostics import UsageError
+from pcbatch.errors import UsageError
+from pcbatch.ir.machine import Block, Branch, FaultSite, Jump, Program, Return
+from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
-from pcbatch.runtime.machine import Machine
+from pcbatch.runtime.costs.prices import Prices
+from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.schedules import SCHEDULES, schedule_named
 from pcbatch.runtime.schedules.adaptive import SHARE
 from pcbatch.runtime.schedules.busiest import AGEING
 from pcbatch.runtime.schedules.flow import Flow
-from pcbatch.runtime.schedules.prices import Prices
 from pcbatch.runtime.schedules.trip import Trip, Turns
-from pcbatch.runtime.status import LaneStatus
-from pcbatch.runtime.table import Block, Branch, FaultSite, Jump, Program, Return
 from tests.runtime.tables import BOOL, INT, piece
 from tests.schedules import GATHERING, RANDOM
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.diagnostics import PieceRefusalError
+from pcbatch.errors import PieceRefusalError
 from pcbatch.runtime.backends.tensorflow import ops
 from pcbatch.runtime.backends.tensorflow.structures import type_of
 from pcbatch.runtime.backends.tensorflow.weak import Weak

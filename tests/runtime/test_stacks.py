@@ -8,13 +8,13 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pcbatch.ir.machine import Block, FaultSite, Jump, Program, Push, Store
+from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
-from pcbatch.runtime.blocks import BlockRunner
-from pcbatch.runtime.limits import Limits
-from pcbatch.runtime.state import Layout
-from pcbatch.runtime.status import LaneStatus
-from pcbatch.runtime.table import Block, FaultSite, Jump, Program, Push, Store
+from pcbatch.runtime.machine.blocks import BlockRunner
+from pcbatch.runtime.machine.limits import Limits
+from pcbatch.runtime.machine.state import Layout
 from tests.runtime.tables import INT, stored
 
 BACKEND = TensorFlowBackend()

@@ -5,11 +5,11 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
+from pcbatch.ir.machine import Block, Branch, Jump, Program, Return
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
-from pcbatch.runtime.compaction import Compaction
-from pcbatch.runtime.guarded import MOST_TURNS
-from pcbatch.runtime.machine import Machine
-from pcbatch.runtime.table import Block, Branch, Jump, Program, Return
+from pcbatch.runtime.costs.compaction import Compaction
+from pcbatch.runtime.machine.guarded import MOST_TURNS
+from pcbatch.runtime.machine.machine import Machine
 from tests.runtime.tables import BOOL, INT, piece
 
 BACKEND = TensorFlowBackend()

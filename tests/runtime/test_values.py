@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 
 from pcbatch.ir.types import StructType, TensorType
-from pcbatch.runtime.values import flatten, pack
+from pcbatch.ir.values import flatten, pack
 
 LEAF = TensorType("float32")
 

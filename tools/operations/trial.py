@@ -10,15 +10,15 @@ import numpy as np
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.diagnostics import CompileError
+from pcbatch.errors import CompileError
 from pcbatch.ir.code import Code
-from pcbatch.lowering.pieces import execute
-from pcbatch.lowering.translate import OPS, translate
+from pcbatch.ir.machine import Piece
+from pcbatch.ir.values import flatten as values_of
+from pcbatch.lowering.codegen.pieces import execute
+from pcbatch.lowering.codegen.translate import OPS, translate
 from pcbatch.runtime.backends.tensorflow import ops, rules
 from pcbatch.runtime.backends.tensorflow.backend import TensorFlowBackend
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors
-from pcbatch.runtime.table import Piece
-from pcbatch.runtime.values import flatten as values_of
 from tools.operations.catalogue import LANES, examples, shared
 
 BACKEND = TensorFlowBackend()

@@ -11,11 +11,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime.table import Piece, Program
 
 if TYPE_CHECKING:
-    from pcbatch.runtime.outcome import Outcome
+    from pcbatch.runtime.machine.outcome import Outcome
 
 Array = Any
 Spec = tuple[str, tuple[int | None, ...]]

@@ -11,7 +11,7 @@ ends that). How long a lane can be left waiting while others run is said with ea
 
 from __future__ import annotations
 
-from pcbatch.diagnostics import UsageError
+from pcbatch.errors import UsageError
 from pcbatch.runtime.schedules.adaptive import Adaptive
 from pcbatch.runtime.schedules.busiest import Busiest
 from pcbatch.runtime.schedules.earliest import Earliest

@@ -7,7 +7,7 @@ from functools import partial
 
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.protocol import Array
-from pcbatch.runtime.schedules.prices import Prices
+from pcbatch.runtime.costs.prices import Prices
 from pcbatch.runtime.schedules.trip import Memory, Trip
 
 DEAR = 2.0

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.costs.prices import Prices
+from pcbatch.runtime.machine.state import State
 from pcbatch.runtime.schedules.flow import Flow
-from pcbatch.runtime.schedules.prices import Prices
-from pcbatch.runtime.state import State
 
 Again = Callable[[Array], Array]
 """From the number of lanes that wait at a block that has just run (a scalar) to whether it runs again."""

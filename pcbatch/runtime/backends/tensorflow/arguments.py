@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pcbatch.ir import values
 from pcbatch.ir.types import Type, leaves
-from pcbatch.runtime import values
 from pcbatch.runtime.backends.tensorflow import arithmetic, structures
 from pcbatch.runtime.backends.tensorflow.membership import same_flag
 from pcbatch.runtime.backends.tensorflow.weak import unify

@@ -11,8 +11,9 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.compiler.tf2xla.python import xla
 
+from pcbatch.ir import values
+from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime import values
 from pcbatch.runtime.backends.protocol import Explanation, Spec
 from pcbatch.runtime.backends.tensorflow import (
     arguments,
@@ -30,8 +31,7 @@ from pcbatch.runtime.backends.tensorflow import (
     twins,
 )
 from pcbatch.runtime.backends.tensorflow.recorder import recording
-from pcbatch.runtime.outcome import Outcome
-from pcbatch.runtime.table import Piece, Program
+from pcbatch.runtime.machine.outcome import Outcome
 
 FUSED = 8
 """XLA's CPU compiler fuses no concatenation of more arrays: each would become a kernel of its own."""

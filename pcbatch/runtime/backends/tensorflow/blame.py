@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from types import CodeType, TracebackType
 from typing import Any
 
-from pcbatch.diagnostics import (
+from pcbatch.errors import (
     Diagnostic,
     Note,
     PieceRefusalError,
@@ -19,8 +19,8 @@ from pcbatch.diagnostics import (
 )
 from pcbatch.installed import OWN, is_installed
 from pcbatch.ir.code import Code
+from pcbatch.ir.machine import Piece
 from pcbatch.runtime.backends.tensorflow.weak import WeakTypeError
-from pcbatch.runtime.table import Piece
 
 _NO_RULE = (
     "write it with operations that TensorFlow can batch; or say how a whole batch is computed with "

@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from pcbatch.ir import values
 from pcbatch.ir.joins import join
-from pcbatch.runtime import values
 from pcbatch.runtime.backends.tensorflow.gradients import refuse_variables
 from pcbatch.runtime.backends.tensorflow.recorder import when
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of, wrap

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.diagnostics import PieceRefusalError
-from pcbatch.ir.type_parser import parse_type
+from pcbatch.errors import PieceRefusalError
+from pcbatch.ir.text.type_parser import parse_type
 from pcbatch.runtime.backends.tensorflow import decimals
 from pcbatch.runtime.backends.tensorflow.checked import power
 from pcbatch.runtime.backends.tensorflow.choice import choose

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import tensorflow as tf
 from tensorflow.python.eager import record  # private, but what tf.recompute_grad is made of; there is no public twin
 
-from pcbatch.diagnostics import GradientError, PieceRefusalError
+from pcbatch.errors import GradientError, PieceRefusalError
 
 TAPES = (tf.GradientTape, tf.autodiff.ForwardAccumulator)
 

@@ -11,9 +11,9 @@ import tensorflow as tf
 from tensorflow.python.framework.func_graph import FuncGraph  # private, too
 from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext  # private; there is no public twin
 
-from pcbatch.runtime import values
-from pcbatch.runtime.outcome import Outcome
-from pcbatch.runtime.table import Program
+from pcbatch.ir import values
+from pcbatch.ir.machine import Program
+from pcbatch.runtime.machine.outcome import Outcome
 
 
 class Traced:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.diagnostics import PieceRefusalError
+from pcbatch.errors import PieceRefusalError
 from pcbatch.ir.slices import Window
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.weak import Weak, is_lane_value

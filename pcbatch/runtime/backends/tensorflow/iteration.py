@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.diagnostics import PieceRefusalError, RefusedBeforeError
+from pcbatch.errors import PieceRefusalError, RefusedBeforeError
+from pcbatch.ir import values
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import Type
-from pcbatch.runtime import values
 from pcbatch.runtime.backends.tensorflow.structures import describe, leaf_tensors, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.weak import Weak
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.diagnostics import PieceRefusalError
+from pcbatch.errors import PieceRefusalError
+from pcbatch.ir import values
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime import values
 from pcbatch.runtime.backends.tensorflow import blame, marked
 from pcbatch.runtime.backends.tensorflow.recorder import is_recording
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of, wrap

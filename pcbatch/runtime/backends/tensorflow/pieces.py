@@ -12,14 +12,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.diagnostics import CompileError, Diagnostic, raise_all
+from pcbatch.errors import CompileError, Diagnostic, raise_all
+from pcbatch.ir import values
+from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime import values
 from pcbatch.runtime.backends.tensorflow import blame, gradients, graphs, purity, rules, work
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, leaf_tensors, type_of
 from pcbatch.runtime.backends.tensorflow.traces import trace
-from pcbatch.runtime.table import Piece
 
 _SITE = TensorType("int32")
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.diagnostics import raise_all
+from pcbatch.errors import raise_all
+from pcbatch.ir.machine import Piece
 from pcbatch.runtime.backends.tensorflow import blame
-from pcbatch.runtime.table import Piece
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from pcbatch.ir import values
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime import values
 from pcbatch.runtime.backends.tensorflow.weak import Weak, commit, is_committed, is_number, weak
 
 

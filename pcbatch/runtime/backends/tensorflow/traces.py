@@ -14,14 +14,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.diagnostics import CompileError
+from pcbatch.errors import CompileError
+from pcbatch.ir import values
+from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime import values
 from pcbatch.runtime.backends.tensorflow import blame, gradients, marked
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, wrap
-from pcbatch.runtime.table import Piece
 
 Pairs = Sequence[tuple[tf.Tensor, tf.Tensor]]
 

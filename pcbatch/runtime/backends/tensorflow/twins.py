@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.diagnostics import PieceRefusalError
+from pcbatch.errors import PieceRefusalError
 from pcbatch.runtime.backends.tensorflow import math_twins, numpy_twins
 from pcbatch.runtime.backends.tensorflow.weak import is_lane_value
 

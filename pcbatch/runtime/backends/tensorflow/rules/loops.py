@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.diagnostics import PieceRefusalError
+from pcbatch.errors import PieceRefusalError
 from pcbatch.runtime.backends.tensorflow.graphs import in_outer_xla
 
 LOOPS = ("StatelessWhile", "While")

@@ -1,0 +1,258 @@
+"""The command line: `pcbatch compile`, `pcbatch run`, `pcbatch profile`.
+
+What can be said without running the user's file is said so: `compile --dump-ir` imports neither the file nor
+TensorFlow. Exit codes: 0 done, 1 refused or a lane failed, 2 bad usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pcbatch import __version__
+from pcbatch.commands.loading import entry_name, existing, loaded
+from pcbatch.errors import PcbatchError, UsageError
+from pcbatch.ir import program as ir
+
+if TYPE_CHECKING:
+    from pcbatch.runtime.report.run import Run
+
+STAGES = ("cfg", "stack", "optimized")
+TRACED = 1000
+"""How many trips `--trace` shows."""
+_NUMBER = re.compile(r"-(\d|\.\d|Infinity)")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code."""
+    try:
+        given = _parser().parse_args(_arranged(sys.argv[1:] if arguments is None else list(arguments)))
+        code = given.action(given)
+        sys.stdout.flush()
+        return code
+    except SystemExit as end:  # argparse: --help, --version, and usage that it refuses
+        return int(end.code or 0)
+    except BrokenPipeError:  # the reader, such as `head`, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except UsageError as error:
+        print(f"pcbatch: {error}", file=sys.stderr)
+        return 2
+    except PcbatchError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pcbatch",
+        description="Batch single-example Python functions into XLA programs.",
+        epilog="Exit codes: 0 done, 1 the program was refused or a lane failed, 2 bad usage.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=_version())
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    compile_ = commands.add_parser("compile", help="show or write what a function compiles to", allow_abbrev=False)
+    compile_.add_argument("file", metavar="FILE.py")
+    compile_.add_argument(
+        "--entry", metavar="NAME", help="the batched function to compile (needed if there are several)"
+    )
+    compile_.add_argument(
+        "--dump-ir", choices=STAGES, metavar="STAGE", help="print the IR: --dump-ir=cfg (default), =stack, =optimized"
+    )
+    compile_.add_argument("--dump-ast", action="store_true", help="print the syntax trees of the batched functions")
+    compile_.add_argument(
+        "--args", metavar="JSON", help="example arguments of a batch, a JSON list: gives types and shapes"
+    )
+    compile_.add_argument(
+        "-o", dest="output", metavar="OUT.py", help="write the module with its batched function compiled"
+    )
+    compile_.set_defaults(action=_compile)
+
+    run = commands.add_parser("run", help="run a function on a batch", allow_abbrev=False)
+    run.add_argument("--json", action="store_true", help="print one JSON object: values, statuses, faults, counts")
+    _add_batch(run)
+    run.set_defaults(action=_run)
+
+    profile = commands.add_parser(
+        "profile", help="run a function on a batch and show what each line did", allow_abbrev=False
+    )
+    profile.add_argument(
+        "--trace",
+        type=int,
+        metavar="TRIPS",
+        help=f"print the schedule too, a line for each step of the first trips: --trace ({TRACED}), --trace=TRIPS",
+    )
+    _add_batch(profile)
+    profile.set_defaults(action=_profile)
+    return parser
+
+
+def _add_batch(command: argparse.ArgumentParser) -> None:
+    """What says which function is run on what."""
+    command.add_argument("--lanes", type=int, metavar="N", help="how many lanes, where no argument says so")
+    command.add_argument("target", metavar="FILE.py:NAME")
+    command.add_argument(
+        "args", nargs="*", metavar="ARG", help="one JSON value for each argument, with a leading lane axis"
+    )
+
+
+def _version() -> str:
+    try:
+        tensorflow = importlib.metadata.version("tensorflow")
+    except importlib.metadata.PackageNotFoundError:
+        tensorflow = "none"
+    return f"pcbatch {__version__} (Python {platform.python_version()}, TensorFlow {tensorflow})"
+
+
+def _arranged(words: list[str]) -> list[str]:
+    """The words as argparse needs them, so that a user may give them in any order.
+
+    `--dump-ir` without a stage means cfg, so that the word after it is not taken for one, and `--trace` so many trips.
+    The options of `run` and `profile` go first, and what is a number, or stands behind `--`, gets a space in front:
+    argparse takes no such word for an option.
+    """
+    if words[:1] not in (["run"], ["profile"]):
+        return ["--dump-ir=cfg" if word == "--dump-ir" else word for word in words]
+    options: list[str] = []
+    values: list[str] = []
+    rest = iter(words[1:])
+    for word in rest:
+        if word == "--":
+            values += [f" {each}" if each.startswith("-") else each for each in rest]
+        elif _NUMBER.match(word):
+            values.append(f" {word}")
+        elif word == "--trace":
+            options.append(f"--trace={TRACED}")
+        elif word.startswith("-"):
+            options += [word, *([next(rest, "")] if word == "--lanes" else [])]
+        else:
+            values.append(word)
+    return [words[0], *options, *values]
+
+
+# -- compile -----------------------------------------------------------------------------------------------------------
+
+
+def _compile(given: argparse.Namespace) -> int:
+    path = existing(given.file)
+    shown = given.dump_ast or given.dump_ir is not None
+    if given.output is not None and given.args is None:
+        raise UsageError("PCB520", "a compiled module is made for given types and shapes: give --args with -o")
+    if given.args is None and not shown:
+        raise UsageError(
+            "PCB520", "the generated source depends on types and shapes: give example arguments with --args"
+        )
+    if given.output is not None and Path(given.output).resolve() == path.resolve():
+        raise UsageError("PCB573", f"-o {given.output} would overwrite the file that is compiled")
+    name = entry_name(path, given.entry)
+    if given.dump_ast:
+        print(_trees(path, name), end="")
+    if given.args is None:
+        if given.dump_ir is not None:
+            print(_printed(_static_program(path, name, given.dump_ir)), end="")
+        return 0
+    batch = _json(given.args, "--args")
+    if not isinstance(batch, list):
+        raise UsageError("PCB521", "--args must be a JSON list with one entry for each argument")
+    with loaded(path, name) as batched:
+        if given.dump_ir is not None:
+            print(batched.ir(given.dump_ir, *batch), end="")
+        if given.output is not None:
+            from pcbatch.commands.module_writer import compiled_module
+
+            _write(given.output, compiled_module(path, batched, batch))
+        elif not shown:
+            print(batched.source(*batch), end="")
+    return 0
+
+
+def _static_program(path: Path, name: str, stage: str) -> ir.Program:
+    """The program of a file that is parsed, not imported."""
+    from pcbatch.frontend import read_module
+    from pcbatch.frontend.build.build import build
+    from pcbatch.lowering.calls import lower_calls
+    from pcbatch.optimize.pipeline import optimize
+
+    module = read_module(str(path))
+    program = build(module.functions[name], module.resolve).program
+    if stage == "cfg":
+        return program
+    stack = lower_calls(optimize(program))
+    return stack if stage == "stack" else optimize(stack)
+
+
+def _printed(program: ir.Program) -> str:
+    from pcbatch.ir.text.printer import print_program
+
+    return print_program(program)
+
+
+def _trees(path: Path, name: str) -> str:
+    """The syntax trees, as gast has them, of a function and those that it calls, in the order of the IR."""
+    import astunparse
+
+    from pcbatch.frontend import read_module
+    from pcbatch.frontend.build.build import build
+
+    module = read_module(str(path))
+    sources = build(module.functions[name], module.resolve).sources.values()
+    return "\n".join(f"{source.span}: {source.qualname}\n{astunparse.dump(source.tree)}\n" for source in sources)
+
+
+def _write(file: str, text: str) -> None:
+    try:
+        Path(file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError("PCB574", f"{file} cannot be written: {error.strerror}") from None
+
+
+# -- run, profile ------------------------------------------------------------------------------------------------------
+
+
+def _run(given: argparse.Namespace) -> int:
+    run = _ran(given)
+    print(json.dumps(run.as_json()) if given.json else run.report(lanes=None))
+    return 1 if run.errors else 0
+
+
+def _profile(given: argparse.Namespace) -> int:
+    run = _ran(given, **({} if given.trace is None else {"trace": given.trace}))
+    print(run.profile())
+    if given.trace:
+        print(f"\n{run.trace}")
+    for fault in run.errors:
+        print(f"\n{fault}")
+    return 1 if run.errors else 0
+
+
+def _ran(given: argparse.Namespace, **options: Any) -> Run:
+    """The run that the command line asks for, under further options."""
+    file, separator, name = given.target.rpartition(":")
+    if not separator or not name or not file:
+        raise UsageError("PCB524", f"{given.target!r} is not of the form FILE.py:NAME")
+    path = existing(file)
+    batch = [_json(text.strip(), f"argument {place}") for place, text in enumerate(given.args, 1)]
+    lanes = {"lanes": given.lanes} if given.lanes is not None else {}
+    with loaded(path, name) as batched:
+        return batched.options(**options).run(*batch, **lanes)
+
+
+def _json(text: str, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError("PCB521", f"{what} is not JSON: {error.msg} at column {error.colno}: {text!r}") from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""Files that the command line is given: reading and importing them, and what is said where that fails."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib
+import importlib.util
+import os
+import sys
+import tokenize
+import traceback
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pcbatch.errors import PcbatchError, UsageError
+
+if TYPE_CHECKING:
+    from pcbatch.function.batched import Batched
+
+
+def existing(file: str) -> Path:
+    """The path of a text file that is there; UsageError PCB527 or PCB572 if it is not."""
+    path = Path(file)
+    if not path.is_file():
+        what = f"{file} is a folder" if path.is_dir() else f"there is no file {file}"
+        raise UsageError("PCB527", what)
+    try:
+        with tokenize.open(path) as text:
+            text.read()
+    except (OSError, SyntaxError, UnicodeDecodeError) as error:
+        raise UsageError("PCB572", f"{file} cannot be read: {error}") from None
+    return path
+
+
+def entry_name(path: Path, entry: str | None) -> str:
+    """The batched function to compile: the one named, or the only one that no other one calls."""
+    from pcbatch.frontend import read_module
+
+    module = read_module(str(path))
+    if not module.functions:
+        raise UsageError("PCB522", f"{path} has no function decorated with pcbatch.autobatch at its top level")
+    name = entry if entry is not None else module.default_entry
+    if name is None:
+        names = ", ".join(module.functions)
+        raise UsageError("PCB523", f"{path} has several batched functions; choose one with --entry: {names}")
+    if name not in module.functions:
+        raise UsageError("PCB523", f"{path} has no batched function {name!r}; {_choice(name, module.functions)}")
+    return name
+
+
+def _choice(name: str, known: Iterable[str]) -> str:
+    """What there is instead of `name`."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, n=1)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    return f"it has {', '.join(known)}{meant}" if known else "it has none"
+
+
+@contextlib.contextmanager
+def loaded(path: Path, name: str) -> Iterator[Batched[..., Any]]:
+    """The batched function `name` (or `Class.name`) of the file at `path`, which is imported.
+
+    What lies next to the file can be imported too as long as the function is in use, as when Python runs a script.
+    """
+    start_tensorflow_quietly()
+    sys.path.insert(0, str(path.parent))
+    try:
+        yield _batched(path, _import(path), name)
+    finally:
+        sys.path.remove(str(path.parent))
+
+
+def _batched(path: Path, module: Any, name: str) -> Batched[..., Any]:
+    from pcbatch.function.batched import Batched
+
+    found = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if isinstance(found, Batched):
+        return found
+    known = [each for each, value in vars(module).items() if isinstance(value, Batched)]
+    what = f"{name!r} in {path} is not batched" if found is not None else f"{path} has no batched function {name!r}"
+    raise UsageError("PCB526", f"{what}; {_choice(name, known)}")
+
+
+def _import(path: Path) -> Any:
+    """The module of a file, under its own name unless another module has that."""
+    name = path.stem
+    taken = getattr(sys.modules.get(name), "__file__", None)
+    if name in sys.modules and not _same(taken or "", path):
+        name = f"_pcbatch_{name}"
+    specification = importlib.util.spec_from_file_location(name, path)
+    if specification is None or specification.loader is None:
+        raise UsageError("PCB527", f"{path} is not a Python file: its name must end in .py")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module
+    try:
+        specification.loader.exec_module(module)
+    except PcbatchError:
+        del sys.modules[name]
+        raise
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        if isinstance(error, SyntaxError) and _same(error.filename or "", path):
+            from pcbatch.frontend import read_module
+
+            read_module(path)  # says it at the line, with a code
+        raise UsageError("PCB525", f"importing {path} failed:\n{_traceback(error, path)}") from error
+    return module
+
+
+def _same(file: str, path: Path) -> bool:
+    return bool(file) and Path(file).resolve() == path.resolve()
+
+
+def _traceback(error: BaseException, path: Path) -> str:
+    """Python's own account of `error`, from the user's file on."""
+    frames = traceback.TracebackException.from_exception(error)
+    own = [place for place, frame in enumerate(frames.stack) if _same(frame.filename, path)]
+    frames.stack[:] = frames.stack[own[0] :] if own else []
+    frames.__context__ = frames.__cause__ = None
+    return "".join(frames.format()).rstrip()
+
+
+def start_tensorflow_quietly() -> None:
+    """Import TensorFlow without its start-up chatter, which goes past Python to the process's standard error."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    sys.stderr.flush()
+    real = os.dup(2)
+    with open(os.devnull, "w") as nothing:
+        os.dup2(nothing.fileno(), 2)
+    try:
+        importlib.import_module("tensorflow")
+    finally:
+        os.dup2(real, 2)
+        os.close(real)

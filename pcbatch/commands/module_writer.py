@@ -1,0 +1,125 @@
+"""The module that `pcbatch compile -o` writes: the user's module with its batched functions replaced by generated code.
+
+The compiled function stands where the entry stood; the other batched functions of the file live on inside its program
+only.
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pcbatch import __version__
+from pcbatch.errors import UsageError
+from pcbatch.frontend import read_module
+from pcbatch.function.batched import Batched
+from pcbatch.lowering.codegen.tabletext import is_reserved
+
+LITERALS = (bool, int, float, str, bytes, type(None))
+
+
+def compiled_module(path: Path, batched: Batched[..., Any], batch: Sequence[Any]) -> str:
+    """The text of the module at `path` with `batched` compiled for arguments like `batch`."""
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    module = read_module(str(path))
+    name = next(each for each, source in module.functions.items() if source.name == batched.function_source.name)
+    if batched.static_argnames:
+        raise UsageError(
+            "PCB517",
+            f"`{name}` has static parameters, {', '.join(batched.static_argnames)}, which a module compiled for one "
+            f"value of each cannot take; compile a function that calls it with literals",
+        )
+    compilation = batched.compilation(*batch)
+    _refuse_defaults(compilation.emitted.source, compilation.environment.captured.operands)
+    clashing = sorted(filter(is_reserved, batched.function.__globals__))
+    if clashing:
+        raise UsageError(
+            "PCB529", f"the module binds `{clashing[0]}`, which generated code needs; give it another name"
+        )
+    imports = _imports(compilation.emitted.bindings, batched.function.__globals__)
+    replacement = [
+        *imports,
+        *compilation.emitted.source.splitlines(),
+        "",
+        *_constructor(name, batched, compilation),
+    ]
+    for statement in reversed(ast.parse(text).body):
+        bound = _bound_name(statement)
+        if bound in module.functions or bound in {source.name for source in module.functions.values()}:
+            first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
+            lines[first - 1 : statement.end_lineno] = replacement if bound == name else []
+    head = f"# Written by pcbatch {__version__} from {path.name}, compiled for {name}{_types(compilation)}."
+    return "\n".join([head, *lines]) + "\n"
+
+
+def _bound_name(statement: ast.stmt) -> str | None:
+    """The name that a top-level function or a simple assignment binds."""
+    match statement:
+        case ast.FunctionDef(name=name):
+            return name
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call()):
+            return name
+    return None
+
+
+def _types(compilation: Any) -> str:
+    return "(" + ", ".join(f"{name}: {type_}" for name, type_ in compilation.arguments.types.items()) + ")"
+
+
+def _constructor(name: str, batched: Batched[..., Any], compilation: Any) -> list[str]:
+    """The statement that makes the compiled function of the table, under the options of the batched one."""
+    operands: dict[str, str] = {}
+    for paths in compilation.environment.captured.operands.values():
+        operands.update({operand: path for path, operand in paths.items()})
+    readers = ", ".join(f"{operand!r}: lambda: {path}" for operand, path in operands.items())
+    given = dict(zip(compilation.optimized.entry.parameters, compilation.arguments.types, strict=True))
+    options = "".join(f", {key}={value!r}" for key, value in batched.changed_options().items())
+    return [
+        "from pcbatch.function.precompiled import Compiled as _Compiled",
+        "",
+        f"{name} = _Compiled(PROGRAM, {given!r}, {{{readers}}}{options})",
+    ]
+
+
+def _imports(bindings: Any, globals_: dict[str, Any]) -> list[str]:
+    """Statements that bind what generated code reads and the user's module does not bind by the same name."""
+    statements = []
+    for name, value in bindings.items():
+        if name in globals_ and globals_[name] is value:
+            continue
+        home, attribute = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
+        if isinstance(value, types.ModuleType):
+            statements.append(f"import {value.__name__} as {name}")
+        elif _is_literal(value):
+            statements.append(f"{name} = {value!r}")
+        elif home and attribute.isidentifier():
+            if home != "builtins":
+                statements.append(f"from {home} import {attribute} as {name}")
+        else:
+            raise UsageError(
+                "PCB528",
+                f"`{name}`, captured from a closure, is {type(value).__name__}, which no module text can hold; "
+                f"make it a global of the module, or pass it as an argument",
+            )
+    return statements
+
+
+def _refuse_defaults(source: str, operands: Mapping[str, Mapping[str, str]]) -> None:
+    """Defaults that Python computed live in function objects, of which the written module has none."""
+    paths = [path for each in operands.values() for path in each]
+    if any("__defaults__" in text or "__kwdefaults__" in text for text in (source, *paths)):
+        raise UsageError(
+            "PCB509",
+            "a call of a batched function leaves out an argument whose default is not a literal, which no module "
+            "text can hold; pass the argument",
+        )
+
+
+def _is_literal(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_literal, value))
+    return isinstance(value, LITERALS)

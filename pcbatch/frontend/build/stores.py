@@ -1,0 +1,55 @@
+"""Where an element store goes: indices as the `Store` op has them, and the element that `a[i] += v` reads.
+
+A slice becomes a vector of positions, `__axis__(a, 0)[i:i + 3]`: a slice of the numbers along that axis, so that it is
+checked as any other slice. What is stored then costs the slice, not the array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gast
+
+from pcbatch.frontend.source.nodes import call, constant, load
+
+AXIS = "__axis__"
+"""The pseudo-builtin `__axis__(a, n)`: the positions `[0, 1, ..]` along axis `n` of the array `a`."""
+ELEMENTS = "__elements__"
+"""The pseudo-builtin `__elements__(a, i, ..)`: `a` at every combination of positions."""
+
+
+def store_indices(target: Any) -> list[Any]:
+    """The expressions of the indices of `target`, `a[i, j:k]`, one for each leading axis that matters."""
+    indices = list(target.slice.elts) if isinstance(target.slice, gast.Tuple) else [target.slice]
+    while len(indices) > 1 and _takes_all(indices[-1]):  # `a[i, :] = row` is `a[i] = row`
+        indices.pop()
+    return [_positions(target, axis, index) for axis, index in enumerate(indices)]
+
+
+def stored_element(target: Any, names: Sequence[str]) -> Any:
+    """What `target` reads before a store, its indices being in the variables `names`."""
+    array = load(target.value.id, target.value)
+    loads = [load(name, target.slice) for name in names]
+    indices = target.slice.elts if isinstance(target.slice, gast.Tuple) else [target.slice]
+    if any(map(_is_span, indices[: len(names)])):
+        return call(ELEMENTS, array, *loads)
+    index = loads[0] if len(loads) == 1 else gast.copy_location(gast.Tuple(loads, gast.Load()), target.slice)
+    return gast.copy_location(gast.Subscript(array, index, gast.Load()), target)
+
+
+def _positions(target: Any, axis: int, index: Any) -> Any:
+    if not _is_span(index):
+        return index
+    every = gast.Slice(None, None, None)
+    span = index if isinstance(index, gast.Slice) else gast.copy_location(every, index)
+    positions = call(AXIS, load(target.value.id, target.value), constant(axis))
+    return gast.copy_location(gast.Subscript(positions, span, gast.Load()), target)
+
+
+def _is_span(index: Any) -> bool:
+    return isinstance(index, gast.Slice) or (isinstance(index, gast.Constant) and index.value is Ellipsis)
+
+
+def _takes_all(index: Any) -> bool:
+    return isinstance(index, gast.Slice) and index.lower is index.upper is index.step is None

@@ -1,0 +1,1 @@
+"""The user's source: captured, its names, its hints."""

@@ -1,0 +1,210 @@
+"""Calls of batched functions: which names denote one, and which argument goes to which parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gast
+
+from pcbatch.errors import Diagnostic
+from pcbatch.frontend.source.nodes import INNER_SCOPES, dotted, span_of, unparse
+from pcbatch.frontend.source.source import FunctionSource, Parameter
+
+Resolve = Callable[[FunctionSource, str], FunctionSource | None]
+Report = Callable[[Diagnostic], None]
+
+
+class Callees:
+    """The batched functions that the names in one function denote, asked for once each."""
+
+    def __init__(self, source: FunctionSource, resolve: Resolve):
+        self.source = source
+        self._resolve = resolve
+        self._known: dict[str, FunctionSource | None] = {}
+
+    def named(self, node: Any) -> FunctionSource | None:
+        """The batched function that the expression `node` denotes, or None."""
+        name = dotted(node)
+        if name is None or name.partition(".")[0] in self.source.locals:
+            return None
+        if name not in self._known:
+            self._known[name] = self._resolve(self.source, name)
+        return self._known[name]
+
+    def called(self, node: Any) -> FunctionSource | None:
+        """The batched function that the Call `node` calls, or None."""
+        return self.named(node.func)
+
+
+def check_uses(callees: Callees, report: Report) -> None:
+    """Report batched functions that are used as values or called from lambdas and comprehensions."""
+    source = callees.source
+
+    def root(node: Any) -> str:
+        return (dotted(node) or "").partition(".")[0]
+
+    def visit(node: Any, hidden: frozenset[str], inner: Any) -> None:
+        if (
+            isinstance(node, gast.Name | gast.Attribute)
+            and root(node) not in hidden
+            and callees.named(node) is not None
+        ):
+            report(_as_value(node, source))
+            return
+        if isinstance(node, gast.Call) and root(node.func) not in hidden and callees.called(node) is not None:
+            if isinstance(inner, gast.Lambda):
+                report(_inside_lambda(node, source))
+            elif inner is not None:
+                report(_inside_comprehension(node, inner, source))
+            for part in (*node.args, *node.keywords):
+                visit(part, hidden, inner)
+            return
+        if isinstance(node, INNER_SCOPES):
+            targets = [node.args] if isinstance(node, gast.Lambda) else [each.target for each in node.generators]
+            hidden |= {each.id for target in targets for each in gast.walk(target) if isinstance(each, gast.Name)}
+            inner = node if inner is None else inner
+        for child in gast.iter_child_nodes(node):
+            visit(child, hidden, inner)
+
+    for statement in source.tree.body:
+        visit(statement, frozenset(), None)
+
+
+def _as_value(node: Any, source: FunctionSource) -> Diagnostic:
+    name = dotted(node)
+    return Diagnostic(
+        "PCB206",
+        f"the batched function `{name}` is used as a value",
+        span_of(node, source.file),
+        "not called here",
+        f"call it: `{name}(..)`; to choose between functions write `if .. else`",
+    )
+
+
+def _inside_lambda(node: Any, source: FunctionSource) -> Diagnostic:
+    return Diagnostic(
+        "PCB115",
+        f"the batched function `{dotted(node.func)}` is called inside a lambda",
+        span_of(node, source.file),
+        "called here",
+        "call it in a statement, where its value is needed",
+    )
+
+
+def _inside_comprehension(node: Any, comprehension: Any, source: FunctionSource) -> Diagnostic:
+    first = comprehension.generators[0]
+    loop = f"for {unparse(first.target)} in {unparse(first.iter)}:"
+    return Diagnostic(
+        "PCB130",
+        f"the batched function `{dotted(node.func)}` is called inside a comprehension",
+        span_of(node, source.file),
+        "called here",
+        f"write a loop, `{loop}`, that calls it and adds to a total or stores into an array, `ys[i] = ..`",
+    )
+
+
+# -- binding arguments -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a call: its parameter, its expression, and whether that is the parameter's default."""
+
+    parameter: str
+    value: Any
+    default: bool = False
+
+
+def bind(node: Any, callee: FunctionSource, source: FunctionSource, report: Report) -> list[Argument] | None:
+    """The arguments of the Call `node` in the order in which they are evaluated, defaults last.
+
+    Arguments that do not fit `callee` are reported, all of them, and None is returned.
+    """
+    name = dotted(node.func)
+    faults: list[Diagnostic] = []
+
+    def fault(where: Any, message: str, label: str) -> None:
+        help_ = f"it is defined as `{_signature(callee)}`"
+        faults.append(Diagnostic("PCB202", message, span_of(where, source.file), label, help_))
+
+    stars = [each for each in node.args if isinstance(each, gast.Starred)]
+    for star in [*stars, *(keyword for keyword in node.keywords if keyword.arg is None)]:
+        where = star.value if isinstance(star, gast.keyword) else star
+        report(_starred(where, name or "", callee, source))
+    if stars or any(keyword.arg is None for keyword in node.keywords):
+        return None
+    positional = [p.name for p in callee.parameters if p.kind != "keyword"]
+    by_keyword = {p.name for p in callee.parameters if p.kind != "positional"}
+    found = [Argument(parameter, value) for parameter, value in zip(positional, node.args, strict=False)]
+    if len(node.args) > len(positional):
+        message = f"`{name}` takes {len(positional)} positional arguments, {len(node.args)} are given"
+        fault(node.args[len(positional)], message, "one too many")
+    for keyword in node.keywords:
+        if keyword.arg not in by_keyword:
+            fault(keyword.value, f"`{name}` has no keyword parameter `{keyword.arg}`", "not expected")
+        elif any(argument.parameter == keyword.arg for argument in found):
+            fault(keyword.value, f"`{name}` is given `{keyword.arg}` twice", "given a second time")
+        else:
+            found.append(Argument(keyword.arg, keyword.value))
+    given = {argument.parameter for argument in found}
+    missing = [p.name for p in callee.parameters if p.name not in given and p.default is None]
+    if missing:
+        names = ", ".join(f"`{each}`" for each in missing)
+        fault(node, f"`{name}` is called without {names}", f"no argument for {names}")
+    for parameter in callee.parameters:
+        if parameter.name in given or parameter.default is None:
+            continue
+        found.append(Argument(parameter.name, _default(parameter, callee, str(name)), default=True))
+    for diagnostic in faults:
+        report(diagnostic)
+    return None if faults else found
+
+
+def _starred(node: Any, name: str, callee: FunctionSource, source: FunctionSource) -> Diagnostic:
+    parameters = ", ".join(parameter.name for parameter in callee.parameters)
+    return Diagnostic(
+        "PCB110",
+        f"the batched function `{name}` is called with arguments that are unpacked",
+        span_of(node, source.file),
+        "how many there are is not known here",
+        f"unpack them first and write them out: `{name}({parameters})`",
+    )
+
+
+def _default(parameter: Parameter, callee: FunctionSource, name: str) -> Any:
+    """The expression of a default: itself where it is a literal, else the value that Python made at the definition."""
+    if is_literal(parameter.default):
+        return parameter.default
+    if parameter.kind == "keyword":
+        place = f"__kwdefaults__[{parameter.name!r}]"
+    else:
+        defaults = [p.name for p in callee.parameters if p.kind != "keyword" and p.default is not None]
+        place = f"__defaults__[{defaults.index(parameter.name)}]"
+    return gast.parse(f"{name}.{place}").body[0].value
+
+
+def _signature(source: FunctionSource) -> str:
+    """`f(a, /, b=.., *, c)`."""
+    parts: list[str] = []
+    kinds = [parameter.kind for parameter in source.parameters]
+    for index, parameter in enumerate(source.parameters):
+        if parameter.kind == "keyword" and "keyword" not in kinds[:index]:
+            parts.append("*")
+        parts.append(parameter.name if parameter.default is None else f"{parameter.name}=..")
+        if parameter.kind == "positional" and "positional" not in kinds[index + 1 :]:
+            parts.append("/")
+    return f"{source.name}({', '.join(parts)})"
+
+
+def is_literal(node: Any) -> bool:
+    """Whether an expression is a number, a bool or a tuple of such."""
+    match node:
+        case gast.Constant(value=value):
+            return isinstance(value, int | float)
+        case gast.UnaryOp(op=gast.USub() | gast.UAdd(), operand=gast.Constant(value=value)):
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case gast.Tuple(elts=parts):
+            return all(map(is_literal, parts))
+    return False

@@ -1,0 +1,1 @@
+"""What `autobatch` returns: the object, its arguments, how it is linked, compiled, kept and run."""

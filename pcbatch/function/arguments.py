@@ -1,0 +1,192 @@
+"""The arguments of a batched call: bound to parameters, split into lanes and shared values, their types found."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pcbatch.axes import leaf_axes
+from pcbatch.errors import UsageError
+from pcbatch.ir import values
+from pcbatch.ir.types import TensorType, Type, with_leaves
+from pcbatch.lowering.captures.fingerprints import static_key
+from pcbatch.options import Options
+from pcbatch.runtime.backends.protocol import Backend
+
+
+class WrongCallError(UsageError, TypeError):
+    """Too few arguments, too many, or one that no parameter has the name of."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """One batched call's arguments by parameter: values, types of one example, and which are shared by all lanes.
+
+    `statics` has those of static parameters, which are in none of the others; `variables` names the parameters for
+    which all lanes share a variable.
+    """
+
+    values: Mapping[str, Any]
+    types: Mapping[str, Type]
+    shared: frozenset[str]
+    lanes: Any
+    statics: Mapping[str, Any] = field(default_factory=dict)
+    variables: frozenset[str] = frozenset()
+
+    def without_values(self) -> Arguments:
+        """What a compiled program may keep: everything but the arrays."""
+        return replace(self, values={}, lanes=None)
+
+    def refused_variable(self, function: str) -> UsageError:
+        """That `function` takes gradients, and a tape would not know what is read from a variable for what it is."""
+        return UsageError(
+            "PCB518",
+            f"{function} takes gradients, and its argument {min(self.variables)!r} is a variable, which no tape would "
+            "know: an argument is the array that is read from it; let the function read the variable from around it, "
+            "or pass tf.convert_to_tensor(..) and watch it: tape.watch(..)",
+        )
+
+    @property
+    def described(self) -> str:
+        """The types by parameter, for the log: `(x: float32[3], n: int32)`."""
+        return "(" + ", ".join(f"{name}: {type_}" for name, type_ in self.types.items()) + ")"
+
+    @property
+    def signature(self) -> tuple[Any, ...]:
+        """What a compiled program depends on."""
+        statics = ((n, static_key(v)) for n, v in self.statics.items())
+        return (tuple(self.types.items()), self.shared, self.variables, *statics)
+
+
+def bind_arguments(
+    signature: inspect.Signature, options: Options, backend: Backend, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Arguments:
+    """Bind a batched call; UsageError PCB51x for arguments that do not fit (a TypeError too, as in Python)."""
+    given = dict(kwargs)
+    lanes = given.pop("lanes", None) if "lanes" not in signature.parameters else None
+    try:
+        bound = signature.bind(*args, **given)
+    except TypeError as error:
+        raise WrongCallError("PCB510", f"{error}; the parameters are {signature}") from None
+    passed = set(bound.arguments)
+    bound.apply_defaults()
+    axes = options.axes(tuple(signature.parameters))
+    statics = {name: _static(name, bound.arguments.pop(name)) for name in options.static_argnames if name in axes}
+    axes = {name: axis for name, axis in axes.items() if name not in statics}
+    given_axes = {name: axis if name in passed else None for name, axis in axes.items()}  # a default is one for all
+    parts: dict[str, list[_Leaf]] = {}
+    whole: dict[str, Type] = {}
+    for name, value in bound.arguments.items():
+        try:
+            whole[name], parts[name] = _leaves(backend, name, value, given_axes[name])
+        except (TypeError, RecursionError) as error:
+            raise _no_array(name, value, error) from None
+    every = [leaf for leaves in parts.values() for leaf in leaves]
+    count = _lanes({leaf.path: backend.lanes_of(leaf.value) for leaf in every if leaf.axis == 0}, lanes)
+    shared = frozenset(name for name, leaves in parts.items() if _is_shared(leaves, given_axes[name]))
+    types = {name: with_leaves(whole[name], (leaf.type for leaf in leaves)) for name, leaves in parts.items()}
+    found = {
+        name: values.pack(types[name], [_value(backend, leaf, name in shared, count) for leaf in leaves])
+        for name, leaves in parts.items()
+    }
+    variables = frozenset(name for name, leaves in parts.items() if any(leaf.is_variable for leaf in leaves))
+    return Arguments(found, types, shared, count, statics, variables)
+
+
+def one_example(backend: Backend, value: Any, axes: Any, path: str) -> Any:
+    """One example's argument as plain Python sees it: arrays, but numbers and variables that all lanes share stay.
+
+    UsageError PCB511 for what is no array.
+    """
+    try:
+        arrays = backend.as_arrays(value, example=True)
+        type_ = backend.type_of(arrays)
+    except (TypeError, RecursionError) as error:
+        raise _no_array(path, value, error) from None
+    leaves = zip(values.flatten(type_, value), values.flatten(type_, arrays), leaf_axes(axes, type_, path), strict=True)
+    return values.pack(
+        type_,
+        [
+            given if axis is None and (_is_number(given) or backend.is_variable(given)) else array
+            for given, array, (_, axis) in leaves
+        ],
+    )
+
+
+def _no_array(name: str, value: Any, error: Exception) -> UsageError:
+    """PCB511: an argument that no lane can have."""
+    why: object = error
+    if isinstance(value, (str, bytes)):
+        why = f"text is no array; make it a static argument, static_argnames={name!r}"
+    elif isinstance(error, RecursionError):
+        why = "it contains itself, or is nested too deep"
+    return UsageError("PCB511", f"argument {name!r}: {why}")
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    """An array of an argument: where it is, the type of one example, and whether lanes have their own.
+
+    `is_variable`: it is read from a variable that all lanes share.
+    """
+
+    path: str
+    value: Any
+    type: TensorType
+    axis: int | None
+    is_variable: bool = False
+
+
+def _leaves(backend: Backend, name: str, value: Any, axes: Any) -> tuple[Type, list[_Leaf]]:
+    """The structure of an argument and its leaves; TypeError for what is no array."""
+    arrays = backend.as_arrays(value)
+    type_ = backend.structure_of(arrays)
+    found = []
+    pairs = zip(values.flatten(type_, value), values.flatten(type_, arrays), leaf_axes(axes, type_, name), strict=True)
+    for given, array, (path, axis) in pairs:
+        leaf = given if axis is None and _is_number(given) else array  # a number that all lanes share stays weak
+        leaf_type = backend.type_of(leaf) if axis is None else backend.example_type(leaf)
+        assert isinstance(leaf_type, TensorType)
+        found.append(_Leaf(path, leaf, leaf_type, axis, axis is None and backend.is_variable(given)))
+    return type_, found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (bool, int, float))
+
+
+def _is_shared(leaves: Sequence[_Leaf], axes: Any) -> bool:
+    """Whether all lanes share an argument: no leaf of it is a lane's own, and some is there or `axes` says so."""
+    return all(leaf.axis is None for leaf in leaves) and (bool(leaves) or axes is None)
+
+
+def _value(backend: Backend, leaf: _Leaf, shared: bool, lanes: Any) -> Any:
+    """The leaf as the program takes it: what is shared beside leaves of lanes is repeated for each of them."""
+    return leaf.value if shared or leaf.axis == 0 else backend.spread(leaf.value, leaf.type, lanes)
+
+
+def _static(name: str, value: Any) -> Any:
+    try:
+        static_key(value)
+    except Exception as error:  # whatever a class raises that can hash some of its objects only
+        raise UsageError(
+            "PCB507", f"the static argument {name!r} is part of the cache key, so it must be hashable: {error}"
+        ) from None
+    return value
+
+
+def _lanes(lengths: Mapping[str, Any], given: Any) -> Any:
+    """The number of lanes: what the batched arguments agree on, or `lanes=` where there are none."""
+    fixed = {name: length for name, length in lengths.items() if isinstance(length, int)}
+    if given is not None:
+        fixed["lanes="] = given
+    if len(set(fixed.values())) > 1:
+        sizes = ", ".join(f"{name} has {length}" for name, length in fixed.items())
+        raise UsageError("PCB513", f"the arguments disagree on the number of lanes: {sizes}")
+    if fixed:
+        return next(iter(fixed.values()))
+    if not lengths:
+        raise UsageError("PCB514", "no argument has a batch axis; say how many lanes to run with lanes=..")
+    return next(iter(lengths.values()))

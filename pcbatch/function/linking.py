@@ -1,0 +1,98 @@
+"""Linking: which batched function a called name denotes now, from live closures and globals.
+
+Names resolve at first use, never at decoration, so that functions may refer to each other and to themselves before they
+exist. A name that denotes a plain function with the code and closure of a batched one is that batched one: after
+`fast = autobatch(slow)`, `slow` calls itself batched.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pcbatch.frontend import Built, FunctionSource
+from pcbatch.frontend.build.build import build
+from pcbatch.lowering.captures.captured import FreeValues, Namespace, free_values
+
+if TYPE_CHECKING:
+    from pcbatch.function.batched import Batched
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A built program, the namespaces of its functions, and how every called name was resolved."""
+
+    built: Built
+    namespaces: Mapping[str, Namespace]
+    links: tuple[tuple[Namespace, str, Batched[..., Any] | None], ...]
+    entry: Batched[..., Any]
+    statics: Mapping[str, frozenset[str]]
+    """The static parameters of each function."""
+
+    @cached_property
+    def free(self) -> FreeValues:
+        """What the program reads from around its functions."""
+        return free_values(self.built.program)
+
+    def is_current(self) -> bool:
+        """Whether every called name still denotes what it was linked to."""
+        known = _known(self.entry, self.links)
+        return all(_denoted(namespace, name, known) is batched for namespace, name, batched in self.links)
+
+
+def link(entry: Batched[..., Any]) -> Linked:
+    """Build the program of `entry`, callees found through the present values of names; raises every fault of names."""
+    known = _known(entry, ())
+    while True:
+        linked = _link(entry, known)
+        found = _known(entry, linked.links)
+        if found.keys() <= known.keys():
+            return linked
+        known = {**known, **found}  # a name met before its function was known to be batched now means the batched one
+
+
+def _link(entry: Batched[..., Any], known: Mapping[Any, Batched[..., Any]]) -> Linked:
+    owner: dict[FunctionSource, Batched[..., Any]] = {entry.function_source: entry}
+    links: list[tuple[Namespace, str, Batched[..., Any] | None]] = []
+
+    def resolve(source: FunctionSource, name: str) -> FunctionSource | None:
+        namespace = owner[source].namespace
+        batched = _denoted(namespace, name, known)
+        links.append((namespace, name, batched))
+        if batched is None:
+            return None
+        owner.setdefault(batched.function_source, batched)  # under the options of the entry, if it is the same function
+        return batched.function_source
+
+    built = build(entry.function_source, resolve)
+    namespaces = {name: owner[source].namespace for name, source in built.sources.items()}
+    statics = {name: frozenset(owner[source].static_argnames) for name, source in built.sources.items()}
+    return Linked(built, namespaces, tuple(links), entry, statics)
+
+
+def _known(entry: Batched[..., Any], links: Any) -> dict[Any, Batched[..., Any]]:
+    """The batched functions seen so far, by code and closure."""
+    every = [entry, *(batched for _, _, batched in links if batched is not None)]
+    return {_identity(batched.function, batched.receiver): batched for batched in every}
+
+
+def _identity(function: types.FunctionType, receiver: Any = None) -> tuple[Any, ...]:
+    return (function.__code__, id(receiver), *map(id, function.__closure__ or ()))
+
+
+def _denoted(namespace: Namespace, name: str, known: Mapping[Any, Batched[..., Any]]) -> Batched[..., Any] | None:
+    """The batched function that `name` denotes now, if it does."""
+    from pcbatch.function.batched import Batched
+
+    try:
+        value = namespace.path(name)
+    except (KeyError, AttributeError):
+        return None
+    if isinstance(value, Batched):
+        return value
+    if isinstance(value, types.MethodType) and isinstance(value.__func__, types.FunctionType):
+        return known.get(_identity(value.__func__, value.__self__))
+    return known.get(_identity(value)) if isinstance(value, types.FunctionType) else None

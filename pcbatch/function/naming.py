@@ -1,0 +1,89 @@
+"""What a batched function is called: where pickle finds it again, and how messages show it."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pickle
+import sys
+from typing import TYPE_CHECKING, Any
+
+from pcbatch.errors import UsageError
+
+if TYPE_CHECKING:
+    from pcbatch.function.batched import Batched
+
+SHOWN_DEFAULT = 20
+"""How many characters of a parameter's default a signature shows."""
+
+
+class NotPicklableError(UsageError, pickle.PicklingError):
+    """PCB571: a batched function that pickle cannot find again by its name."""
+
+
+def by_name(batched: Batched[..., Any]) -> tuple[Any, ...]:
+    """How to find `batched` again, for `__reduce__`: module, qualified name, and the options that its namesake has not.
+
+    NotPicklableError for a function that has no name in its module: a local one, or one that was bound anew.
+    """
+    module = batched.__module__
+    for name in (batched.__qualname__, *_names(batched)):
+        found = _find(module, name)
+        if batched.is_relative(found):
+            changes = {k: v for k, v in batched.all_options().items() if v != found.all_options()[k]}
+            return _restored, (module, name, changes)
+    what = (
+        "it was defined inside a function" if "<locals>" in batched.__qualname__ else "that name is something else now"
+    )
+    raise NotPicklableError(
+        "PCB571",
+        f"the batched function {batched.__qualname__} cannot be found by its name in the module {module}: {what}; "
+        "define it at the top level of a module that can be imported",
+    )
+
+
+def _restored(module: str, name: str, changes: dict[str, Any]) -> Batched[..., Any]:
+    """The batched function `name` of `module`, which is imported, under its options with `changes`."""
+    from pcbatch.function.batched import Batched
+
+    importlib.import_module(module)
+    found = _find(module, name)
+    if not isinstance(found, Batched):
+        raise NotPicklableError(
+            "PCB571", f"the module {module} has no batched function {name}, of which this is a pickle"
+        )
+    return found.options(**changes) if changes else found
+
+
+def _names(batched: Batched[..., Any]) -> list[str]:
+    """Other names of the function in its module, such as `fast` after `fast = autobatch(slow)`."""
+    module = sys.modules.get(batched.__module__)
+    return [name for name, value in vars(module).items() if batched.is_relative(value)] if module is not None else []
+
+
+def _find(module: str, qualname: str) -> Any:
+    """What a dotted name in a module that is imported stands for; None if there is no such thing."""
+    found: Any = sys.modules.get(module)
+    for name in qualname.split("."):
+        found = inspect.getattr_static(found, name, None)
+    return found
+
+
+def short_signature(signature: inspect.Signature) -> str:
+    """`(x, n=3)`: the names of the parameters, without annotations, long defaults left out."""
+    shown = [
+        parameter.replace(annotation=inspect.Parameter.empty, default=_short(parameter.default))
+        for parameter in signature.parameters.values()
+    ]
+    return str(inspect.Signature(shown))
+
+
+def _short(default: Any) -> Any:
+    if default is inspect.Parameter.empty or len(repr(default)) <= SHOWN_DEFAULT:
+        return default
+    return _Dots()
+
+
+class _Dots:
+    def __repr__(self) -> str:
+        return ".."

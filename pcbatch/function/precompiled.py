@@ -1,0 +1,177 @@
+"""A program that was compiled ahead of time: what modules written by `pcbatch compile -o` hold in place of a function.
+
+It runs without the frontend: no source is read, nothing is parsed, types are what they were when it was written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
+from typing import Any
+
+from pcbatch.errors import UsageError
+from pcbatch.function import longruns
+from pcbatch.function.arguments import Arguments, bind_arguments
+from pcbatch.function.identity import program_digest
+from pcbatch.ir import machine as table
+from pcbatch.ir import values
+from pcbatch.ir.types import leaves
+from pcbatch.lowering.captures.kept import holds, kept, objects
+from pcbatch.lowering.captures.reads import Record, watching
+from pcbatch.options import Options
+from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.costs.compaction import DEFAULT
+from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.report.run import Run
+from pcbatch.runtime.resume.checkpoint import Saved
+from pcbatch.runtime.strategies.reference import ReferenceMachine
+
+
+def make_machine(program: table.Program, options: Options) -> Machine | ReferenceMachine:
+    """The machine for a program under the given options."""
+    if options.backend == "reference":
+        return ReferenceMachine(
+            program, backend_named(options.backend), max_depth=options.max_depth, max_steps=options.max_steps
+        )
+    return Machine(
+        program,
+        backend_named(options.backend),
+        schedule=options.schedule,
+        jit=options.jit,
+        max_depth=options.max_depth,
+        max_steps=options.max_steps,
+        compaction=None if options.deterministic else DEFAULT,
+        trace=options.trace,
+    )
+
+
+def run_machine(
+    machine: Machine | ReferenceMachine,
+    backend: Backend,
+    given: Mapping[str, str],
+    arguments: Arguments,
+    operands: Mapping[str, Any],
+) -> Outcome:
+    """Run `machine`; `given` maps its parameters and shared parameters to those of the user's function."""
+    program = machine.program
+    shared = [arguments.values[given[name]] if name in given else operands[name] for name in program.shared]
+    return machine.run(parameters(machine, backend, given, arguments), shared, arguments.lanes)
+
+
+def parameters(
+    machine: Machine | ReferenceMachine, backend: Backend, given: Mapping[str, str], arguments: Arguments
+) -> list[Any]:
+    """What each parameter of the machine's program is for every lane.
+
+    What all lanes share but the program writes is repeated for every lane; a weak number takes the dtype that the
+    program's own values give it.
+    """
+
+    def lane_value(name: str) -> Any:
+        user = given[name]
+        value, type_ = arguments.values[user], machine.program.types[name]
+        if user in arguments.shared:
+            return backend.spread(value, type_, arguments.lanes)
+        if arguments.types[user] == type_:
+            return value
+        pairs = zip(leaves(type_), values.flatten(type_, value), strict=True)
+        return values.pack(type_, [backend.cast(leaf, leaf_type.dtype) for leaf_type, leaf in pairs])
+
+    return [lane_value(name) for name in machine.program.parameters]
+
+
+class Compiled:
+    """A batched function of fixed types; call it, or `run` it, as one calls a `Batched`."""
+
+    def __init__(
+        self,
+        program: table.Program,
+        given: Mapping[str, str],
+        operands: Mapping[str, Callable[[], Any]] | None = None,
+        **options: Any,
+    ):
+        self.program = program
+        self.given = given
+        self.operands = operands or {}
+        self._reads = Record()
+        self._ready: set[int] = set()
+        self.options = Options().changed(options)
+        kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        self.signature = inspect.Signature([inspect.Parameter(name, kinds) for name in given.values()])
+        self._made: tuple[Mapping[str, table.Kept], Machine | ReferenceMachine] | None = None
+
+    @cached_property
+    def _functions(self) -> list[Any]:
+        """The functions of the program's pieces."""
+        items = (item for block in self.program.blocks for item in block.body)
+        return [item.function for item in items if isinstance(item, table.Piece)]
+
+    def machine(self, operands: Mapping[str, Any]) -> Machine | ReferenceMachine:
+        """The machine, made at the first call."""
+        if self._made is None:
+            types = self.program.shared_types
+            known = kept(operands, types, self._functions, backend_named(self.options.backend).is_variable)
+            self._made = (known, make_machine(table.with_kept(self.program, known), self.options))
+        return self._made[1]
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells the program from all others, in every process."""
+        return program_digest(self.program, ())
+
+    def _watching(self, lanes: Any, operands: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Record what the user's code reads inside, where it may be traced.
+
+        There will be a new machine if that has changed, or another variable is among `operands`.
+        """
+        is_kept = self._made is None or holds(self._made[0], operands, self.program.shared_types)
+        if not is_kept or not self._reads.holds():
+            vars(self).pop("digest", None)
+            self._made, self._reads, self._ready = None, Record(), set()
+        if lanes in self._ready:
+            return contextlib.nullcontext()
+        if isinstance(lanes, int):
+            self._ready.add(lanes)
+        return watching(self._reads, self._functions)
+
+    def _execute(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Outcome:
+        backend = backend_named(self.options.backend)
+        saved = longruns.read(self.options) if self.options.resume is not None else None
+        if saved is None:
+            arguments = bind_arguments(self.signature, self.options, backend, args, kwargs)
+        else:
+            arguments = longruns.saved_arguments(saved, self.signature, self.options, args, kwargs)
+        for name, user in self.given.items():
+            expected = self.program.types.get(name, self.program.shared_types.get(name))
+            if expected is not None and arguments.types[user] != expected:
+                raise UsageError(
+                    "PCB515", f"{self.program.name} was compiled for {user}: {expected}, not {arguments.types[user]}"
+                )
+        if arguments.variables and any(map(backend.takes_gradients, objects(self._functions))):
+            raise arguments.refused_variable(self.program.name)
+        operands = {name: read() for name, read in self.operands.items()}
+        with self._watching(arguments.lanes, operands):
+            return self._run(backend, arguments, operands, saved)
+
+    def _run(self, backend: Backend, arguments: Arguments, operands: Mapping[str, Any], saved: Saved | None) -> Outcome:
+        if not self.options.in_slices:
+            return run_machine(self.machine(operands), backend, self.given, arguments, operands)
+        machine = self.machine(operands)
+        assert isinstance(machine, Machine)  # options refuse the other one
+        run = longruns.LongRun(machine, self.given, self.options, self.digest, operands)
+        if saved is not None:
+            return run.resume(saved, arguments)
+        return run.start(arguments, parameters(machine, backend, self.given, arguments))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a batch; raises LaneError if a lane failed."""
+        return Run.checked_value(self.program, self._execute(args, kwargs))
+
+    def run(self, *args: Any, **kwargs: Any) -> Run:
+        """Run a batch and report what became of each lane."""
+        return Run.of(self.program, self._execute(args, kwargs))

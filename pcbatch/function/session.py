@@ -1,0 +1,224 @@
+"""What a batched function compiles under one set of options: linked once, compiled once per signature, and run."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pcbatch.errors import CompileError
+from pcbatch.function import longruns
+from pcbatch.function.arguments import Arguments, bind_arguments
+from pcbatch.function.cache import Cache
+from pcbatch.function.linking import Linked, link
+from pcbatch.function.pipeline import Compilation
+from pcbatch.lowering.captures.captured import Captured, collect
+from pcbatch.lowering.captures.fingerprints import shallow, without_identity
+from pcbatch.lowering.captures.kept import holds, kept, objects, variables
+from pcbatch.lowering.captures.reads import watching
+from pcbatch.lowering.codegen.environment import Environment
+from pcbatch.options import Options
+from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.machine import collector
+from pcbatch.runtime.machine.outcome import Outcome, Statistics
+
+if TYPE_CHECKING:
+    from pcbatch.function.batched import Batched
+
+logger = logging.getLogger("pcbatch")
+logger.addHandler(logging.NullHandler())
+
+SIGNATURES = 64
+"""How many compiled signatures each batched function keeps, and how many sets of options: those used last."""
+
+_inside: ContextVar[str | None] = ContextVar("inside", default=None)
+"""The batched function that is being compiled or traced: whatever calls another one then is one of its pieces."""
+
+
+def compiling() -> str | None:
+    """The batched function of which a piece is being traced right now, None in ordinary code."""
+    return _inside.get()
+
+
+@contextmanager
+def pieces_of(name: str) -> Iterator[None]:
+    """Whatever of the user's code runs inside is a piece of the batched function `name`."""
+    token = _inside.set(name)
+    try:
+        yield
+    finally:
+        _inside.reset(token)
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What compiling has cost so far: machine programs compiled, cache entries, seconds of tracing and compiling.
+
+    A recursive program is compiled anew for each size of its stacks; `stack_entries` is the one that the next call
+    starts with, learnt from those before it (0 for programs without stacks).
+    """
+
+    compilations: int
+    cache_entries: int
+    trace_seconds: float
+    compile_seconds: float
+    stack_entries: int = 0
+
+    def __repr__(self) -> str:
+        stacks = f", stacks of {self.stack_entries} entries" if self.stack_entries else ""
+        return (
+            f"<pcbatch.Stats: {self.compilations} compilations of {self.cache_entries} signatures, "
+            f"traced in {self.trace_seconds:.3g} s, compiled in {self.compile_seconds:.3g} s{stacks}>"
+        )
+
+
+class Compiler:
+    """Compiles and runs `function` under `options`; several threads may ask at once."""
+
+    def __init__(self, function: Batched[..., Any], options: Options):
+        self._function = function
+        self._options = options
+        self._lock = threading.RLock()
+        self._linked: Linked | None = None
+        self.compiled: Cache[Any, Compilation] = Cache(SIGNATURES, lambda compilation: compilation.reads.holds())
+        self.statistics: list[Statistics] = []
+        self._computed: set[tuple[str, str]] = set()
+        """Functions and the paths that they read where a property, or the like, gives a new object at each look."""
+
+    def link(self) -> Linked:
+        """The function with all that it calls, linked anew where a name denotes another function now."""
+        with self._lock:
+            if self._linked is None or not self._linked.is_current():
+                self._linked = link(self._function)
+                self.compiled.clear()
+            return self._linked
+
+    def compilation(self, args: Any, kwargs: Any) -> tuple[Arguments, Compilation, Captured]:
+        """The program for these arguments, the arguments as it takes them, and the values of its free names."""
+        backend = backend_named(self._options.backend)
+        arguments = bind_arguments(self._function.__signature__, self._options, backend, args, kwargs)
+        return arguments, *self._compiled_for(arguments)
+
+    def check(self, args: Any, kwargs: Any) -> None:
+        """Compile without running."""
+        arguments, compilation, captured = self.compilation(args, kwargs)
+        with self._compiling(arguments, compilation, captured), compilation.first_time(None):
+            compilation.machine.check(arguments.lanes)
+
+    def run(self, args: Any, kwargs: Any) -> tuple[Compilation, Outcome]:
+        """Run a batch."""
+        arguments, compilation, captured = self.compilation(args, kwargs)
+        with self._compiling(arguments, compilation, captured), compilation.first_time(arguments.lanes):
+            return compilation, compilation.run(arguments, captured)
+
+    def run_in_slices(self, args: Any, kwargs: Any, options: Options) -> tuple[Compilation, Outcome]:
+        """Run a batch, or go on with a saved one, as the options `progress` and `resume` of `options` say."""
+        saved = longruns.read(options) if options.resume is not None else None
+        if saved is None:
+            arguments, compilation, captured = self.compilation(args, kwargs)
+        else:
+            arguments = longruns.saved_arguments(saved, self._function.__signature__, options, args, kwargs)
+            try:
+                compilation, captured = self._compiled_for(arguments)
+            except CompileError as error:
+                why = (
+                    f"{self._function.__name__} is another program now, refused for the arguments in the file: {error}"
+                )
+                raise saved.refusal("PCB592", why) from None
+        with self._compiling(arguments, compilation, captured):
+            return compilation, compilation.run_in_slices(arguments, captured, options, saved)
+
+    def stats(self) -> Stats:
+        """What compiling has cost so far."""
+        return Stats(
+            sum(s.compilations for s in self.statistics),
+            len(self.compiled),
+            sum(s.trace_seconds for s in self.statistics),
+            sum(s.compile_seconds for s in self.statistics),
+            max((each.machine.stack_entries for each in self.compiled.values()), default=0),
+        )
+
+    def _compiled_for(self, arguments: Arguments) -> tuple[Compilation, Captured]:
+        backend = backend_named(self._options.backend)
+        linked = self.link()
+        captured = collect(linked.free, linked.namespaces, backend.is_array)
+        types = {name: backend.type_of(value) for name, value in captured.values.items()}
+        statics = self._static_keys(captured)
+        operands = tuple((function, *paths.items()) for function, paths in captured.operands.items())
+        tapes_know = variables(captured.values, types, backend.is_variable)
+        key = (arguments.signature, tuple(types.items()), operands, statics, tapes_know)
+        with self._lock:
+            compilation = self.compiled.get(key)
+            is_held = compilation is not None and holds(compilation.environment.kept, captured.values, types)
+            if compilation is None and self._find_computed(statics, linked):
+                return self._compiled_for(arguments)
+            if compilation is None or not is_held:
+                others = [value for _, _, value in captured.statics]
+                tapes = any(map(backend.takes_gradients, objects(others)))
+                if tapes and arguments.variables:
+                    raise arguments.refused_variable(self._function.__name__)
+                known = kept(captured.values, types, others, backend.is_variable)
+                free = captured.without_values()
+                environment = Environment(
+                    backend, linked.namespaces, free, types, linked.statics, kept=known, tapes=tapes
+                )
+                compilation = Compilation(linked, environment, arguments.without_values(), self._options)
+                started = time.perf_counter()
+                with collector.paused(), pieces_of(self._function.__name__), self._watching(compilation, captured):
+                    statistics = compilation.machine.statistics  # the whole pipeline, or its refusals
+                compilation.keep_first_reads()
+                statistics.trace_seconds += time.perf_counter() - started
+                logger.debug("%s: generated code for %s", self._function.__name__, arguments.described)
+                self.statistics.append(statistics)
+                self.compiled.put(key, compilation)
+        return compilation, captured
+
+    def _static_keys(self, captured: Captured) -> tuple[tuple[str, str, Any], ...]:
+        """The keys of the captured values that are part of the program; what is made anew at each look has none."""
+        return tuple(
+            (function, path, "computed" if (function, path) in self._computed else shallow(value))
+            for function, path, value in captured.statics
+        )
+
+    def _find_computed(self, before: tuple[tuple[str, str, Any], ...], linked: Linked) -> bool:
+        """Look once more; whether something is another object of the same class now, which a property has made.
+
+        Nothing but its class can be part of the key, or each call would compile.
+        """
+        again = collect(linked.free, linked.namespaces, backend_named(self._options.backend).is_array)
+        pairs = zip(before, self._static_keys(again), strict=False)
+        found = {old[:2] for old, new in pairs if old != new and without_identity(old) == without_identity(new)}
+        self._computed |= found
+        return bool(found)
+
+    def _watching(self, compilation: Compilation, captured: Captured) -> AbstractContextManager[None]:
+        """Record what the user's code reads while it is traced inside."""
+        receivers = [value for each in compilation.linked.namespaces.values() for value in each.given.values()]
+        statics = compilation.arguments.statics.values()
+        return watching(compilation.reads, [*receivers, *statics, *(value for _, _, value in captured.statics)])
+
+    @contextmanager
+    def _compiling(self, arguments: Arguments, compilation: Compilation, captured: Captured) -> Iterator[None]:
+        """Tell the log if something is compiled inside, and how long that took."""
+        statistics = compilation.machine.statistics
+        before = (statistics.compilations, statistics.compile_seconds)
+        watched: AbstractContextManager[None] = contextlib.nullcontext()
+        if not compilation.is_ready(arguments.lanes):  # what only a whole batch reads, such as a primitive's own form
+            watched = self._watching(compilation, captured)
+        with pieces_of(self._function.__name__), watched:
+            yield
+        if statistics.compilations > before[0]:
+            compilation.reads.settle()
+            logger.info(
+                "%s: compiled %s for %s lanes in %.2f s",
+                self._function.__name__,
+                arguments.described,
+                arguments.lanes if isinstance(arguments.lanes, int) else "any number of",
+                statistics.compile_seconds - before[1],
+            )

@@ -1,0 +1,145 @@
+"""Dataflow over basic blocks: one worklist solver, an analysis being a value, and the analyses that passes ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Generic, Literal, TypeVar
+
+from pcbatch.ir.analysis.callgraph import interprocedural_edges, return_sites
+from pcbatch.ir.program import Block, Function, Program, Push, PushJump, Return, reads, successors, writes
+
+Fact = TypeVar("Fact")
+
+
+@dataclass(frozen=True)
+class Analysis(Generic[Fact]):
+    """What to solve. Facts of one block are those at its start (forward) or at its end (backward) before `transfer`.
+
+    `boundary` holds by label what comes from outside the graph (at the entry, at exits); `initial` is where every
+    other fact starts, the neutral element of `merge`; `transfer(block, fact)` takes a fact through a block.
+    """
+
+    direction: Literal["forward", "backward"]
+    boundary: Mapping[str, Fact]
+    initial: Fact
+    merge: Callable[[Fact, Fact], Fact]
+    transfer: Callable[[Block, Fact], Fact]
+
+
+@dataclass(frozen=True)
+class Facts(Generic[Fact]):
+    """What holds at the start and at the end of a block, in program order whatever the direction."""
+
+    start: Fact
+    end: Fact
+
+
+def solve(
+    blocks: Sequence[Block], analysis: Analysis[Fact], edges: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, Facts[Fact]]:
+    """The least solution by label; `edges` are the successors of each block where they are not the terminators' own."""
+    forward = analysis.direction == "forward"
+    following = edges if edges is not None else {block.label: successors(block.terminator) for block in blocks}
+    preceding: dict[str, list[str]] = {block.label: [] for block in blocks}
+    for label, targets in following.items():
+        for target in targets:
+            preceding[target].append(label)
+    sources, sinks = (preceding, following) if forward else (following, preceding)
+
+    by_label = {block.label: block for block in blocks}
+    before = {label: analysis.boundary.get(label, analysis.initial) for label in by_label}
+    after = dict.fromkeys(by_label, analysis.initial)
+    # An ordered set, last in first out: blocks in the order in which facts flow where there is no loop.
+    work = dict.fromkeys(reversed(by_label) if forward else by_label)
+    visited: set[str] = set()
+    while work:
+        label, _ = work.popitem()
+        arriving = (after[source] for source in sources[label])
+        before[label] = reduce(analysis.merge, arriving, analysis.boundary.get(label, analysis.initial))
+        result = analysis.transfer(by_label[label], before[label])
+        if result != after[label] or label not in visited:
+            visited.add(label)
+            after[label] = result
+            work.update(dict.fromkeys(sinks[label]))
+    starts, ends = (before, after) if forward else (after, before)
+    return {label: Facts(starts[label], ends[label]) for label in by_label}
+
+
+# -- liveness ----------------------------------------------------------------------------------------------------------
+
+Variables = frozenset[str]
+
+
+def liveness(node: Function | Program, *, comes_back: bool = False) -> dict[str, Facts[Variables]]:
+    """The variables live at the start and at the end of every block: those whose values may still be read.
+
+    At the end of a block that returns, the results are live. A "cfg" program is analysed function by function. In a
+    "stack" program it is tops that are live: control goes from a PushJump into the function and from its Returns to
+    all places where calls of it come back; a Push keeps the old top alive, a Pop ends the life of the top that it
+    removes. With `comes_back`, what is live where a call comes back is so where it is made, though its function may
+    never return or always write it: what such places read stays assigned.
+    """
+    match node:
+        case Program(dialect="cfg", functions=functions):
+            return {label: facts for function in functions for label, facts in liveness(function).items()}
+        case Program(functions=functions):
+            leaving = [function for function in functions if None in return_sites(node)[function.name]]
+            exits = _exits([block for function in leaving for block in function.blocks], node.entry.results)
+            edges = interprocedural_edges(node)
+            if comes_back:
+                edges = {b.label: (*edges[b.label], *successors(b.terminator)) for b in node.blocks()}
+            return _solve_liveness(list(node.blocks()), exits, edges)
+        case Function(blocks=blocks):
+            if any(isinstance(block.terminator, PushJump) for block in blocks):
+                raise ValueError(f"function {node.name} is in the stack dialect: ask for the whole program's liveness")
+            return _solve_liveness(blocks, _exits(blocks, node.results))
+    raise TypeError(f"neither a function nor a program: {node!r}")
+
+
+def _exits(blocks: Sequence[Block], results: Sequence[str]) -> dict[str, Variables]:
+    """What is live behind those of `blocks` that return."""
+    return {block.label: frozenset(results) for block in blocks if isinstance(block.terminator, Return)}
+
+
+def _solve_liveness(
+    blocks: Sequence[Block], exits: Mapping[str, Variables], edges: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, Facts[Variables]]:
+    def transfer(block: Block, live: Variables) -> Variables:
+        return _live_before(block, live)[0]
+
+    return solve(blocks, Analysis("backward", exits, frozenset(), frozenset.union, transfer), edges)
+
+
+def _live_before(block: Block, live_out: Variables) -> tuple[Variables, ...]:
+    """What is live before each op of `block` and, last, before its terminator."""
+    live = live_out | set(reads(block.terminator))
+    facts = [live]
+    for op in reversed(block.ops):
+        # A Push puts a value above the old one, which a Pop will bring back: the old one lives on.
+        live = (live.union if isinstance(op, Push) else live.difference)(writes(op)) | set(reads(op))
+        facts.append(live)
+    return tuple(reversed(facts))
+
+
+def live_after_each_op(block: Block, live_out: Variables) -> tuple[Variables, ...]:
+    """What is live after each op of `block`, given what is live at its end (`liveness(..)[label].end`)."""
+    return _live_before(block, live_out)[1:]
+
+
+# -- definite assignment -----------------------------------------------------------------------------------------------
+
+
+def definitely_assigned(function: Function) -> dict[str, Facts[Variables]]:
+    """The variables assigned on every path from the entry of a "cfg" function to the start and the end of each block.
+
+    In blocks that cannot be reached that is every variable.
+    """
+    everything = frozenset(function.parameters).union(*(writes(op) for block in function.blocks for op in block.ops))
+
+    def transfer(block: Block, assigned: Variables) -> Variables:
+        return assigned.union(*(writes(op) for op in block.ops))
+
+    entry = {function.entry: frozenset(function.parameters)}
+    return solve(function.blocks, Analysis("forward", entry, everything, frozenset.intersection, transfer))

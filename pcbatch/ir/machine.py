@@ -1,0 +1,189 @@
+"""The executable form of a program: one Python function per piece and a table of their effects.
+
+Generated source builds exactly these values (`f.source()` prints them), and the machine runs nothing else. Blocks are
+numbered by their place in `Program.blocks`; the number `len(blocks)` means "finished". What a block does for the
+lanes that wait at it:
+
+1. every variable of `pops` gets back the newest entry of its stack;
+2. `body` runs in order; a piece reads tops, shared operands and what earlier pieces of the same block wrote;
+3. every `Push` saves a value on its variable's stack;
+4. written variables get their new tops, the terminator moves the program counter.
+
+A lane for which a piece reports a fault stops there: its status and fault site are set, it runs nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pcbatch.errors import Span
+from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.types import Type
+
+
+@dataclass(frozen=True)
+class FaultSite:
+    """A place where a lane can fail. `arguments` are variables whose tops fill the fields of `message`."""
+
+    status: LaneStatus
+    message: str
+    arguments: tuple[str, ...] = ()
+    span: Span | None = None
+
+
+Kept = tuple[Any, ...]
+"""The leaves of a captured value that are known by what they are (`lowering.kept`), None in the place of the others."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A pure function for one example: `function(*reads, *shared) -> tuple` with one value for each of `writes`.
+
+    `sites` are the indices into `Program.faults` that its checked operations may report. `spans[k]` is the user's
+    source of line k of the function's body. `kept` are the captured arrays among its shared operands that a gradient
+    tape inside must know; `tapes` says whether the program may have one.
+    """
+
+    function: Callable[..., tuple[Any, ...]]
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+    sites: tuple[int, ...] = ()
+    spans: tuple[Span | None, ...] = ()
+    kept: Mapping[str, Kept] = field(default_factory=dict, compare=False)
+    tapes: bool = False
+
+
+@dataclass(frozen=True)
+class Store:
+    """`array[indices..] = value` on lane arrays; `site` is the fault for an index out of range."""
+
+    array: str
+    indices: tuple[str, ...]
+    value: str
+    site: int
+
+
+@dataclass(frozen=True)
+class Push:
+    """Save on the stack of `variable`: the value named `saved`, or, where None, the top it had after the pops."""
+
+    variable: str
+    saved: str | None = None
+
+
+@dataclass(frozen=True)
+class Branch:
+    """To block number `true` or `false`, by the scalar bool `condition`."""
+
+    condition: str
+    true: int
+    false: int
+
+
+@dataclass(frozen=True)
+class Jump:
+    """To `target`, a block number or one by a condition; `turn` counts one loop turn (or tail call) of the lane."""
+
+    target: int | Branch
+    turn: bool = False
+
+
+@dataclass(frozen=True)
+class Return:
+    """To the block number on top of the lane's stack of program counters."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The lane fails at `site`."""
+
+    site: int
+
+
+@dataclass(frozen=True)
+class PushJump:
+    """A call: save block number `back`, go to `target`, a block number or one by a condition.
+
+    `site` is the fault for exceeding `max_depth`.
+    """
+
+    target: int | Branch
+    back: int
+    site: int
+
+
+Terminator = Jump | Branch | Return | Fault | PushJump
+
+
+def targets(terminator: Terminator) -> tuple[int, ...]:
+    """The numbers of the blocks to which a lane may go on, none for a return: where it goes lies on its stack."""
+    match terminator:
+        case Branch(true=true, false=false):
+            return (true, false)
+        case Jump(target=Branch() as branch) | PushJump(target=Branch() as branch):
+            return targets(branch)
+        case Jump(target=int(target)) | PushJump(target=int(target)):
+            return (target,)
+        case Return() | Fault():
+            return ()
+    raise TypeError(f"not a terminator: {terminator!r}")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One basic block. `span` is the user's source that it comes from, `function` the name of the user's function.
+
+    `steps_site` is the fault for exceeding `max_steps` where the terminator counts a step (a turn, a call). At a `sync`
+    block lanes wait until no lane can run elsewhere. `cost` is what the user says that a row costs; None leaves it to
+    the estimate (`costs.block_costs`). `dead` names variables that the block pops or writes and whose tops nobody reads
+    afterwards: they need not be kept.
+    """
+
+    label: str
+    body: tuple[Piece | Store, ...]
+    terminator: Terminator
+    pops: tuple[str, ...] = ()
+    pushes: tuple[Push, ...] = ()
+    function: str = ""
+    span: Span | None = None
+    steps_site: int = -1
+    sync: bool = False
+    cost: float | None = None
+    dead: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Program:
+    """A whole program. `types` covers every name that a block reads or writes; `storage` every variable of the state.
+
+    `storage` maps a variable to "register", "stack" or "cached stack"; names without storage are temporaries of a
+    block. `parameters` and `results` are state variables of the entry function. `shared` names the shared operands,
+    in the order in which the machine is given them; `shared_types` their types.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    results: tuple[str, ...]
+    types: Mapping[str, Type]
+    storage: Mapping[str, str]
+    blocks: tuple[Block, ...]
+    faults: tuple[FaultSite, ...] = ()
+    shared: tuple[str, ...] = ()
+    shared_types: Mapping[str, Type] = field(default_factory=dict)
+
+
+def with_kept(program: Program, kept: Mapping[str, Kept]) -> Program:
+    """`program`, its pieces knowing the captured arrays `kept`, by shared operand."""
+
+    def bound(item: Piece | Store) -> Piece | Store:
+        if not isinstance(item, Piece):
+            return item
+        return replace(item, kept={name: kept[name] for name in item.shared if name in kept})
+
+    if not kept:
+        return program
+    blocks = (replace(block, body=tuple(map(bound, block.body))) for block in program.blocks)
+    return replace(program, blocks=tuple(blocks))

@@ -1,0 +1,1 @@
+"""The IR and its types as text, printed and parsed back."""

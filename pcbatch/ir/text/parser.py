@@ -1,0 +1,252 @@
+"""Reads a program back from the text that `pcbatch.ir.text.printer` writes: `parse_program(print_program(p)) == p`.
+
+Spans are not in the text. What a piece of code reads and assigns is not in it either, but follows from the code and
+from which names are variables (`pcbatch.ir.analysis.scope`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import cast, get_args
+
+from pcbatch.ir.analysis.scope import inputs_and_outputs, scope
+from pcbatch.ir.code import Code
+from pcbatch.ir.program import (
+    Block,
+    Branch,
+    Call,
+    Coded,
+    Dialect,
+    Enter,
+    Exit,
+    Fault,
+    FaultKind,
+    Function,
+    Jump,
+    Op,
+    Pop,
+    Primitive,
+    Program,
+    Push,
+    PushJump,
+    Return,
+    StorageKind,
+    Store,
+    Terminator,
+    Update,
+    Variable,
+)
+from pcbatch.ir.text.printer import INDENT, LINE_COMMENT
+from pcbatch.ir.text.type_parser import parse_type_at
+from pcbatch.ir.types import Type
+
+
+class IRSyntaxError(ValueError):
+    """The text is not a program. `line` is the 1-based line of the IR's text."""
+
+    def __init__(self, line: int, message: str):
+        self.line = line
+        super().__init__(f"line {line}: {message}")
+
+
+Line = tuple[int, str]
+"""The number of a line and its text."""
+
+
+def parse_program(text: str) -> Program:
+    """The program that `text` denotes; IRSyntaxError where it denotes none."""
+    lines = _lines(text)
+    number, header = lines.pop(0) if lines else (1, "")
+    if (match := re.fullmatch(rf"program ({'|'.join(get_args(Dialect))})", header)) is None:
+        raise IRSyntaxError(number, f"expected 'program cfg' or 'program stack', not {header!r}")
+    functions: list[Function] = []
+    while lines:
+        functions.append(_function(lines))
+    if not functions:
+        raise IRSyntaxError(number, "a program has at least one function")
+    return _with_inputs(Program(cast(Dialect, match[1]), tuple(functions)))
+
+
+def _with_inputs(program: Program) -> Program:
+    """`program` with the inputs of its code filled in, which needs the whole scope."""
+
+    def op(op: Op, variables: frozenset[str]) -> Op:
+        if isinstance(op, Coded):
+            return replace(op, inputs=inputs_and_outputs(op.code, variables)[0])
+        return op
+
+    functions = []
+    for function in program.functions:
+        variables = scope(program, function)
+        blocks = (replace(block, ops=tuple(op(each, variables) for each in block.ops)) for block in function.blocks)
+        functions.append(replace(function, blocks=tuple(blocks)))
+    return replace(program, functions=tuple(functions))
+
+
+# -- lines -------------------------------------------------------------------------------------------------------------
+
+_LABEL = re.compile(r"(\w+)(, sync)?:")
+
+
+def _lines(text: str) -> list[Line]:
+    """Lines that say something: blank and comment lines left out. Ops have one level of indentation, headers none."""
+    lines: list[Line] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith(INDENT + " "):
+            raise IRSyntaxError(number, "unexpected indentation")
+        if line.strip() and not line.lstrip().startswith("#"):
+            lines.append((number, line))
+    return lines
+
+
+def _indented(lines: list[Line]) -> bool:
+    return bool(lines) and lines[0][1].startswith(INDENT)
+
+
+def _take(lines: list[Line]) -> Line:
+    """The next line without its indentation."""
+    number, text = lines.pop(0)
+    return number, text.removeprefix(INDENT)
+
+
+def _without_comment(text: str) -> str:
+    """`text` without the `# line 7` behind it."""
+    return LINE_COMMENT.sub("", text)
+
+
+# -- functions and blocks ----------------------------------------------------------------------------------------------
+
+_NAME = r"[^\W\d]\w*"
+_NAMES = rf"{_NAME}(?:, {_NAME})*"
+_COST = r"(?:, cost (?P<cost>[0-9.e+-]+))?"
+_FUNCTION = re.compile(
+    rf"function (?P<name>[^\s()]+)\((?P<parameters>{_NAMES})?\)(?: -> (?P<results>{_NAMES}))?{_COST}"
+)
+_VARIABLE = re.compile(rf"var (?P<name>{_NAME})")
+_STORAGE = re.compile(rf"(?:  (?P<storage>{'|'.join(get_args(StorageKind))}))?(?:  -- (?P<reason>.+))?")
+
+
+def _split(text: str | None) -> tuple[str, ...]:
+    return tuple(text.split(", ")) if text else ()
+
+
+def _function(lines: list[Line]) -> Function:
+    number, header = lines.pop(0)
+    if (match := _FUNCTION.fullmatch(_without_comment(header))) is None:
+        raise IRSyntaxError(number, f"expected 'function name(parameters) -> results', not {header!r}")
+    externs: tuple[str, ...] = ()
+    variables: list[Variable] = []
+    while _indented(lines):
+        at, text = _take(lines)
+        if extern := re.fullmatch(rf"extern ({_NAMES})", text):
+            externs += _split(extern[1])
+        else:
+            variables.append(_variable(at, text))
+    blocks: list[Block] = []
+    while lines and (label := _LABEL.fullmatch(lines[0][1])):
+        at, _ = lines.pop(0)
+        blocks.append(replace(_block(at, label[1], lines), sync=label[2] is not None))
+    if not blocks:
+        raise IRSyntaxError(number, f"function {match['name']} has no blocks")
+    return Function(
+        match["name"],
+        _split(match["parameters"]),
+        _split(match["results"]),
+        tuple(blocks),
+        externs,
+        tuple(variables),
+        None if match["cost"] is None else _cost(number, match["cost"]),
+    )
+
+
+def _cost(number: int, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise IRSyntaxError(number, f"{text} is no cost") from None
+
+
+def _variable(number: int, text: str) -> Variable:
+    if (match := _VARIABLE.match(text)) is None:
+        raise IRSyntaxError(number, f"expected 'var', 'extern' or a label, not {text!r}")
+    place, type_ = match.end(), cast("Type | None", None)
+    if text.startswith(": ", place):
+        try:
+            type_, place = parse_type_at(text, place + 2)
+        except ValueError as error:
+            raise IRSyntaxError(number, f"in the type of {match['name']}: {error}") from None
+    if (rest := _STORAGE.fullmatch(text, place)) is None:
+        raise IRSyntaxError(number, f"expected a storage class or '-- reason' at {text[place:]!r}")
+    return Variable(match["name"], type_, cast("StorageKind | None", rest["storage"]), rest["reason"] or "")
+
+
+def _block(number: int, label: str, lines: list[Line]) -> Block:
+    ops: list[Op] = []
+    while _indented(lines):
+        at, text = _take(lines)
+        text = _without_comment(text)
+        terminator = _terminator(at, text)
+        if terminator is None:
+            ops.append(_op(at, text))
+        elif _indented(lines):
+            raise IRSyntaxError(lines[0][0], f"block {label} goes on after its terminator")
+        else:
+            return Block(label, tuple(ops), terminator)
+    raise IRSyntaxError(number, f"block {label} has no terminator")
+
+
+# -- ops and terminators -----------------------------------------------------------------------------------------------
+
+_STORE = re.compile(rf"store ({_NAME})\[({_NAMES})\] = ({_NAME})")
+_CALL = re.compile(rf"(?:({_NAMES}) = )?call ([^\s()]+)\(({_NAMES})?\)")
+_POP = re.compile(rf"pop ({_NAMES})")
+_CODE_OP = re.compile(r"(push|update) (?![-+*/%@&|^<>=!]+ |(?:in|is|if|and|or|not) )(.*)", re.DOTALL)
+_ENTER = re.compile(rf"enter (?={_NAME}|[\[({{'\"])(?!(?:in|is|if|and|or|not) )(.*)", re.DOTALL)
+_QUOTED = re.compile(r'code (".*")')
+
+_TERMINATORS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Terminator]], ...] = (
+    (re.compile(rf"jump ({_NAME})(, turn)?"), lambda m: Jump(m[1], m[2] is not None)),
+    (re.compile(rf"branch ({_NAME}) ({_NAME}) ({_NAME})"), lambda m: Branch(m[1], m[2], m[3])),
+    (re.compile(r"return"), lambda m: Return()),
+    (
+        re.compile(rf'fault ({"|".join(get_args(FaultKind))}) (".*")(?: ({_NAMES}))?'),
+        lambda m: Fault(json.loads(m[2]), _split(m[3]), cast(FaultKind, m[1])),
+    ),
+    (re.compile(rf"pushjump ({_NAME}), back to ({_NAME})"), lambda m: PushJump(m[1], m[2])),
+)
+
+
+def _terminator(number: int, text: str) -> Terminator | None:
+    """The terminator that the line denotes, or None where it is an op."""
+    for pattern, build in _TERMINATORS:
+        if match := pattern.fullmatch(text):
+            try:
+                return build(match)
+            except json.JSONDecodeError as error:
+                raise IRSyntaxError(number, f"in the message: {error}") from None
+    return None
+
+
+def _op(number: int, text: str) -> Op:
+    if match := _STORE.fullmatch(text):
+        return Store(match[1], _split(match[2]), match[3])
+    if match := _CALL.fullmatch(text):
+        return Call(_split(match[1]), match[2], _split(match[3]))
+    if match := _POP.fullmatch(text):
+        return Pop(_split(match[1]))
+    if text == "exit":
+        return Exit()
+    kind: type[Coded] = Primitive
+    if match := _CODE_OP.fullmatch(text):
+        kind, text = (Push if match[1] == "push" else Update), match[2]
+    elif match := _ENTER.fullmatch(text):
+        kind, text = Enter, match[1]
+    try:
+        text = json.loads(match[1]) if (match := _QUOTED.fullmatch(text)) else text
+        code = Code(f"with {text}:\n    pass" if kind is Enter else text)
+        return kind(code.writes, (), code)
+    except (SyntaxError, json.JSONDecodeError) as error:
+        raise IRSyntaxError(number, f"neither an op nor Python: {text!r} ({error})") from None

@@ -1,0 +1,224 @@
+"""Rules for what a program is made of: names, labels, ops, their order inside a block, code and tables.
+
+First part of `pcbatch.ir.verify.verifier`.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from keyword import iskeyword
+from string import Formatter
+
+from pcbatch.ir.analysis.callgraph import owners
+from pcbatch.ir.analysis.scope import inputs_and_outputs, scope, variables_of
+from pcbatch.ir.program import (
+    Block,
+    Call,
+    Coded,
+    Enter,
+    Exit,
+    Fault,
+    Function,
+    Jump,
+    Op,
+    Pop,
+    Primitive,
+    Program,
+    Push,
+    PushJump,
+    Store,
+    Terminator,
+    Update,
+    Variable,
+    successors,
+    writes,
+)
+from pcbatch.ir.text.printer import print_op, print_terminator
+
+Violations = Iterator[str]
+
+
+def nodes(function: Function) -> Iterator[tuple[Block, Op | Terminator]]:
+    """Every op and terminator with its block."""
+    for block in function.blocks:
+        for node in (*block.ops, block.terminator):
+            yield block, node
+
+
+def at(function: Function, block: Block, node: Op | Terminator | None = None) -> str:
+    """Where a violation is: `gcd, b1: t0 = a // b`."""
+    match node:
+        case None:
+            return f"{function.name}, {block.label}"
+        case Primitive() | Enter() | Exit() | Store() | Call() | Push() | Pop() | Update():
+            return f"{function.name}, {block.label}: {print_op(node)}"
+        case _:
+            return f"{function.name}, {block.label}: {print_terminator(node)}"
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """The names that occur more than once."""
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+def _is_name(name: str) -> bool:
+    return name.isidentifier() and not iskeyword(name)
+
+
+def table(program: Program) -> list[Variable]:
+    """What the functions of `program` say about their variables, in one list."""
+    return [variable for function in program.functions for variable in function.variables]
+
+
+# -- what a program is made of -----------------------------------------------------------------------------------------
+
+
+def functions(program: Program) -> Violations:
+    """Functions have blocks; names are identifiers; functions, parameters and results differ."""
+    if not program.functions:
+        yield "a program has at least one function"
+    for name in repeated(function.name for function in program.functions):
+        yield f"two functions are called {name}"
+    for function in program.functions:
+        if not all(map(_is_name, function.name.split("."))):
+            yield f"{function.name!r} is no name for a function"
+        if not function.blocks:
+            yield f"{function.name} has no blocks"
+        if function.cost is not None and not 0 < function.cost < math.inf:
+            yield f"{function.name}: a row cannot cost {function.cost}"
+        for name in (*repeated(function.parameters), *repeated(function.results)):
+            yield f"{function.name} has two parameters or two results called {name}"
+        for name in (*variables_of(function), *function.externs, *(block.label for block in function.blocks)):
+            if not _is_name(name):
+                yield f"{function.name}: {name!r} is no name for a variable, an extern or a label"
+
+
+def labels(program: Program) -> Violations:
+    """Labels are unique; targets exist and lie where control may go."""
+    for label in repeated(block.label for block in program.blocks()):
+        yield f"two blocks are labelled {label}"
+    owner = owners(program)
+    entries = {function.entry for function in program.functions if function.blocks}
+    for function in program.functions:
+        for block in function.blocks:
+            end, where = block.terminator, at(function, block, block.terminator)
+            if isinstance(end, PushJump) and end.target not in entries:
+                yield f"{where}: {end.target} is not the entry of a function"
+            tail_call = program.dialect == "stack" and isinstance(end, Jump) and end.target in entries
+            for target in successors(end):
+                if target not in owner:
+                    yield f"{where}: there is no block {target}"
+                elif owner[target] != function.name and not tail_call:
+                    yield f"{where}: {target} lies in another function"
+
+
+_FORBIDDEN: dict[str, tuple[type, ...]] = {"cfg": (Push, Pop, Update, PushJump), "stack": (Call,)}
+
+
+def dialect(program: Program) -> Violations:
+    """No op or terminator of the other dialect."""
+    for function in program.functions:
+        for block, node in nodes(function):
+            if isinstance(node, _FORBIDDEN[program.dialect]):
+                yield f"{at(function, block, node)}: {type(node).__name__} does not belong to {program.dialect!r}"
+
+
+def order(program: Program) -> Violations:
+    """Pops, then other ops, then pushes."""
+    rank = {Pop: 0, Push: 2}
+    for function in program.functions:
+        for block in function.blocks:
+            ranks = [rank.get(type(op), 1) for op in block.ops]
+            if ranks != sorted(ranks):
+                yield f"{at(function, block)}: pops come first in a block and pushes last"
+
+
+def contexts(program: Program) -> Violations:
+    """Every `with` block ends in the block of the program that it began in, and has nothing but statements inside."""
+    for function in program.functions:
+        for block in function.blocks:
+            depth = 0
+            for op in block.ops:
+                depth += isinstance(op, Enter) - isinstance(op, Exit)
+                if depth < 0:
+                    yield f"{at(function, block, op)}: no `with` block has begun"
+                    break
+                if depth and not isinstance(op, Primitive | Enter | Exit | Update):
+                    yield f"{at(function, block, op)}: {type(op).__name__} cannot be inside a `with` block"
+            if depth > 0:
+                yield f"{at(function, block)}: a `with` block does not end"
+
+
+def operands(program: Program) -> Violations:
+    """Inputs and outputs agree with the code, messages with their arguments; outputs differ."""
+    for function in program.functions:
+        variables = scope(program, function)
+        for block, node in nodes(function):
+            for name in repeated(writes(node)):
+                yield f"{at(function, block, node)}: {name} is given two values"
+            match node:
+                case Primitive() | Enter() | Push() | Update():
+                    complaints = _code(node, variables)
+                case Fault(message, arguments):
+                    complaints = _message(message, len(arguments))
+                case _:
+                    continue
+            for complaint in complaints:
+                yield f"{at(function, block, node)}: {complaint}"
+
+
+_STATEMENTS: dict[type[Coded], tuple[type[ast.stmt], ...]] = {
+    Primitive: (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr),
+    Enter: (ast.With,),
+    Push: (ast.Assign,),
+    Update: (ast.Assign, ast.Expr),
+}
+
+
+def _code(op: Coded, variables: frozenset[str]) -> Violations:
+    try:
+        body = op.code.body
+    except SyntaxError as error:
+        yield f"not Python: {error}"
+        return
+    allowed = _STATEMENTS[type(op)]
+    if len(body) != 1 or not isinstance(body[0], allowed):
+        yield f"the code is not one {' or '.join(kind.__name__ for kind in allowed)}"
+    elif isinstance(body[0], ast.With) and (len(body[0].items) > 1 or not isinstance(body[0].body[0], ast.Pass)):
+        yield "the code is not the header of one `with`, with an empty body"
+    inputs, outputs = inputs_and_outputs(op.code, variables)
+    if inputs != op.inputs:
+        yield f"the code reads {inputs}, the op says {op.inputs}"
+    if outputs != op.outputs:
+        yield f"the code assigns {outputs}, the op says {op.outputs}"
+
+
+def _message(message: str, arguments: int) -> Violations:
+    try:
+        fields = [name for _, name, _, _ in Formatter().parse(message) if name is not None]
+    except ValueError as error:
+        yield f"the message is no template: {error}"
+        return
+    if len(fields) != arguments:
+        yield f"the message has {len(fields)} fields for {arguments} arguments"
+
+
+def tables(program: Program) -> Violations:
+    """Lists of variables are complete, externs sorted and apart from variables."""
+    for function in program.functions:
+        for name in repeated(variable.name for variable in function.variables):
+            yield f"{function.name}: {name} is listed twice"
+        for variable in function.variables:
+            if variable.reason != " ".join(variable.reason.split()):
+                yield f"{function.name}: the reason of {variable.name} is not one line of words"
+        if function.externs != tuple(sorted(set(function.externs))):
+            yield f"{function.name}: externs are not sorted"
+        for name in sorted(scope(program, function).intersection(function.externs)):
+            yield f"{function.name}: {name} is an extern and a variable"
+        listed = {variable.name for variable in (function.variables if program.dialect == "cfg" else table(program))}
+        for name in variables_of(function):
+            if listed and name not in listed:
+                yield f"{function.name}: {name} is missing from the list of variables"

@@ -1,0 +1,1 @@
+"""From an optimised program to the Python that runs."""

@@ -1,0 +1,74 @@
+"""Statements of the IR run at once on one example: what the IR's interpreter needs to run a program of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pcbatch.errors import Span
+from pcbatch.ir import program as ir
+from pcbatch.ir.code import Code
+from pcbatch.ir.interpreter import Evaluate, LaneFaultError
+from pcbatch.ir.machine import Piece
+from pcbatch.ir.status import LaneStatus
+from pcbatch.lowering.codegen.environment import Environment
+from pcbatch.lowering.codegen.pieces import compile_piece, write_piece
+
+
+def evaluator(program: ir.Program, environment: Environment) -> Evaluate:
+    """An `evaluate` for `pcbatch.ir.interpreter.interpret` of `program` in either dialect; pieces are compiled once."""
+    compiled: dict[tuple[str, Code, tuple[str, ...]], tuple[Piece, list[tuple[LaneStatus, str]]]] = {}
+
+    def evaluate(function: str, code: Code, inputs: dict[str, Any]) -> dict[str, Any]:
+        key = (function, code, tuple(inputs))
+        if key not in compiled:
+            compiled[key] = _compile(function, code, inputs, environment)
+        piece, faults = compiled[key]
+        values = environment.captured.values
+        outputs, site = environment.backend.evaluate(
+            piece, [inputs[name] for name in piece.reads], [values[name] for name in piece.shared]
+        )
+        if site:
+            status, message = faults[site - 1]
+            raise LaneFaultError(status.name, message)  # type: ignore[arg-type]
+        return dict(zip(piece.writes, outputs, strict=True))
+
+    return evaluate
+
+
+def _compile(
+    function: str, code: Code, inputs: Mapping[str, Any], environment: Environment
+) -> tuple[Piece, list[tuple[LaneStatus, str]]]:
+    faults: list[tuple[LaneStatus, str]] = []
+
+    def site(span: Span | None, status: LaneStatus, message: str) -> int:
+        faults.append((status, message))
+        return len(faults) - 1
+
+    writes = code.writes
+    statement = ir.Primitive(writes, tuple(inputs), code)
+    text = write_piece(
+        "statement",
+        [statement],
+        writes,
+        frozenset((*inputs, *writes)),
+        environment,
+        function,
+        site,
+        literal_indices=True,
+    )
+    return compile_piece(text, environment, function, tuple(range(len(faults)))), faults
+
+
+def interpreter_callbacks(
+    program: ir.Program, environment: Environment
+) -> tuple[Evaluate, Callable[[Any, tuple[Any, ...], Any], Any]]:
+    """The two callbacks of `interpret`: statements and stores."""
+
+    def store(array: Any, indices: tuple[Any, ...], value: Any) -> Any:
+        try:
+            return environment.backend.store_element(array, indices, value)
+        except IndexError as error:
+            raise LaneFaultError("INDEX", f"IndexError: {error}") from None
+
+    return evaluator(program, environment), store

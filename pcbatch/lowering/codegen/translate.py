@@ -1,0 +1,317 @@
+"""From the user's operators to checked, batchable ones: `a // b` becomes `_ops.floordiv(a, b, site)`.
+
+Python's operators mean too little (`and` calls `bool` on a tensor) or too much (`a[i]` must fault, not abort the
+batch) for traced values. The rewriting is purely syntactic; `ops` decides by the operands' types at trace time.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+
+from pcbatch.ir.code import Code, Scoped
+from pcbatch.ir.slices import length_of
+from pcbatch.ir.status import LaneStatus
+
+BUILTINS = {
+    "abs": "absolute",
+    "all": "all_of",
+    "any": "any_of",
+    "bool": "to_bool",
+    "divmod": "divmod_",
+    "float": "to_float",
+    "int": "to_int",
+    "len": "length",
+    "max": "maximum",
+    "min": "minimum",
+    "pow": "to_power",
+    "round": "rounded",
+    "sum": "total",
+    "__apart__": "apart",
+    "__axis__": "axis",
+    "__commit__": "committed",
+    "__elements__": "elements",
+    "__index__": "index",
+    "__length__": "shortest",
+    "__element__": "element",
+    "__parts__": "parts",
+    "__plain__": "plain_data",
+    "__sequence__": "sequence",
+    "__flag__": "same_flag",
+}
+"""Built-in functions of the language and the function of `ops` that stands for each."""
+
+OPS = "_ops"
+"""The name by which generated code knows the backend's operations; no user's variable may have it."""
+MIDDLE = "_middle"
+"""Begins the names by which generated code knows middle operands of chained comparisons."""
+
+ZERO_DIVISION = (LaneStatus.ARITHMETIC, "ZeroDivisionError: integer division or modulo by zero")
+NEGATIVE_POWER = (LaneStatus.ARITHMETIC, "ValueError: a negative power of an integer is not an integer")
+NEGATIVE_SHIFT = (LaneStatus.ARITHMETIC, "ValueError: negative shift count")
+DIVISION = (LaneStatus.ARITHMETIC, "ZeroDivisionError: division by zero")
+NO_INT = (LaneStatus.ARITHMETIC, "OverflowError: cannot convert to an int of 32 bits: NaN, infinite or too large")
+DOMAIN = (LaneStatus.ARITHMETIC, "ValueError: math domain error, or OverflowError: math range error")
+OUT_OF_RANGE = (LaneStatus.INDEX, "IndexError: index out of range")
+SHORT_SLICE = (LaneStatus.INDEX, "IndexError: index out of range, or the slice leaves the array")
+
+CHECKED_BUILTINS = {
+    "divmod": ZERO_DIVISION,
+    "int": NO_INT,
+    "pow": NEGATIVE_POWER,
+    "round": NO_INT,
+    "__index__": NO_INT,
+}
+"""Built-in functions that may fail a lane."""
+
+SiteOf = Callable[[LaneStatus, str], int]
+TwinOf = Callable[[str], "str | None"]
+
+
+def no_twin(path: str) -> None:
+    """For code that calls none of `math`'s and NumPy's functions."""
+
+
+def translate(
+    code: Code,
+    site: SiteOf,
+    operands: Mapping[str, str],
+    own: frozenset[str],
+    twin: TwinOf = no_twin,
+    *,
+    literal_indices: bool = False,
+) -> Code:
+    """`code` with its operators and built-ins replaced by calls of `ops`.
+
+    `site(status, message)` numbers a place that may fault. `operands` maps the text of a captured path (`W`,
+    `model.w`) to the name under which it is handed in. Names in `own` (variables, and globals that hide a built-in)
+    are no built-ins. `twin` says by its path (`np.sqrt`) what in `ops` stands for a function that takes no tensors.
+    `literal_indices` are checked too where one of them is known to be out of range.
+    """
+    tree = _Translator(site, operands, own, twin, literal_indices).visit(ast.parse(code.text))
+    return Code(ast.unparse(ast.fix_missing_locations(tree)))
+
+
+def _call(name: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(ast.Attribute(ast.Name(OPS, ast.Load()), name, ast.Load()), list(arguments), [])
+
+
+def _thunk(body: ast.expr) -> ast.Lambda:
+    return ast.Lambda(ast.arguments([], [], None, [], [], None, []), body)
+
+
+class _Translator(Scoped):
+    def __init__(
+        self, site: SiteOf, operands: Mapping[str, str], own: frozenset[str], twin: TwinOf, literal_indices: bool
+    ):
+        super().__init__()
+        self.twin = twin
+        self.site = site
+        self.operands = operands
+        self.own = own
+        self.literal_indices = literal_indices
+        self.kept = 0  # middle operands of chained comparisons kept so far
+        self.iterables = 0  # how many iterables of comprehensions are around: Python takes no `:=` there
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load):
+            name = self.operands.get(ast.unparse(node))
+            if name is not None and not self.hidden(_root(node)):
+                return ast.Name(name, ast.Load())
+        return super().visit(node)
+
+    def _checked(self, name: str, fault: tuple[LaneStatus, str], *arguments: ast.expr) -> ast.Call:
+        return _call(name, *arguments, ast.Constant(self.site(*fault)))
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        patterns = [_pattern(t) for t in node.targets if isinstance(t, (ast.Tuple, ast.List))]
+        flat = isinstance(node.value, ast.Tuple) and not any(_nested(pattern) for pattern in patterns)
+        if patterns and not flat:  # a tensor does not unpack itself while it is traced
+            node.value = _call("unpacked", node.value, patterns[0])
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        match node.op:
+            case ast.Mult():
+                return _call("multiply", node.left, node.right)
+            case ast.Div():
+                return self._checked("divide", DIVISION, node.left, node.right)
+            case ast.LShift():
+                return self._checked("left_shift", NEGATIVE_SHIFT, node.left, node.right)
+            case ast.RShift():
+                return self._checked("right_shift", NEGATIVE_SHIFT, node.left, node.right)
+            case ast.FloorDiv():
+                return self._checked("floordiv", ZERO_DIVISION, node.left, node.right)
+            case ast.Mod():
+                return self._checked("mod", ZERO_DIVISION, node.left, node.right)
+            case ast.Pow() if not isinstance(node.right, ast.Constant):
+                return self._checked("power", NEGATIVE_POWER, node.left, node.right)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        name = "both" if isinstance(node.op, ast.And) else "either"
+        *others, result = node.values
+        for value in reversed(others):
+            result = _call(name, value, _thunk(result))
+        return result
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        match node.op:
+            case ast.Not():
+                return _call("negate", node.operand)
+            case ast.UAdd():
+                return _call("positive", node.operand)
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        return _call("select", node.test, _thunk(node.body), _thunk(node.orelse))
+
+    def visit_iterable(self, node: ast.expr) -> ast.expr:
+        self.iterables += 1
+        result = super().visit_iterable(node)
+        self.iterables -= 1
+        return result
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        if len(node.ops) == 1:
+            return _comparison(node.left, node.ops[0], node.comparators[0])
+        if self.iterables:
+            return self._chain_of_lambdas(node.left, list(zip(node.ops, node.comparators, strict=True)))
+        links: list[ast.expr] = []
+        left = node.left
+        for place, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
+            last = place == len(node.ops) - 1
+            if last or isinstance(right, (ast.Name, ast.Constant)):
+                kept = right
+            else:  # evaluated once, read twice
+                name = f"{MIDDLE}{self.kept}"
+                self.kept += 1
+                right = ast.NamedExpr(ast.Name(name, ast.Store()), right)
+                kept = ast.Name(name, ast.Load())
+            links.append(_comparison(left, op, right))
+            left = kept
+        result = links.pop()
+        for link in reversed(links):
+            result = _call("both", link, _thunk(result))
+        return result
+
+    def _chain_of_lambdas(self, left: ast.expr, links: list[tuple[ast.cmpop, ast.expr]]) -> ast.expr:
+        """A chained comparison without `:=`: `(lambda a, b: both(a < b, lambda: b < c))(x, y)`."""
+        (op, right), *others = links
+        if not others:
+            return _comparison(left, op, right)
+        names = [f"{MIDDLE}{self.kept}", f"{MIDDLE}{self.kept + 1}"]
+        self.kept += 2
+        low, high = (ast.Name(name, ast.Load()) for name in names)
+        body = _call("both", _comparison(low, op, high), _thunk(self._chain_of_lambdas(high, others)))
+        parameters = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+        return ast.Call(ast.Lambda(parameters, body), [left, right], [])
+
+    def visit_Starred(self, node: ast.Starred) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load):
+            node.value = _call("spread", node.value)
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        if _static(node.slice) and not (self.literal_indices and _has_position(node.slice)):
+            return node
+        index = _index(node.slice)
+        fault = SHORT_SLICE if any(_is_window(part) for part in ast.walk(index)) else OUT_OF_RANGE
+        return self._checked("getitem", fault, node.value, index)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        match node.func:
+            case ast.Name(id=name) if name in BUILTINS and name not in self.own and not self.hidden(name):
+                node.func = ast.Attribute(ast.Name(OPS, ast.Load()), BUILTINS[name], ast.Load())
+                if name in CHECKED_BUILTINS:
+                    node.keywords.append(self._site(CHECKED_BUILTINS[name]))
+            case ast.Name() | ast.Attribute() if (root := _root(node.func)) and not self.hidden(root):
+                self._twin(node)
+        return node
+
+    def _twin(self, node: ast.Call) -> None:
+        """Call what stands for a function that takes no tensors, if the call is of one."""
+        name = None if _root(node.func) in self.own else self.twin(ast.unparse(node.func))
+        if name is None:
+            return
+        if name == "without_twin":
+            node.func = _call(name, node.func)
+            return
+        module, _, function = name.partition(".")
+        node.func = ast.Attribute(ast.Attribute(ast.Name(OPS, ast.Load()), module, ast.Load()), function, ast.Load())
+        if module == "math":
+            node.keywords.append(self._site(DOMAIN))
+
+    def _site(self, fault: tuple[LaneStatus, str]) -> ast.keyword:
+        return ast.keyword("site", ast.Constant(self.site(*fault)))
+
+
+def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:
+    if isinstance(op, (ast.In, ast.NotIn)):
+        return _call("contains" if isinstance(op, ast.In) else "lacks", left, right)
+    return ast.Compare(left, [op], [right])
+
+
+def _root(path: ast.AST) -> str:
+    """The name that a path such as `model.w` starts with; nothing for what is no path."""
+    while isinstance(path, (ast.Attribute, ast.Subscript)):
+        path = path.value
+    return path.id if isinstance(path, ast.Name) else ""
+
+
+def _pattern(target: ast.expr) -> ast.expr:
+    """The form of an assignment's target: None for a name, ... for a starred one, a tuple of forms for a tuple."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return ast.Tuple([_pattern(element) for element in target.elts], ast.Load())
+    return ast.Constant(... if isinstance(target, ast.Starred) else None)
+
+
+def _nested(pattern: ast.expr) -> bool:
+    return isinstance(pattern, ast.Tuple) and any(isinstance(part, ast.Tuple) for part in pattern.elts)
+
+
+def _static(index: ast.expr) -> bool:
+    """Whether an index is made of constants alone, so that Python's own indexing serves."""
+    fixed = (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
+    return all(isinstance(node, fixed) for node in ast.walk(index))
+
+
+def _has_position(index: ast.expr) -> bool:
+    """Whether a static index names a position, which may be out of range; slices may not, and keys are no positions."""
+    if isinstance(index, ast.Tuple):
+        return any(map(_has_position, index.elts))
+    constant = index.operand if isinstance(index, ast.UnaryOp) else index
+    return isinstance(constant, ast.Constant) and type(constant.value) is int
+
+
+def _index(index: ast.expr) -> ast.expr:
+    """An index as an argument: slices written as calls of `slice`, or of `ops.window` if their length is fixed."""
+    match index:
+        case ast.Slice(lower, upper, step):
+            length = length_of(lower, upper)
+            parts = [part or ast.Constant(None) for part in (lower, upper, step)]
+            if length is not None:
+                return _call("window", *parts, length)
+            return ast.Call(ast.Name("slice", ast.Load()), parts, [])
+        case ast.Tuple(elts=elements):
+            return ast.Tuple([_index(element) for element in elements], ast.Load())
+    return index
+
+
+def _is_window(node: ast.AST) -> bool:
+    """Whether `node` is a call that `_index` made for a slice of fixed length."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="window")):
+            return name == OPS
+    return False

@@ -1,0 +1,180 @@
+"""What type inference says to the user: PCB3xx diagnostics."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from pcbatch.errors import Diagnostic, Note, Span
+from pcbatch.ir import program as ir
+from pcbatch.ir.joins import ConflictError, is_float, join
+from pcbatch.ir.types import StructType, TensorType, Type
+from pcbatch.lowering.inference.static import Binding, Known
+
+
+def conflict(name: str, first: Binding, second: Binding, why: str) -> Diagnostic:
+    """A variable is given two types that do not meet; both assignments are shown."""
+    reason, _, help_ = why.partition("; ")
+    subject = "the result" if name == "result" else f"`{name}`"
+    notes = (Note(first.span, f"{subject} is {first.known} here"),) if first.span is not None else ()
+    return Diagnostic(
+        "PCB301",
+        f"{subject} is given two types that do not meet: {reason}",
+        second.span,
+        f"{subject} is {second.known} here",
+        help_ or f"give {subject} one dtype, shape and structure on every path",
+        notes,
+    )
+
+
+def condition(type_: Known | None, span: Span | None) -> Diagnostic:
+    """A branch is decided by something that is not one bool."""
+    return Diagnostic(
+        "PCB302",
+        f"a condition must be one bool, this is {type_}",
+        span,
+        "decided here",
+        "reduce it first: tf.reduce_all(..), tf.reduce_any(..), or compare one element",
+    )
+
+
+def never_returns(function: str, span: Span | None) -> Diagnostic:
+    """No path through the function ends without calling itself again."""
+    return Diagnostic(
+        "PCB303",
+        f"`{function}` never returns: every path through it comes back to itself or fails",
+        span,
+        "what this gives stays unknown",
+        "give the recursion a base case that returns a value",
+    )
+
+
+def unsettled(name: str, first: Binding, second: Binding) -> Diagnostic:
+    """The fixed point was not reached: `name` has one type as long as it has another."""
+    subject = "the result" if name == "result" else f"`{name}`"
+    return Diagnostic(
+        "PCB304",
+        f"the type of {subject} does not settle: from {first.known} it becomes {second.known}, and the other way round",
+        second.span,
+        "assigned here",
+        f"give {subject} the same dtype, shape and structure in every turn of a loop and in every call",
+    )
+
+
+def store(op: ir.Store, type_of: Callable[[str], Type | None], function: ir.Function) -> Iterator[Diagnostic]:
+    """What is wrong with the types of `a[i] = v`, a store of `function`."""
+    array, value = type_of(op.array), type_of(op.value)
+    indices = [type_of(index) for index in op.indices]
+    if array is None or value is None or None in indices:
+        return
+    spans: list[int] = []  # lengths of the slices among the indices
+    for name, type_ in zip(op.indices, indices, strict=True):
+        if isinstance(type_, TensorType) and type_.shape and _is_slice(name, function):
+            spans += type_.shape
+        elif not isinstance(type_, TensorType) or type_.shape or is_float(type_.dtype) or type_.dtype == "bool":
+            yield Diagnostic("PCB305", f"an index must be one integer, this is {type_}", op.span, help="use int(..)")
+            return
+    if isinstance(array, StructType) or len(array.shape) < len(indices):
+        what = "a structure" if isinstance(array, StructType) else f"{array}, which has {len(array.shape)} axes"
+        yield Diagnostic(
+            "PCB306",
+            f"cannot store into `{op.array}` with {len(indices)} index(es): it is {what}",
+            op.span,
+            help="only elements of tensors can be stored; build a new tuple instead of changing one",
+        )
+        return
+    element = TensorType(array.dtype, (*spans, *array.shape[len(indices) :]))
+    try:
+        stored: Type = value
+        if isinstance(value, TensorType):  # a row or a slice takes what broadcasts to it, as in NumPy
+            if not _broadcasts(value.shape, element.shape):
+                raise ConflictError(f"{value} does not fit {element}; give it that shape, or one that broadcasts to it")
+            stored = TensorType(value.dtype, element.shape, value.weak)
+        if join(element, stored) != element:
+            raise ConflictError(f"{value} does not fit {element}")
+    except ConflictError as why:
+        reason, _, help_ = str(why).partition("; ")
+        yield Diagnostic(
+            "PCB307",
+            f"the stored value does not fit an element of `{op.array}`: {reason}",
+            op.span,
+            f"{value} into {element}",
+            help_ or f"tf.cast the value to tf.{array.dtype}",
+        )
+
+
+def _is_slice(name: str, function: ir.Function) -> bool:
+    """Whether `name` holds the positions of a slice that a store goes to, rather than an array of the user's."""
+    ops = (op for block in function.blocks for op in block.ops)
+    return any(
+        isinstance(op, ir.Primitive) and op.outputs == (name,) and _is_call_of("__axis__", op.code.value) for op in ops
+    )
+
+
+def _is_call_of(function: str, node: ast.expr | None) -> bool:
+    """Whether `node` is a call of `function`, of what it gives perhaps a part."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    padded = (1,) * (len(to) - len(shape)) + shape
+    return len(padded) == len(to) and all(size in (1, wanted) for size, wanted in zip(padded, to, strict=True))
+
+
+def reserved(name: str, span: Span | None) -> Diagnostic:
+    """A variable has the name by which generated code knows the array library's operations."""
+    return Diagnostic(
+        "PCB308",
+        f"`{name}` is a name that generated code needs for itself",
+        span,
+        "used in this function",
+        "give the variable another name",
+    )
+
+
+def not_kept(name: str, known: Known | None, span: Span | None) -> Diagnostic:
+    """A static value that is no number is used where a lane must keep it."""
+    return Diagnostic(
+        "PCB404",
+        f"`{name}` is {known}, which a lane cannot keep",
+        span,
+        "needed here as a lane's value",
+        "what is not a tensor may be a static argument, or be used between two calls, branches or loops",
+    )
+
+
+def not_static(function: str, parameter: str, why: str, span: Span | None) -> Diagnostic:
+    """A static parameter is given something that is not known at compile time."""
+    return Diagnostic(
+        "PCB310",
+        f"the static parameter `{parameter}` of `{function}` must be known when it is compiled; what it is given {why}",
+        span,
+        f"`{parameter}` is given here",
+        f"hand on literals, static parameters, captured values and what is computed from these alone, or take "
+        f"`{parameter}` out of `static_argnames`",
+    )
+
+
+def static_assigned(name: str, span: Span | None) -> Diagnostic:
+    """A static parameter gets another value on some path."""
+    return Diagnostic(
+        "PCB311",
+        f"the static parameter `{name}` is assigned",
+        span,
+        "it has one value in the whole function",
+        f"give the new value a name of its own: `other = {name}`",
+    )
+
+
+def too_many(function: str, parameters: tuple[str, ...], limit: int, span: Span | None) -> Diagnostic:
+    """A recursion in which a static argument changes would be compiled for each of its values."""
+    names = ", ".join(f"`{name}`" for name in parameters)
+    return Diagnostic(
+        "PCB312",
+        f"`{function}` would be compiled for more than {limit} values of {names}",
+        span,
+        "each call here wants another one",
+        f"make {names} an ordinary argument: take it out of `static_argnames`",
+    )

@@ -1,0 +1,127 @@
+"""Instances: functions at one signature each, what is known of their variables, and one round of finding that out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pcbatch.errors import Diagnostic, Span
+from pcbatch.ir import program as ir
+from pcbatch.ir.joins import ConflictError
+from pcbatch.ir.types import Type
+from pcbatch.lowering.inference import complaints
+from pcbatch.lowering.inference.static import Binding, Known, Static, meet, plain
+
+Signature = tuple[Known | None, ...]
+Key = tuple[str, tuple[Static, ...]]
+"""A function and the values of its static parameters: what has one instance within a cycle."""
+
+
+@dataclass
+class Instance:
+    """One function at one signature: its variables' types, the instances that it calls, and what is wrong with it.
+
+    `users` has the user's names of variables that have another, `statics` the values of the static parameters.
+    `reached` are the blocks to which control may come, `decided` the arm of each branch whose condition is known.
+    """
+
+    function: ir.Function
+    users: Mapping[str, str] = field(default_factory=dict)
+    signature: Signature = ()
+    statics: Mapping[str, Static] = field(default_factory=dict)
+    bindings: Mapping[str, Binding] = field(default_factory=dict)
+    calls: dict[tuple[str, int], Instance] = field(default_factory=dict)
+    reached: frozenset[str] = frozenset()
+    decided: dict[str, str] = field(default_factory=dict)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    @property
+    def key(self) -> Key:
+        """What there is one instance of within a cycle."""
+        return self.function.name, tuple(self.statics.values())
+
+    def known(self, name: str) -> Known | None:
+        """The type or value of variable `name`, None while it is unknown."""
+        binding = self.bindings.get(name)
+        return binding.known if binding is not None else None
+
+    def type(self, name: str) -> Type | None:
+        """The type of variable `name` as a lane's value."""
+        return plain(self.known(name))
+
+    @property
+    def results(self) -> list[Type | None]:
+        """The types of the results."""
+        return [self.type(name) for name in self.function.results]
+
+
+class Manner(NamedTuple):
+    """How a round goes: whether it reports what is wrong, and whether it finds no values for what was a type before."""
+
+    report: bool
+    widens: bool
+
+
+class Round:
+    """The bindings of one instance in the making: the last round's are read, this round's are joined anew."""
+
+    def __init__(self, instance: Instance, manner: Manner):
+        self.instance = instance
+        self.new: dict[str, Binding] = {}
+        self.manner = manner
+
+    def known(self, name: str) -> Known | None:
+        """What to read now: the last round's type or value, or this round's where the last knew nothing."""
+        known = self.instance.known(name)
+        return known if known is not None or name not in self.new else self.new[name].known
+
+    def bind(self, name: str, known: Known | None, span: Span | None) -> None:
+        """Join `known` into the variable; a conflict leaves it as it is, and is reported with both assignments."""
+        if self.manner.widens and isinstance(known, Static) and self.instance.known(name) == plain(known):
+            known = plain(known)
+        old = self.new.setdefault(name, Binding(known, span))
+        try:
+            joined = meet(old.known, known)
+        except ConflictError as conflict:
+            self.complain(
+                complaints.conflict(self.instance.users.get(name, name), old, Binding(known, span), str(conflict))
+            )
+            return
+        if joined != old.known:
+            self.new[name] = Binding(joined, span)
+
+    def complain(self, *found: Diagnostic) -> None:
+        """Note what is wrong, if this is the round that reports."""
+        if self.manner.report:
+            self.instance.diagnostics += found
+
+
+def reachable(root: Instance) -> list[Instance]:
+    """Instances in the order of their first call, breadth first from `root`, as the frontend orders functions."""
+    order = [root]
+    for instance in order:  # grows while it is walked
+        places = {block.label: place for place, block in enumerate(instance.function.blocks)}
+        for key in sorted(instance.calls, key=lambda key: (places[key[0]], key[1])):
+            if not any(instance.calls[key] is seen for seen in order):
+                order.append(instance.calls[key])
+    return order
+
+
+def still_decided(instance: Instance, arms: Mapping[str, str]) -> bool:
+    """Whether the branches of `instance` to which control comes are decided as in `arms`, by block."""
+    return all(instance.decided.get(label) == arm for label, arm in arms.items() if label in instance.reached)
+
+
+def changed_bindings(
+    before: Mapping[Key, Mapping[str, Binding]], now: Mapping[Key, Mapping[str, Binding]]
+) -> Iterator[tuple[str, Binding, Binding]]:
+    """The variables whose types differ between two rounds, with both bindings."""
+    for key, bindings in now.items():
+        old = before.get(key, {})
+        if key not in before and not bindings:
+            yield "", Binding(), Binding()
+        for name in {**old, **bindings}:
+            first, second = old.get(name, Binding()), bindings.get(name, Binding())
+            if first.known != second.known:
+                yield name, first, second

@@ -1,0 +1,167 @@
+"""The typed program, put together from instances: functions named and blocks labelled afresh, variables typed.
+
+What is decided now is gone from it: branches with one arm, static parameters (the code reads their values as it reads
+captured ones), and what only served to find static values.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from pcbatch.errors import Span
+from pcbatch.ir import program as ir
+from pcbatch.ir.code import copy_of, names_read
+from pcbatch.ir.rewrite.relabel import relabel, retarget
+from pcbatch.ir.types import Type
+from pcbatch.lowering.captures.captured import code_of, function_variables, ordered_variables
+from pcbatch.lowering.codegen.environment import Environment
+from pcbatch.lowering.inference.instances import Instance, reachable
+from pcbatch.lowering.inference.static import Static
+from pcbatch.lowering.inference.webs import join_webs
+
+
+@dataclass(frozen=True)
+class Typed:
+    """The typed program, with which function of the untyped one each of its functions is an instance of.
+
+    `environment` has the meaning of the names in their code.
+    """
+
+    program: ir.Program
+    origin: Mapping[str, str]
+    environment: Environment
+
+
+def assemble(root: Instance, environment: Environment, overruns: frozenset[Span]) -> Typed:
+    """The program of all instances that `root` reaches; in `overruns` a literal index is out of range."""
+    order = reachable(root)
+    fresh: dict[int, str] = {}
+    for instance in order:
+        base, count = instance.function.name, 0
+        name = base
+        while name in fresh.values():
+            count += 1
+            name = f"{base}_{count}"
+        fresh[id(instance)] = name
+    functions = tuple(_function(instance, fresh) for instance in order)
+    origin = {fresh[id(instance)]: instance.function.name for instance in order}
+    values = {fresh[id(i)]: {name: known.value for name, known in i.statics.items()} for i in order}
+    return Typed(relabel(ir.Program("cfg", functions)), origin, environment.specialised(origin, values, overruns))
+
+
+def _function(instance: Instance, fresh: Mapping[int, str]) -> ir.Function:
+    name = fresh[id(instance)]
+    types: dict[str, Type | None] = {}
+    blocks = tuple(
+        replace(
+            block,
+            label=f"{name}.{block.label}",  # apart from the labels of other instances of this function
+            ops=tuple(_ops(instance, block, fresh)),
+            terminator=retarget(_terminator(instance, block), lambda label: f"{name}.{label}"),
+        )
+        for block in instance.function.blocks
+        if block.label in instance.reached
+    )
+    parameters = tuple(each for each in instance.function.parameters if each not in instance.statics)
+    function = replace(instance.function, name=name, parameters=parameters, blocks=blocks)
+    function = _without_unread(function, instance)
+    if instance.statics:
+        function = _with_values(function, instance, types)
+    externs = tuple(sorted(names_read(code_of(function)) & {*function.externs, *instance.statics}))
+    function = replace(function, externs=externs)
+    types.update({each: instance.type(each) for each in ordered_variables(function) if each not in types})
+    if instance.users:
+        joined = join_webs(function, instance.users, types.__getitem__)
+        function, types = joined.function, joined.types
+    return replace(function, variables=tuple(ir.Variable(each, types[each]) for each in ordered_variables(function)))
+
+
+def _ops(instance: Instance, block: ir.Block, fresh: Mapping[int, str]) -> Iterator[ir.Op]:
+    """The ops of a block; calls name instances and hand over what is no static parameter's."""
+    for index, op in enumerate(block.ops):
+        if isinstance(op, ir.Call):
+            callee = instance.calls[block.label, index]
+            pairs = zip(callee.function.parameters, op.arguments, strict=True)
+            given = tuple(argument for parameter, argument in pairs if parameter not in callee.statics)
+            yield replace(op, function=fresh[id(callee)], arguments=given)
+        else:
+            yield op
+
+
+def _terminator(instance: Instance, block: ir.Block) -> ir.Terminator:
+    if block.label in instance.decided:
+        return ir.Jump(instance.decided[block.label], span=block.terminator.span)
+    return block.terminator
+
+
+def _with_values(function: ir.Function, instance: Instance, types: dict[str, Type | None]) -> ir.Function:
+    """`function` with its static parameters as free names; what is no code reads copies, whose `types` are noted."""
+    static = instance.statics
+    taken = {*function_variables(function), *function.externs, *static}
+
+    def copies(node: ir.Op | ir.Terminator) -> dict[str, str]:
+        """The static parameters that `node` reads, each with the name of a copy."""
+        made: dict[str, str] = {}
+        for name in dict.fromkeys(each for each in ir.reads(node) if each in static):
+            numbered = (f"{name}_{number}" for number in itertools.count(1))
+            made[name] = next(each for each in numbered if each not in taken)
+            taken.add(made[name])
+            types[made[name]] = instance.type(name)
+        return made
+
+    blocks = []
+    for block in function.blocks:
+        ops: list[ir.Op] = []
+        for op in block.ops:
+            if isinstance(op, ir.Primitive | ir.Enter):
+                ops.append(replace(op, inputs=tuple(each for each in op.inputs if each not in static)))
+            else:
+                made = copies(op)
+                ops += [*_copying(made, op.span), _op_reading(op, made)]
+        made = copies(block.terminator)
+        ops += _copying(made, block.terminator.span)
+        blocks.append(replace(block, ops=tuple(ops), terminator=_terminator_reading(block.terminator, made)))
+    return replace(function, blocks=tuple(blocks))
+
+
+def _copying(made: Mapping[str, str], span: Span | None) -> list[ir.Op]:
+    return [ir.Primitive((copy,), (), copy_of(copy, name), span) for name, copy in made.items()]
+
+
+def _op_reading(op: ir.Op, new: Mapping[str, str]) -> ir.Op:
+    """`op` reading variables under `new` names."""
+    match op:
+        case ir.Store(indices=indices, value=value):
+            indices = tuple(new.get(name, name) for name in indices)
+            return replace(op, indices=indices, value=new.get(value, value))
+        case ir.Call(arguments=arguments):
+            return replace(op, arguments=tuple(new.get(name, name) for name in arguments))
+    return op
+
+
+def _terminator_reading(terminator: ir.Terminator, new: Mapping[str, str]) -> ir.Terminator:
+    if isinstance(terminator, ir.Fault):
+        return replace(terminator, arguments=tuple(new.get(name, name) for name in terminator.arguments))
+    return terminator
+
+
+def _without_unread(function: ir.Function, instance: Instance) -> ir.Function:
+    """`function` without assignments of known values that nothing reads any more."""
+    blocks = function.blocks
+    while True:
+        nodes = [node for block in blocks for node in (*block.ops, block.terminator)]
+        read = {name for node in nodes for name in ir.reads(node)} | set(function.results)
+
+        left = tuple(
+            replace(block, ops=tuple(op for op in block.ops if not _is_unread(op, read, instance))) for block in blocks
+        )
+        if left == blocks:
+            return replace(function, blocks=blocks)
+        blocks = left
+
+
+def _is_unread(op: ir.Op, read: set[str], instance: Instance) -> bool:
+    is_known = all(isinstance(instance.known(name), Static) and name not in read for name in ir.writes(op))
+    return isinstance(op, ir.Primitive) and bool(op.outputs) and is_known

@@ -1,0 +1,1 @@
+"""Step sizes and metrics, learned during warm-up."""

@@ -1,0 +1,1 @@
+"""The sampler's kernel, written for one chain."""

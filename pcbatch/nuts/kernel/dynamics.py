@@ -1,0 +1,119 @@
+"""The sampler's arithmetic on one example, free of control flow: leapfrog steps, energies, the U-turn criterion.
+
+Plain TensorFlow, opaque to pcbatch: it is traced into the basic blocks that call it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.errors import PlacedError, Span
+from pcbatch.nuts.kernel.metrics import velocities, velocity
+
+Tensor = Any  # TensorFlow carries no types; a tf.Tensor of one example
+LogDensity = Callable[[Tensor, Any], Tensor]
+
+DIVERGENCE_THRESHOLD = 1000.0
+"""A point whose energy exceeds that of the trajectory's start by more than this has diverged (Stan's value)."""
+
+
+def value_and_gradient(log_density: LogDensity, q: Tensor, data: Any) -> tuple[Tensor, Tensor]:
+    """The log density at `q` and its gradient.
+
+    A `PlacedError`, a ValueError, if the density is not a scalar, or no TensorFlow operation leads from `q` to it.
+    """
+    with tf.GradientTape() as tape:
+        tape.watch(q)
+        lp = log_density(q, data)
+    if tf.convert_to_tensor(lp).shape.rank not in (0, None):
+        raise _fault(log_density, f"the log density of one example is a scalar, not of shape {lp.shape}: sum its terms")
+    g = tape.gradient(lp, q)
+    if g is None:  # zeros instead would be a sampler that goes straight on, without a word
+        raise _fault(
+            log_density, "the log density has no gradient: compute it from the parameters with TensorFlow operations"
+        )
+    return lp, g
+
+
+def _fault(log_density: LogDensity, message: str) -> ValueError:
+    """What is wrong with a log density, at its first line where it has one."""
+    function = inspect.unwrap(log_density)
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    if code is None:
+        return ValueError(message)
+    return PlacedError(message, Span.of_line(code.co_filename, code.co_firstlineno))
+
+
+def leapfrog(
+    log_density: LogDensity, steps: int, inverse_mass: Tensor, q: Tensor, p: Tensor, g: Tensor, step: Tensor, data: Any
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """`steps` leapfrog steps of signed length `step`: `(q, p, g, lp)` at the end; `g` is the gradient at `q`."""
+    lp = tf.zeros((), q.dtype)
+    for _ in range(steps):
+        p = p + 0.5 * step * g
+        q = q + step * velocity(inverse_mass, p)
+        lp, g = value_and_gradient(log_density, q, data)
+        p = p + 0.5 * step * g
+    return q, p, g, lp
+
+
+def energy_of(inverse_mass: Tensor, p: Tensor, lp: Tensor) -> Tensor:
+    """Kinetic energy minus log density; infinite where that is not finite, so that such a point has no weight."""
+    energy = 0.5 * tf.reduce_sum(p * velocity(inverse_mass, p)) - lp
+    return tf.where(tf.math.is_finite(energy), energy, float("inf"))
+
+
+def log_weight_of(energy: Tensor, energy_0: Tensor) -> Tensor:
+    """The logarithm of exp(energy_0 - energy); no weight at all if both are infinite."""
+    return tf.where(energy < float("inf"), energy_0 - energy, float("-inf"))
+
+
+def log_add(a: Tensor, b: Tensor) -> Tensor:
+    """log(exp(a) + exp(b)); both may be infinite, of either sign."""
+    return tf.maximum(a, b) + tf.math.log1p(tf.exp(-tf.abs(difference(a, b))))
+
+
+def difference(a: Tensor, b: Tensor) -> Tensor:
+    """`a - b`, of equal infinities 0."""
+    return tf.where(tf.equal(a, b), tf.zeros_like(a), a - b)
+
+
+def turning(p_first: Tensor, p_last: Tensor, drift: Tensor) -> Tensor:
+    """Whether a trajectory's ends have begun to approach each other; NaN counts as yes.
+
+    `drift` is the velocity of its sum of momenta `rho`. The criterion is `p_sharp . rho > 0` at both ends, `p_sharp`
+    being an end's velocity (Betancourt 2017, appendix A.4.2); the inverse mass matrix is symmetric, so `p . drift` is
+    the same.
+    """
+    return tf.logical_not((dot(p_first, drift) > 0) & (dot(p_last, drift) > 0))
+
+
+def turning_anywhere(
+    inverse_mass: Tensor, p_first: Tensor, p_seam: Tensor, p_next: Tensor, p_last: Tensor, rho: Tensor, rho_next: Tensor
+) -> Tensor:
+    """The U-turn criterion for two adjacent trees: over both, and over each with the nearest point of the other.
+
+    `p_first` and `p_seam` are the momenta at the ends of the one, `p_next` and `p_last` of the other; the middle two
+    are neighbours. Without the checks across the seam, trajectories of half a period go on for a whole one (Stan,
+    2019).
+    """
+    both, first, last = velocities(inverse_mass, rho + rho_next, rho + p_next, rho_next + p_seam)
+    return turning(p_first, p_last, both) | turning(p_first, p_next, first) | turning(p_seam, p_last, last)
+
+
+def dot(a: Tensor, b: Tensor) -> Tensor:
+    """The inner product of two vectors.
+
+    As a matrix product: XLA's CPU compiler adds up the elements of a plain sum one after the other.
+    """
+    product = (a * b)[tf.newaxis]
+    return tf.squeeze(tf.linalg.matvec(product, tf.ones_like(a)), axis=0)
+
+
+def choose(condition: Tensor, if_true: Any, if_false: Any) -> Any:
+    """One of two structures of tensors, by a scalar bool."""
+    return tf.nest.map_structure(lambda a, b: tf.where(condition, a, b), if_true, if_false)

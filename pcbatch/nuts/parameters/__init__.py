@@ -1,0 +1,1 @@
+"""Parameters and their transforms."""

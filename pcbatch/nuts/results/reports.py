@@ -1,0 +1,129 @@
+"""What speaks against a run, found in its draws and statistics, and said without being asked."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pcbatch.nuts.results import diagnostics
+
+if TYPE_CHECKING:
+    from pcbatch.nuts.results.samples import Samples
+
+LARGEST_R_HAT = 1.01
+"""Vehtari et al. 2021."""
+SMALLEST_FRACTION = 0.3
+"""Of missing information: ArviZ's and Stan's threshold."""
+LEAST_ACCEPTANCE = 0.01
+LONG = 50
+"""A chain stands still that accepts less than this, or has not moved in the later half of its draws, 50 or more."""
+SHOWN = 5
+"""How many chains or parameters a warning names."""
+
+
+class SamplerWarning(RuntimeWarning):
+    """The draws of a run should not be trusted as they are, or not all of them."""
+
+
+def findings(samples: Samples) -> tuple[str, ...]:
+    """What is wrong with a run, a text for each kind of fault."""
+    found: list[str] = []
+    if samples.failed:
+        found.append(_failures(samples))
+    if samples.interrupted:
+        found.append(f"interrupted: {samples.draws} of {samples.settings.draws} draws of each chain are here")
+    if samples.draws and samples.healthy.any():
+        found += [
+            *_frozen(samples),
+            *_divergences(samples),
+            *_saturation(samples),
+            *_energies(samples),
+            *_r_hats(samples),
+        ]
+    return tuple(found)
+
+
+def warn(samples: Samples, stacklevel: int) -> None:
+    """Say what is wrong with a run, at the line of the user's `stacklevel` calls up, as `warnings.warn` counts."""
+    for text in findings(samples):
+        warnings.warn(text, SamplerWarning, stacklevel=stacklevel + 1)
+
+
+def _failures(samples: Samples) -> str:
+    chains = sorted(samples.failed)
+    return (
+        f"{len(chains)} of {samples.chains} chains failed ({_listed(chains)}), the first with: "
+        f"{samples.failed[chains[0]]}; their draws are NaN"
+    )
+
+
+def _frozen(samples: Samples) -> Iterator[str]:
+    frozen = samples.sample_stats["acceptance_rate"].mean(axis=1) < LEAST_ACCEPTANCE
+    if samples.draws >= 2 * LONG:
+        late = [draws[:, samples.draws // 2 :] for draws in samples.values()]
+        moved = [(draws[:, 1:] != draws[:, :-1]).reshape(samples.chains, -1).any(axis=1) for draws in late]
+        frozen |= ~np.any(moved, axis=0)
+    chains = np.flatnonzero(frozen & samples.healthy).tolist()
+    if chains:
+        yield (
+            f"{len(chains)} of {samples.chains} chains stand still ({_listed(chains)}): they accept next to nothing, "
+            "or have not moved in the later half of their draws; leave them out, start elsewhere, or warm up for longer"
+        )
+
+
+def _divergences(samples: Samples) -> Iterator[str]:
+    by_chain = np.count_nonzero(samples.sample_stats["diverging"], axis=1)
+    total = int(by_chain.sum())
+    if not total:
+        return
+    text = f"{total} of {samples.chains * samples.draws} trajectories diverged after the warm-up"
+    worst = int(by_chain.argmax())
+    if samples.chains > 1 and by_chain[worst] > total / 2:
+        text += f", {by_chain[worst]} of them in chain {worst}, which may be stuck where the others are not"
+    yield text + "; the draws may miss a region of high curvature: raise target_accept, or write the model otherwise"
+
+
+def _saturation(samples: Samples) -> Iterator[str]:
+    deepest = samples.settings.max_tree_depth
+    saturated = int(np.count_nonzero(samples.sample_stats["tree_depth"] >= deepest))
+    if saturated:
+        yield (
+            f"{saturated} of {samples.chains * samples.draws} trajectories reached max_tree_depth={deepest} before "
+            "they turned; draws are right, but cost more than they should: raise it, warm up for longer, or scale the "
+            "parameters"
+        )
+
+
+def _energies(samples: Samples) -> Iterator[str]:
+    fractions = diagnostics.energy_fractions(samples.sample_stats["energy"])
+    low = np.flatnonzero(fractions < SMALLEST_FRACTION)
+    if low.size:
+        yield (
+            f"E-BFMI is below {SMALLEST_FRACTION} in {low.size} of {samples.chains} chains ({_listed(low.tolist())}; "
+            f"lowest {np.nanmin(fractions):.2f}): the energy moves slowly, so tails may be missed; write the model "
+            "otherwise"
+        )
+
+
+def _r_hats(samples: Samples) -> Iterator[str]:
+    found = {}
+    for name, draws in samples.items():
+        values = diagnostics.r_hat(draws[samples.healthy])
+        for place in np.argwhere(values > LARGEST_R_HAT):
+            label = f"{name}[{', '.join(map(str, place))}]" if place.size else name
+            found[label] = float(values[tuple(place)])
+    if found:
+        numbers = sum(draws[0, 0].size for draws in samples.values())
+        worst = sorted(found, key=lambda label: -found[label])[:SHOWN]
+        listed = ", ".join(f"{label}: {found[label]:.3f}" for label in worst)
+        yield (
+            f"R-hat is above {LARGEST_R_HAT} for {len(found)} of {numbers} numbers ({listed}"
+            f"{', ..' if len(found) > SHOWN else ''}): the chains have not mixed; draw more, or warm up for longer"
+        )
+
+
+def _listed(chains: list[int]) -> str:
+    return ", ".join(map(str, chains[:SHOWN])) + (", .." if len(chains) > SHOWN else "")

@@ -1,0 +1,226 @@
+"""Saved samples: draws, settings, data and where the chains stand, in one npz file without pickle.
+
+The file names the density by module and qualified name, as pickle does, and has a digest of its code. The structures of
+parameters and data are written as nested JSON objects:
+
+```
+structure ::= {"shape": [..]} | {"kind": kind, "names": [..], "parts": [structure..]}
+kind      ::= "dict" | "tuple" | "list" | "module:Class"
+```
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import pcbatch
+from pcbatch import UsageError, saving
+from pcbatch.nuts.parameters import bijectors
+from pcbatch.nuts.parameters.parameters import Layout, Leaf, Node, arrays_of, layout_of, leaves, made
+from pcbatch.runtime.resume import headers
+from pcbatch.runtime.resume.checkpoint import python_version
+
+if TYPE_CHECKING:
+    from pcbatch.nuts.results.samples import Samples
+
+KIND, FORMAT = "samples", 2
+"""The version goes up with every change of the header or of the arrays' names."""
+FORM = {
+    "format": str,
+    "version": int,
+    "pcbatch": str,
+    "python": str,
+    "settings": {str: object},
+    "density": {"name": str, "digest": str},
+    "parameters": object,
+    "bijectors": [(type(None), list)],
+    "data": object,
+    "done": headers.count,
+    "cost": [headers.count],
+    "failed": {str: str},
+}
+"""What a header says."""
+GROUPS = ("posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats")
+PLAIN = {"dict": dict, "tuple": tuple, "list": list}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where samples come from, and where their chains stand.
+
+    `state` is the chains' state (arrays `[chains, ..]`) after `done` trajectories, `keys` their keys, `pool` what
+    pooled adaptation knows.
+    """
+
+    density: Any
+    data: Any
+    transform: bijectors.Transform
+    keys: np.ndarray
+    state: Any
+    done: int
+    pool: Any = None
+
+
+def save(samples: Samples, path: str | os.PathLike[str]) -> None:
+    """`Samples.save`."""
+    origin = samples.origin
+    arrays = {f"{group}/{name}": array for group in GROUPS for name, array in getattr(samples, group).items()}
+    arrays |= {f"state/{name}": np.asarray(array) for name, array in named_arrays(origin.state)}
+    arrays |= {f"pool/{name}": np.asarray(array) for name, array in named_arrays(origin.pool)}
+    arrays |= {f"data/{name}": np.asarray(array) for name, array in named_arrays(origin.data)}
+    arrays["keys"] = np.asarray(origin.keys)
+    header = {
+        "format": KIND,
+        "version": FORMAT,
+        "pcbatch": pcbatch.__version__,
+        "python": python_version(),
+        "settings": samples.settings.as_json(),
+        "density": described_density(origin.density),
+        "parameters": written_layout(origin.transform.layout),
+        "bijectors": [_written_bijector(each) for each in origin.transform.bijectors],
+        "data": None if origin.data is None else written_layout(layout_of(origin.data)),
+        "done": origin.done,
+        "cost": [samples.cost.gradients, samples.cost.rows],
+        "failed": {str(chain): message for chain, message in samples.failed.items()},
+    }
+    saving.write(path, header, arrays)
+
+
+def named_arrays(structure: Any) -> list[tuple[str, Any]]:
+    """The arrays of a structure by name, none of None."""
+    if structure is None:
+        return []
+    names = (name for name, _ in leaves(layout_of(structure)))
+    return list(zip(names, arrays_of(structure), strict=True))
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a file says."""
+
+    path: str
+    header: Mapping[str, Any]
+    arrays: Mapping[str, np.ndarray]
+
+    def group(self, name: str) -> dict[str, np.ndarray]:
+        """The arrays of a group, by name."""
+        return {key.partition("/")[2]: array for key, array in self.arrays.items() if key.partition("/")[0] == name}
+
+    def data(self) -> Any:
+        """The data, in its structure."""
+        if self.header["data"] is None:
+            return None
+        layout, arrays = self.read_layout(self.header["data"]), self.group("data")
+        wanted = [(name, leaf.shape) for name, leaf in leaves(layout)]
+        numbers = all(array.dtype.kind in "biufc" for array in arrays.values())
+        if not numbers or [(name, array.shape) for name, array in arrays.items()] != wanted:
+            raise self.refusal("PCB592", f"the arrays of their data are not {wanted!r:.200}")
+        return self._filled(layout, iter(arrays.values()))
+
+    def transform(self) -> bijectors.Transform:
+        """The parameters' structure and bijectors."""
+        layout = self.read_layout(self.header["parameters"])
+        return bijectors.Transform(layout, tuple(_read_bijector(each) for each in self.header["bijectors"]))
+
+    def read_layout(self, written: Mapping[str, Any]) -> Layout:
+        """A layout from what `written_layout` wrote."""
+        if "shape" in written:
+            headers.check(written, {"shape": [headers.count]}, "a layout")
+            return Leaf(tuple(written["shape"]))
+        headers.check(written, {"kind": str, "names": [str], "parts": [dict]}, "a layout")
+        kind = PLAIN.get(written["kind"]) or self._found(written["kind"])
+        names, parts = tuple(written["names"]), tuple(map(self.read_layout, written["parts"]))
+        if len(set(names)) != len(parts) or len(names) != len(parts) or not _is_kind(kind, names):
+            raise ValueError(f"{written['kind']!r:.60} is no structure of {names!r:.100}")
+        return Node(kind, names, parts)
+
+    def density(self, given: Any) -> Any:
+        """The density: `given`, or the one that the file names; PCB592 if it is not the one that was sampled."""
+        named = self.header["density"]
+        found = given if given is not None else self._found(named["name"], "; give it as log_density=")
+        if not callable(found) or saving.function_digest(found) != named["digest"]:
+            raise self.refusal(
+                "PCB592", f"{named['name']} is another density now, in its code or in what it reads from around it"
+            )
+        return found
+
+    def refusal(self, code: str, why: str) -> UsageError:
+        """The error that says why sampling cannot go on."""
+        return UsageError(code, f"the samples in {self.path} cannot go on here: {why}")
+
+    def _found(self, place: str, otherwise: str = "") -> Any:
+        """What `module:path` names; PCB592 if nothing."""
+        module, _, path = place.partition(":")
+        try:
+            found = import_module(module)
+            for name in path.split("."):
+                found = getattr(found, name)
+        except Exception:  # whatever the module does when it is imported
+            raise self.refusal("PCB592", f"there is no {path} in the module {module}{otherwise}") from None
+        return found
+
+    def _filled(self, layout: Layout, arrays: Any) -> Any:
+        if isinstance(layout, Leaf):
+            return next(arrays)
+        return made(layout.kind, layout.names, [self._filled(part, arrays) for part in layout.layouts])
+
+
+def read(path: str | os.PathLike[str]) -> Saved:
+    """The samples saved to `path`: OSError, UsageError PCB590 (damaged, something else) or PCB591 (another version)."""
+    header, arrays = saving.read(path)
+    saved = Saved(os.fspath(path), header, arrays)
+    if header.get("format") != KIND:
+        raise UsageError("PCB590", f"{saved.path} holds a run of a batched function, and no samples")
+    for name, what, now in (("version", "in file format", FORMAT), ("python", "by Python", python_version())):
+        if header.get(name) != now:
+            raise saved.refusal("PCB591", f"they were saved {what} {header.get(name)!s:.60}, this is {now}")
+    with saving.interpreting(saved.path):
+        headers.check(header, FORM)
+    return saved
+
+
+def _is_kind(kind: Any, names: tuple[str, ...]) -> bool:
+    """Whether a structure can be of this class, and have parts of these names."""
+    if not isinstance(kind, type):
+        return False
+    if is_dataclass(kind):
+        return names == tuple(field.name for field in fields(kind))
+    if hasattr(kind, "_fields"):
+        return issubclass(kind, tuple) and names == tuple(getattr(kind, "_fields", ()))
+    return issubclass(kind, dict) or kind in (tuple, list)
+
+
+def described_density(density: Any) -> dict[str, str]:
+    """A density for JSON: where to find it, and a digest of what it is."""
+    name = getattr(density, "__qualname__", type(density).__qualname__)
+    return {"name": f"{density.__module__}:{name}", "digest": saving.function_digest(density)}
+
+
+def written_layout(layout: Layout) -> dict[str, Any]:
+    """A layout for JSON."""
+    if isinstance(layout, Leaf):
+        return {"shape": list(layout.shape)}
+    kind = next((name for name, plain in PLAIN.items() if layout.kind is plain), None)
+    kind = kind or f"{layout.kind.__module__}:{layout.kind.__qualname__}"
+    return {"kind": kind, "names": list(layout.names), "parts": [written_layout(part) for part in layout.layouts]}
+
+
+def _written_bijector(bijector: Any) -> list[Any] | None:
+    if bijector is None:
+        return None
+    return [type(bijector).__name__, *(getattr(bijector, field.name) for field in fields(bijector))]
+
+
+def _read_bijector(written: Sequence[Any] | None) -> Any:
+    kinds = {kind.__name__: kind for kind in (bijectors.Positive, bijectors.Interval, bijectors.Ordered)}
+    if written is None:
+        return None
+    name, *numbers = written
+    headers.check(numbers, [(int, float)], "a bijector")
+    return kinds[name](*numbers)

@@ -1,0 +1,237 @@
+"""Runs chains chunk by chunk: what each trajectory is for goes in, draws and figures come out, memory stays bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+import pcbatch
+from pcbatch.nuts.adaptation import pooling, windows
+from pcbatch.nuts.adaptation.adaptation import plan_of
+from pcbatch.nuts.kernel.algorithm import STATISTICS
+from pcbatch.nuts.kernel.chain import ChainState, padded
+from pcbatch.nuts.parameters.parameters import by_name
+from pcbatch.nuts.results.samples import Cost, Samples
+from pcbatch.nuts.results.savefile import GROUPS, Origin
+from pcbatch.nuts.running import programs, progress
+from pcbatch.nuts.running.gradients import gradient_rows
+from pcbatch.nuts.running.groups import are_dear, groups_of, side_by_side
+from pcbatch.nuts.running.settings import Settings
+
+LONGEST_CHUNK = 250
+"""Draws; chains wait for each other at the end of a chunk, and a bar moves on."""
+CHUNK_BYTES = 1 << 26
+"""The most that the draws of a chunk may take on the device."""
+
+Draws = Mapping[str, np.ndarray]
+
+
+def chunk_size(chains: int, size: int) -> int:
+    """How many draws a chunk has room for, for chains of `size` numbers in float64."""
+    return max(1, min(LONGEST_CHUNK, CHUNK_BYTES // row_bytes(chains, size)))
+
+
+def row_bytes(chains: int, size: int) -> int:
+    """What a draw of each chain takes."""
+    return 8 * max(1, chains) * (size + len(STATISTICS))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a run stands; replaced as a whole, so that an interruption finds it before a chunk or after it."""
+
+    origin: Origin
+    cost: Cost = Cost(0, 0)
+    failed: Mapping[int, str] = field(default_factory=dict)
+    chunks: Mapping[str, tuple[Draws, ...]] = field(default_factory=lambda: dict.fromkeys(GROUPS, ()))
+
+
+class Course:
+    """A run as it goes on."""
+
+    def __init__(self, settings: Settings, standing: Standing):
+        self.settings = settings
+        self.standing = standing
+
+    @classmethod
+    def after(cls, samples: Samples) -> Course:
+        """The run that gave `samples`, to go on with."""
+        chunks = {group: (getattr(samples, group),) for group in GROUPS}
+        return cls(samples.settings, Standing(samples.origin, samples.cost, samples.failed, chunks))
+
+    def run(self, shows_progress: bool) -> Samples:
+        """Make the trajectories that are still to be made, or those before Ctrl-C."""
+        settings, interrupted = self.settings, False
+        with progress.bar(settings, self.done, shows_progress) as watch:
+            try:
+                for _ in self._chunks():
+                    watch(self.done, self.divergences, self.standing.cost.utilization)
+            except KeyboardInterrupt:
+                interrupted = True
+        return self._samples(interrupted)
+
+    @property
+    def done(self) -> int:
+        """How many trajectories of each chain are behind."""
+        return self.standing.origin.done
+
+    @property
+    def divergences(self) -> int:
+        """How many draws ended trajectories that diverged."""
+        return sum(int(np.count_nonzero(part["diverging"])) for part in self.standing.chunks["sample_stats"])
+
+    @property
+    def actions(self) -> np.ndarray:
+        """What each trajectory of the warm-up is for."""
+        return windows.plan(self.settings.warmup if self.settings.adapts else 0)
+
+    def _chunks(self) -> Iterator[None]:
+        settings = self.settings
+        if settings.adapt == "pooled":
+            yield from pooling.warm_up(self)
+        while self.done < settings.warmup:
+            self.advance(min(settings.chunk, settings.warmup - self.done), actions=self.actions)
+            yield
+        while self.done < settings.trajectories:
+            left = (settings.trajectories - self.done) // settings.thin
+            self.advance(min(settings.chunk, left) * settings.thin, thin=settings.thin, actions=self.actions)
+            yield
+
+    def advance(self, count: int, *, actions: Any = (), thin: int = 1, **changes: Any) -> tuple[np.ndarray, Draws]:
+        """Make `count` trajectories of each chain: positions before bijectors `[chains, rows, size]`, and statistics.
+
+        `actions` says what trajectories are for, counted from the first of the run; those beyond it give draws. A row
+        is kept of each `thin`. `changes` are made to the chains' state before.
+        """
+        standing, settings = self.standing, self.settings
+        origin, dtype = standing.origin, settings.dtype
+        lanes = (origin.keys, *origin.state._replace(**changes))
+        shared = (
+            tf.nest.map_structure(tf.constant, plan_of(actions)),
+            tf.constant(origin.done),
+            tf.constant(count),
+            tf.constant(thin),
+            tf.constant(settings.target_accept, dtype),
+            self._operand,
+            settings.adapt == "per_chain",
+        )
+        groups = groups_of(settings.chains, self._work)
+
+        def part(group: slice) -> pcbatch.Run:
+            return self.chain.run(
+                *padded(tf.nest.map_structure(lambda array: np.asarray(array)[group], lanes)), *shared
+            )
+
+        runs = side_by_side(part, groups)
+        *fields, positions, rows = tf.nest.map_structure(
+            lambda *arrays: np.concatenate([np.asarray(array) for array in arrays])[: settings.chains],
+            *(run.value for run in runs),
+        )
+        state = ChainState(*fields)
+        found = {g.start + e.lane: e.message for g, run in zip(groups, runs, strict=True) for e in run.errors}
+        failed = {**{chain: text for chain, text in found.items() if chain < settings.chains}, **standing.failed}
+        kept = slice(0, count // thin)
+        moved, statistics = positions[:, kept], self._named(rows[:, kept], failed)
+        moved[list(failed)] = np.nan
+        # Leaves of the chains themselves, not of the copies that fill up the lanes; the count may wrap.
+        leaves = np.delete((state.leaves - np.asarray(origin.state.leaves)).astype(np.uint32), list(failed))
+        rows_computed = sum(gradient_rows(run)[1] for run in runs)
+        self.standing = Standing(
+            replace(origin, state=state, done=origin.done + count),
+            standing.cost + Cost(int(leaves.sum(dtype=np.int64)), rows_computed).times(settings.leapfrogs_per_leaf),
+            failed,
+            self._with_draws(moved, statistics),
+        )
+        return moved, statistics
+
+    def _with_draws(self, moved: np.ndarray, statistics: Draws) -> Mapping[str, tuple[Draws, ...]]:
+        """The chunks so far and these, where they are to be given back."""
+        settings, chunks = self.settings, self.standing.chunks
+        is_warmup = self.done < settings.warmup
+        if not moved.shape[1] or (is_warmup and not settings.save_warmup):
+            return chunks
+        layout, values = self.standing.origin.transform.layout, self.standing.origin.transform.values(moved)
+        prefix = "warmup_" if is_warmup else ""
+        new = {f"{prefix}posterior": by_name(layout, values), f"{prefix}sample_stats": statistics}
+        return {**chunks, **{group: (*chunks[group], part) for group, part in new.items()}}
+
+    def remember(self, **changes: Any) -> None:
+        """Change what is known of the origin (`state`, `pool`)."""
+        self.standing = replace(self.standing, origin=replace(self.standing.origin, **changes))
+
+    def _named(self, rows: np.ndarray, failed: Mapping[int, str]) -> dict[str, np.ndarray]:
+        """Statistics `[chains, rows, len(STATISTICS)]` under ArviZ's names; NaN or 0 for chains that failed."""
+        rows[list(failed)] = np.nan
+        columns = dict(zip(STATISTICS, np.moveaxis(rows, -1, 0), strict=True))
+        leaves = np.nan_to_num(columns.pop("n_leaves")).astype(np.int64)
+        return {
+            **columns,
+            "diverging": columns["diverging"] > 0,
+            "tree_depth": np.nan_to_num(columns["tree_depth"]).astype(np.int64),
+            "n_steps": leaves * self.settings.leapfrogs_per_leaf,
+        }
+
+    @cached_property
+    def chain(self) -> Any:
+        """The batched program.
+
+        Chains wait for each other where gradients are dear, and under schedules that know no prices.
+        """
+        origin, settings = self.standing.origin, self.settings
+        waits = are_dear(settings.chains, self._work) or settings.schedule not in ("auto", "adaptive")
+        return programs.chain_of(origin.density, origin.transform, origin.data is not None, settings, waits)
+
+    @cached_property
+    def _work(self) -> float:
+        """The estimated work of a leaf of one chain; infinite where no XLA program is made of it."""
+        origin, settings = self.standing.origin, self.settings
+        if settings.jit is not True:
+            return float("inf")
+        work = programs.gradient_work(origin.density, origin.transform, origin.data, origin.state.point.q)
+        return settings.leapfrogs_per_leaf * work
+
+    @cached_property
+    def _operand(self) -> Any:
+        """The data; the program always takes some."""
+        data = self.standing.origin.data
+        return tf.zeros((0,), self.settings.dtype) if data is None else data
+
+    def _samples(self, interrupted: bool) -> Samples:
+        standing, settings = self.standing, self.settings
+        groups = {
+            group: _joined([nothing, *filter(None, standing.chunks[group])])
+            for group, nothing in self.nothing().items()
+        }
+        stats = self.chain.stats()
+        return Samples(
+            **groups,
+            cost=standing.cost,
+            stats=stats,
+            settings=settings,
+            failed=standing.failed,
+            interrupted=interrupted,
+            origin=standing.origin,
+        )
+
+    def nothing(self) -> dict[str, Draws]:
+        """No draws of each group."""
+        settings, layout = self.settings, self.standing.origin.transform.layout
+        posterior = by_name(layout, np.zeros((settings.chains, 0, layout.size), settings.dtype))
+        statistics = self._named(np.zeros((settings.chains, 0, len(STATISTICS)), settings.dtype), {})
+        kept = settings.save_warmup
+        return {
+            "posterior": posterior,
+            "sample_stats": statistics,
+            "warmup_posterior": posterior if kept else {},
+            "warmup_sample_stats": statistics if kept else {},
+        }
+
+
+def _joined(parts: Sequence[Draws]) -> dict[str, np.ndarray]:
+    """Draws one after another, by name."""
+    return {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}

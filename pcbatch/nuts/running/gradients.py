@@ -1,0 +1,33 @@
+"""Which block of a program computes gradients: for what a run's cost is counted by, and the estimate of it."""
+
+from __future__ import annotations
+
+import pcbatch
+from pcbatch.ir.analysis import places
+from pcbatch.ir.machine import Program
+from pcbatch.nuts.kernel.dynamics import leapfrog, value_and_gradient
+
+CALLS = tuple(f"{function.__name__}(" for function in (leapfrog, value_and_gradient))
+"""What stands in the sampler's lines that compute gradients, and in no others."""
+
+
+def gradient_blocks(program: Program) -> tuple[int, ...]:
+    """The numbers of the blocks with such a line: one, or more if the compiler has made copies of it.
+
+    LookupError where there is none, rather than the figures of some other block.
+    """
+    found = tuple(
+        number
+        for number, block in enumerate(program.blocks)
+        if any(call in span.text for span in places.spans(program, block) for call in CALLS)
+    )
+    if not found:
+        raise LookupError(f"no block of {program.name} computes a gradient")
+    return found
+
+
+def gradient_rows(run: pcbatch.Run) -> tuple[int, int]:
+    """How many rows of gradients a run of `chain` needed, and how many it computed."""
+    labels = [run.program.blocks[number].label for number in gradient_blocks(run.program)]
+    active, executed = run.utilization.active, run.utilization.executed
+    return sum(active[label] for label in labels), sum(executed[label] for label in labels)

@@ -1,0 +1,135 @@
+"""The batched program of a density, kept so that it compiles once; what its gradient costs, and on which kernels."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import tensorflow as tf
+
+import pcbatch
+from pcbatch.nuts.kernel.chain import make_sampler
+from pcbatch.nuts.kernel.dynamics import value_and_gradient
+from pcbatch.nuts.parameters.bijectors import Transform
+from pcbatch.nuts.parameters.parameters import unravel
+from pcbatch.nuts.running.gradients import gradient_blocks
+from pcbatch.nuts.running.settings import Settings
+
+TRIALS = 5
+"""How often a gradient is timed each way."""
+
+
+def density_of_vector(log_density: Callable[..., Any], transform: Transform, with_data: bool) -> Callable[..., Any]:
+    """`(q, data) -> scalar`: the log density of an unconstrained position `[size]`, Jacobians included."""
+
+    def density(q: tf.Tensor, data: Any) -> tf.Tensor:
+        parameters = unravel(transform.layout, transform.forward(q))
+        found = log_density(parameters, data) if with_data else log_density(parameters)
+        return found + transform.log_jacobian(q) if any(transform.bijectors) else found
+
+    return functools.update_wrapper(density, log_density, assigned=(), updated=())  # whose faults are the user's
+
+
+def chain_of(
+    log_density: Callable[..., Any], transform: Transform, with_data: bool, settings: Settings, waits: bool
+) -> Any:
+    """The batched function that runs a stretch of chains, which wait for each other at gradients or not."""
+    return _chain(
+        log_density,
+        transform,
+        with_data,
+        settings.dtype,
+        settings.chunk,
+        settings.max_tree_depth,
+        settings.leapfrogs_per_leaf,
+        settings.kernel,
+        waits,
+    ).options(schedule=settings.schedule, jit=settings.jit)
+
+
+@functools.lru_cache(maxsize=32)
+def _chain(
+    log_density: Callable[..., Any],
+    transform: Transform,
+    with_data: bool,
+    dtype: str,
+    capacity: int,
+    max_tree_depth: int,
+    leapfrogs_per_leaf: int,
+    kernel: Literal["multinomial", "slice"],
+    waits: bool,
+) -> Any:
+    return make_sampler(
+        density_of_vector(log_density, transform, with_data),
+        dimensions=transform.layout.size,
+        dtype=tf.as_dtype(dtype),
+        capacity=capacity,
+        max_tree_depth=max_tree_depth,
+        leapfrogs_per_leaf=leapfrogs_per_leaf,
+        kernel=kernel,
+        waits=waits,
+    ).chain
+
+
+@functools.lru_cache(maxsize=32)
+def _gradient(log_density: Callable[..., Any], transform: Transform, with_data: bool) -> Any:
+    """The batched function `(q, data) -> (log density, gradient)`."""
+    density = density_of_vector(log_density, transform, with_data)
+
+    @pcbatch.autobatch(in_axes=(0, None))
+    def gradient(q: tf.Tensor, data: Any) -> tuple[tf.Tensor, tf.Tensor]:
+        return value_and_gradient(density, q, data)
+
+    return gradient
+
+
+_works: WeakKeyDictionary[Any, dict[tuple[Any, ...], float]] = WeakKeyDictionary()
+"""What `gradient_work` found, by function and kinds of arguments."""
+
+
+def gradient_work(log_density: Callable[..., Any], transform: Transform, data: Any, positions: np.ndarray) -> float:
+    """The estimated work of the gradient at one of `positions` `[chains, size]`, in the unit of `runtime.costs`.
+
+    Infinite where it cannot be compiled, which will be said when it is run.
+    """
+    gradient = _gradient(log_density, transform, data is not None)
+    kinds = tuple(map(_kind, tf.nest.flatten((positions[:1], data))))
+    known = _works.setdefault(gradient, {})
+    if kinds not in known:
+        try:
+            compilation = gradient.compilation(positions[:1], data)
+            known[kinds] = max(map(compilation.row_cost, gradient_blocks(compilation.table)))
+        except pcbatch.PcbatchError:
+            return float("inf")
+    return known[kinds]
+
+
+def _kind(leaf: Any) -> Any:
+    """What the estimate may depend on: an array's dtype and shape."""
+    return getattr(leaf, "dtype", type(leaf)), tuple(getattr(leaf, "shape", ()))
+
+
+def faster(log_density: Callable[..., Any], transform: Transform, data: Any, positions: tf.Tensor) -> bool:
+    """Whether XLA computes the gradients at `positions` `[chains, size]` faster than TensorFlow's own kernels do."""
+    density = density_of_vector(log_density, transform, data is not None)
+
+    def gradients(positions: tf.Tensor, data: Any) -> Any:
+        return tf.vectorized_map(lambda q: value_and_gradient(density, q, data), positions)
+
+    operand = None if data is None else tf.nest.map_structure(tf.convert_to_tensor, data)
+    return seconds(gradients, True, positions, operand) <= seconds(gradients, False, positions, operand)
+
+
+def seconds(function: Callable[..., Any], jit: bool, *arguments: Any) -> float:
+    """The shortest time of a call, under XLA or by TensorFlow's own kernels, once it is compiled."""
+    compiled = tf.function(function, jit_compile=jit, autograph=False)
+    times = []
+    for _ in range(TRIALS + 1):
+        started = time.perf_counter()
+        tf.nest.map_structure(lambda tensor: tensor.numpy(), compiled(*arguments))
+        times.append(time.perf_counter() - started)
+    return min(times[1:])

@@ -1,0 +1,135 @@
+"""Saved samples as samples again: the chains' state, the settings and the density, ready to go on.
+
+A file with a right checksum may still be anybody's. So the arrays must have the shapes and dtypes that the header's
+settings and parameters give, before anything is computed with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pcbatch import saving
+from pcbatch.nuts.adaptation.adaptation import restarted
+from pcbatch.nuts.adaptation.pooling import Pool
+from pcbatch.nuts.kernel.chain import fresh_state
+from pcbatch.nuts.parameters.bijectors import Ordered, Transform
+from pcbatch.nuts.parameters.parameters import leaves
+from pcbatch.nuts.results.samples import Cost, Samples
+from pcbatch.nuts.results.savefile import GROUPS, Origin, Saved, named_arrays
+from pcbatch.nuts.running.driver import Course, Standing, row_bytes
+from pcbatch.nuts.running.settings import Settings
+from pcbatch.runtime.schedules import schedule_named
+
+SIZE = 3
+"""That of the positions in the structures below: it stands for that of the saved ones."""
+LARGEST_CHUNK = 2**34
+"""In bytes, far beyond what is of use."""
+Shapes = list[tuple[str, np.dtype[Any], tuple[int, ...]]]
+
+
+def samples_of(saved: Saved, density: Any) -> Samples:
+    """What was saved, of the density that it was drawn from.
+
+    UsageError PCB590 where a file says what no run says, PCB592 where its arrays are not those of its settings.
+    """
+    header = saved.header
+    with saving.interpreting(saved.path):
+        settings, transform = _settings(header["settings"]), saved.transform()
+        _check_bijectors(transform)
+        keys = saved.arrays["keys"]
+        if (keys.dtype, keys.shape) != (np.dtype(np.uint32), (settings.chains, 2)):
+            raise saved.refusal("PCB592", f"the keys of {settings.chains} chains are {keys.dtype}{list(keys.shape)}")
+        state, pool = _structures(settings)
+        size = transform.layout.size
+        origin = Origin(
+            density=density,
+            data=saved.data(),
+            transform=transform,
+            keys=keys,
+            state=_filled(saved, state, "state", (settings.chains, size)),
+            done=header["done"],
+            pool=_filled(saved, pool, "pool", (settings.chains, size)) if saved.group("pool") else None,
+        )
+        _check_draws(saved, settings, origin)
+        cost, failed = Cost(*header["cost"]), {int(chain): text for chain, text in header["failed"].items()}
+        if not all(0 <= chain < settings.chains for chain in failed):
+            raise ValueError(f"chains failed that are none: {list(failed)}")
+    return Samples(
+        **{group: saved.group(group) for group in GROUPS},
+        cost=cost,
+        stats=None,
+        settings=settings,
+        failed=failed,
+        interrupted=False,
+        origin=origin,
+    )
+
+
+def _settings(written: Mapping[str, Any]) -> Settings:
+    """The settings; any exception where they are none."""
+    found = Settings(**written)
+    schedule_named(found.schedule)
+    if found.as_json() != written or not (type(found.jit) is type(found.save_warmup) is bool):
+        raise ValueError("the settings are none")
+    return found
+
+
+def _check_bijectors(transform: Transform) -> None:
+    """ValueError where there is not one for each array, or one that it cannot have."""
+    for (name, leaf), bijector in zip(leaves(transform.layout), transform.bijectors, strict=True):
+        if isinstance(bijector, Ordered) and not leaf.shape:
+            raise ValueError(f"{name!r} cannot be ordered")
+
+
+def _structures(settings: Settings) -> tuple[Any, Any]:
+    """The state of a chain, and what all know together, for positions of `SIZE` numbers; which are of no account."""
+    inverse = np.eye(SIZE) if settings.metric == "dense" else np.ones(SIZE)
+    state = fresh_state(np.zeros((1, SIZE), settings.dtype), inverse)
+    window = tf.nest.map_structure(lambda array: np.asarray(array[0], np.float64), state.window)
+    averaging = tf.nest.map_structure(np.asarray, restarted(tf.constant(1.0, tf.float64)))
+    return state, Pool(averaging, window, np.ones(1), np.zeros(1))
+
+
+def _filled(saved: Saved, structure: Any, group: str, sizes: tuple[int, int]) -> Any:
+    """A structure like this one, with the arrays of the group; PCB592 where they are not for so many chains and `SIZE`.
+
+    Of its axes those of length 1 are as long as there are chains, those of length `SIZE` as the positions are.
+    """
+    arrays, lengths = saved.group(group), {1: sizes[0], SIZE: sizes[1]}
+    wanted: Shapes = [
+        (name, part.dtype, tuple(lengths[axis] for axis in part.shape)) for name, part in named_arrays(structure)
+    ]
+    _check(saved, group, arrays, wanted)
+    return tf.nest.pack_sequence_as(structure, list(arrays.values()))
+
+
+def _check_draws(saved: Saved, settings: Settings, origin: Origin) -> None:
+    """PCB592 where draws and statistics are not those of so many trajectories."""
+    chains, size, done = settings.chains, origin.transform.layout.size, origin.done
+    if done > settings.trajectories:
+        raise saved.refusal("PCB592", f"{done} trajectories are done of {settings.trajectories}")
+    if settings.chunk * row_bytes(chains, size) > LARGEST_CHUNK:
+        raise saved.refusal("PCB592", f"a chunk of {settings.chunk} draws has no room anywhere")
+    warm = min(done, settings.warmup)
+    rows = {"": (done - warm) // settings.thin, "warmup_": warm}
+    for group, nothing in Course(settings, Standing(origin)).nothing().items():
+        length = rows["warmup_" if group.startswith("warmup_") else ""]
+        wanted: Shapes = [
+            (name, part.dtype, (chains, length, *part.shape[2:])) for name, part in sorted(nothing.items())
+        ]
+        _check(saved, group, dict(sorted(saved.group(group).items())), wanted)
+
+
+def _check(saved: Saved, group: str, arrays: Mapping[str, np.ndarray], wanted: Shapes) -> None:
+    if list(arrays) != [name for name, _, _ in wanted]:
+        names = ", ".join(name for name, _, _ in wanted)
+        raise saved.refusal("PCB592", f"their {group} has {', '.join(arrays)} where this has {names}")
+    for (name, dtype, shape), array in zip(wanted, arrays.values(), strict=True):
+        if (array.dtype, array.shape) != (dtype, shape):
+            raise saved.refusal(
+                "PCB592", f"the array {group}/{name} is {array.dtype}{list(array.shape)}, not {dtype}{list(shape)}"
+            )

@@ -1,0 +1,65 @@
+"""Jumps to a block that only sends lanes on lead to where it sends them.
+
+That is a block without ops that jumps, returns, or branches on a condition that the jump has just decided, as the
+short circuit of `a and b` does. A turn of a loop stays: `max_steps` counts it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pcbatch.ir import program as ir
+from pcbatch.optimize.cfg.control_flow import Graph, makes_tail_call
+
+
+def thread_jumps(program: ir.Program) -> ir.Program:
+    """Shorten ways through blocks that do nothing."""
+    return replace(program, functions=tuple(map(_threaded, program.functions)))
+
+
+def _threaded(function: ir.Function) -> ir.Function:
+    graph = Graph(function)
+    return replace(function, blocks=tuple(_with_shorter_ways(graph, block) for block in function.blocks))
+
+
+def _with_shorter_ways(graph: Graph, block: ir.Block) -> ir.Block:
+    end = block.terminator
+    match end:
+        case ir.Branch(condition=condition, true=true, false=false, span=span):
+            true, false = _onward(graph, true, condition, True), _onward(graph, false, condition, False)
+            return replace(
+                block, terminator=ir.Jump(true, span=span) if true == false else replace(end, true=true, false=false)
+            )
+        case ir.Jump(target=target, turn=turn):
+            target = _onward(graph, target, None, False)
+            onward = graph.blocks[target]
+            if not turn and _is_return(onward) and not makes_tail_call(block.ops, onward.terminator):
+                return replace(block, terminator=onward.terminator)
+            return replace(block, terminator=replace(end, target=target))
+    return block
+
+
+def _is_return(block: ir.Block) -> bool:
+    return _does_nothing(block) and isinstance(block.terminator, ir.Return)
+
+
+def _does_nothing(block: ir.Block) -> bool:
+    return not block.ops and not block.sync
+
+
+def _onward(graph: Graph, label: str, condition: str | None, holds: bool) -> str:
+    """Where a lane that is sent to `label` gets without doing anything, `condition` being known to hold or not."""
+    seen = {label}
+    while _does_nothing(graph.blocks[label]):
+        match graph.blocks[label].terminator:
+            case ir.Jump(target=target, turn=False):
+                following = target
+            case ir.Branch(condition=again, true=true, false=false) if again == condition:
+                following = true if holds else false
+            case _:
+                break
+        if following in seen:  # an endless loop that does nothing
+            break
+        seen.add(following)
+        label = following
+    return label

@@ -1,0 +1,197 @@
+"""What both arms of a branch do alike is done once, for the lanes of both.
+
+    if c:                    branch c b1 b2                  branch c b1 b2
+        y = f(a)             b1: y = f(a); jump b3     ->    b1: p = a; jump m        ->   p = a if c else b
+    else:                    b2: y = f(b); jump b3           b2: p = b; jump m             y = f(p)
+        y = f(b)                                             m:  y = f(p); jump b3
+
+Two dear blocks that each compute all rows for the lanes that chose them become one (control-flow melding: Saumya,
+Sundararajah, Kulkarni, "DARM", CGO 2022). Statements match if they differ in variables of equal types only. One that
+both arms begin with, on the same variables, moves before the branch; for any other one what follows in both arms must
+be cheap, so that a choice of values is all that is left behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from pcbatch.errors import Span
+from pcbatch.ir import program as ir
+from pcbatch.ir.analysis.cheap_code import calls_opaque
+from pcbatch.ir.analysis.scope import inputs_and_outputs, variables_of
+from pcbatch.ir.code import Code, copy_of
+from pcbatch.optimize.cfg.control_flow import Graph
+from pcbatch.optimize.cfg.if_conversion import Diamond, choices, diamond, selectable
+
+
+def meld_arms(program: ir.Program) -> ir.Program:
+    """Merge equal primitives of both arms of a branch."""
+    labels = {block.label for block in program.blocks()}
+    return replace(program, functions=tuple(_melded(function, labels) for function in program.functions))
+
+
+def _melded(function: ir.Function, labels: set[str]) -> ir.Function:
+    while (changed := next(_changes(Graph(function), labels), None)) is not None:
+        function = changed
+    return function
+
+
+def _changes(graph: Graph, labels: set[str]) -> Iterator[ir.Function]:
+    for block in graph.function.blocks:
+        found = _two_arms(graph, block)
+        if found is not None:
+            yield from _hoisted(graph, block, found)
+            yield from _shared(graph, block, found, labels)
+
+
+def _two_arms(graph: Graph, block: ir.Block) -> Diamond | None:
+    """A branch with two arms of its own; where these go on may differ."""
+    found = diamond(graph, block)
+    if found is not None:
+        return found if len(found.labels) == 2 else None
+    branch = block.terminator
+    if not isinstance(branch, ir.Branch) or branch.true == branch.false:
+        return None
+    true, false = graph.blocks[branch.true], graph.blocks[branch.false]
+    if block in (true, false) or graph.arrivals[true.label] != 1 or graph.arrivals[false.label] != 1:
+        return None
+    return Diamond(branch, true.ops, false.ops, None, frozenset((true.label, false.label)))
+
+
+def _hoisted(graph: Graph, block: ir.Block, found: Diamond) -> Iterator[ir.Function]:
+    """The primitive that both arms begin with moved in front of the branch."""
+    if not found.true or not found.false or found.true[0] != found.false[0]:
+        return
+    op = found.true[0]
+    typed = all(graph.types.get(name) is not None for name in ir.writes(op))
+    if not isinstance(op, ir.Primitive) or found.branch.condition in op.outputs or not (typed or not graph.is_typed):
+        return
+    commits = graph.commits(block.ops, frozenset(op.inputs))
+    if commits is None:
+        return
+
+    def rewritten(each: ir.Block) -> ir.Block:
+        if each is block:
+            return replace(each, ops=(*each.ops, *commits, op))
+        return replace(each, ops=each.ops[1:]) if each.label in found.labels else each
+
+    yield graph.rebuilt(map(rewritten, graph.function.blocks))
+
+
+def _shared(graph: Graph, block: ir.Block, found: Diamond, labels: set[str]) -> Iterator[ir.Function]:
+    """A dear primitive of both arms moved into a block of its own, for which both arms choose the operands."""
+    if found.join is None or graph.types.get(found.branch.condition) is None:  # the new block needs types
+        return
+    for i, op in enumerate(found.true):
+        for j, twin in enumerate(found.false):
+            rest = replace(found, true=found.true[i + 1 :], false=found.false[j + 1 :])
+            pairs = _pairs(graph, op, twin)
+            if pairs is None or selectable(graph, rest) is None or not _may_be_cut(graph, found, rest):
+                continue
+            yield from _with_shared_block(graph, block, found, rest, pairs, labels)
+
+
+def _pairs(graph: Graph, op: ir.Op, twin: ir.Op) -> tuple[tuple[str, str], ...] | None:
+    """The operands, `(of the one, of the other)`, of two dear primitives that differ in nothing else; or None."""
+    if not isinstance(op, ir.Primitive) or not isinstance(twin, ir.Primitive):
+        return None
+    if not calls_opaque(op, graph.function.externs) or len(op.inputs) != len(twin.inputs):
+        return None
+    types = graph.types
+    pairs = tuple(zip(op.inputs, twin.inputs, strict=True))
+    if any(types.get(one) is None or types[one] != types.get(other) for one, other in pairs):
+        return None
+    places = [f"operand_{place}" for place in range(len(pairs))]
+    code = _with_names(op, dict(zip(op.inputs, places, strict=True)), {name: name for name in op.outputs})
+    renamed = dict(zip(twin.outputs, op.outputs, strict=False))
+    alike = code is not None and code == _with_names(twin, dict(zip(twin.inputs, places, strict=True)), renamed)
+    return pairs if alike else None
+
+
+def _with_names(op: ir.Primitive, reads: Mapping[str, str], writes: Mapping[str, str]) -> Code | None:
+    """The code of `op` with other variables; None where what it reads and what it assigns cannot be told apart."""
+    return op.code.renamed(reads, writes) if op.code.is_separable else None
+
+
+def _may_be_cut(graph: Graph, found: Diamond, rest: Diamond) -> bool:
+    """Whether what follows in each arm needs nothing of the arm's beginning but variables, which have types."""
+    for arm, end in ((found.true, rest.true), (found.false, rest.false)):
+        before = {name for op in arm[: len(arm) - len(end) - 1] for name in ir.writes(op)}
+        after = arm[len(arm) - len(end) - 1 :]
+        if any(graph.types.get(name) is None for op in after for name in ir.reads(op) if name in before):
+            return False
+    return True
+
+
+def _with_shared_block(
+    graph: Graph, block: ir.Block, found: Diamond, rest: Diamond, pairs: tuple[tuple[str, str], ...], labels: set[str]
+) -> Iterator[ir.Function]:
+    """The function with arms that only choose operands, and a block behind them for all that is left of both."""
+    fresh = graph.fresh_names()
+    names = {pair: next(fresh) for pair in pairs if pair[0] != pair[1]}
+    branch = found.branch
+    is_overwritten = any(branch.condition in ir.writes(op) for op in (*found.true, *found.false))
+    condition = next(fresh) if is_overwritten else branch.condition
+    label = _new_label(f"{block.label}_melded", labels)
+
+    def arm(of: str, ops: tuple[ir.Op, ...], end: tuple[ir.Op, ...], side: int) -> ir.Block:
+        kept, melded = ops[: len(ops) - len(end) - 1], ops[len(ops) - len(end) - 1]
+        chosen = (_copy(name, pair[side], melded.span) for pair, name in names.items())
+        return ir.Block(of, (*kept, *chosen), ir.Jump(label, span=melded.span))
+
+    keep = [_copy(condition, branch.condition, branch.span)] if is_overwritten else []
+    rewritten = {
+        block.label: replace(block, ops=(*block.ops, *keep)),
+        branch.true: arm(branch.true, found.true, rest.true, 0),
+        branch.false: arm(branch.false, found.false, rest.false, 1),
+    }
+    blocks = [rewritten.get(each.label, each) for each in graph.function.blocks]
+    place = 1 + max(i for i, each in enumerate(blocks) if each.label in found.labels)
+    ops = _melded_ops(graph, found, rest, names, condition, fresh)
+    if ops is None or found.join is None:
+        return
+    shared = ir.Block(label, ops, found.join)
+    types = {condition: graph.types[branch.condition], **{name: graph.types[pair[0]] for pair, name in names.items()}}
+    yield graph.rebuilt([*blocks[:place], shared, *blocks[place:]], types)
+
+
+def _melded_ops(
+    graph: Graph,
+    found: Diamond,
+    rest: Diamond,
+    names: Mapping[tuple[str, str], str],
+    condition: str,
+    fresh: Iterator[str],
+) -> tuple[ir.Op, ...] | None:
+    """The melded primitive on the chosen operands, and the choice between what follows it in the two arms."""
+    op = found.true[len(found.true) - len(rest.true) - 1]
+    twin = found.false[len(found.false) - len(rest.false) - 1]
+    assert isinstance(op, ir.Primitive) and isinstance(twin, ir.Primitive)
+    results = op.outputs if op.outputs == twin.outputs else tuple(next(fresh) for _ in op.outputs)
+    reads = {pair[0]: name for pair, name in names.items()}
+    code = _with_names(op, reads, dict(zip(op.outputs, results, strict=True)))
+    assert code is not None
+    inputs, outputs = inputs_and_outputs(code, {*variables_of(graph.function), *names.values()})
+    ends = []
+    for each, end in ((op, rest.true), (twin, rest.false)):
+        copies = zip(each.outputs, results, strict=True)
+        ends.append((*(_copy(own, result, each.span) for own, result in copies if own != result), *end))
+    last = replace(rest, branch=replace(found.branch, condition=condition), true=ends[0], false=ends[1])
+    chosen = selectable(graph, last)
+    if chosen is None:
+        return None
+    return ir.Primitive(outputs, inputs, code, op.span), *choices(graph, last, chosen, fresh)
+
+
+def _copy(name: str, value: str, span: Span | None) -> ir.Primitive:
+    return ir.Primitive((name,), (value,), copy_of(name, value), span)
+
+
+def _new_label(wanted: str, labels: set[str]) -> str:
+    """`wanted`, or a name like it that no block has; from now on one has it."""
+    name = wanted
+    while name in labels:
+        name += "_"
+    labels.add(name)
+    return name

@@ -1,0 +1,127 @@
+"""A function that makes a tuple for those who take it apart gives the parts.
+
+    b1: result = (x, y)                    b1: result_0 = x
+        return                                 result_1 = y
+    ..                              -->        return
+    b5: t0 = call f(n)                     ..
+        a, b = t0                          b5: a, b = call f(n)
+
+A tuple of a lane's values is kept part by part in any case. But a part that goes by a name of its own need not be
+copied where the tuple is made, nor where it is taken apart. The entry's tuple is taken apart by the caller of the
+batch. Where a tuple comes or goes as a whole, it stays one; so that tail calls stay what they are, that holds for all
+functions that return each other's results.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import zip_longest
+
+from pcbatch.ir import program as ir
+from pcbatch.ir.analysis.scope import inputs_and_outputs, variables_of
+from pcbatch.ir.code import assign
+from pcbatch.ir.types import StructType, Type
+from pcbatch.optimize.cfg.control_flow import Graph
+
+
+def take_results_apart(program: ir.Program) -> ir.Program:
+    """Give functions whose only result is a tuple, made at each return and taken apart by all callers, one per part."""
+    graphs = [Graph(function) for function in program.functions]
+    parts = {graph.function.name: _types_of_parts(graph) for graph in graphs}
+    parts = {name: types for name, types in parts.items() if len(types) > 1}
+    found = [each for graph in graphs for each in _obstacles(graph, parts)]
+    while kept := [(one, other) for one, other in found if (one in parts) != (other in parts)]:
+        for one, other in kept:
+            parts.pop(one, None)
+            parts.pop(other, None)
+    if not parts:
+        return program
+    return replace(program, functions=tuple(_rewritten(graph, parts) for graph in graphs))
+
+
+def _types_of_parts(graph: Graph) -> tuple[Type, ...]:
+    """The types of the parts of the function's only result, if that is a tuple."""
+    if len(graph.function.results) == 1:
+        match graph.types.get(graph.function.results[0]):
+            case StructType(kind="tuple", items=items):
+                return items
+    return ()
+
+
+def _obstacles(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> Iterator[tuple[str, str]]:
+    """Pairs of functions of which both give parts or neither; one that must give a whole is paired with ""."""
+    function = graph.function
+    for block in function.blocks:
+        for op, after in zip_longest(block.ops, block.ops[1:]):
+            is_result = bool({*function.results}.intersection(ir.writes(op)))
+            if isinstance(op, ir.Call) and is_result:
+                yield function.name, op.function
+            elif isinstance(op, ir.Call) and op.function in parts:
+                (whole,) = op.outputs
+                if graph.uses[whole] != 1 or len(_targets(after, whole)) != len(parts[op.function]):
+                    yield op.function, ""
+            elif is_result and function.name in parts and len(_elements(op)) != len(parts[function.name]):
+                yield function.name, ""
+    if any(graph.uses[result] for result in function.results):
+        yield function.name, ""
+
+
+def _rewritten(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> ir.Function:
+    """The function with results, and calls, part by part."""
+    function, results = graph.function, graph.function.results
+    known = frozenset(variables_of(function))
+    types = dict(zip(_names(graph, parts), parts.get(function.name, ()), strict=True))
+    new = tuple(types)
+
+    def ops(old: tuple[ir.Op, ...]) -> Iterator[ir.Op]:
+        following = zip_longest(old, old[1:])
+        for op, after in following:
+            if isinstance(op, ir.Call) and op.function in parts:
+                if op.outputs == results:
+                    yield replace(op, outputs=new)
+                else:
+                    yield replace(op, outputs=_targets(after, op.outputs[0]))
+                    next(following)
+            elif new and ir.writes(op) == results:
+                for name, element in zip(new, _elements(op), strict=True):
+                    code = assign(name, element)
+                    inputs, outputs = inputs_and_outputs(code, known)
+                    yield ir.Primitive(outputs, inputs, code, op.span)
+            else:
+                yield op
+
+    blocks = [replace(block, ops=tuple(ops(block.ops))) for block in function.blocks]
+    return Graph(replace(function, results=new or results)).rebuilt(blocks, types)
+
+
+def _names(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> Iterator[str]:
+    """Names for the new results of the function, which nothing in it has."""
+    function = graph.function
+    taken = {*variables_of(function), *function.externs, *graph.uses}
+    for place in range(len(parts.get(function.name, ()))):
+        name = f"{function.results[0]}_{place}"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        yield name
+
+
+def _targets(op: ir.Op | None, whole: str) -> tuple[str, ...]:
+    """`("a", "b")` if `op` is `a, b = whole`; nothing if it is anything else."""
+    if isinstance(op, ir.Primitive) and op.inputs == (whole,):
+        match op.code.assignment:
+            case ast.Tuple(elts=targets), ast.Name():
+                names = tuple(target.id for target in targets if isinstance(target, ast.Name))
+                return names if len(names) == len({*names}) == len(targets) else ()
+    return ()
+
+
+def _elements(op: ir.Op) -> list[ast.expr]:
+    """The elements of the tuple that `op` makes; nothing if it does anything else."""
+    if isinstance(op, ir.Primitive) and len(op.outputs) == 1:
+        match op.code.value:
+            case ast.Tuple(elts=elements):
+                return [] if any(isinstance(element, ast.Starred) for element in elements) else elements
+    return []

@@ -1,0 +1,43 @@
+"""A block that is reached from one place only becomes the end of the block before it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pcbatch.ir import program as ir
+from pcbatch.optimize.cfg.control_flow import Graph, makes_tail_call
+
+
+def merge_straight_lines(program: ir.Program) -> ir.Program:
+    """Join blocks between which there is no choice."""
+    return replace(program, functions=tuple(map(_merged, program.functions)))
+
+
+def _merged(function: ir.Function) -> ir.Function:
+    while (merged := _merged_once(function)) is not None:
+        function = merged
+    return function
+
+
+def _merged_once(function: ir.Function) -> ir.Function | None:
+    graph = Graph(function)
+    for block in function.blocks:
+        end = block.terminator
+        if (
+            end != ir.Jump(block.label)
+            and isinstance(end, ir.Jump)
+            and not end.turn
+            and graph.arrivals[end.target] == 1
+        ):
+            following = graph.blocks[end.target]
+            commits = graph.commits(block.ops, _read(following))
+            if commits is None or (not following.ops and makes_tail_call(block.ops, following.terminator)):
+                continue
+            joined = replace(block, ops=(*block.ops, *commits, *following.ops), terminator=following.terminator)
+            rest = (each for each in function.blocks if each.label != following.label)
+            return graph.rebuilt(joined if each is block else each for each in rest)
+    return None
+
+
+def _read(block: ir.Block) -> frozenset[str]:
+    return frozenset(name for node in (*block.ops, block.terminator) for name in ir.reads(node))

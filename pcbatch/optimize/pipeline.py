@@ -1,0 +1,73 @@
+"""The passes, each a pure function from program to program, one to a file; and their order.
+
+Every pass takes valid IR and returns valid IR that answers alike. `optimize` runs those of a program's dialect and can
+show the program after each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pcbatch.ir.program import Dialect, Program
+from pcbatch.ir.rewrite.relabel import relabel
+from pcbatch.optimize.cfg.dead_code import remove_dead_code
+from pcbatch.optimize.cfg.if_conversion import select_values
+from pcbatch.optimize.cfg.jump_threading import thread_jumps
+from pcbatch.optimize.cfg.melding import meld_arms
+from pcbatch.optimize.cfg.multiple_results import take_results_apart
+from pcbatch.optimize.cfg.plain_conditions import branch_on_bools
+from pcbatch.optimize.cfg.straight_lines import merge_straight_lines
+from pcbatch.optimize.stack.caller_saves import save_only_live
+from pcbatch.optimize.stack.coalescing import coalesce
+from pcbatch.optimize.stack.copy_propagation import fold_copies
+from pcbatch.optimize.stack.copy_sinking import sink_copies
+from pcbatch.optimize.stack.invariants import share_invariants
+from pcbatch.optimize.stack.pop_push import update_in_place
+from pcbatch.optimize.stack.temporaries import find_temporaries
+from pcbatch.optimize.stack.top_of_stack_caching import cache_tops
+
+Pass = Callable[[Program], Program]
+
+CFG_PASSES: Mapping[str, Pass] = {
+    "tuple_results": take_results_apart,
+    "plain_conditions": branch_on_bools,
+    "melding": meld_arms,
+    "selects": select_values,
+    "jump_threading": thread_jumps,
+    "dead_code": remove_dead_code,
+    "straight_lines": merge_straight_lines,
+}
+"""The passes over control flow, in their order; they run again for as long as one of them finds something."""
+
+STACK_PASSES: Mapping[str, Pass] = {
+    "invariants": share_invariants,
+    "live_saves": save_only_live,
+    "pop_push": update_in_place,
+    "sunk_copies": sink_copies,
+    "coalescing": coalesce,
+    "temporaries": find_temporaries,
+    "folded_copies": fold_copies,
+    "cached_tops": cache_tops,
+}
+"""The passes over stacks, in their order."""
+
+PASSES: Mapping[Dialect, Mapping[str, Pass]] = {"cfg": CFG_PASSES, "stack": STACK_PASSES}
+
+
+def optimize(
+    program: Program,
+    passes: Mapping[str, Pass] | None = None,
+    after: Callable[[str, Program], None] = lambda name, program: None,
+) -> Program:
+    """Run the `passes` (None: all of the program's dialect); `after(name, program)` sees each result.
+
+    Every round of the passes over control flow leaves fewer blocks or ops, so that they come to an end.
+    """
+    chosen = PASSES[program.dialect] if passes is None else passes
+    while True:
+        before = program
+        for name, run in chosen.items():
+            program = run(program)
+            after(name, program)
+        if program.dialect == "stack" or program == before:
+            return relabel(program)

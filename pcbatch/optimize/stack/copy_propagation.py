@@ -1,0 +1,86 @@
+"""Needless temporaries are folded away: `t1 = n - 2; push n = t1` is `push n = n - 2`, a copy gives way to its source.
+
+The generated code then reads as the user wrote it. What is computed does not change; the pieces were traced as one
+anyway.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from pcbatch.ir import program as ir
+from pcbatch.ir.code import assign
+from pcbatch.ir.rewrite.mapping import map_blocks, nodes, without_unused
+
+
+def fold_copies(program: ir.Program) -> ir.Program:
+    """Fold temporaries that only copy, and temporaries that are only copied, where nothing in between interferes."""
+
+    def rewrite(function: ir.Function, block: ir.Block) -> ir.Block:
+        used = Counter(name for node in nodes(block) for name in ir.reads(node))
+        made = Counter(name for op in block.ops for name in ir.writes(op))
+        for op in block.ops:
+            if op not in block.ops or not isinstance(op, ir.Primitive) or set(op.outputs) & set(function.results):
+                continue
+            if len(op.outputs) == 1 and made[op.outputs[0]] == 1:
+                if ir.is_copy(op):
+                    block = _without_copy(block, op)
+                elif used[op.outputs[0]] == 1 and op.code.value is not None:
+                    block = replace(block, ops=_moved(block.ops, op))
+        # `a = a`, of a parameter that a tail call hands on, would cost the whole array at every turn: 28 times an
+        # element's write at length 10,000.
+        return replace(block, ops=tuple(op for op in block.ops if not _is_idle(op)))
+
+    return without_unused(map_blocks(program, rewrite))
+
+
+def _moved(ops: tuple[ir.Op, ...], made: ir.Primitive) -> tuple[ir.Op, ...]:
+    """`ops` with the definition `made` moved into the one copy of its output, if that is safe."""
+    (name,), value = made.outputs, made.code.value
+    assert value is not None
+    start = ops.index(made)
+    for place in range(start + 1, len(ops)):
+        op = ops[place]
+        if isinstance(op, (ir.Push, ir.Update)) and ir.is_copy(op) and op.inputs == (name,):
+            code = assign(op.outputs[0], value)
+            folded = replace(op, inputs=made.inputs, code=code, span=made.span)
+            return (*ops[:start], *ops[start + 1 : place], folded, *ops[place + 1 :])
+        if _interferes(op, made.inputs):
+            break
+    return ops
+
+
+def _interferes(op: ir.Op, read: tuple[str, ...]) -> bool:
+    """Whether a definition that reads these variables may not be moved past `op`.
+
+    That is so if it writes one of them, or begins or ends a `with` block, or is there for its effect (`tape.watch(x)`).
+    """
+    is_effect = isinstance(op, ir.Enter | ir.Exit) or (isinstance(op, ir.Primitive) and not op.outputs)
+    return is_effect or not set(ir.writes(op)).isdisjoint(read)
+
+
+def _without_copy(block: ir.Block, copy: ir.Primitive) -> ir.Block:
+    """The block without `t = v`, uses of `t` reading `v`, if `v` keeps its value until the last of them."""
+    ((name,), (source,)) = copy.outputs, copy.inputs
+    start = block.ops.index(copy)
+    later = block.ops[start + 1 :]
+    if name in ir.reads(block.terminator):
+        return block
+    last = max((place for place, op in enumerate(later) if name in ir.reads(op)), default=-1)
+    # an op reads before it writes, so the last use may itself be the one that changes the source
+    if any(source in ir.writes(op) for op in later[:last]) or any(isinstance(op, ir.Store) for op in later):
+        return block
+    renamed = (_renamed(op, name, source) for op in later)
+    return replace(block, ops=(*block.ops[:start], *renamed))
+
+
+def _is_idle(op: ir.Op) -> bool:
+    return isinstance(op, ir.Update) and ir.is_identity(op)
+
+
+def _renamed(op: ir.Op, old: str, new: str) -> ir.Op:
+    if isinstance(op, ir.Coded) and old in op.inputs:
+        inputs = tuple(dict.fromkeys(new if name == old else name for name in op.inputs))
+        return replace(op, inputs=inputs, code=op.code.renamed({old: new}, {}))
+    return op

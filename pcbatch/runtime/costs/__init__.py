@@ -1,0 +1,1 @@
+"""What blocks cost, and what follows from it."""

@@ -1,0 +1,82 @@
+"""What a row of each block costs: the estimate by which schedules choose blocks and dear ones run on gathered lanes.
+
+A static estimate from each piece's traced graph, in multiply-adds for matrix products, convolutions, solves and
+factorisations, in elements for everything else: two units for one number, for both stand for the work of an
+instruction or less, and only ratios of some size decide anything.
+"""
+
+from __future__ import annotations
+
+import math
+
+from pcbatch.errors import Span
+from pcbatch.ir.analysis import places
+from pcbatch.ir.machine import Block, Piece, Program, Store
+from pcbatch.ir.types import Type, leaves
+from pcbatch.runtime.backends.protocol import Backend
+
+LEAST = 1.0
+"""A row of the cheapest block: jumping somewhere is work as well."""
+
+
+def block_costs(program: Program, backend: Backend) -> tuple[float, ...]:
+    """The estimated work of one row (one lane) of each block, at least 1.0; a block's own `cost` goes before it."""
+    return tuple(block_cost(program, block, backend) for block in program.blocks)
+
+
+def block_cost(program: Program, block: Block, backend: Backend) -> float:
+    """The same of one block."""
+    return max(LEAST, _row_cost(program, block, backend))
+
+
+def _row_cost(program: Program, block: Block, backend: Backend) -> float:
+    if block.cost is not None:
+        return block.cost
+    total = 0.0
+    with backend.scope(block.label):  # what is traced here may be what runs
+        for item in block.body:
+            match item:
+                case Piece(reads=reads, shared=shared):
+                    types = [program.types[name] for name in reads]
+                    total += backend.cost(item, types, [program.shared_types[name] for name in shared])
+                case Store():
+                    total += stored(program, item)
+    return total
+
+
+def line_costs(program: Program, backend: Backend) -> tuple[dict[Span, float], ...]:
+    """`block_costs`, shared out among the statements and conditions of each block; by span."""
+    shares = (_span_costs(program, block, backend) for block in program.blocks)
+    return tuple(
+        {span: cost * share for span, share in by_span.items()}
+        for by_span, cost in zip(shares, block_costs(program, backend), strict=True)
+    )
+
+
+def _span_costs(program: Program, block: Block, backend: Backend) -> dict[Span, float]:
+    """The part of a row's cost that is each span's; they add up to 1."""
+    found: dict[Span | None, float] = dict.fromkeys(places.spans(program, block), 0.0)
+    for item in block.body:
+        match item:
+            case Piece(reads=reads, shared=shared, spans=spans):
+                types = [program.types[name] for name in reads]
+                costs = backend.line_costs(item, types, [program.shared_types[name] for name in shared])
+            case Store():
+                spans, costs = (places.store_span(program, item),), (float(stored(program, item)),)
+        for span, cost in zip(spans, costs, strict=True):
+            found[span] = found.get(span, 0.0) + cost
+    known = {span: cost for span, cost in found.items() if span is not None}
+    total = sum(known.values())
+    return {span: cost / total if total else 1 / len(known) for span, cost in known.items()}
+
+
+def stored(program: Program, store: Store) -> int:
+    """How many elements a store writes: for a vector of positions instead of an index, all of these."""
+    (array,) = leaves(program.types[store.array])
+    positions = [elements(program.types[name]) for name in store.indices]
+    return math.prod((*positions, *array.shape[len(positions) :]))
+
+
+def elements(type_: Type) -> int:
+    """How many numbers a value of the type holds."""
+    return sum(math.prod(leaf.shape) for leaf in leaves(type_))

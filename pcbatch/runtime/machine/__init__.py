@@ -1,0 +1,1 @@
+"""The machine that steps blocks for all lanes."""

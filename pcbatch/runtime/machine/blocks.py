@@ -1,0 +1,91 @@
+"""Running one basic block for the lanes that wait at it, the other lanes left out or masked away.
+
+A block computes a row for every lane, or, where it is dear and few wait, a row for each of a few gathered lanes
+(`Rows`). Rows that take no part still flow through the arithmetic as junk: what is computed for them is dropped when
+tops are written and when stacks are (one scatter that leaves them out, never a `where` over a whole stack, which would
+cost its depth).
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pcbatch.ir.machine import Block, PushJump
+from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.machine import effects
+from pcbatch.runtime.machine.execution import Execution
+from pcbatch.runtime.machine.limits import Limits
+from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.machine.state import Layout, State
+
+
+@dataclass(frozen=True)
+class BlockRunner:
+    """Runs block `number` of a program on the machine's state.
+
+    With `spread_live`, junk lanes are fed the values of a lane that takes part, so that no operation can raise for
+    them: needed where operations raise at all, which is everywhere but under XLA.
+    """
+
+    backend: Backend
+    layout: Layout
+    limits: Limits
+    spread_live: bool
+    number: int
+
+    @property
+    def block(self) -> Block:
+        """The block that this runs."""
+        return self.layout.program.blocks[self.number]
+
+    @property
+    def can_lack_room(self) -> bool:
+        """Whether a lane that waits at the block can lack room for what it pushes."""
+        return bool(self._tested_stacks) or self._tests_depth
+
+    @property
+    def _tests_depth(self) -> bool:
+        """Whether the stack of program counters can be full."""
+        return isinstance(self.block.terminator, PushJump) and not self.limits.roomy
+
+    @property
+    def _tested_stacks(self) -> dict[str, int]:
+        """The variables whose stacks can be full though that of program counters is not, and what the block pushes."""
+        is_call = isinstance(self.block.terminator, PushJump)
+        return {} if is_call and self.layout.is_framed else effects.growth(self.block)
+
+    def room(self, state: State) -> Array:
+        """Which lanes have room for what the block pushes: a bool per lane, meaningful where they wait at it.
+
+        A call beyond `max_depth` pushes nothing (the lane fails there), so there is always room for it.
+        """
+        pushed = self._tested_stacks
+        tests = [state[self.layout.pointer(name)] <= state["room"] - pushed[name] for name in sorted(pushed)]
+        if self._tests_depth:
+            tests.append(state["depth"] <= state["room"])
+        room = functools.reduce(operator.and_, tests)
+        is_call = isinstance(self.block.terminator, PushJump)
+        return room | (state["depth"] > self.limits.max_depth) if is_call else room
+
+    def run(
+        self, state: State, shared: Mapping[str, Any], chosen: Array, size: int | None = None
+    ) -> tuple[State, Array]:
+        """The changed part of the state after all lanes that can have run the block, and which lanes went on from it.
+
+        `chosen` is the scalar that guards this run, so it holds. That the mask reads it is what makes XLA update the
+        state in place: where the two arms of a conditional get the very same operands, it copies all of them in both.
+        With a `size`, that many rows are computed, for lanes that are gathered; lanes that do not fit stay waiting.
+        """
+        mask = (state["pc"] == self.number) & chosen
+        mask = mask & self.room(state) if self.can_lack_room else mask
+        rows = Rows.of_all(self.backend, mask) if size is None else Rows.gathered(self.backend, mask, size)
+        with self.backend.scope(self.block.label):
+            execution = Execution(
+                self.backend, self.layout, self.limits, self.spread_live, self.number, state, shared, rows
+            )
+            execution.run()
+            return execution.updates(), rows.put(mask & ~mask, execution.moving, execution.moving)

@@ -1,0 +1,282 @@
+"""One run of one block: what it pops, computes, pushes and writes, for the rows that take part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pcbatch.ir import values
+from pcbatch.ir.machine import Branch, Fault, Jump, Piece, PushJump, Return, Store
+from pcbatch.ir.types import TensorType
+from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.machine import effects
+from pcbatch.runtime.machine.limits import Limits
+from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.machine.state import Layout, State, load_entry, to_stored
+
+
+class Execution:
+    """One run of one block: the values it has seen and made, `[rows, ...]`, and the rows that still take part."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        layout: Layout,
+        limits: Limits,
+        spread_live: bool,
+        number: int,
+        state: State,
+        shared: Mapping[str, Any],
+        rows: Rows,
+    ):
+        self.backend, self.layout, self.limits, self.spread_live = backend, layout, limits, spread_live
+        self.number, self.block = number, layout.program.blocks[number]
+        self.state, self.shared, self.rows = state, shared, rows
+        self.entered = rows.mask
+        self.moving = rows.mask  # the rows whose lanes have not failed in this block
+        self.failed_before = False
+        self.taken: dict[str, Array] = {}  # the rows of arrays of the state
+        self.whole: State = {}  # arrays of the state of which elements were written
+        self.written: dict[str, tuple[Array, Array]] = {}  # by key: the rows that are written, and what
+        self.values: dict[str, list[Array]] = {}  # what the block has read, popped and written
+        self.changed: set[str] = set()  # names in `values` whose value differs from the state's top
+
+    def run(self) -> None:
+        """Run the block."""
+        self.pop()
+        for item in self.block.body:
+            match item:
+                case Piece():
+                    self.piece(item)
+                case Store():
+                    self.store(item)
+        self.leave()
+        self.write()
+
+    def updates(self) -> State:
+        """The arrays of the state that the block has changed, as they are after it."""
+        masks, values = zip(*self.written.values(), strict=True)  # there is always the program counter
+        rows = self.rows.put_each([self.state[key] for key in self.written], masks, values)
+        return {**self.whole, **dict(zip(self.written, rows, strict=True))}
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def now(self, key: str) -> Array:
+        """The array `key` of the state, `[lanes, ...]`, as this block has left it so far."""
+        return self.whole[key] if key in self.whole else self.state[key]
+
+    def old(self, key: str) -> Array:
+        """The rows of the array `key` of the state as the block found it."""
+        if key not in self.taken:
+            self.taken[key] = self.rows.take(self.state[key])
+        return self.taken[key]
+
+    def pointer(self, name: str) -> Array:
+        """The stack pointer of `name` after the pops, meaningful for the rows that entered."""
+        return self.old(self.layout.pointer(name)) - Counter(self.block.pops)[name]
+
+    def entry(self, name: str) -> list[Array]:
+        """What lies at the stack pointer of `name`."""
+        stacks = [self.now(key) for key in self.layout.stacks(name)]
+        return load_entry(self.backend, stacks, self.pointer(name), self.layout.leaves(name), self.rows.lanes)
+
+    def read(self, name: str) -> list[Array]:
+        """The leaves of the value that `name` has at this point of the block."""
+        if name not in self.values:
+            is_stack = self.layout.storage(name) == "stack"
+            self.values[name] = self.entry(name) if is_stack else [self.top(key) for key in self.layout.tops(name)]
+        return self.values[name]
+
+    def top(self, key: str) -> Array:
+        """The rows of a top as the block has left it so far."""
+        return self.rows.take(self.whole[key]) if key in self.whole else self.old(key)
+
+    def pop(self) -> None:
+        """Give every variable of `pops` the newest entry of its stack."""
+        for name in dict.fromkeys(self.block.pops):
+            if self.layout.storage(name) == "cached stack":
+                self.values[name] = self.entry(name)
+                self.changed.add(name)
+        # What a push of an unnamed value saves: the tops as they are now, before the body writes them.
+        self.after_pops = {
+            p.variable: self.read(p.variable) for p in self.block.pushes if self.needs_old_top(p.variable)
+        }
+
+    def needs_old_top(self, name: str) -> bool:
+        """Whether the pushes of `name` save or keep the top that it has before the body runs."""
+        unnamed = any(push.variable == name and push.saved is None for push in self.block.pushes)
+        return unnamed or name not in effects.written(self.block)
+
+    # -- the body ------------------------------------------------------------------------------------------------------
+
+    def fail(self, mask: Array, code: Array) -> None:
+        """Stop the moving rows of `mask`; `code` is a fault site plus one."""
+        mask = self.moving & mask
+        known = self.written["fault"][1] if "fault" in self.written else self.old("fault")
+        self.written["fault"] = (self.entered, self.backend.where(mask, code, known))
+        self.moving = self.moving & ~mask
+        self.failed_before = True
+
+    def piece(self, piece: Piece) -> None:
+        types = self.layout.program.types
+        leaves = [self.read(name) for name in piece.reads]
+        shared = [self.shared[name] for name in piece.shared]
+        write_types = [types[name] for name in piece.writes]
+        read_types = [types[name] for name in piece.reads]
+        lanes = self.backend.lanes_of(self.moving)
+
+        def vectorized() -> tuple[list[list[Array]], Array | None]:
+            fed = self.fed(leaves)
+            reads = [values.pack(type_, value) for type_, value in zip(read_types, fed, strict=True)]
+            outputs, site = self.backend.vectorize(piece, reads, shared, write_types, read_types, lanes)
+            return [values.flatten(t, output) for t, output in zip(write_types, outputs, strict=True)], site
+
+        if self.spread_live and self.failed_before:
+            outputs, site = self.if_any_moves(vectorized, piece)
+        else:
+            outputs, site = vectorized()
+        for name, output in zip(piece.writes, outputs, strict=True):
+            self.values[name] = output
+            self.changed.add(name)
+        if site is not None:
+            self.fail(site > 0, site)
+
+    def fed(self, leaves: Sequence[Sequence[Array]]) -> Sequence[Sequence[Array]]:
+        """`leaves` as a piece may see them: where operations can raise, junk lanes get a moving lane's values."""
+        if not self.spread_live:
+            return leaves
+        lanes = self.backend.lanes_of(self.moving)
+        lane = self.backend.lane_numbers(lanes)
+        first = self.backend.min(self.backend.where(self.moving, lane, lane * 0 + (lanes - 1)))
+        source = self.backend.where(self.moving, lane, first)
+        return [[self.backend.take(leaf, source) for leaf in group] for group in leaves]
+
+    def if_any_moves(self, vectorized: Any, piece: Piece) -> tuple[list[list[Array]], Array | None]:
+        """Run a piece only where a lane is left whose values it can be fed, else give zeros."""
+        lanes = self.backend.lanes_of(self.moving)
+        types = [self.layout.leaves(name) for name in piece.writes]
+        blank = [self.backend.zeros(lanes, type_) for group in types for type_ in group]
+        no_site = self.backend.zeros(lanes, TensorType("int32"))
+
+        def live() -> list[Array]:
+            outputs, site = vectorized()
+            return [*(leaf for group in outputs for leaf in group), no_site if site is None else site]
+
+        *outputs, site = self.backend.cond(self.backend.any(self.moving), live, [*blank, no_site])
+        remaining = iter(outputs)
+        return [[next(remaining) for _ in group] for group in types], site
+
+    def store(self, store: Store) -> None:
+        """`array[indices..] = value` for the moving lanes, negative indices as in Python."""
+        (array_type,) = self.layout.leaves(store.array)
+        (value,) = self.read(store.value)
+        value = self.backend.cast(value, array_type.dtype)  # a weak number takes the array's dtype
+        inside, indices = self.moving, []
+        for name, size in zip(store.indices, array_type.shape, strict=False):
+            (index,) = self.read(name)
+            if self.layout.leaves(name)[0].dtype != "int32":
+                index = self.backend.cast(index, "int64")  # so that `size` and `-size` fit, whatever the index's dtype
+            inside = inside & self.backend.all_of_lane((index >= -size) & (index < size))
+            indices.append(self.backend.cast(self.backend.where(index < 0, index + size, index), "int32"))
+        self.fail(~inside, self.backend.constant(store.site + 1))
+        if store.array in self.changed or any(push.variable == store.array for push in self.block.pushes):
+            (array,) = self.read(store.array)
+            self.values[store.array] = [self.backend.masked_store(array, indices, self.moving, value)]
+            self.changed.add(store.array)
+            return
+        # In place, so that it costs the element, not the array.
+        if self.layout.storage(store.array) == "stack":
+            (key,) = self.layout.stacks(store.array)
+            indices = [self.pointer(store.array), *indices]
+            value = to_stored(self.backend, value, array_type)
+        else:
+            (key,) = self.layout.tops(store.array)
+        self.whole[key] = self.rows.store(self.now(key), indices, self.moving, value)
+        self.values.pop(store.array, None)
+
+    # -- the end of the block ------------------------------------------------------------------------------------------
+
+    def leave(self) -> None:
+        """Move the program counters of the lanes that have not failed."""
+        self.writing = self.moving
+        match self.block.terminator:
+            case Fault(site=site):  # the lane's tops are still written: the fault's message may show them
+                self.fail(self.moving, self.backend.constant(site + 1))
+            case PushJump(site=site):
+                self.fail(self.old("depth") > self.limits.max_depth, self.backend.constant(site + 1))
+        if effects.is_step(self.block):
+            if self.limits.max_steps is not None:
+                over = self.old("steps") >= self.limits.max_steps
+                self.fail(over, self.backend.constant(self.block.steps_site + 1))
+            self.written["steps"] = (self.moving, self.old("steps") + 1)
+        if not isinstance(self.block.terminator, Fault):
+            self.writing = self.moving
+        target = self.target()
+        if effects.can_fault(self.block, self.limits.max_steps):
+            target = self.backend.where(self.moving, target, self.backend.constant(self.layout.failed(self.number)))
+        self.written["pc"] = (self.entered, target)
+
+    def target(self) -> Array:
+        """Where the moving lanes go, pushing and popping their stacks of program counters."""
+        match self.block.terminator:
+            case Jump(target=target):
+                return self.place(target)
+            case Branch() as branch:
+                return self.place(branch)
+            case PushJump(target=target, back=back):
+                depth = self.old("depth")
+                self.whole["calls"] = self.rows.store(self.state["calls"], [depth], self.moving, depth * 0 + back)
+                self.written["depth"] = (self.moving, depth + 1)
+                return self.place(target)
+            case Return() if self.layout.has_calls:
+                shorter = self.old("depth") - 1
+                self.written["depth"] = (self.moving, shorter)
+                return self.rows.load(self.state["calls"], [shorter])
+            case Return() | Fault():
+                return self.backend.constant(self.layout.finished)
+        raise TypeError(f"not a terminator: {self.block.terminator!r}")
+
+    def place(self, target: int | Branch) -> Array:
+        """The number of the block that `target` means for every row."""
+        if isinstance(target, int):
+            return self.backend.constant(target)
+        (chosen,) = self.read(target.condition)
+        return self.backend.where(chosen, self.backend.constant(target.true), self.backend.constant(target.false))
+
+    def write(self) -> None:
+        """Push what is to be saved, then give the written variables their new tops."""
+        entries = self.entries()  # all are read before the first push writes a stack
+        for name, pushed in entries.items():
+            for place, entry in enumerate(pushed):
+                self.store_entry(name, place, entry)
+        for name in dict.fromkeys((*self.block.pops, *entries)):
+            key = self.layout.pointer(name)
+            count = sum(push.variable == name for push in self.block.pushes)
+            self.written[key] = (self.writing, self.pointer(name) + count)
+        for name in sorted(self.changed):
+            storage = self.layout.storage(name)
+            if storage == "stack" and name not in entries:
+                self.store_entry(name, 0, self.values[name])
+            is_kept = storage is not None and name not in self.block.dead
+            for key, value in zip(self.layout.tops(name) if is_kept else [], self.values[name], strict=False):
+                self.written[key] = (self.writing, value)
+
+    def entries(self) -> dict[str, list[list[Array]]]:
+        """What goes into each pushed variable's stack, from its pointer upwards; the top of a "stack" comes last."""
+        entries: dict[str, list[list[Array]]] = {}
+        for push in self.block.pushes:
+            name = push.variable
+            value = self.after_pops[name] if push.saved is None else self.read(push.saved)
+            entries.setdefault(name, []).append(value)
+        for name, pushed in entries.items():
+            if self.layout.storage(name) == "stack":
+                pushed.append(self.values[name] if name in self.changed else self.after_pops[name])
+        return entries
+
+    def store_entry(self, name: str, above: int, entry: Sequence[Array]) -> None:
+        """Write `entry` into the writing lanes' stacks of `name`, `above` entries above the pointer."""
+        place = self.pointer(name) + above
+        for key, type_, value in zip(self.layout.stacks(name), self.layout.leaves(name), entry, strict=True):
+            stored = to_stored(self.backend, value, type_)
+            self.whole[key] = self.rows.store(self.now(key), [place], self.writing, stored)

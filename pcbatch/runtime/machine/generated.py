@@ -1,0 +1,69 @@
+"""What generated source imports, as `_pcb`: the classes of the table and two helpers that keep its text short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
+
+from pcbatch.errors import Span
+from pcbatch.ir.machine import (
+    Block,
+    Branch,
+    Fault,
+    FaultSite,
+    Jump,
+    Piece,
+    Program,
+    Push,
+    PushJump,
+    Return,
+    Store,
+)
+from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.text.type_parser import parse_type
+from pcbatch.ir.types import TensorType, Type
+
+__all__ = [
+    "Block",
+    "Branch",
+    "Fault",
+    "FaultSite",
+    "Jump",
+    "LaneStatus",
+    "Piece",
+    "Program",
+    "Push",
+    "PushJump",
+    "Return",
+    "Store",
+    "at",
+    "types",
+]
+
+
+def at(file: str) -> Callable[[int, int, int, int], Span]:
+    """Spans in `file`, given by line, column, end line and end column."""
+    return partial(Span, file)
+
+
+def types(*records: type, **texts: str) -> dict[str, Type]:
+    """Types by name, each written as the IR prints it: `types(n="int32[]", xs="float32[3]")`.
+
+    `records` are the classes of the named tuples and dataclasses in them.
+    """
+    known = {(record.__name__, _fields(record)): record for record in records}
+
+    def constructed(type_: Type) -> Type:
+        if isinstance(type_, TensorType):
+            return type_
+        items = tuple(constructed(item) for item in type_.items)
+        return replace(type_, items=items, constructor=known.get((type_.kind, type_.keys)))
+
+    return {name: constructed(parse_type(text)) for name, text in texts.items()}
+
+
+def _fields(record: type) -> tuple[str, ...]:
+    if is_dataclass(record):
+        return tuple(field.name for field in fields(record))
+    return tuple(record._fields)  # type: ignore[attr-defined]

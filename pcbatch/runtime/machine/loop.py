@@ -1,0 +1,205 @@
+"""The machine's loop: trips through guarded blocks until no lane can run."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from pcbatch.ir.types import TensorType
+from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.costs.compaction import Compaction
+from pcbatch.runtime.costs.estimate import block_costs
+from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
+from pcbatch.runtime.machine import effects
+from pcbatch.runtime.machine.guarded import GuardedBlocks, Visit
+from pcbatch.runtime.machine.limits import Limits
+from pcbatch.runtime.machine.state import Layout, State
+from pcbatch.runtime.report import trace
+from pcbatch.runtime.schedules.trip import Again, Schedule, Trip, Turns
+
+Counters = dict[str, Array]
+"""Int64: `executions`, `active` and `rows`, `[blocks]`: how often each block ran, for how many lanes, how many rows
+it computed in all; `trips`, a scalar; `memory`, `[blocks]`: what the schedule remembers from trip to trip. Where trips
+are recorded, `trace` as well: see `runtime.trace`."""
+
+Carried = dict[str, Any]
+"""What the loop carries from trip to trip: `state`, `waiting` (how many lanes wait at each block), `counters` and
+`boards`, one for each block that counts arrivals: see `guarded.Visit`."""
+
+INT32_MAX = 2**31 - 1
+
+
+class Loop:
+    """The loop of one program under one schedule; `run` may be traced for any number of lanes."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        limits: Limits,
+        backend: Backend,
+        schedule: Schedule,
+        *,
+        spread_live: bool,
+        compaction: Compaction | None = None,
+        trace: int = 0,
+    ):
+        self.layout, self.limits, self.backend, self.schedule = layout, limits, backend, schedule
+        self.compaction, self.trace = compaction, trace
+        self.blocks = layout.program.blocks
+        self.sync = [number for number, block in enumerate(self.blocks) if block.sync]
+        self.flow = effects.flow(layout.program)
+        self.can_fail = any(effects.can_fault(block, limits.max_steps) for block in self.blocks)
+        self.guarded = GuardedBlocks(layout, limits, backend, self.flow, spread_live=spread_live)
+
+    @cached_property
+    def row_costs(self) -> tuple[float, ...]:
+        """The estimated work of one row of each block."""
+        return block_costs(self.layout.program, self.backend)
+
+    def prices(self, lanes: int) -> Prices:
+        """What trips and blocks are estimated to cost with so many lanes."""
+        return Prices(self.row_costs, lanes)
+
+    @property
+    def counter_specs(self) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """Dtypes and shapes of the counters, in the order in which they are passed on."""
+        per_block = ("int64", (len(self.blocks),))
+        trace = {"trace": ("int32", (self.trace + 1, 4, len(self.blocks)))} if self.trace else {}
+        return {
+            "executions": per_block,
+            "active": per_block,
+            "rows": per_block,
+            "trips": ("int64", ()),
+            "memory": per_block,
+            **trace,
+        }
+
+    def start(self) -> Counters:
+        """The counters of a run that has not begun."""
+        zero = self.backend.cast(self.backend.constant(0), "int64")
+        return {
+            name: self.backend.zeros(shape[0], TensorType(dtype, shape[1:])) if shape else zero
+            for name, (dtype, shape) in self.counter_specs.items()
+        }
+
+    def run(
+        self, state: State, counters: Counters, shared: Mapping[str, Any], until: Array
+    ) -> tuple[State, Counters, Array]:
+        """Trips until no lane can run, or until there have been `until` trips (an int64 scalar) in all.
+
+        Gives the state, the counters, and whether a lane could go on: a scalar bool.
+        """
+        backend = self.backend
+        every = backend.lanes_of(state["pc"])
+        sizes = self._sizes(every)
+        prices = functools.partial(self.prices, every if isinstance(every, int) else USUAL_LANES)
+
+        def turn(carried: Carried) -> tuple[Carried, Array]:
+            before, boards = carried["counters"], dict(carried["boards"])
+
+            def guarded(
+                number: int, predicate: Array, lanes: Array, state: State, followed: Sequence[int], again: Again | None
+            ) -> tuple[State, list[Array], Turns, Array]:
+                board = boards.get(number) if followed == self.flow.ahead[number] else None
+                visit = Visit(number, lanes, followed, shared, sizes[number], board)
+                if again is not None:
+                    return self.guarded.repeated(visit, predicate, state, again, every)
+                state, arrivals, after = self.guarded.once(visit, predicate, state)
+                if board is not None:
+                    boards[number] = after
+                return state, arrivals, Turns(lanes), backend.constant(0)
+
+            trip = Trip(backend, carried["state"], carried["waiting"], self._counted, guarded, self.flow, prices)
+            memory = self.schedule.trip(trip, before["memory"])
+            counters = {
+                "executions": before["executions"] + backend.cast(trip.times, "int64"),
+                "active": before["active"] + backend.cast(trip.lanes, "int64"),
+                "rows": self._rows(before["rows"], trip, sizes, every),
+                "trips": before["trips"] + 1,
+                "memory": memory,
+            }
+            waiting = self._counted(trip.state)
+            return {"state": trip.state, "waiting": waiting, "counters": counters, "boards": boards}, trip.ran
+
+        def recording(carried: Carried) -> Carried:
+            counters = dict(carried["counters"])
+            record = counters.pop("trace")
+            after, first = trace.apart(backend, turn, {**carried, "counters": counters})
+            record = trace.recorded(backend, record, counters["trips"], after["counters"], first, self._live(carried))
+            return {**after, "counters": {**after["counters"], "trace": record}}
+
+        def ready(carried: Carried) -> Array:
+            return backend.any(carried["waiting"] > 0)
+
+        def goes_on(carried: Carried) -> Array:
+            return ready(carried) & (carried["counters"]["trips"] < until)
+
+        boards = {
+            number: backend.zeros(len(places), TensorType("int32"))
+            for number, places in enumerate(self.flow.ahead)
+            if self.guarded.counts(number, places)
+        }
+        start = {"state": state, "waiting": self._counted(state), "counters": counters, "boards": boards}
+        end = backend.while_loop(goes_on, recording if self.trace else lambda carried: turn(carried)[0], start)
+        if not any(sizes):  # every run of a block computed a row for every lane
+            ran = end["counters"]["executions"] - counters["executions"]
+            end["counters"]["rows"] = counters["rows"] + ran * backend.cast(every, "int64")
+        return end["state"], end["counters"], ready(end)
+
+    def _sizes(self, lanes: Array | int) -> Sequence[tuple[int, ...]]:
+        """The sizes smaller than the batch that each block may run at; none where that is not known when tracing."""
+        if self.compaction is None or not isinstance(lanes, int) or lanes < 2 * self.compaction.floor:
+            return [()] * len(self.blocks)
+        return self.compaction.sizes(self.layout.program, self.row_costs, lanes)
+
+    def _rows(self, before: Array, trip: Trip, sizes: Sequence[tuple[int, ...]], lanes: Array | int) -> Array:
+        """`before` and the rows that the blocks computed in a trip: int64 `[blocks]`.
+
+        Only `before` where all blocks compute a row for every lane: these are counted once, at the end.
+        """
+        if not any(sizes):
+            return before
+        backend, ran = self.backend, trip.ran
+        rows = backend.cast(ran > 0, "int32") * lanes
+        for place in reversed(range(max(map(len, sizes)))):
+            size = backend.array([each[place] if place < len(each) else 0 for each in sizes], "int32")
+            rows = backend.where((ran > 0) & (ran <= size), size, rows)
+        return before + backend.cast(trip.rows(rows), "int64")
+
+    def _counted(self, state: State) -> Array:
+        """How many lanes wait at each block, able to run, that the schedule may choose: int32 `[blocks]`."""
+        waiting = self.guarded.waiting(state, range(len(self.blocks)))
+        return self.backend.tally(self._in_turn(state, waiting), range(len(self.blocks)))
+
+    def _live(self, carried: Carried) -> Array:
+        """Numbers that add up to how many lanes have not ended: int32 `[blocks]`.
+
+        They are those that wait, if none lacks room or waits for others. (To read program counters that the trip is to
+        change would take a copy of them and a reduction.)
+        """
+        if not self.sync and not self.guarded.can_lack_room:
+            return carried["waiting"]
+        backend = self.backend
+        live = backend.sum(carried["state"]["pc"] < self.layout.finished)
+        return backend.stack([live, *(backend.constant(0) for _ in self.blocks[1:])])
+
+    def _in_turn(self, state: State, waiting: Array) -> Array:
+        """`waiting`, but "finished" for the lanes that wait for others at a sync block.
+
+        They go on when all lanes that can run are at such blocks: those at one of them, where the lane with the fewest
+        steps is, so that lanes that come back to the same place for ever hold up nobody.
+        """
+        if not self.sync:
+            return waiting
+        backend = self.backend
+        finished = backend.constant(self.layout.finished)
+        there = functools.reduce(operator.or_, [waiting == number for number in self.sync])
+        elsewhere = backend.any((waiting < finished) & ~there)
+        if len(self.sync) == 1:
+            return backend.where(there & elsewhere, finished, waiting)
+        fewest = backend.min(backend.where(there, state["steps"], backend.constant(INT32_MAX)))
+        turn = backend.min(backend.where(there & (state["steps"] == fewest), waiting, finished))
+        return backend.where(there & (elsewhere | (waiting != turn)), finished, waiting)

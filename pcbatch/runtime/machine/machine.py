@@ -1,0 +1,301 @@
+"""The machine: program-counter autobatching of a table of blocks (Radul et al., MLSys 2020, Algorithm 2).
+
+One loop; in each trip the schedule picks blocks, and each picked block runs for all lanes that wait at it and have
+room for what it pushes, whatever their depth of recursion. The loop ends when no lane can run: a leg of the run is
+over. If lanes are paused for want of room, their stacks are enlarged and the next leg goes on from there.
+
+Where all stacks have their full size at once (no calls, or few allowed) a whole run is one compiled program. Else it is
+a plain graph that calls the compiled leg once, and again as often as stacks grow. The leg is traced once, for stacks
+of any size, and XLA compiles it for the sizes that occur.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from pcbatch.errors import UsageError
+from pcbatch.ir import values
+from pcbatch.ir.machine import Program
+from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.types import leaves
+from pcbatch.ir.verify.machine import validate
+from pcbatch.runtime.backends.protocol import Array, Backend, Spec
+from pcbatch.runtime.costs.compaction import DEFAULT, Compaction
+from pcbatch.runtime.machine import collector
+from pcbatch.runtime.machine.explaining import explaining
+from pcbatch.runtime.machine.legs import Arrived, Legs, Snapshot
+from pcbatch.runtime.machine.limits import Limits
+from pcbatch.runtime.machine.outcome import Outcome, Statistics
+from pcbatch.runtime.schedules import schedule_named
+
+NO_BUDGET = 2**63 - 1
+"""More trips than any run makes."""
+
+
+class Machine:
+    """Runs one program. Compiled once for each number of lanes and size of stacks, then reused.
+
+    `compaction` says which blocks may run on gathered lanes; with None every block computes a row for every lane.
+    `trace` is the number of trips of which is recorded what the schedule chose.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        backend: Backend,
+        *,
+        schedule: str = "auto",
+        jit: bool = True,
+        max_depth: int | None = None,
+        max_steps: int | None = None,
+        compaction: Compaction | None = DEFAULT,
+        trace: int = 0,
+    ):
+        validate(program)
+        self.program = program
+        self.backend = backend
+        self.jit = jit
+        self.schedule = schedule_named(schedule)
+        self.compaction, self.trace = compaction, trace
+        self.says_depth = max_depth is not None
+        self.legs = self._legs(Limits.of(max_depth, max_steps))
+        if not self.legs.layout.all_stacks:
+            self.legs = self._legs(replace(self.legs.limits, roomy=True))
+        self.capacity = self.legs.limits.first_capacity
+        self.statistics = Statistics()
+        self._compiled: dict[Any, Callable[..., Any]] = {}
+        self._sizes: dict[tuple[int | None, bool], set[int]] = {}
+
+    def _legs(self, limits: Limits) -> Legs:
+        return Legs(
+            self.program,
+            self.backend,
+            self.schedule,
+            limits,
+            spread_live=not self.jit,
+            compaction=self.compaction,
+            trace=self.trace,
+        )
+
+    @cached_property
+    def _roomy_legs(self) -> Legs:
+        """Legs on stacks that have their full size at once, which a caller's XLA program needs."""
+        limits = self.legs.limits
+        return self.legs if limits.roomy else self._legs(replace(limits, roomy=True))
+
+    @property
+    def stack_entries(self) -> int:
+        """How many entries the stacks of the next run have at first; 0 if there are none."""
+        return self.capacity + 1 if self.legs.layout.all_stacks else 0
+
+    # -- a whole run ---------------------------------------------------------------------------------------------------
+
+    def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
+        """Run `lanes` lanes (an int, or an int32 scalar where it is not known before the run).
+
+        `arguments` has one structure of `[lanes, ...]` arrays for each parameter, `shared` one structure for each
+        shared operand. Raises UsageError PCB531 for shapes that do not fit, PCB540 where a caller's XLA program holds a
+        recursion of unknown depth, PrimitiveError PCB440/PCB441 where an operation cannot be compiled or, in graph
+        mode, fails.
+        """
+        legs = self._roomy_legs if self._must_be_roomy() else self.legs
+        capacity = self.capacity
+        flat = self._arguments(arguments, lanes) + self._operands(shared)
+        if not legs.limits.roomy:
+            flat.append(self.backend.constant(capacity))
+        if not isinstance(lanes, int):
+            flat.append(lanes)
+        sealed = self.backend.seal(self._whole_run(legs, lanes), self.program.name)
+        with self._timed(), explaining(self.program, self.backend, self.jit):
+            arrays = list(sealed(*flat))
+            names = legs.loop.counter_specs
+            counters = dict(zip(names, arrays[1:], strict=False))
+            outcome = legs.outcome(counters, arrays[1 + len(names) :], arrays[0])
+            if not legs.limits.roomy and self.backend.is_concrete(outcome.status):
+                self._note_sizes(lanes, capacity, int(arrays[0]), outcome)
+        return outcome
+
+    def check(self, lanes: int) -> None:
+        """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
+        operands: list[Spec] = [
+            (leaf.dtype, leaf.shape) for name in self.program.shared for leaf in leaves(self.program.shared_types[name])
+        ]
+        with self._timed(), explaining(self.program, self.backend, self.jit):
+            if self.legs.limits.roomy:
+                layout = self.legs.layout
+                inputs = [leaf for name in self.program.parameters for leaf in layout.leaves(name)]
+                specs: list[Spec] = [(leaf.dtype, (lanes, *leaf.shape)) for leaf in inputs]
+                self.backend.lower(self._whole_run(self.legs, lanes), specs + operands, self.jit)
+            else:
+                specs = self.legs.specs(lanes, self.capacity)
+                self.backend.lower(self._leg(lanes), [*specs, *operands, ("int64", ())], self.jit)
+
+    # -- a run leg by leg ----------------------------------------------------------------------------------------------
+
+    def begin(self, arguments: Sequence[Any], lanes: int) -> Snapshot:
+        """A run of `lanes` lanes that has not begun; nothing is compiled."""
+        return self.legs.begin(self._arguments(arguments, lanes), lanes, self.capacity)
+
+    def leg(self, snapshot: Snapshot, shared: Sequence[Any], trips: int | None = None) -> tuple[Arrived, Outcome]:
+        """On from `snapshot` for at most `trips` trips, on stacks of the size that they have.
+
+        `snapshot` may hold arrays of the backend or NumPy's. If lanes are `paused` at the end, go on from
+        `grown(arrived.snapshot)`.
+        """
+        lanes = int(snapshot.state["pc"].shape[0])
+        done = int(snapshot.counters["trips"])
+        until = self.backend.array(NO_BUDGET if trips is None else done + trips, "int64")
+        capacity = int(self.legs.capacity(snapshot))
+        sealed = self.backend.seal(self._leg(lanes), self.program.name)
+        specs = self.legs.specs(lanes, capacity)
+        given = [self.backend.array(a, dtype) for a, (dtype, _) in zip(self.legs.flat(snapshot), specs, strict=True)]
+        with self._timed(), explaining(self.program, self.backend, self.jit):
+            arrived = self.legs.unpack(list(sealed(*given, *self._operands(shared), until)))
+            outcome = self.legs.outcome(arrived.snapshot.counters, arrived.outputs, capacity)
+            self._note_sizes(lanes, capacity, capacity, outcome, direct=True)
+        return arrived, outcome
+
+    def grown(self, snapshot: Snapshot) -> Snapshot | None:
+        """The same run on the next larger stacks; None if they are as large as they get."""
+        if int(self.legs.capacity(snapshot)) >= self.legs.limits.largest_capacity:
+            return None
+        return self.legs.grown(snapshot)
+
+    # -- what is compiled ----------------------------------------------------------------------------------------------
+
+    def _must_be_roomy(self) -> bool:
+        """Whether this is traced into a caller's XLA program, where no run can pause: PCB540 if no depth is given."""
+        if self.legs.limits.roomy or not self.backend.in_outer_xla():
+            return False
+        if not self.says_depth:
+            raise UsageError(
+                "PCB540",
+                f"{self.program.name} calls batched functions, and in a function compiled with jit_compile=True its "
+                "stacks cannot grow; say how many live calls they must have room for with max_depth=..",
+            )
+        return True
+
+    def _whole_run(self, legs: Legs, lanes: Any) -> Callable[..., Any]:
+        """The program of a whole run for a static number of lanes, or the one for all others.
+
+        It takes the leaves of arguments and shared operands, the first capacity where stacks grow, and the number of
+        lanes where it is not static; it gives the last capacity, the counters and the outputs.
+        """
+        key = lanes if isinstance(lanes, int) else None
+
+        def program(*arrays: Array) -> list[Array]:
+            with self._tracing(counts=legs.limits.roomy):
+                return self._traced_run(legs, list(arrays), key)
+
+        jit = self.jit and legs.limits.roomy
+        return self._once(("run", legs.limits.roomy, key), lambda: self.backend.compile(program, jit))
+
+    def _traced_run(self, legs: Legs, arrays: list[Array], lanes: int | None) -> list[Array]:
+        count = sum(len(legs.layout.leaves(name)) for name in self.program.parameters)
+        arguments, rest = arrays[:count], arrays[count:]
+        if lanes is None:
+            given = rest.pop()  # a shape is a constant to the compiler, a value need not be
+            lanes = self.backend.lanes_of(arguments[0]) if arguments else given
+        until = self.backend.array(NO_BUDGET, "int64")
+        if legs.limits.roomy:
+            arrived = legs.leg(legs.begin(arguments, lanes, legs.limits.largest_capacity), rest, until)
+        else:
+            snapshot = legs.begin(arguments, lanes, rest.pop())
+            compiled = self._leg(lanes)
+            arrived = legs.all_legs(lambda s: legs.unpack(compiled(*legs.flat(s), *rest, until)), snapshot)
+        capacity = legs.capacity(arrived.snapshot)
+        counters = arrived.snapshot.counters
+        return [capacity, *(counters[name] for name in legs.loop.counter_specs), *arrived.outputs]
+
+    def _leg(self, lanes: Any) -> Callable[..., Any]:
+        """The program of a leg on stacks of any size: from flat snapshot, shared operands and `until` to `Arrived`."""
+        key, legs = (lanes if isinstance(lanes, int) else None), self.legs
+
+        def program(*arrays: Array) -> list[Array]:
+            with self._tracing(counts=True):
+                remaining = iter(arrays)
+                snapshot = legs.snapshot(remaining)
+                *shared, until = remaining
+                return legs.pack(legs.leg(snapshot, shared, until))
+
+        operands = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
+        specs = [*legs.specs(key, None), *((leaf.dtype, leaf.shape) for leaf in operands), ("int64", ())]
+        return self._once(("leg", key), lambda: self.backend.compile(program, self.jit, specs))
+
+    def _once(self, key: Any, make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+        if key not in self._compiled:
+            self._compiled[key] = make()
+        return self._compiled[key]
+
+    # -- what it costs -------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _tracing(self, *, counts: bool) -> Iterator[None]:
+        """Count the seconds of tracing inside, once where one program is traced for another."""
+        started, before = time.perf_counter(), self.statistics.trace_seconds
+        with collector.paused():
+            yield
+        self.statistics.compilations += counts
+        self.statistics.trace_seconds = before + time.perf_counter() - started
+
+    @contextlib.contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Count what is compiled inside, and the seconds beyond tracing."""
+        known, started, traced = self.statistics.compilations, time.perf_counter(), self.statistics.trace_seconds
+        yield
+        if self.statistics.compilations > known:
+            tracing = self.statistics.trace_seconds - traced
+            self.statistics.compile_seconds += time.perf_counter() - started - tracing
+
+    def _note_sizes(self, lanes: Any, first: int, last: int, outcome: Outcome, direct: bool = False) -> None:
+        """Remember that stacks grew from capacity `first` to `last`: the next run starts there.
+
+        What lanes needed that failed with MAX_DEPTH, maybe in a recursion without end, no other run is to pay for; nor
+        what lanes need of which that is not known yet.
+        XLA has compiled the leg for each size on the way, the first one when the leg was traced; and it compiles anew
+        what is called `direct`ly, as slices are, rather than from the graph of a whole run.
+        """
+        if last > self.capacity:
+            untold = (outcome.status == LaneStatus.MAX_DEPTH) | (outcome.status == LaneStatus.UNFINISHED)
+            if not bool(self.backend.any(untold)):
+                self.capacity = last
+        key = lanes if isinstance(lanes, int) else None
+        seen = self._sizes.setdefault((key, direct), set() if (key, not direct) in self._sizes else {first})
+        new = {first, *self.legs.limits.sizes(first, last)} - seen
+        seen |= new
+        self.statistics.compilations += len(new) if self.jit else 0
+
+    # -- what is given -------------------------------------------------------------------------------------------------
+
+    def _arguments(self, arguments: Sequence[Any], lanes: Any) -> list[Array]:
+        return self._leaves("argument", self.program.parameters, self.program.types, arguments, lanes)
+
+    def _operands(self, shared: Sequence[Any]) -> list[Array]:
+        return self._leaves("shared operand", self.program.shared, self.program.shared_types, shared, None)
+
+    def _leaves(
+        self, what: str, names: Sequence[str], types: Mapping[str, Any], given: Sequence[Any], lanes: Any
+    ) -> list[Array]:
+        """The leaves of the given structures as arrays of the right dtype, their shapes checked."""
+        if len(names) != len(given):
+            raise UsageError("PCB531", f"{self.program.name} takes {len(names)} {what}s, not {len(given)}")
+        found = []
+        for name, value in zip(names, given, strict=True):
+            for type_, leaf in zip(leaves(types[name]), values.flatten(types[name], value), strict=True):
+                array = self.backend.array(leaf, type_.dtype)
+                expected = type_.shape if lanes is None else (lanes if isinstance(lanes, int) else None, *type_.shape)
+                shape = tuple(array.shape)
+                if len(shape) != len(expected) or any(
+                    got is not None and wanted is not None and got != wanted
+                    for got, wanted in zip(shape, expected, strict=True)
+                ):
+                    raise UsageError(
+                        "PCB531", f"{what} {name!r} of {self.program.name} has shape {shape}, not {expected}"
+                    )
+                found.append(array)
+        return found

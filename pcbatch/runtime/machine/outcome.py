@@ -1,0 +1,53 @@
+"""What a machine leaves behind, whichever machine it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pcbatch.runtime.backends.protocol import Array, Backend
+
+if TYPE_CHECKING:
+    from pcbatch.runtime.resume.checkpoint import Checkpoint
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a run; all per-lane arrays are indexed by example.
+
+    `values` has one structure of `[lanes, ...]` arrays for each of the program's results; lanes that failed read NaN
+    or 0. `status` int32 `[lanes]` (LaneStatus), `site` int32 `[lanes]` (index into `Program.faults`, or -1),
+    `place` int32 `[lanes]` the number of the block in which the lane failed, or -1, `fault_values` the tops of the
+    variables that fault messages show, `executions` int64 `[blocks]` how often each block ran, `active` int64
+    `[blocks]` for how many lanes in all, `rows` int64 `[blocks]` how many rows it computed for them, `trips` int64
+    turns of the machine's loop, `steps` int32 `[lanes]` loop turns plus calls, `stack_entries` how many entries the
+    stacks had in the end (0 where there are none, or lists). `backend` is the library of the arrays; `can_fail` says
+    whether any lane of the program could have failed at all. `checkpoint` is where a run in slices stands, from which
+    it can go on; `trace` is the record of the first trips, where they were recorded (`trace.recorded`).
+    """
+
+    values: tuple[Any, ...]
+    status: Array
+    site: Array
+    place: Array
+    fault_values: Mapping[str, Any]
+    executions: Array
+    active: Array
+    rows: Array
+    trips: Array
+    steps: Array
+    backend: Backend
+    stack_entries: Array | int = 0
+    can_fail: bool = True
+    checkpoint: Checkpoint | None = None
+    trace: Array | None = None
+
+
+@dataclass
+class Statistics:
+    """What compiling has cost: compilations, seconds of tracing, seconds of first runs beyond that (XLA's compiler)."""
+
+    compilations: int = 0
+    trace_seconds: float = 0.0
+    compile_seconds: float = 0.0

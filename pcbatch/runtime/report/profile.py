@@ -1,0 +1,162 @@
+"""What a run executed, line by line of the user's source: counted by block, shown where the code of a block stands.
+
+Everything is known of every run: the machine counts, for each block, how often it ran, for how many lanes and on how
+many rows, whether anybody asks or not.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pcbatch.ir.analysis import places
+from pcbatch.ir.machine import Program
+from pcbatch.runtime.costs.estimate import line_costs
+from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.report import listing
+from pcbatch.runtime.report.utilization import ratio
+
+Place = tuple[str, int]
+"""A file and a line."""
+HEADER = ("steps", "lanes", "rows", "of use", "cost", "")
+LEGEND = (
+    "steps: how often a block with a part of the line ran; lanes: how many took part on average; rows: computed in all;"
+    "\nof use: of these rows, those of lanes that took part; cost: the line's share of the estimated work of all rows"
+)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Sums over blocks: how often they ran, for how many lanes in all, on how many rows, and the work of those rows.
+
+    `cost` is in the unit of the static estimate: a multiply-add or an element (`runtime.costs`).
+    """
+
+    steps: int = 0
+    active: int = 0
+    rows: int = 0
+    cost: float = 0.0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            self.steps + other.steps, self.active + other.active, self.rows + other.rows, self.cost + other.cost
+        )
+
+    @property
+    def lanes(self) -> float:
+        """How many lanes took part on average when a block ran; 0 where none ran."""
+        return self.active / self.steps if self.steps else 0.0
+
+    @property
+    def utilization(self) -> float:
+        """The part of the rows that was of use; 1 where none was computed."""
+        return ratio(self.active, self.rows)
+
+    def cells(self, total: float) -> tuple[str, ...]:
+        """The figures as a table shows them; `total` is the cost of everything."""
+        if not self.steps:
+            return ("0", "", "0", "", "")
+        share = ratio(self.cost, total)
+        return f"{self.steps:,}", f"{self.lanes:,.1f}", f"{self.rows:,}", f"{self.utilization:.0%}", f"{share:.1%}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line on which statements or conditions begin, with the sums over the blocks that have a part of these."""
+
+    file: str
+    number: int
+    counts: Counts
+
+    @property
+    def text(self) -> str:
+        """The source line."""
+        return listing.line_text(self.file, self.number)
+
+
+@dataclass(frozen=True)
+class FunctionProfile:
+    """A function of the user's: the sums over its blocks, and its lines that have code, in order."""
+
+    name: str
+    file: str
+    counts: Counts
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A run by functions, the entry first, and lines; as text, each function's source with the figures beside it."""
+
+    title: str
+    functions: tuple[FunctionProfile, ...]
+
+    @classmethod
+    def of(cls, program: Program, outcome: Outcome, title: str) -> Profile:
+        """The profile of a run of `program`; `title` says in a few words how it went."""
+        totals: defaultdict[str, Counts] = defaultdict(Counts)
+        lines: defaultdict[str, defaultdict[Place, Counts]] = defaultdict(lambda: defaultdict(Counts))
+        for name, counts, by_line in _counted(program, outcome):
+            totals[name] += counts
+            for place, share in by_line.items():
+                lines[name][place] += share
+        return cls(
+            f"{program.name}: {title}",
+            tuple(
+                FunctionProfile(
+                    name,
+                    places.file_of(program, name),
+                    counts,
+                    tuple(Line(*place, share) for place, share in sorted(lines[name].items())),
+                )
+                for name, counts in totals.items()
+            ),
+        )
+
+    @property
+    def total(self) -> Counts:
+        """The sums over all blocks."""
+        return sum((function.counts for function in self.functions), Counts())
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The lines of all functions that have code."""
+        return tuple(line for function in self.functions for line in function.lines)
+
+    def __str__(self) -> str:
+        rows: list[tuple[str, ...]] = []
+        margin = max((len(str(line.number)) for line in self.lines), default=1)
+        for function in self.functions:
+            heading = f"{function.name}, {listing.file_name(function.file)}" if function.file else function.name
+            rows += [("",) * len(HEADER), (*function.counts.cells(self.total.cost), heading)]
+            rows += self._source(function, margin)
+        return "\n".join([self.title, "", *listing.table(HEADER, rows), "", LEGEND])
+
+    def _source(self, function: FunctionProfile, margin: int) -> list[tuple[str, ...]]:
+        """The lines of a function, with figures where it has code."""
+        counts = {line.number: line.counts for line in function.lines if line.file == function.file}
+        if not counts:
+            return []
+        rows = []
+        for number in listing.extent(function.file, counts.keys()):
+            cells = counts[number].cells(self.total.cost) if number in counts else ("",) * (len(HEADER) - 1)
+            rows.append((*cells, f"{number:>{margin}}  {listing.line_text(function.file, number)}"))
+        return rows
+
+    def __repr__(self) -> str:
+        return f"<pcbatch.Profile of {self.title}>"
+
+
+def _counted(program: Program, outcome: Outcome) -> Iterator[tuple[str, Counts, dict[Place, Counts]]]:
+    """Of each block its function, its counts, and those of each line of which it has a part."""
+    counted = [np.asarray(each).tolist() for each in (outcome.executions, outcome.active, outcome.rows)]
+    costs = line_costs(program, outcome.backend)
+    for block, steps, active, rows, by_span in zip(program.blocks, *counted, costs, strict=True):
+        counts = Counts(steps, active, rows, sum(by_span.values()) * rows)
+        by_line: defaultdict[Place, float] = defaultdict(float)
+        for span, cost in by_span.items():
+            by_line[span.file, span.line] += cost * rows
+        yield block.function, counts, {place: replace(counts, cost=cost) for place, cost in by_line.items()}

@@ -1,0 +1,309 @@
+"""What a user sees of a run: values, what became of each lane, and how well the lanes were used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pcbatch.errors import Diagnostic, PcbatchError, Span, UsageError
+from pcbatch.ir import values
+from pcbatch.ir.machine import FaultSite, Program
+from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.types import leaves
+from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.report.profile import Profile
+from pcbatch.runtime.report.shown import listed, written
+from pcbatch.runtime.report.trace import Trace
+from pcbatch.runtime.report.utilization import Utilization
+
+SHOWN_LANES = 5
+"""How many failed lanes a message draws."""
+SHOWN_RESULTS = 20
+"""How many lanes' results a report lists."""
+
+
+@dataclass(frozen=True)
+class LaneFault:
+    """Why a lane failed and where. `message` starts with the name of the exception that Python would have raised."""
+
+    lane: int
+    status: LaneStatus
+    message: str
+    span: Span | None
+
+    def render(self) -> str:
+        """The fault with its source line and carets."""
+        return Diagnostic(f"lane {self.lane} ({self.status.name})", self.message, self.span).render()
+
+    def __str__(self) -> str:
+        return self.render()
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a batch; arrays are indexed by example. Made inside a `tf.function`, it knows `value` and `status` only.
+
+    `value` is what the function returned, `[lanes, ...]`, failed lanes reading NaN or 0.
+    """
+
+    value: Any
+    program: Program = field(repr=False)
+    outcome: Outcome = field(repr=False)
+
+    @classmethod
+    def of(cls, program: Program, outcome: Outcome) -> Run:
+        """The run of `program` that gave `outcome`."""
+        return cls(_value(outcome), program, outcome)
+
+    @classmethod
+    def checked_value(cls, program: Program, outcome: Outcome) -> Any:
+        """The value of a run that must not fail.
+
+        From Python a failed lane raises LaneError. Inside a plain `tf.function` an assertion raises it when the graph
+        runs. Under an outer `jit_compile=True` nothing can raise, so there a program that can fail is refused:
+        UsageError PCB532.
+        """
+        backend = outcome.backend
+        if backend.is_concrete(outcome.status):
+            return cls.of(program, outcome).check()
+        if outcome.can_fail and backend.in_outer_xla():
+            raise UsageError(
+                "PCB532",
+                f"{program.name} can fail (an assert, a raise, a division, an index, a depth or step limit), and in "
+                "a function compiled with jit_compile=True nothing can raise; "
+                f"call {program.name}.run(...) and read .status",
+            )
+        texts = [_templates(program, site) for site in program.faults]
+        return _value(backend.assert_ok(program, outcome, texts)) if outcome.can_fail else _value(outcome)
+
+    @property
+    def status(self) -> Any:
+        """int32 `[lanes]`, LaneStatus numbers: a NumPy array, inside a `tf.function` a tensor."""
+        status = self.outcome.status
+        return np.asarray(status) if self.outcome.backend.is_concrete(status) else status
+
+    @cached_property
+    def errors(self) -> tuple[LaneFault, ...]:
+        """The failed lanes, in order."""
+        return tuple(_faults(self.program, self._concrete))
+
+    @property
+    def lane_steps(self) -> np.ndarray:
+        """int32 `[lanes]`: the loop turns plus calls of each lane, which `max_steps` limits."""
+        return np.asarray(self._concrete.steps)
+
+    @property
+    def trips(self) -> int:
+        """Turns of the machine's loop."""
+        return int(self._concrete.trips)
+
+    @property
+    def steps(self) -> int:
+        """How many blocks the machine ran in all, each for all lanes that waited at it."""
+        return sum(self.executions.values())
+
+    @cached_property
+    def executions(self) -> dict[str, int]:
+        """How often each block ran, by label."""
+        return self._by_label(self._concrete.executions)
+
+    @cached_property
+    def utilization(self) -> Utilization:
+        """How many of the rows that were computed belonged to lanes that took part."""
+        active, executed = self._by_label(self._concrete.active), self._by_label(self._concrete.rows)
+        return Utilization.of(self.program, active, executed)
+
+    def profile(self) -> Profile:
+        """What was executed, line by line of the user's source; printed, the source with the figures beside it."""
+        return Profile.of(self.program, self._concrete, self._counts())
+
+    @cached_property
+    def trace(self) -> Trace:
+        """What the schedule chose, step by step, for runs under the option `trace`; UsageError PCB561 for others."""
+        return Trace.of(self.program, self._concrete)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the run; its lanes may all have ended by then."""
+        return self.outcome.checkpoint is not None and self.outcome.checkpoint.interrupted
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save where the run stands to `path` (an npz file): `f.options(resume=path)()` goes on from there.
+
+        A file of this name is replaced once the new one is written. A finished run can be saved too: it resumes to its
+        results. Raises OSError where the file cannot be written, UsageError PCB566 for a run that was not made in
+        slices, of which nothing is left but the results, PCB595 for what is no path.
+        """
+        if self.outcome.checkpoint is None:
+            raise UsageError(
+                "PCB566",
+                f"this run of {self.program.name} was made in one go, so there is nothing to go on from; "
+                f"runs under {self.program.name}.options(progress=True) can be saved",
+            )
+        self.outcome.checkpoint.save(path)
+
+    def check(self) -> Any:
+        """The value; LaneError if a lane failed, RunInterruptedError if Ctrl-C ended the run."""
+        if self.interrupted:
+            raise RunInterruptedError(self)
+        if self.errors:
+            raise LaneError(self)
+        return self.value
+
+    def report(self, lanes: int | None = SHOWN_RESULTS) -> str:
+        """Each lane's result (the first `lanes` of them), every failed lane at its source line, and the counts."""
+        count = len(self.status)
+        shown = count if lanes is None else min(lanes, count)
+        more = [f"and {count - shown} more lanes"] if shown < count else []
+        return "\n".join([*map(self._ended, range(shown)), *more, *(f.render() for f in self.errors), self._counts()])
+
+    def as_json(self) -> dict[str, Any]:
+        """What `report` says, for JSON: `value` is None for a failed lane, text for a number that is not finite."""
+        failed = {fault.lane: fault for fault in self.errors}
+        lanes: list[dict[str, Any]] = []
+        for lane, status in enumerate(self.status.tolist()):
+            end: dict[str, Any] = {"status": LaneStatus(status).name, "value": None}
+            if lane not in failed:
+                end["value"] = listed(self._result(lane))
+            elif (span := failed[lane].span) is not None:
+                end |= {"message": failed[lane].message, "file": span.file, "line": span.line}
+            else:
+                end |= {"message": failed[lane].message}
+            lanes.append(end)
+        counts = {"trips": self.trips, "steps": self.steps, "utilization": round(self.utilization.overall, 4)}
+        return {"function": self.program.name, "lanes": lanes, **counts}
+
+    def _ended(self, lane: int) -> str:
+        status = LaneStatus(int(self.status[lane]))
+        return f"lane {lane}: {written(self._result(lane)) if status is LaneStatus.OK else status.name}"
+
+    def _result(self, lane: int) -> Any:
+        """What one lane returned: NumPy scalars and arrays in the user's structure."""
+        results = zip(self.program.results, self._concrete.values, strict=True)
+        found = [_picked(self.program, name, value, lane) for name, value in results]
+        return found[0] if len(found) == 1 else tuple(found)
+
+    @property
+    def _concrete(self) -> Outcome:
+        if not self.outcome.backend.is_concrete(self.outcome.status):
+            raise UsageError(
+                "PCB533", "inside a tf.function a Run knows only .value and .status; the rest is known after it ran"
+            )
+        return self.outcome
+
+    def _by_label(self, counts: Any) -> dict[str, int]:
+        return dict(zip((block.label for block in self.program.blocks), np.asarray(counts).tolist(), strict=True))
+
+    def _counts(self) -> str:
+        lanes, failed = len(self.status), len(self.errors)
+        unended = int(np.count_nonzero(self.status == LaneStatus.UNFINISHED))
+        ended = f"{failed - unended} of {lanes} lanes failed" if failed > unended else f"{lanes} lanes"
+        ended += f", {unended} not at their end" if unended else ""
+        return f"{ended}, {self.trips} trips, {self.steps} steps, {self.utilization.overall:.0%} of the rows of use"
+
+    def __repr__(self) -> str:
+        concrete = self.outcome.backend.is_concrete(self.outcome.status)
+        return f"<pcbatch.Run of {self.program.name}: {self._counts() if concrete else 'inside a tf.function'}>"
+
+
+class LaneError(PcbatchError, RuntimeError):
+    """Lanes failed; `run` holds the whole run, so the results of the others are not lost.
+
+    In a lane of
+
+        @pcbatch.autobatch
+        def root(x):
+            assert x >= 0, f"{x} is negative"
+            return tf.sqrt(x)
+
+    where `x` is negative, the assertion fails: `root(tf.constant([1.0, -1.0]))` raises LaneError. `root.run(...)`
+    raises nothing: `run.status` says which lanes failed, `run.errors` why, and `run.value` has the results of the
+    others.
+    """
+
+    def __init__(self, run: Run):
+        self.run = run
+        shown = [fault.render() for fault in run.errors[:SHOWN_LANES]]
+        rest = len(run.errors) - len(shown)
+        more = [f"and {rest} more, see .run.errors"] if rest else []
+        head = f"{len(run.errors)} of {len(run.status)} lanes of {run.program.name} failed"
+        super().__init__("\n\n".join([head, *shown, *more]))
+
+    def __repr__(self) -> str:
+        return f"<pcbatch.LaneError: {str(self).splitlines()[0]}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle has the message alone, no `run`: a run holds generated code, which other processes have not."""
+        return _lane_error, (str(self),)
+
+
+def _lane_error(message: str) -> LaneError:
+    """A LaneError from another process, without its run."""
+    return LaneError.__new__(LaneError, message)
+
+
+class RunInterruptedError(KeyboardInterrupt):
+    """Ctrl-C ended a run under the options `progress` or `resume`; `run` is the run as far as it came.
+
+    Lanes that had ended have their results there, and nothing of the others is lost:
+
+        walk = walk.options(progress=True)
+        try:
+            ends = walk(starts)
+        except pcbatch.RunInterruptedError as interrupted:
+            interrupted.run.save("walk.npz")
+
+    and later, in another process, `ends = walk.options(resume="walk.npz")()`. As a KeyboardInterrupt it passes through
+    `except Exception`. (`walk.run(starts)` raises nothing: it returns the run.)
+    """
+
+    def __init__(self, run: Run):
+        self.run = run
+        ended = int(np.count_nonzero(run.status != LaneStatus.UNFINISHED))
+        super().__init__(
+            f"{run.program.name} was interrupted after {run.trips} trips, when {ended} of {len(run.status)} lanes had "
+            "ended; .run has their results, and .run.save(path) keeps the rest"
+        )
+
+
+def _faults(program: Program, outcome: Outcome) -> Iterator[LaneFault]:
+    """The failed lanes in order, their messages filled in."""
+    status, sites, places = np.asarray(outcome.status), np.asarray(outcome.site), np.asarray(outcome.place)
+    for lane in np.flatnonzero(status).tolist():
+        reached = LaneStatus(int(status[lane]))
+        if reached is LaneStatus.UNFINISHED:
+            yield LaneFault(lane, reached, "the run was stopped before this lane ended", None)
+            continue
+        site = program.faults[int(sites[lane])]
+        shown = [_shown(program, name, outcome.fault_values[name], lane) for name in site.arguments]
+        span = site.span or program.blocks[int(places[lane])].span
+        yield LaneFault(lane, reached, site.message.format(*shown), span)
+
+
+def _shown(program: Program, name: str, value: Any, lane: int) -> Any:
+    """One lane's value as a message shows it: as `_picked`, weak numbers being Python's."""
+    type_ = program.types[name]
+    found = values.flatten(type_, _picked(program, name, value, lane))
+    weak = [leaf.weak for leaf in leaves(type_)]
+    return values.pack(type_, [leaf.item() if is_weak else leaf for leaf, is_weak in zip(found, weak, strict=True)])
+
+
+def _picked(program: Program, name: str, value: Any, lane: int) -> Any:
+    """One lane's part of a variable's value: NumPy scalars and arrays inside the user's structure."""
+    type_ = program.types[name]
+    return values.pack(type_, [np.asarray(leaf)[lane] for leaf in values.flatten(type_, value)])
+
+
+def _value(outcome: Outcome) -> Any:
+    return outcome.values[0] if len(outcome.values) == 1 else outcome.values
+
+
+def _templates(program: Program, site: FaultSite) -> list[str]:
+    """A fault's message, still with its fields, and its source: one text, or one for each block that it may be in."""
+    spans = [site.span] if site.span is not None else [block.span for block in program.blocks]
+    return [Diagnostic(site.status.name, site.message, span).render() for span in spans]

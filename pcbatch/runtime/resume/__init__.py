@@ -1,0 +1,1 @@
+"""Runs in slices, saved and gone on with."""

@@ -1,0 +1,182 @@
+"""A run that can be saved: where it stands, what it reads, and what it is a run of."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pcbatch.errors import UsageError
+from pcbatch.runtime.backends.protocol import Array
+from pcbatch.runtime.machine.legs import Legs, Snapshot
+from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.resume import headers, savefile
+
+FORMAT = 1
+"""The version of what a file holds. It goes up with every change of the header or of the arrays' names."""
+
+FORM = {
+    "format": int,
+    "pcbatch": str,
+    "python": str,
+    "captured": {str: str},
+    "program": str,
+    "options": {str: object},
+    "types": {str: str},
+    "shared": [str],
+    "records": [str],
+}
+"""What a header says."""
+
+Origin = Mapping[str, Any]
+"""What a run is a run of, for JSON: "program" (a digest), "options", and whatever is needed to find the program."""
+Operands = Mapping[str, Sequence[Array]]
+"""The leaves of shared operands by their names."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A run between two slices. `shared` are the arguments that all lanes share, `captured` what the function captures.
+
+    Captured arrays are not saved, as the function has them, only their digests.
+    """
+
+    snapshot: Snapshot
+    shared: Operands
+    captured: Operands
+    origin: Origin
+    version: str
+    interrupted: bool
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the run to `path`; OSError where that fails, and then a file that was there is as it was."""
+        header = {
+            "format": FORMAT,
+            "pcbatch": self.version,
+            "python": python_version(),
+            "captured": digests(self.captured),
+            **self.origin,
+        }
+        parts = {"state": self.snapshot.state, "counter": self.snapshot.counters}
+        arrays = {f"{part}/{key}": np.asarray(array) for part, found in parts.items() for key, array in found.items()}
+        arrays |= {f"shared/{n}/{i}": np.asarray(a) for n, found in self.shared.items() for i, a in enumerate(found)}
+        savefile.write(path, header, arrays)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A run as it was read from `path`; its versions fit."""
+
+    path: str
+    header: Mapping[str, Any]
+    arrays: Mapping[str, np.ndarray]
+
+    def snapshot(self, legs: Legs) -> Snapshot:
+        """Where the run stands: arrays of exactly the dtypes and shapes of `legs`, or PCB592."""
+        names = [
+            *(f"state/{key}" for key in legs.layout.arrays),
+            *(f"counter/{key}" for key in legs.loop.counter_specs),
+        ]
+        found = [name for name in self.arrays if not name.startswith("shared/")]
+        if sorted(found) != sorted(names):
+            raise self.refusal("PCB592", "it does not hold the variables of this program")
+        lanes = len(self.arrays["state/pc"]) if self.arrays["state/pc"].shape else 0
+        stacks = [self.arrays[f"state/{key}"] for key in legs.layout.all_stacks]
+        capacity = stacks[0].shape[1] - 1 if stacks and stacks[0].ndim > 1 else 0
+        if stacks and not 0 <= capacity <= legs.limits.largest_capacity:
+            raise self.refusal("PCB592", f"its stacks have room for {capacity} calls")
+        arrays = []
+        for name, (dtype, shape) in zip(names, legs.specs(lanes, capacity), strict=True):
+            arrays.append(self._array(name, dtype, shape))
+        self._check_numbers(legs.layout, capacity)
+        return legs.snapshot(iter(arrays))
+
+    def _check_numbers(self, layout: Layout, capacity: int) -> None:
+        """PCB592 where the state leads to a block, a fault or an entry of a stack that does not exist."""
+        blocks, faults = len(layout.program.blocks), len(layout.program.faults)
+        ends = {"state/pc": 2 * blocks, "state/fault": faults, "state/calls": 2 * blocks, "state/depth": capacity + 1}
+        ends |= {f"state/{key}": capacity for key in layout.arrays if key == "room" or key.startswith("pointer ")}
+        ends |= {"state/steps": 2**31 - 1}
+        ends |= {f"counter/{name}": headers.LARGEST for name in ("trips", "executions", "active", "rows")}
+        for name, end in ends.items():
+            array = self.arrays.get(name, np.zeros(0, np.int32))
+            if array.size and not 0 <= array.min() <= array.max() <= end:
+                raise self.refusal("PCB592", f"its array {name!r} has numbers beyond 0 to {end}")
+        if ((self.arrays["state/pc"] > blocks) != (self.arrays["state/fault"] > 0)).any():
+            raise self.refusal("PCB592", "lanes have failed in it for no reason, or go on after they have failed")
+
+    def shared(self, name: str, leaves: Sequence[tuple[str, tuple[int, ...]]]) -> list[np.ndarray]:
+        """The leaves of a shared argument, of these dtypes and shapes."""
+        return [self._array(f"shared/{name}/{i}", dtype, shape) for i, (dtype, shape) in enumerate(leaves)]
+
+    def _array(self, name: str, dtype: str, shape: tuple[int | None, ...]) -> np.ndarray:
+        array = self.arrays.get(name)
+        wanted = np.dtype(dtype)
+        if array is not None and array.dtype.kind == "V" and array.dtype.itemsize == wanted.itemsize:
+            array = array.view(wanted)  # NumPy's files know bfloat16 only as two bytes
+        if array is None or array.dtype != wanted or array.shape != shape:
+            is_ = "missing" if array is None else f"{array.dtype}{list(array.shape)}"
+            raise self.refusal("PCB592", f"its array {name!r} is {is_}, not {dtype}{list(shape)}")
+        return array
+
+    def check_captured(self, captured: Operands) -> None:
+        """PCB594 if the function captures other arrays now than when the run was saved."""
+        before, now = self.header["captured"], digests(captured)
+        changed = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+        if changed:
+            names = ", ".join(f"`{name}`" for name in changed)
+            raise self.refusal(
+                "PCB594",
+                f"the function captures other arrays now ({names}): a run that began with some and went on with others "
+                "would be no run of either; give them the values back that they had",
+            )
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """PCB593 if the run began under other options."""
+        before = self.header["options"]
+        for name in sorted(before.keys() | options.keys()):
+            if before.get(name) != options.get(name):
+                raise self.refusal(
+                    "PCB593",
+                    f"it runs under {name}={before.get(name)!r:.60}, not {options.get(name)!r}; go on with the same",
+                )
+
+    def refusal(self, code: str, why: str) -> UsageError:
+        """The error that says why this run cannot go on."""
+        return UsageError(code, f"the run in {self.path} cannot go on here: {why}")
+
+
+def read(path: str, version: str) -> Saved:
+    """The run that was saved to `path`: OSError, PCB590 (damaged) or PCB591 (of another version)."""
+    header, arrays = savefile.read(path)
+    saved = Saved(path, header, arrays)
+    for name, now in (("format", FORMAT), ("pcbatch", version), ("python", python_version())):
+        if header.get(name) != now:
+            what = "file format" if name == "format" else name
+            raise saved.refusal("PCB591", f"it was saved by {what} {header.get(name)!s:.60}, this is {now}")
+    with savefile.interpreting(path):
+        headers.check(header, FORM)
+    return saved
+
+
+def digests(operands: Operands) -> dict[str, str]:
+    """What each operand holds: dtypes, shapes and bytes, as one digest."""
+    found = {}
+    for name, leaves in operands.items():
+        digest = hashlib.sha256()
+        for leaf in leaves:
+            array = np.ascontiguousarray(leaf)
+            digest.update(f"{array.dtype.name} {np.shape(leaf)} ".encode())
+            digest.update(array.reshape(-1).view(np.uint8).data)
+        found[name] = digest.hexdigest()
+    return found
+
+
+def python_version() -> str:
+    """The version of Python, without its last number: programs are told apart by their byte code."""
+    return f"{sys.version_info.major}.{sys.version_info.minor}"

@@ -1,0 +1,79 @@
+"""A run in slices: legs with budgets of trips, so that Python gets a turn about four times a second.
+
+Budgets are an argument of the compiled leg, so nothing is compiled for them; and a slice is a leg, so how a run is
+sliced changes nothing in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from pcbatch.runtime.machine.legs import Snapshot
+from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.resume.interrupts import Interrupts
+from pcbatch.runtime.resume.progress import Watch
+
+SLICE_SECONDS = 0.25
+"""How long a slice is to last."""
+FIRST_TRIPS = 64
+"""The budget of the first slice, of which nothing is known yet."""
+STEEPEST = 4
+"""By what a budget may change from one slice to the next: one of them may have waited for the compiler."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a run stands after its last slice, and whether it was interrupted then: by Ctrl-C, or by an exception."""
+
+    snapshot: Snapshot
+    outcome: Outcome
+    interrupted: bool
+
+
+def run_slices(
+    machine: Machine,
+    snapshot: Snapshot,
+    shared: Sequence[Any],
+    watch: Watch | None = None,
+    guard: Callable[[Snapshot], AbstractContextManager[Any]] = lambda snapshot: contextlib.nullcontext(),
+) -> Standing:
+    """On from `snapshot` to the end of the run or to a KeyboardInterrupt.
+
+    Each slice runs inside `guard(snapshot)`, and `watch` is told of its end. A KeyboardInterrupt before the first slice
+    has ended goes through: nothing has happened yet. After that nothing is lost but a slice, if even that.
+    """
+    trips, last, raised = FIRST_TRIPS, None, False
+    with Interrupts() as interrupts:
+        try:
+            while True:
+                started = perf_counter()
+                with guard(snapshot):
+                    arrived, outcome = machine.leg(snapshot, shared, trips)
+                    can_run, paused = bool(arrived.can_run), bool(arrived.paused)  # waits for the device
+                last = (arrived.snapshot, outcome)
+                if watch is not None:
+                    watch(outcome)
+                larger = machine.grown(arrived.snapshot) if paused else None
+                if larger is not None:
+                    last = (larger, outcome)  # or a run interrupted and resumed right here would not go on
+                if interrupts.pending or (larger is None and not can_run):
+                    break
+                snapshot = last[0]
+                trips = next_budget(trips, perf_counter() - started)
+        except KeyboardInterrupt:
+            if last is None:
+                raise
+            raised = True
+    return Standing(*last, raised or interrupts.pending)
+
+
+def next_budget(trips: int, seconds: float) -> int:
+    """The trips of the next slice, after one of so many trips took so many seconds."""
+    factor = SLICE_SECONDS / max(seconds, SLICE_SECONDS / STEEPEST)
+    return max(1, int(trips * max(factor, 1 / STEEPEST)))

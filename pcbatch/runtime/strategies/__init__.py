@@ -1,0 +1,1 @@
+"""Other ways to run a program than the machine."""
