@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property
@@ -18,6 +18,7 @@ from pcbatch.frontend.build.plain import plain_function
 from pcbatch.function import methods
 from pcbatch.function.arguments import one_example
 from pcbatch.function.cache import Cache
+from pcbatch.function.linkable import Linkable
 from pcbatch.function.naming import by_name, short_signature
 from pcbatch.function.pipeline import Compilation
 from pcbatch.function.session import SIGNATURES, Compiler, Stats, compiling
@@ -60,7 +61,7 @@ def without_internals(method: Callable[Q, T]) -> Callable[Q, T]:
     return wrapper
 
 
-class Batched(Generic[P, R]):
+class Batched(Linkable, Generic[P, R]):
     """A function of one example, batched: call it with a leading batch axis on its arguments. Made by `autobatch`."""
 
     autograph_info__ = None  # see NOT_FOR_AUTOGRAPH
@@ -82,7 +83,7 @@ class Batched(Generic[P, R]):
         self.receiver: Any = getattr(function, "__self__", None)
         """The object that a method is bound to."""
         self._options = options
-        self._binder = methods.Binder(self._bound)
+        self._binder: methods.Binder[Batched[..., R]] = methods.Binder(self._bound)
         self.__signature__ = inspect.signature(function.__func__ if isinstance(function, classmethod) else function)
         if not methods.is_defined_in_class(function):
             options.check_names(tuple(self.__signature__.parameters))  # refuses what does not fit
@@ -182,6 +183,10 @@ class Batched(Generic[P, R]):
         derived: Batched[P, R] = Batched(self.__wrapped__, options, self._source)
         derived._family = self._family
         return self._family.put(repr(options), derived)
+
+    def under(self, changes: Mapping[str, Any]) -> Batched[P, R]:
+        """The same function under other options."""
+        return self.options(**changes)
 
     def costing(self, row: float) -> Batched[P, R]:
         """The same function with the hint that a row of its blocks costs `row`; see `pcbatch.cost`."""

@@ -11,14 +11,12 @@ import types
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pcbatch.frontend import Built, FunctionSource
 from pcbatch.frontend.build.build import build
+from pcbatch.function.linkable import Linkable
 from pcbatch.lowering.captures.captured import FreeValues, Namespace, free_values
-
-if TYPE_CHECKING:
-    from pcbatch.function.batched import Batched
 
 
 @dataclass(frozen=True)
@@ -27,8 +25,8 @@ class Linked:
 
     built: Built
     namespaces: Mapping[str, Namespace]
-    links: tuple[tuple[Namespace, str, Batched[..., Any] | None], ...]
-    entry: Batched[..., Any]
+    links: tuple[tuple[Namespace, str, Linkable | None], ...]
+    entry: Linkable
     statics: Mapping[str, frozenset[str]]
     """The static parameters of each function."""
 
@@ -43,7 +41,7 @@ class Linked:
         return all(_denoted(namespace, name, known) is batched for namespace, name, batched in self.links)
 
 
-def link(entry: Batched[..., Any]) -> Linked:
+def link(entry: Linkable) -> Linked:
     """Build the program of `entry`, callees found through the present values of names; raises every fault of names."""
     known = _known(entry, ())
     while True:
@@ -54,9 +52,9 @@ def link(entry: Batched[..., Any]) -> Linked:
         known = {**known, **found}  # a name met before its function was known to be batched now means the batched one
 
 
-def _link(entry: Batched[..., Any], known: Mapping[Any, Batched[..., Any]]) -> Linked:
-    owner: dict[FunctionSource, Batched[..., Any]] = {entry.function_source: entry}
-    links: list[tuple[Namespace, str, Batched[..., Any] | None]] = []
+def _link(entry: Linkable, known: Mapping[Any, Linkable]) -> Linked:
+    owner: dict[FunctionSource, Linkable] = {entry.function_source: entry}
+    links: list[tuple[Namespace, str, Linkable | None]] = []
 
     def resolve(source: FunctionSource, name: str) -> FunctionSource | None:
         namespace = owner[source].namespace
@@ -73,7 +71,7 @@ def _link(entry: Batched[..., Any], known: Mapping[Any, Batched[..., Any]]) -> L
     return Linked(built, namespaces, tuple(links), entry, statics)
 
 
-def _known(entry: Batched[..., Any], links: Any) -> dict[Any, Batched[..., Any]]:
+def _known(entry: Linkable, links: Any) -> dict[Any, Linkable]:
     """The batched functions seen so far, by code and closure."""
     every = [entry, *(batched for _, _, batched in links if batched is not None)]
     return {_identity(batched.function, batched.receiver): batched for batched in every}
@@ -83,15 +81,13 @@ def _identity(function: types.FunctionType, receiver: Any = None) -> tuple[Any, 
     return (function.__code__, id(receiver), *map(id, function.__closure__ or ()))
 
 
-def _denoted(namespace: Namespace, name: str, known: Mapping[Any, Batched[..., Any]]) -> Batched[..., Any] | None:
+def _denoted(namespace: Namespace, name: str, known: Mapping[Any, Linkable]) -> Linkable | None:
     """The batched function that `name` denotes now, if it does."""
-    from pcbatch.function.batched import Batched
-
     try:
         value = namespace.path(name)
     except (KeyError, AttributeError):
         return None
-    if isinstance(value, Batched):
+    if isinstance(value, Linkable):
         return value
     if isinstance(value, types.MethodType) and isinstance(value.__func__, types.FunctionType):
         return known.get(_identity(value.__func__, value.__self__))

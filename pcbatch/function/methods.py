@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from pcbatch.function.batched import Batched
+T = TypeVar("T")
 
 KEY = "_pcbatch_methods"
 """The entry of an object's `__dict__` that holds its bound functions."""
@@ -20,25 +19,25 @@ REMEMBERED = 16
 """How many bound functions are kept for objects without a `__dict__`."""
 
 
-class Bound:
+class Bound(Generic[T]):
     """The bound functions of one object; a copy of the object, or a pickled one, begins with none."""
 
     def __init__(self, owner: Any = None):
         self.owner = owner
-        self.functions: dict[Batched[..., Any], Batched[..., Any]] = {}
+        self.functions: dict[T, T] = {}
 
     def __reduce__(self) -> Any:
         return Bound, ()
 
 
-class Binder:
+class Binder(Generic[T]):
     """Gives a batched function, bound to an object, the same one for the same object each time."""
 
-    def __init__(self, make: Callable[[Any], Batched[..., Any]]):
+    def __init__(self, make: Callable[[Any], T]):
         self._make = make
-        self._latest: list[tuple[Any, Batched[..., Any]]] = []
+        self._latest: list[tuple[Any, T]] = []
 
-    def bind(self, function: Batched[..., Any], owner: Any) -> Batched[..., Any]:
+    def bind(self, function: T, owner: Any) -> T:
         """`function` bound to `owner`."""
         namespace = getattr(owner, "__dict__", None)
         if not isinstance(namespace, dict):
@@ -50,7 +49,7 @@ class Binder:
             kept.functions[function] = self._make(owner)
         return kept.functions[function]
 
-    def _remembered(self, owner: Any) -> Batched[..., Any]:
+    def _remembered(self, owner: Any) -> T:
         for known, bound in self._latest:
             if known is owner:
                 return bound

@@ -6,12 +6,10 @@ import importlib
 import inspect
 import pickle
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pcbatch.errors import UsageError
-
-if TYPE_CHECKING:
-    from pcbatch.function.batched import Batched
+from pcbatch.function.linkable import Linkable
 
 SHOWN_DEFAULT = 20
 """How many characters of a parameter's default a signature shows."""
@@ -21,7 +19,7 @@ class NotPicklableError(UsageError, pickle.PicklingError):
     """PCB571: a batched function that pickle cannot find again by its name."""
 
 
-def by_name(batched: Batched[..., Any]) -> tuple[Any, ...]:
+def by_name(batched: Linkable) -> tuple[Any, ...]:
     """How to find `batched` again, for `__reduce__`: module, qualified name, and the options that its namesake has not.
 
     NotPicklableError for a function that has no name in its module: a local one, or one that was bound anew.
@@ -42,20 +40,18 @@ def by_name(batched: Batched[..., Any]) -> tuple[Any, ...]:
     )
 
 
-def _restored(module: str, name: str, changes: dict[str, Any]) -> Batched[..., Any]:
+def _restored(module: str, name: str, changes: dict[str, Any]) -> Linkable:
     """The batched function `name` of `module`, which is imported, under its options with `changes`."""
-    from pcbatch.function.batched import Batched
-
     importlib.import_module(module)
     found = _find(module, name)
-    if not isinstance(found, Batched):
+    if not isinstance(found, Linkable):
         raise NotPicklableError(
             "PCB571", f"the module {module} has no batched function {name}, of which this is a pickle"
         )
-    return found.options(**changes) if changes else found
+    return found.under(changes) if changes else found
 
 
-def _names(batched: Batched[..., Any]) -> list[str]:
+def _names(batched: Linkable) -> list[str]:
     """Other names of the function in its module, such as `fast` after `fast = autobatch(slow)`."""
     module = sys.modules.get(batched.__module__)
     return [name for name, value in vars(module).items() if batched.is_relative(value)] if module is not None else []

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pcbatch.errors import CompileError
 from pcbatch.function import longruns
 from pcbatch.function.arguments import Arguments, bind_arguments
 from pcbatch.function.cache import Cache
+from pcbatch.function.linkable import Linkable
 from pcbatch.function.linking import Linked, link
 from pcbatch.function.pipeline import Compilation
 from pcbatch.lowering.captures.captured import Captured, collect
@@ -27,9 +28,6 @@ from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.machine import collector
 from pcbatch.runtime.machine.outcome import Outcome, Statistics
-
-if TYPE_CHECKING:
-    from pcbatch.function.batched import Batched
 
 logger = logging.getLogger("pcbatch")
 logger.addHandler(logging.NullHandler())
@@ -81,7 +79,7 @@ class Stats:
 class Compiler:
     """Compiles and runs `function` under `options`; several threads may ask at once."""
 
-    def __init__(self, function: Batched[..., Any], options: Options):
+    def __init__(self, function: Linkable, options: Options):
         self._function = function
         self._options = options
         self._lock = threading.RLock()

@@ -5,7 +5,6 @@ import random
 
 import pytest
 
-from pcbatch.runtime.machine import effects
 from pcbatch.runtime.schedules.flow import Flow
 from tests.runtime import tables
 
@@ -28,7 +27,7 @@ def test_what_nobody_comes_to_is_left_out():
 
 def test_a_recursion_comes_back_to_its_caller_in_the_same_trip():
     """b1 calls b0, which returns by b2 to b3, and b3 by b2 again: only the way down leads up."""
-    flow = effects.flow(tables.fibonacci())
+    flow = Flow.of(tables.fibonacci())
     assert len(up(flow, flow.order)) < len(up(flow, range(len(flow.successors))))
 
 

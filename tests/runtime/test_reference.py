@@ -5,9 +5,9 @@ import pytest
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
-from pcbatch.runtime.machine import effects
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.report.run import Run
+from pcbatch.runtime.schedules.flow import Flow
 from pcbatch.runtime.strategies import reference
 from pcbatch.runtime.strategies.reference import ReferenceMachine, run_reference
 from tests.runtime import tables
@@ -58,7 +58,7 @@ def simulate(traces, program, schedule):
     waiting, executions, trips = [list(trace) for trace in traces], np.zeros(len(program.blocks), int), 0
     while any(waiting):
         trips += 1
-        order = effects.flow(program).order if schedule == "sweep" else [min(trace[0] for trace in waiting if trace)]
+        order = Flow.of(program).order if schedule == "sweep" else [min(trace[0] for trace in waiting if trace)]
         for block in order:
             here = [trace for trace in waiting if trace and trace[0] == block]
             executions[block] += bool(here)

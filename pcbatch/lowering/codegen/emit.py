@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from pcbatch.lowering.captures.captured import free_roots
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.heads import head_of, heads
 from pcbatch.lowering.codegen.pieces import PieceText, bind, compile_piece, execute, write_piece
-from pcbatch.lowering.codegen.tabletext import TableText, is_reserved
+from pcbatch.lowering.codegen.tabletext import BlockParts, TableText, is_reserved
 from pcbatch.lowering.codegen.translate import OPS, OUT_OF_RANGE
 from pcbatch.runtime.machine.limits import DEFAULT_MAX_DEPTH
 
@@ -44,24 +44,6 @@ class Emitted:
         program = namespace["PROGRAM"]
         assert isinstance(program, table.Program)
         return program
-
-
-@dataclass
-class BlockParts:
-    """What emission makes of one block: texts of pieces, and the table's entries as text."""
-
-    label: str
-    function: str
-    span: Span | None
-    pops: tuple[str, ...]
-    sync: bool = False
-    cost: float | None = None
-    dead: tuple[str, ...] = ()
-    answer: ir.Branch | None = None
-    """How the head goes on that the block jumps to; the block has the head's statements."""
-    body: list[PieceText | tuple[ir.Store, int]] = field(default_factory=list)
-    sites: list[tuple[int, ...]] = field(default_factory=list)
-    pushes: list[tuple[str, str | None]] = field(default_factory=list)
 
 
 def emit(program: ir.Program, origin: Mapping[str, str], environment: Environment, shared: tuple[str, ...]) -> Emitted:

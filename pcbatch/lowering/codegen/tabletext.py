@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 from pcbatch.errors import Span
 from pcbatch.ir import program as ir
@@ -13,9 +13,6 @@ from pcbatch.ir.types import Type
 from pcbatch.lowering.codegen.pieces import PieceText
 from pcbatch.lowering.codegen.translate import MIDDLE, OPS
 
-if TYPE_CHECKING:
-    from pcbatch.lowering.codegen.emit import BlockParts
-
 INDENT = "    "
 _RESERVED = re.compile(rf"PROGRAM|_pcb|{OPS}|_at\d*|{MIDDLE}\d+")
 
@@ -23,6 +20,24 @@ _RESERVED = re.compile(rf"PROGRAM|_pcb|{OPS}|_at\d*|{MIDDLE}\d+")
 def is_reserved(name: str) -> bool:
     """Whether generated source uses `name` for something of its own."""
     return _RESERVED.fullmatch(name) is not None
+
+
+@dataclass
+class BlockParts:
+    """What emission makes of one block: texts of pieces, and the table's entries as text."""
+
+    label: str
+    function: str
+    span: Span | None
+    pops: tuple[str, ...]
+    sync: bool = False
+    cost: float | None = None
+    dead: tuple[str, ...] = ()
+    answer: ir.Branch | None = None
+    """How the head goes on that the block jumps to; the block has the head's statements."""
+    body: list[PieceText | tuple[ir.Store, int]] = field(default_factory=list)
+    sites: list[tuple[int, ...]] = field(default_factory=list)
+    pushes: list[tuple[str, str | None]] = field(default_factory=list)
 
 
 class TableText:

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import TensorType, Type
 
-if TYPE_CHECKING:
-    from pcbatch.runtime.machine.outcome import Outcome
-
 Array = Any
+State = dict[str, Array]
+"""The arrays of a machine's state, by key; see `runtime.machine.state`."""
 Spec = tuple[str, tuple[int | None, ...]]
 """The dtype and shape of an argument; None for a length that is known only when a program runs."""
 
@@ -29,6 +28,30 @@ class Explanation:
     gist: str
     scopes: tuple[str, ...]
     frames: tuple[tuple[str, int], ...]
+
+
+class Ended(Protocol):
+    """What is left of a run, as `Backend.assert_ok` needs it; see `runtime.machine.outcome`."""
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The results."""
+
+    @property
+    def status(self) -> Array:
+        """What became of each lane."""
+
+    @property
+    def site(self) -> Array:
+        """At which fault site each lane failed."""
+
+    @property
+    def place(self) -> Array:
+        """In which block each lane failed."""
+
+    @property
+    def fault_values(self) -> Mapping[str, Any]:
+        """The tops of the variables that fault messages show."""
 
 
 class Backend(Protocol):
@@ -260,8 +283,8 @@ class Backend(Protocol):
     def in_outer_xla(self) -> bool:
         """Whether this is being traced inside a caller's program that XLA compiles, where nothing can raise."""
 
-    def assert_ok(self, program: Program, outcome: Outcome, texts: Sequence[Sequence[str]]) -> Outcome:
-        """`outcome` inside a caller's program, which when run raises if a lane failed, before it uses the values.
+    def assert_ok(self, program: Program, ended: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
+        """The results inside a caller's program, which when run raises if a lane failed, before it uses them.
 
         The error names the lane and shows the text of its fault with the values filled in. `texts[site]` is one text,
         or one for each block in which a lane may have failed.

@@ -11,9 +11,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Block, Piece, Program, Store
 from pcbatch.runtime.costs.estimate import elements
-from pcbatch.runtime.machine import effects
 
 FIXED = 4_000_000.0
 """What a half must save more than the next larger size, in the unit of `costs`: 200 us to 1 ms, many times what

@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Block, PushJump
-from pcbatch.runtime.backends.protocol import Array, Backend
-from pcbatch.runtime.machine import effects
+from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.machine.execution import Execution
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.rows import Rows
-from pcbatch.runtime.machine.state import Layout, State
+from pcbatch.runtime.machine.state import Layout
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pcbatch.ir import values
+from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Branch, Fault, Jump, Piece, PushJump, Return, Store
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.backends.protocol import Array, Backend
-from pcbatch.runtime.machine import effects
+from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.rows import Rows
-from pcbatch.runtime.machine.state import Layout, State, load_entry, to_stored
+from pcbatch.runtime.machine.state import Layout, load_entry, to_stored
 
 
 class Execution:

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pcbatch.ir.analysis import effects
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.backends.protocol import Array, Backend
-from pcbatch.runtime.machine import effects
+from pcbatch.runtime.backends.protocol import Array, Backend, State
+from pcbatch.runtime.machine import changes
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.limits import Limits
-from pcbatch.runtime.machine.state import Layout, State
+from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules.flow import Flow
 from pcbatch.runtime.schedules.trip import Again, Turns
 
@@ -43,7 +44,7 @@ class GuardedBlocks:
         self.layout, self.limits, self.backend, self.flow = layout, limits, backend, flow
         self.blocks = layout.program.blocks
         self.runners = [BlockRunner(backend, layout, limits, spread_live, number) for number in range(len(self.blocks))]
-        self.changes = [effects.changes(layout, block, limits.max_steps) for block in self.blocks]
+        self.changes = [changes.changes(layout, block, limits.max_steps) for block in self.blocks]
 
     @property
     def can_lack_room(self) -> bool:
@@ -95,7 +96,7 @@ class GuardedBlocks:
             return changed if board is None else [*changed, self._arrivals(after, moving, visit.followed)]
 
         boards = [] if board is None else [board]
-        in_place = effects.in_place(self.layout, self.blocks[visit.number])
+        in_place = changes.in_place(self.layout, self.blocks[visit.number])
         results = self.backend.guarded(
             predicate,
             block,
@@ -149,7 +150,7 @@ class GuardedBlocks:
         """The state after the block, and which lanes went on from it."""
         updates, moving = self.runners[number].run(state, shared, chosen, size)
         if unknown := updates.keys() - set(self.changes[number]):
-            raise AssertionError(f"{self.blocks[number].label} changes {unknown}, not in its effects")
+            raise AssertionError(f"{self.blocks[number].label} changes {unknown}, not in its changes")
         return {**state, **updates}, moving
 
     def _arrivals(self, state: State, moving: Array, places: Sequence[int]) -> Array:

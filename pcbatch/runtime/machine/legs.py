@@ -16,12 +16,12 @@ from pcbatch.ir import values
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, leaves
-from pcbatch.runtime.backends.protocol import Array, Backend, Spec
+from pcbatch.runtime.backends.protocol import Array, Backend, Spec, State
 from pcbatch.runtime.costs.compaction import Compaction
 from pcbatch.runtime.machine.limits import GROWTH, Limits
 from pcbatch.runtime.machine.loop import Counters, Loop
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.machine.state import Layout, State
+from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules.trip import Schedule
 
 

@@ -8,16 +8,17 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from pcbatch.ir.analysis import effects
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.costs.compaction import Compaction
 from pcbatch.runtime.costs.estimate import block_costs
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
-from pcbatch.runtime.machine import effects
 from pcbatch.runtime.machine.guarded import GuardedBlocks, Visit
 from pcbatch.runtime.machine.limits import Limits
-from pcbatch.runtime.machine.state import Layout, State
-from pcbatch.runtime.report import trace
+from pcbatch.runtime.machine.recording import apart, recorded
+from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.schedules.flow import Flow
 from pcbatch.runtime.schedules.trip import Again, Schedule, Trip, Turns
 
 Counters = dict[str, Array]
@@ -50,7 +51,7 @@ class Loop:
         self.compaction, self.trace = compaction, trace
         self.blocks = layout.program.blocks
         self.sync = [number for number, block in enumerate(self.blocks) if block.sync]
-        self.flow = effects.flow(layout.program)
+        self.flow = Flow.of(layout.program)
         self.can_fail = any(effects.can_fault(block, limits.max_steps) for block in self.blocks)
         self.guarded = GuardedBlocks(layout, limits, backend, self.flow, spread_live=spread_live)
 
@@ -127,8 +128,8 @@ class Loop:
         def recording(carried: Carried) -> Carried:
             counters = dict(carried["counters"])
             record = counters.pop("trace")
-            after, first = trace.apart(backend, turn, {**carried, "counters": counters})
-            record = trace.recorded(backend, record, counters["trips"], after["counters"], first, self._live(carried))
+            after, first = apart(backend, turn, {**carried, "counters": counters})
+            record = recorded(backend, record, counters["trips"], after["counters"], first, self._live(carried))
             return {**after, "counters": {**after["counters"], "trace": record}}
 
         def ready(carried: Carried) -> Array:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from pcbatch.runtime.backends.protocol import Array, Backend
 
-if TYPE_CHECKING:
-    from pcbatch.runtime.resume.checkpoint import Checkpoint
+
+class Saveable(Protocol):
+    """Where a run in slices stands; see `runtime.resume.checkpoint`."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the run."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to `path`."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,7 @@ class Outcome:
     backend: Backend
     stack_entries: Array | int = 0
     can_fail: bool = True
-    checkpoint: Checkpoint | None = None
+    checkpoint: Saveable | None = None
     trace: Array | None = None
 
 

@@ -24,9 +24,7 @@ from typing import Any
 from pcbatch.ir.analysis.frames import is_framed
 from pcbatch.ir.machine import Program, PushJump
 from pcbatch.ir.types import TensorType, leaves
-from pcbatch.runtime.backends.protocol import Array, Backend
-
-State = dict[str, Array]
+from pcbatch.runtime.backends.protocol import Array, Backend, State
 
 
 @dataclass(frozen=True)

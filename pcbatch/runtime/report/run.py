@@ -58,7 +58,7 @@ class Run:
     @classmethod
     def of(cls, program: Program, outcome: Outcome) -> Run:
         """The run of `program` that gave `outcome`."""
-        return cls(_value(outcome), program, outcome)
+        return cls(_value(outcome.values), program, outcome)
 
     @classmethod
     def checked_value(cls, program: Program, outcome: Outcome) -> Any:
@@ -79,7 +79,7 @@ class Run:
                 f"call {program.name}.run(...) and read .status",
             )
         texts = [_templates(program, site) for site in program.faults]
-        return _value(backend.assert_ok(program, outcome, texts)) if outcome.can_fail else _value(outcome)
+        return _value(backend.assert_ok(program, outcome, texts) if outcome.can_fail else outcome.values)
 
     @property
     def status(self) -> Any:
@@ -299,8 +299,8 @@ def _picked(program: Program, name: str, value: Any, lane: int) -> Any:
     return values.pack(type_, [np.asarray(leaf)[lane] for leaf in values.flatten(type_, value)])
 
 
-def _value(outcome: Outcome) -> Any:
-    return outcome.values[0] if len(outcome.values) == 1 else outcome.values
+def _value(results: tuple[Any, ...]) -> Any:
+    return results[0] if len(results) == 1 else results
 
 
 def _templates(program: Program, site: FaultSite) -> list[str]:

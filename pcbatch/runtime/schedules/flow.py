@@ -12,6 +12,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from pcbatch.ir.analysis.effects import successors
+from pcbatch.ir.machine import Program
+
 STARTS = 4
 """How many orders, the source's and depth first ones from each block, are improved by moves; the best is taken."""
 WHOLE = 2520
@@ -28,6 +31,11 @@ class Flow:
 
     successors: Sequence[Sequence[int]]
     sync: Collection[int] = ()
+
+    @classmethod
+    def of(cls, program: Program) -> Flow:
+        """Where lanes go in `program`."""
+        return cls(successors(program), [number for number, block in enumerate(program.blocks) if block.sync])
 
     @cached_property
     def onward(self) -> list[list[int]]:

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.costs.prices import Prices
-from pcbatch.runtime.machine.state import State
 from pcbatch.runtime.schedules.flow import Flow
 
 Again = Callable[[Array], Array]

@@ -14,7 +14,7 @@ from tensorflow.compiler.tf2xla.python import xla
 from pcbatch.ir import values
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime.backends.protocol import Explanation, Spec
+from pcbatch.runtime.backends.protocol import Ended, Explanation, Spec
 from pcbatch.runtime.backends.tensorflow import (
     arguments,
     counting,
@@ -31,7 +31,6 @@ from pcbatch.runtime.backends.tensorflow import (
     twins,
 )
 from pcbatch.runtime.backends.tensorflow.recorder import recording
-from pcbatch.runtime.machine.outcome import Outcome
 
 FUSED = 8
 """XLA's CPU compiler fuses no concatenation of more arrays: each would become a kernel of its own."""
@@ -323,8 +322,8 @@ class TensorFlowBackend:
     def in_outer_xla(self) -> bool:
         return graphs.in_outer_xla()
 
-    def assert_ok(self, program: Program, outcome: Outcome, texts: Sequence[Sequence[str]]) -> Outcome:
-        return graphs.assert_ok(program, outcome, texts)
+    def assert_ok(self, program: Program, ended: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
+        return graphs.assert_ok(program, ended, texts)
 
     def explain(self, error: Exception) -> Explanation | None:
         return refusals.explain(error)

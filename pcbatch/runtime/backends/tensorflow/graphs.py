@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from string import Formatter
 from typing import Any
@@ -13,7 +12,7 @@ from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext  
 
 from pcbatch.ir import values
 from pcbatch.ir.machine import Program
-from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.backends.protocol import Ended
 
 
 class Traced:
@@ -59,8 +58,8 @@ def bytes_of(array: tf.Tensor) -> float:
     return float("inf") if elements is None else elements * array.dtype.size
 
 
-def assert_ok(program: Program, outcome: Outcome, texts: Sequence[Sequence[str]]) -> Outcome:
-    """`outcome`, its values waiting for an assertion that no lane failed; see `protocol.Backend.assert_ok`."""
+def assert_ok(program: Program, outcome: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
+    """The values of `outcome`, waiting for an assertion that no lane failed; see `protocol.Backend.assert_ok`."""
     failed = outcome.status != 0
 
     def report() -> tf.Operation:
@@ -72,11 +71,10 @@ def assert_ok(program: Program, outcome: Outcome, texts: Sequence[Sequence[str]]
 
     fine = tf.cond(tf.reduce_any(failed), report, lambda: tf.constant(True))
     with tf.control_dependencies([fine]):
-        checked = tf.nest.map_structure(tf.identity, outcome.values)
-    return dataclasses.replace(outcome, values=checked)
+        return tf.nest.map_structure(tf.identity, outcome.values)
 
 
-def _text(program: Program, outcome: Outcome, texts: Sequence[Sequence[str]], lane: tf.Tensor) -> tf.Tensor:
+def _text(program: Program, outcome: Ended, texts: Sequence[Sequence[str]], lane: tf.Tensor) -> tf.Tensor:
     """The text of the fault of `lane`, its fields filled in."""
     unfinished = tf.constant("the run was stopped before this lane ended")
     filled = []
@@ -92,7 +90,7 @@ def _text(program: Program, outcome: Outcome, texts: Sequence[Sequence[str]], la
     return tf.gather(tf.stack([unfinished, *filled]), outcome.site[lane] + 1)
 
 
-def _shown(program: Program, outcome: Outcome, name: str, lane: tf.Tensor) -> tf.Tensor:
+def _shown(program: Program, outcome: Ended, name: str, lane: tf.Tensor) -> tf.Tensor:
     leaves = values.flatten(program.types[name], outcome.fault_values[name])
     texts = [tf.strings.format("{}", leaf[lane], summarize=-1) for leaf in leaves]
     return texts[0] if len(texts) == 1 else tf.strings.join(["(", tf.strings.join(texts, ", "), ")"])

@@ -1,16 +1,10 @@
-"""What is known of a program's blocks before anything runs: what they change, need, and whom they can send lanes to.
-
-A guard `cond(someone waits, block, identity)` may only carry what its block writes, for XLA copies what else passes
-through; so the machine must know each block's writes beforehand.
-"""
+"""What is known of a machine program's blocks before anything runs: whether they can fail, where they send lanes."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 from pcbatch.ir.machine import Block, Branch, Fault, Jump, Piece, Program, PushJump, Return, Store, targets
-from pcbatch.runtime.machine.state import Layout
-from pcbatch.runtime.schedules.flow import Flow
 
 
 def is_step(block: Block) -> bool:
@@ -44,51 +38,11 @@ def written(block: Block) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def changes(layout: Layout, block: Block, max_steps: int | None) -> tuple[str, ...]:
-    """The keys of the state that `block` may change, sorted."""
-    keys = {"pc"}
-    if can_fault(block, max_steps):
-        keys.add("fault")
-    if is_step(block):
-        keys.add("steps")
-    match block.terminator:
-        case PushJump():
-            keys |= {"depth", "calls"}
-        case Return() if layout.has_calls:
-            keys.add("depth")
-    pushed = {push.variable for push in block.pushes}
-    for name in {*block.pops, *pushed}:
-        keys.add(layout.pointer(name))
-    for name in {*block.pops, *written(block)}:
-        if layout.storage(name) is not None and name not in block.dead:
-            keys.update(layout.tops(name))
-    for name in pushed:
-        keys.update(layout.stacks(name))
-    for name in written(block):
-        if layout.storage(name) == "stack":
-            keys.update(layout.stacks(name))
-    return tuple(sorted(keys))
-
-
-def in_place(layout: Layout, block: Block) -> set[str]:
-    """The keys of the state of which `block` writes elements at most, however long the arrays are."""
-    pushed = {push.variable for push in block.pushes}
-    pieces = [item for item in block.body if isinstance(item, Piece)]
-    computed = {*block.pops, *pushed, *(name for piece in pieces for name in piece.writes)}
-    stored = set(written(block)) - computed
-    return {*layout.all_stacks, *(key for name in stored if layout.storage(name) for key in layout.tops(name))}
-
-
 def growth(block: Block) -> dict[str, int]:
     """By how many entries the block makes each variable's stack longer, for those that it makes longer at all."""
     change = Counter(push.variable for push in block.pushes)
     change.subtract(block.pops)
     return {name: entries for name, entries in change.items() if entries > 0}
-
-
-def flow(program: Program) -> Flow:
-    """Where lanes go in `program`."""
-    return Flow(successors(program), [number for number, block in enumerate(program.blocks) if block.sync])
 
 
 def successors(program: Program) -> list[tuple[int, ...]]:

@@ -1,0 +1,50 @@
+"""What linking, compiling and pickling ask of a batched function: all that they know of it."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from pcbatch.frontend import FunctionSource
+from pcbatch.lowering.captures.captured import Namespace
+
+
+class Linkable(ABC):
+    """A batched function as others call it: its source, the plain function behind it, and what its names mean."""
+
+    __name__: str
+    __qualname__: str
+    __signature__: inspect.Signature
+    function: Any  # a FunctionType, which a type checker would take for a method
+    """The user's function."""
+    receiver: Any
+    """The object that a method is bound to."""
+
+    @property
+    @abstractmethod
+    def function_source(self) -> FunctionSource:
+        """The captured source."""
+
+    @property
+    @abstractmethod
+    def static_argnames(self) -> tuple[str, ...]:
+        """The static parameters."""
+
+    @property
+    @abstractmethod
+    def namespace(self) -> Namespace:
+        """Lookup of the function's free names."""
+
+    @abstractmethod
+    def all_options(self) -> dict[str, Any]:
+        """Every option."""
+
+    @abstractmethod
+    def under(self, changes: Mapping[str, Any]) -> Linkable:
+        """The same function under other options."""
+
+    @abstractmethod
+    def is_relative(self, other: object) -> bool:
+        """Whether `other` is this function, perhaps under other options."""
