@@ -1,15 +1,25 @@
-"""The executable form of a program: one Python function per piece and a table of their effects.
+"""The third dialect, "machine": what the machine executes (Radul et al., MLSys 2020, Figure 4, and what came later).
 
-Generated source builds exactly these values (`f.source()` prints them), and the machine runs nothing else. Blocks are
-numbered by their place in `Program.blocks`; the number `len(blocks)` means "finished". What a block does for the
-lanes that wait at it:
+    program    ::= name, parameters, results, types, storage, pointers, order, fault site*, shared operand*, block+
+    block      ::= label, pop*, item*, push*, terminator, and what is known of it: sync, cost, dead, sizes
+    item       ::= Piece y.. = f(x..) | Store a[i..] = v                     each perhaps under a predicate
+    piece      ::= statement+                                                one pure function of one example
+    statement  ::= Primitive | Enter | Exit of `pcbatch.ir.program`, and the fault sites of its checks
+    terminator ::= Jump t | Branch x b b | Return | Fault site | PushJump t, back to b, site         t ::= b | Branch
+
+Blocks are numbered by their place in `Program.blocks`, and program counters are these numbers; `len(blocks)` means
+"finished". What a block does for the lanes that wait at it:
 
 1. every variable of `pops` gets back the newest entry of its stack;
-2. `body` runs in order; a piece reads tops, shared operands and what earlier pieces of the same block wrote;
+2. `body` runs in order; an item reads tops, shared operands and what earlier items of the same block wrote;
 3. every `Push` saves a value on its variable's stack;
 4. written variables get their new tops, the terminator moves the program counter.
 
-A lane for which a piece reports a fault stops there: its status and fault site are set, it runs nothing more.
+A lane for which an item reports a fault stops there: its status and fault site are set, it runs nothing more. An item
+under a predicate is not there for the lanes for which that does not hold.
+
+A piece is data until Python is generated for it: then it has a `function`, and its statements are needed no more.
+Generated source builds exactly these values (`f.source()` prints them), and the machine runs nothing else.
 """
 
 from __future__ import annotations
@@ -19,6 +29,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pcbatch.errors import Span
+from pcbatch.ir.program import Enter, Exit, Primitive
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import Type
 
@@ -37,16 +48,34 @@ Kept = tuple[Any, ...]
 """The leaves of a captured value that are known by what they are (`lowering.kept`), None in the place of the others."""
 
 
+Straight = Primitive | Enter | Exit
+"""The ops that a piece consists of."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One op of a piece. `sites` has the fault site of each of its checks, in the order in which code is generated.
+
+    None stands for a check that cannot fail. `literal` says that indices written as numbers are among the checks.
+    """
+
+    op: Straight
+    sites: tuple[int | None, ...] = ()
+    literal: bool = False
+
+
 @dataclass(frozen=True)
 class Piece:
     """A pure function for one example: `function(*reads, *shared) -> tuple` with one value for each of `writes`.
 
-    `sites` are the indices into `Program.faults` that its checked operations may report. `spans[k]` is the user's
-    source of line k of the function's body. `kept` are the captured arrays among its shared operands that a gradient
-    tape inside must know; `tapes` says whether the program may have one.
+    Before Python is generated `function` is None, and `statements` say what it is. `sites` are the indices into
+    `Program.faults` that its checked operations may report. `spans[k]` is the user's source of line k of the function's
+    body. `kept` are the captured arrays among its shared operands that a gradient tape inside must know; `tapes` says
+    whether the program may have one. Where the scalar bool `predicate` does not hold, what the piece writes stays as it
+    was (zero, where it never had a value), and none of its checks fails.
     """
 
-    function: Callable[..., tuple[Any, ...]]
+    function: Callable[..., tuple[Any, ...]] | None
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
@@ -54,16 +83,28 @@ class Piece:
     spans: tuple[Span | None, ...] = ()
     kept: Mapping[str, Kept] = field(default_factory=dict, compare=False)
     tapes: bool = False
+    statements: tuple[Statement, ...] = ()
+    predicate: str | None = None
+
+    @property
+    def compiled(self) -> Callable[..., tuple[Any, ...]]:
+        """The generated function; AssertionError where there is none yet."""
+        assert self.function is not None, f"no code has been generated for the piece that gives {self.writes}"
+        return self.function
 
 
 @dataclass(frozen=True)
 class Store:
-    """`array[indices..] = value` on lane arrays; `site` is the fault for an index out of range."""
+    """`array[indices..] = value` on lane arrays; `site` is the fault for an index out of range.
+
+    Where the scalar bool `predicate` does not hold, nothing is stored and nothing fails.
+    """
 
     array: str
     indices: tuple[str, ...]
     value: str
     site: int
+    predicate: str | None = None
 
 
 @dataclass(frozen=True)
@@ -138,8 +179,9 @@ class Block:
 
     `steps_site` is the fault for exceeding `max_steps` where the terminator counts a step (a turn, a call). At a `sync`
     block lanes wait until no lane can run elsewhere. `cost` is what the user says that a row costs; None leaves it to
-    the estimate (`costs.block_costs`). `dead` names variables that the block pops or writes and whose tops nobody reads
-    afterwards: they need not be kept.
+    the estimate (`costs.estimate`). `dead` names variables that the block pops or writes and whose tops nobody reads
+    afterwards: they need not be kept. `sizes` are the numbers of rows, smaller than the batch and ascending, on which
+    it may run for lanes that are gathered.
     """
 
     label: str
@@ -153,6 +195,7 @@ class Block:
     sync: bool = False
     cost: float | None = None
     dead: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -161,7 +204,9 @@ class Program:
 
     `storage` maps a variable to "register", "stack" or "cached stack"; names without storage are temporaries of a
     block. `parameters` and `results` are state variables of the entry function. `shared` names the shared operands,
-    in the order in which the machine is given them; `shared_types` their types.
+    in the order in which the machine is given them; `shared_types` their types. `pointers` maps variables with a stack
+    to the one whose stack pointer is theirs, too; one that is not in it has its own. `order` is in which order a trip
+    goes through the blocks that lanes can come to; empty, it is that of `blocks`.
     """
 
     name: str
@@ -173,6 +218,8 @@ class Program:
     faults: tuple[FaultSite, ...] = ()
     shared: tuple[str, ...] = ()
     shared_types: Mapping[str, Type] = field(default_factory=dict)
+    pointers: Mapping[str, str] = field(default_factory=dict)
+    order: tuple[int, ...] = ()
 
 
 def with_kept(program: Program, kept: Mapping[str, Kept]) -> Program:

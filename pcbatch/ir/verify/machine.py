@@ -33,8 +33,10 @@ def _validate_block(program: Program, block: Block) -> None:
             raise ValueError(f"{where}: {name!r} is popped or pushed but has no stack")
     known = set(program.storage)
     for item in block.body:
+        _require(where, item.predicate is None or item.predicate in known, f"{item.predicate!r} was never written")
         match item:
             case Piece(reads=reads, writes=writes, shared=shared, sites=sites):
+                _require(where, item.function is not None, f"no code has been generated for {item.writes}")
                 _require(where, set(reads) <= known, f"a piece reads {set(reads) - known}, never written")
                 _require(where, set(shared) <= set(program.shared), f"unknown shared operand in {shared}")
                 _require(where, set(writes) <= set(program.types), f"{set(writes) - set(program.types)} has no type")

@@ -125,35 +125,52 @@ class Execution:
         write_types = [types[name] for name in piece.writes]
         read_types = [types[name] for name in piece.reads]
         lanes = self.backend.lanes_of(self.moving)
+        taking_part = self.taking_part(piece)
 
         def vectorized() -> tuple[list[list[Array]], Array | None]:
-            fed = self.fed(leaves)
+            fed = self.fed(leaves, taking_part)
             reads = [values.pack(type_, value) for type_, value in zip(read_types, fed, strict=True)]
             outputs, site = self.backend.vectorize(piece, reads, shared, write_types, read_types, lanes)
             return [values.flatten(t, output) for t, output in zip(write_types, outputs, strict=True)], site
 
-        if self.spread_live and self.failed_before:
-            outputs, site = self.if_any_moves(vectorized, piece)
+        if self.spread_live and (self.failed_before or piece.predicate is not None):
+            outputs, site = self.if_any(taking_part, vectorized, piece)
         else:
             outputs, site = vectorized()
         for name, output in zip(piece.writes, outputs, strict=True):
-            self.values[name] = output
+            self.values[name] = output if piece.predicate is None else self.chosen(taking_part, output, name)
             self.changed.add(name)
         if site is not None:
-            self.fail(site > 0, site)
+            self.fail((site > 0) & taking_part, site)
 
-    def fed(self, leaves: Sequence[Sequence[Array]]) -> Sequence[Sequence[Array]]:
-        """`leaves` as a piece may see them: where operations can raise, junk lanes get a moving lane's values."""
+    def taking_part(self, item: Piece | Store) -> Array:
+        """The moving rows for which the predicate of `item` holds."""
+        if item.predicate is None:
+            return self.moving
+        (holds,) = self.read(item.predicate)
+        return self.moving & holds
+
+    def chosen(self, mask: Array, new: Sequence[Array], name: str) -> list[Array]:
+        """`new` for the rows of `mask`, what `name` was before for the others, or zeros if it never had a value."""
+        if name in self.values or self.layout.storage(name) is not None:
+            before = self.read(name)
+        else:
+            lanes = self.backend.lanes_of(self.moving)
+            before = [self.backend.zeros(lanes, type_) for type_ in self.layout.leaves(name)]
+        return [self.backend.where(mask, leaf, old) for leaf, old in zip(new, before, strict=True)]
+
+    def fed(self, leaves: Sequence[Sequence[Array]], taking_part: Array) -> Sequence[Sequence[Array]]:
+        """`leaves` as a piece may see them: where operations can raise, junk rows get the values of one taking part."""
         if not self.spread_live:
             return leaves
-        lanes = self.backend.lanes_of(self.moving)
+        lanes = self.backend.lanes_of(taking_part)
         lane = self.backend.lane_numbers(lanes)
-        first = self.backend.min(self.backend.where(self.moving, lane, lane * 0 + (lanes - 1)))
-        source = self.backend.where(self.moving, lane, first)
+        first = self.backend.min(self.backend.where(taking_part, lane, lane * 0 + (lanes - 1)))
+        source = self.backend.where(taking_part, lane, first)
         return [[self.backend.take(leaf, source) for leaf in group] for group in leaves]
 
-    def if_any_moves(self, vectorized: Any, piece: Piece) -> tuple[list[list[Array]], Array | None]:
-        """Run a piece only where a lane is left whose values it can be fed, else give zeros."""
+    def if_any(self, taking_part: Array, vectorized: Any, piece: Piece) -> tuple[list[list[Array]], Array | None]:
+        """Run a piece only where there is a row whose values it can be fed, else give zeros."""
         lanes = self.backend.lanes_of(self.moving)
         types = [self.layout.leaves(name) for name in piece.writes]
         blank = [self.backend.zeros(lanes, type_) for group in types for type_ in group]
@@ -163,7 +180,7 @@ class Execution:
             outputs, site = vectorized()
             return [*(leaf for group in outputs for leaf in group), no_site if site is None else site]
 
-        *outputs, site = self.backend.cond(self.backend.any(self.moving), live, [*blank, no_site])
+        *outputs, site = self.backend.cond(self.backend.any(taking_part), live, [*blank, no_site])
         remaining = iter(outputs)
         return [[next(remaining) for _ in group] for group in types], site
 
@@ -172,17 +189,18 @@ class Execution:
         (array_type,) = self.layout.leaves(store.array)
         (value,) = self.read(store.value)
         value = self.backend.cast(value, array_type.dtype)  # a weak number takes the array's dtype
-        inside, indices = self.moving, []
+        taking_part = self.taking_part(store)
+        inside, indices = taking_part, []
         for name, size in zip(store.indices, array_type.shape, strict=False):
             (index,) = self.read(name)
             if self.layout.leaves(name)[0].dtype != "int32":
                 index = self.backend.cast(index, "int64")  # so that `size` and `-size` fit, whatever the index's dtype
             inside = inside & self.backend.all_of_lane((index >= -size) & (index < size))
             indices.append(self.backend.cast(self.backend.where(index < 0, index + size, index), "int32"))
-        self.fail(~inside, self.backend.constant(store.site + 1))
+        self.fail(taking_part & ~inside, self.backend.constant(store.site + 1))
         if store.array in self.changed or any(push.variable == store.array for push in self.block.pushes):
             (array,) = self.read(store.array)
-            self.values[store.array] = [self.backend.masked_store(array, indices, self.moving, value)]
+            self.values[store.array] = [self.backend.masked_store(array, indices, inside, value)]
             self.changed.add(store.array)
             return
         # In place, so that it costs the element, not the array.
@@ -192,7 +210,7 @@ class Execution:
             value = to_stored(self.backend, value, array_type)
         else:
             (key,) = self.layout.tops(store.array)
-        self.whole[key] = self.rows.store(self.now(key), indices, self.moving, value)
+        self.whole[key] = self.rows.store(self.now(key), indices, inside, value)
         self.values.pop(store.array, None)
 
     # -- the end of the block ------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def _span(program: Program, explained: Explanation) -> Span | None:
     if block is None:
         return None
     for piece in (item for item in block.body if isinstance(item, Piece)):
-        code = piece.function.__code__
+        code = piece.compiled.__code__
         for file, line in explained.frames:
             place = line - code.co_firstlineno - 1
             if file == code.co_filename and 0 <= place < len(piece.spans) and piece.spans[place] is not None:

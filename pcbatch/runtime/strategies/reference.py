@@ -152,6 +152,9 @@ class _Lane:
         tops = {name: entries[-1 - pops[name]] for name, entries in self.variables.items()}
         now = dict(tops)
         for item in block.body:
+            if item.predicate is not None and not now[item.predicate]:
+                self.blank(item, now)
+                continue
             match item:
                 case Piece(reads=reads, writes=writes, shared=shared):
                     operands = [self.shared[name] for name in shared]
@@ -171,6 +174,14 @@ class _Lane:
         place = self.leave(block, now)
         self.commit(block, pops, tops, now)
         return place
+
+    def blank(self, item: Piece | Store, now: dict[str, Any]) -> None:
+        """Give what an item that is left out would write, and that never had a value, a zero."""
+        for name in item.writes if isinstance(item, Piece) else ():
+            if now.get(name) is None:
+                type_ = self.program.types[name]
+                zeros = [self.backend.zeros(1, leaf)[0] for leaf in leaves(type_)]
+                now[name] = self.backend.wrap(values.pack(type_, zeros), type_)
 
     def leave(self, block: Block, now: Mapping[str, Any]) -> int:
         """The number of the block that the terminator of `block` goes to."""

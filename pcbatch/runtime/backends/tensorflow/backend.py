@@ -88,7 +88,7 @@ class TensorFlowBackend:
         operands = traces.with_kept(piece, [values.flatten(*each) for each in zip(types, shared, strict=True)])
         shared = [values.pack(*each) for each in zip(types, operands, strict=True)]
         with recording() as recorder:
-            outputs = piece.function(*reads, *shared)
+            outputs = piece.compiled(*reads, *shared)
         return outputs, int(recorder.site())
 
     def store_element(self, array: Any, indices: Any, value: Any) -> tf.Tensor:

@@ -139,7 +139,7 @@ def _span(piece: Piece, line: int | None) -> Span | None:
 
 def _place(piece: Piece, line: int) -> int:
     """Which line of the piece's body line `line` of the generated file is, if it is one."""
-    return line - piece.function.__code__.co_firstlineno - 1
+    return line - piece.compiled.__code__.co_firstlineno - 1
 
 
 def line_of_body(piece: Piece, operation: Any) -> int | None:
@@ -160,7 +160,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _line_of_traceback(piece: Piece, error: BaseException) -> int | None:
-    own = set(_codes(piece.function.__code__))
+    own = set(_codes(piece.compiled.__code__))
     traceback = error.__traceback__
     while traceback is not None:
         if traceback.tb_frame.f_code in own:
@@ -171,7 +171,7 @@ def _line_of_traceback(piece: Piece, error: BaseException) -> int | None:
 
 def _helper(piece: Piece, error: BaseException) -> TracebackType | None:
     """The last place in the user's own code that the piece had come to when `error` was raised, if not in the piece."""
-    own = set(_codes(piece.function.__code__))
+    own = set(_codes(piece.compiled.__code__))
     traceback, inside, found = error.__traceback__, False, None
     while traceback is not None:
         code = traceback.tb_frame.f_code
@@ -191,7 +191,7 @@ def _note(traceback: TracebackType) -> Note:
 
 def _line_of_operation(piece: Piece, operation: Any) -> int | None:
     """TensorFlow keeps the Python stack of every operation."""
-    code = piece.function.__code__
+    code = piece.compiled.__code__
     first = code.co_firstlineno
     last = first + len(piece.spans) + 1
     for frame in operation.traceback:
@@ -202,7 +202,7 @@ def _line_of_operation(piece: Piece, operation: Any) -> int | None:
 
 def _line_that_assigns(piece: Piece, name: str) -> int | None:
     """Read from the generated source, which has one statement to a line; None for a value that is passed through."""
-    code = piece.function.__code__
+    code = piece.compiled.__code__
     found = None
     for line in range(code.co_firstlineno + 1, code.co_firstlineno + 1 + len(piece.spans)):
         try:

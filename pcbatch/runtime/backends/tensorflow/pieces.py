@@ -143,7 +143,7 @@ def _vectorized(
     same = [leaf for value, type_ in zip(shared, shared_types, strict=True) for leaf in leaf_tensors(value, type_)]
     traced = trace(piece, read_types, shared_types)
     if not traced.sites <= set(piece.sites):
-        raise ValueError(f"piece {piece.function.__name__} checks {set(traced.sites)}, but declares {piece.sites}")
+        raise ValueError(f"piece {piece.compiled.__name__} checks {set(traced.sites)}, but declares {piece.sites}")
     outputs = [*traced.leaves(types), *([traced.site] if piece.sites else [])]
     given = [*zip(traced.reads, stacked, strict=True)], [*zip(traced.shared, same, strict=True)]
     try:

@@ -91,7 +91,7 @@ def _trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace
         lane, same = [[_placeholders(type_) for type_ in types] for types in (reads, shared)]
         given = _known(piece, graph, same)
         try:
-            outputs = piece.function(
+            outputs = piece.compiled(
                 *(
                     wrap(values.pack(type_, leaves), type_)
                     for type_, leaves in zip((*reads, *shared), (*lane, *given), strict=True)
