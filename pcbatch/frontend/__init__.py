@@ -5,8 +5,9 @@ from __future__ import annotations
 from pcbatch.frontend.build.build import Built, build
 from pcbatch.frontend.build.module import ModuleSource, read_module
 from pcbatch.frontend.check.codes import CODES
+from pcbatch.frontend.check.reading import read_function
 from pcbatch.frontend.source.calls import Resolve
-from pcbatch.frontend.source.source import FunctionSource, Parameter, read_function
+from pcbatch.frontend.source.source import FunctionSource, Parameter
 
 __all__ = [
     "CODES",

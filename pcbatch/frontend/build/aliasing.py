@@ -26,8 +26,8 @@ from pcbatch.frontend.build.references import (
 )
 from pcbatch.frontend.build.same_objects import Facts, facts_after, places_related
 from pcbatch.frontend.source.source import FunctionSource
-from pcbatch.ir.code import Code
 from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
+from pcbatch.ir.code import Code
 from pcbatch.ir.program import Block, Coded, Enter, Function, Op, Primitive, Store, reads, writes
 
 APART = "__apart__"

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pcbatch.errors import Diagnostic, raise_all
 from pcbatch.frontend.build.aliasing import shared_stores
 from pcbatch.frontend.build.binding import free_names, rebound_receiver, unassigned, unknown_names
-from pcbatch.frontend.source.calls import Callees, Report, Resolve, check_uses
 from pcbatch.frontend.build.draft import DraftBlock, relabelled
 from pcbatch.frontend.build.late_reads import late_reads
-from pcbatch.frontend.source.scope import is_builtin
-from pcbatch.frontend.source.source import FunctionSource
 from pcbatch.frontend.build.statements import Statements
 from pcbatch.frontend.check.syntax import check_syntax
+from pcbatch.frontend.source.calls import Callees, Report, Resolve, check_uses
+from pcbatch.frontend.source.scope import is_builtin
+from pcbatch.frontend.source.source import FunctionSource
 from pcbatch.ir.program import Function, Program
 from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
 

@@ -2,43 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import gast
 
 from pcbatch.errors import Diagnostic
+from pcbatch.frontend.build.expressions import Expressions
 from pcbatch.frontend.source.nodes import INNER_SCOPES, children, unparse
 from pcbatch.ir.program import Exit
 
-if TYPE_CHECKING:
-    from pcbatch.frontend.build.statements import Statements
 
-
-def emit_with(code: Statements, node: Any) -> None:
-    """Emit the block; batched calls and branches inside its expressions are reported."""
+def emit_with(code: Expressions, node: Any, statement: Callable[[Any], None]) -> None:
+    """Emit the block, its assignments by `statement`; batched calls and branches in its expressions are reported."""
     _report(code, node)
-    _emit(code, node)
+    _emit(code, node, statement)
 
 
-def _emit(code: Statements, node: Any) -> None:
+def _emit(code: Expressions, node: Any, statement: Callable[[Any], None]) -> None:
     for item in node.items:
         code.enter(item, node)
-    for statement in node.body:
-        match statement:
+    for each in node.body:
+        match each:
             case gast.With():
-                _emit(code, statement)
+                _emit(code, each, statement)
             case gast.Assign() | gast.AnnAssign() | gast.AugAssign():
-                code.statement(statement)
+                statement(each)
             case gast.Pass() | gast.Expr(value=gast.Constant()):
                 pass
             case _:  # a call of a method of a context manager; the syntax check has refused all else
-                code.effect(statement)
+                code.effect(each)
     for _ in node.items:
         code.draft.emit(Exit(code.span(node)), {})
 
 
-def _report(code: Statements, node: Any) -> None:
+def _report(code: Expressions, node: Any) -> None:
     for expression in _expressions(node):
         for part in gast.walk(expression):
             if isinstance(part, gast.Call) and code.callees.called(part) is not None:
@@ -52,7 +50,7 @@ def _report(code: Statements, node: Any) -> None:
                 code.report(_refusal(code, branching, "a conditional part calls something", "this would branch"))
 
 
-def _refusal(code: Statements, node: Any, what: str, label: str) -> Diagnostic:
+def _refusal(code: Expressions, node: Any, what: str, label: str) -> Diagnostic:
     help_ = "do it before the block or after it, and use its value inside"
     return Diagnostic("PCB107", f"{what} inside `with`", code.span(node), label, help_)
 
@@ -68,7 +66,7 @@ def _expressions(node: Any) -> Iterator[Any]:
             yield statement.value
 
 
-def _branching(code: Statements, node: Any) -> Iterator[Any]:
+def _branching(code: Expressions, node: Any) -> Iterator[Any]:
     """The conditional expressions inside `node` that need control flow."""
     if not isinstance(node, INNER_SCOPES):
         if code.effects.branches(node):

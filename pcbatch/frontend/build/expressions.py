@@ -14,10 +14,10 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Span
-from pcbatch.frontend.source.calls import Callees, Report, bind
 from pcbatch.frontend.build.chains import links, stops_if_true
 from pcbatch.frontend.build.draft import Draft
 from pcbatch.frontend.build.effects import Effects
+from pcbatch.frontend.source.calls import Callees, Report, bind
 from pcbatch.frontend.source.nodes import (
     assigned_in,
     call,

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pcbatch.errors import Diagnostic, Note, Span
-from pcbatch.ir.code import Code
 from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
+from pcbatch.ir.code import Code
 from pcbatch.ir.program import Block, Coded, Function, Op, Primitive, reads, writes
 
 PLAIN = "__plain__"

@@ -7,16 +7,15 @@ known.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import gast
 
 from pcbatch.errors import Span
+from pcbatch.frontend.build.expressions import Expressions
 from pcbatch.frontend.source.calls import is_literal
 from pcbatch.frontend.source.nodes import call, constant, dotted, load, store
-
-if TYPE_CHECKING:
-    from pcbatch.frontend.build.statements import Statements
 
 PARTS = "__parts__"
 """The pseudo-builtin that gives a sequence of a certain length as it is."""
@@ -28,10 +27,11 @@ Capture = tuple[str, Any, Span]
 
 
 class Match:
-    """One `match` statement, translated through `code`."""
+    """One `match` statement, emitted through `code`, the statements of its cases by `body`."""
 
-    def __init__(self, code: Statements, node: Any):
+    def __init__(self, code: Expressions, node: Any, body: Callable[[Sequence[Any]], None]):
         self.code = code
+        self.body = body
         self.node = node
         self.later = [part for case in node.cases for part in (case.pattern, case.guard) if part is not None]
         self.apart: dict[tuple[str, int], list[Any]] = {}
@@ -44,7 +44,7 @@ class Match:
         for case in self.node.cases:
             following = self.code.draft.label()
             self._enter(case, subject, following)
-            self.code.body(case.body)
+            self.body(case.body)
             self.code.jump(leave, self.code.span(self.node))
             self.code.draft.open(following)
         self.code.jump(leave, self.code.span(self.node))

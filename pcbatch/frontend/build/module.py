@@ -14,10 +14,13 @@ import gast
 
 from pcbatch.errors import CompileError, Diagnostic, Span, raise_all
 from pcbatch.frontend.check import refusals
+from pcbatch.frontend.check.reading import read_definition
 from pcbatch.frontend.source.calls import Callees
 from pcbatch.frontend.source.hints import COST, is_cost
+from pcbatch.frontend.source.live import wrapped
+from pcbatch.frontend.source.parsing import parse_lines
 from pcbatch.frontend.source.scope import Scope, StaticScope, module_level, static_scope
-from pcbatch.frontend.source.source import FunctionSource, from_tree, parse_lines, wrapped
+from pcbatch.frontend.source.source import FunctionSource
 
 METHODS = ("builtins.staticmethod", "builtins.classmethod")
 DECORATORS = ("pcbatch.autobatch", "pcbatch.api.autobatch")
@@ -126,7 +129,7 @@ class _Reader:
 
     def _capture(self, node: ast.FunctionDef | ast.AsyncFunctionDef, qualname: str) -> FunctionSource | None:
         try:
-            return from_tree(node, self.lines, self.file, qualname, self.scope)
+            return read_definition(node, self.lines, self.file, qualname, self.scope)
         except CompileError as error:
             self.diagnostics += error.diagnostics
             return None
@@ -155,8 +158,7 @@ class _Reader:
         if is_cost(value):
             return float(value)
         refusal = refusals.COST_LITERAL if value is None else refusals.COST_VALUE
-        place = self._span(hint.args[0] if hint.args else hint)
-        self.diagnostics.append(Diagnostic(refusal.code, refusal.message, place, refusal.label, refusal.help))
+        self.diagnostics.append(refusal.at(self._span(hint.args[0] if hint.args else hint)))
         return None
 
     def _span(self, node: ast.expr) -> Span:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Literal
 
 from pcbatch.frontend.build.matching import PARTS
-from pcbatch.frontend.source.scope import Scope
 from pcbatch.frontend.build.sequences import ELEMENT, SEQUENCE
+from pcbatch.frontend.source.scope import Scope
 from pcbatch.ir.code import Code
 from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
 

@@ -9,15 +9,15 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic, Span
-from pcbatch.frontend.check.loops import range_arguments
 from pcbatch.frontend.build.contexts import emit_with
 from pcbatch.frontend.build.expressions import Expressions
 from pcbatch.frontend.build.matching import Match
 from pcbatch.frontend.build.messages import template
-from pcbatch.frontend.source.nodes import dotted, load, store, target_leaves
 from pcbatch.frontend.build.ranges import RangeLoop
 from pcbatch.frontend.build.sequences import SequenceLoop
 from pcbatch.frontend.build.stores import store_indices, stored_element
+from pcbatch.frontend.source.iteration import range_arguments
+from pcbatch.frontend.source.nodes import dotted, load, store, target_leaves
 from pcbatch.ir.program import Fault, FaultKind, Return, Store
 
 
@@ -81,9 +81,9 @@ class Statements(Expressions):
             case gast.For():
                 self._for(node)
             case gast.Match():
-                Match(self, node).translate()
+                Match(self, node, self.body).translate()
             case gast.With():
-                emit_with(self, node)
+                emit_with(self, node, self.statement)
             case gast.Break():
                 self.jump(self.loops[-1].leave, self.span(node))
             case gast.Continue():
