@@ -13,7 +13,7 @@ LEVELS = (
     ("", "__main__", "commands"),
     ("nuts", "nuts.running", "nuts.results", "nuts.adaptation", "nuts.kernel", "nuts.parameters", "random"),
     ("saving", "api", "function"),
-    ("frontend", "frontend.build", "frontend.check", "frontend.source"),
+    ("frontend", "frontend.translate", "frontend.check", "frontend.source"),
     ("lowering", "lowering.inference", "lowering.codegen", "lowering.captures"),
     ("options", "axes"),
     ("runtime.resume", "runtime.report", "runtime.strategies", "runtime.machine", "runtime.schedules"),

@@ -179,7 +179,7 @@ def _compile(given: argparse.Namespace) -> int:
 def _static_program(path: Path, name: str, stage: str) -> ir.Program:
     """The program of a file that is parsed, not imported."""
     from pcbatch.frontend import read_module
-    from pcbatch.frontend.build.build import build
+    from pcbatch.frontend.translate.build import build
     from pcbatch.lowering.calls import lower_calls
     from pcbatch.optimize.pipeline import optimize
 
@@ -202,7 +202,7 @@ def _trees(path: Path, name: str) -> str:
     import astunparse
 
     from pcbatch.frontend import read_module
-    from pcbatch.frontend.build.build import build
+    from pcbatch.frontend.translate.build import build
 
     module = read_module(str(path))
     sources = build(module.functions[name], module.resolve).sources.values()

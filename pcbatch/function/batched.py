@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar
 
 from pcbatch.errors import PcbatchError, PieceRefusalError, UsageError
 from pcbatch.frontend import FunctionSource, read_function
-from pcbatch.frontend.build.plain import plain_function
+from pcbatch.frontend.translate.plain import plain_function
 from pcbatch.function import methods
 from pcbatch.function.arguments import one_example
 from pcbatch.function.cache import Cache

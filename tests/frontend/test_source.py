@@ -13,7 +13,7 @@ import pytest
 
 from pcbatch.errors import CompileError, Diagnostic, Span, UnsupportedSyntaxError
 from pcbatch.frontend import FunctionSource, read_function
-from pcbatch.frontend.build.build import build
+from pcbatch.frontend.translate.build import build
 from pcbatch.ir.text.printer import print_program
 
 

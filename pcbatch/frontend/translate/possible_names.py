@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pcbatch.frontend.build.references import NEW, KindOf, assignments, has_unknown_call
+from pcbatch.frontend.translate.references import NEW, KindOf, assignments, has_unknown_call
 from pcbatch.ir.analysis.dataflow import Analysis, solve
 from pcbatch.ir.program import Block, Coded, Function, Op, Store, reads, writes
 

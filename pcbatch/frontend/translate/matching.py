@@ -13,9 +13,9 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Span
-from pcbatch.frontend.build.expressions import Expressions
 from pcbatch.frontend.source.calls import is_literal
 from pcbatch.frontend.source.nodes import call, constant, dotted, load, store
+from pcbatch.frontend.translate.expressions import Expressions
 
 PARTS = "__parts__"
 """The pseudo-builtin that gives a sequence of a certain length as it is."""

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pcbatch.errors import Diagnostic, Note
-from pcbatch.frontend.build.possible_names import PossibleNames, Spot
-from pcbatch.frontend.build.references import (
+from pcbatch.frontend.source.source import FunctionSource
+from pcbatch.frontend.translate.possible_names import PossibleNames, Spot
+from pcbatch.frontend.translate.references import (
     NEW,
     KindOf,
     Taking,
@@ -24,8 +25,7 @@ from pcbatch.frontend.build.references import (
     free_arguments,
     kind_of_calls,
 )
-from pcbatch.frontend.build.same_objects import Facts, facts_after, places_related
-from pcbatch.frontend.source.source import FunctionSource
+from pcbatch.frontend.translate.same_objects import Facts, facts_after, places_related
 from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
 from pcbatch.ir.code import Code
 from pcbatch.ir.program import Block, Coded, Enter, Function, Op, Primitive, Store, reads, writes

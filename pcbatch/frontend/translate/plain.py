@@ -15,9 +15,9 @@ from typing import Any
 
 import gast
 
-from pcbatch.frontend.build.matching import FLAG
 from pcbatch.frontend.source.scope import is_builtin
 from pcbatch.frontend.source.source import FunctionSource
+from pcbatch.frontend.translate.matching import FLAG
 from pcbatch.ir.slices import Window, length_of
 
 STORE = "_pcb_store"

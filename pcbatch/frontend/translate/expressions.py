@@ -14,9 +14,6 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Span
-from pcbatch.frontend.build.chains import links, stops_if_true
-from pcbatch.frontend.build.draft import Draft
-from pcbatch.frontend.build.effects import Effects
 from pcbatch.frontend.source.calls import Callees, Report, bind
 from pcbatch.frontend.source.nodes import (
     assigned_in,
@@ -34,6 +31,9 @@ from pcbatch.frontend.source.nodes import (
 )
 from pcbatch.frontend.source.scope import is_builtin
 from pcbatch.frontend.source.source import FunctionSource
+from pcbatch.frontend.translate.chains import links, stops_if_true
+from pcbatch.frontend.translate.draft import Draft
+from pcbatch.frontend.translate.effects import Effects
 from pcbatch.ir.code import Code
 from pcbatch.ir.program import Branch, Call, Enter, Jump, Primitive
 

@@ -8,8 +8,8 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic
-from pcbatch.frontend.build.expressions import Expressions
 from pcbatch.frontend.source.nodes import INNER_SCOPES, children, unparse
+from pcbatch.frontend.translate.expressions import Expressions
 from pcbatch.ir.program import Exit
 
 

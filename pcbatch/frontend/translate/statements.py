@@ -9,15 +9,15 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic, Span
-from pcbatch.frontend.build.contexts import emit_with
-from pcbatch.frontend.build.expressions import Expressions
-from pcbatch.frontend.build.matching import Match
-from pcbatch.frontend.build.messages import template
-from pcbatch.frontend.build.ranges import RangeLoop
-from pcbatch.frontend.build.sequences import SequenceLoop
-from pcbatch.frontend.build.stores import store_indices, stored_element
 from pcbatch.frontend.source.iteration import range_arguments
 from pcbatch.frontend.source.nodes import dotted, load, store, target_leaves
+from pcbatch.frontend.translate.contexts import emit_with
+from pcbatch.frontend.translate.expressions import Expressions
+from pcbatch.frontend.translate.matching import Match
+from pcbatch.frontend.translate.messages import template
+from pcbatch.frontend.translate.ranges import RangeLoop
+from pcbatch.frontend.translate.sequences import SequenceLoop
+from pcbatch.frontend.translate.stores import store_indices, stored_element
 from pcbatch.ir.program import Fault, FaultKind, Return, Store
 
 

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pcbatch.errors import Diagnostic, raise_all
-from pcbatch.frontend.build.aliasing import shared_stores
-from pcbatch.frontend.build.binding import free_names, rebound_receiver, unassigned, unknown_names
-from pcbatch.frontend.build.draft import DraftBlock, relabelled
-from pcbatch.frontend.build.late_reads import late_reads
-from pcbatch.frontend.build.statements import Statements
 from pcbatch.frontend.check.syntax import check_syntax
 from pcbatch.frontend.source.calls import Callees, Report, Resolve, check_uses
 from pcbatch.frontend.source.scope import is_builtin
 from pcbatch.frontend.source.source import FunctionSource
+from pcbatch.frontend.translate.aliasing import shared_stores
+from pcbatch.frontend.translate.binding import free_names, rebound_receiver, unassigned, unknown_names
+from pcbatch.frontend.translate.draft import DraftBlock, relabelled
+from pcbatch.frontend.translate.late_reads import late_reads
+from pcbatch.frontend.translate.statements import Statements
 from pcbatch.ir.program import Function, Program
 from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from pcbatch.frontend.build.references import ANY, LIMIT, NEW, Path, Place, Taking
+from pcbatch.frontend.translate.references import ANY, LIMIT, NEW, Path, Place, Taking
 
 Fact = tuple[Place, Place]
 """Two places, in order, that may hold the same object (and then also the same parts)."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import gast
 
-from pcbatch.frontend.build.effects import Effects
 from pcbatch.frontend.source.nodes import assigned_in, load, store
+from pcbatch.frontend.translate.effects import Effects
 
 
 def stops_if_true(node: Any) -> bool:

@@ -12,11 +12,11 @@ from typing import Any
 
 import gast
 
-from pcbatch.frontend.build.expressions import Expressions
-from pcbatch.frontend.build.ranges import INDEX, literal
 from pcbatch.frontend.source.calls import is_literal
 from pcbatch.frontend.source.iteration import wrapper
 from pcbatch.frontend.source.nodes import assigned_in, call, constant, dotted, load, stored_in
+from pcbatch.frontend.translate.expressions import Expressions
+from pcbatch.frontend.translate.ranges import INDEX, literal
 
 LENGTH = "__length__"
 """The pseudo-builtin that gives the static length of the shortest of some sequences."""

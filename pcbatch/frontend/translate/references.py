@@ -6,9 +6,9 @@ import ast
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Literal
 
-from pcbatch.frontend.build.matching import PARTS
-from pcbatch.frontend.build.sequences import ELEMENT, SEQUENCE
 from pcbatch.frontend.source.scope import Scope
+from pcbatch.frontend.translate.matching import PARTS
+from pcbatch.frontend.translate.sequences import ELEMENT, SEQUENCE
 from pcbatch.ir.code import Code
 from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
 

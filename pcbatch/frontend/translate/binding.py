@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterator, Sequence, Set
 
 from pcbatch.errors import Diagnostic, Note, Span
-from pcbatch.frontend.build.draft import DraftBlock, Places
 from pcbatch.frontend.source.nodes import assigned_name, span_of, walk
 from pcbatch.frontend.source.source import FunctionSource
+from pcbatch.frontend.translate.draft import DraftBlock, Places
 from pcbatch.ir.analysis.dataflow import definitely_assigned
 from pcbatch.ir.program import Coded, Function, Op, Terminator, reads, writes
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import gast
 
-from pcbatch.frontend.build.expressions import Expressions
 from pcbatch.frontend.source.nodes import assigned_in, call, constant, load, names_in
+from pcbatch.frontend.translate.expressions import Expressions
 from pcbatch.ir.program import Fault
 
 INDEX = "__index__"
