@@ -17,7 +17,7 @@ from pcbatch.nuts.results.samples import Samples
 from pcbatch.nuts.results.savefile import Origin
 from pcbatch.nuts.running import programs, resuming, starts
 from pcbatch.nuts.running.driver import Course, Standing, chunk_size
-from pcbatch.nuts.running.settings import Settings
+from pcbatch.nuts.settings import Settings
 
 
 def sample(

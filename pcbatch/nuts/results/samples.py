@@ -14,7 +14,7 @@ from pcbatch.nuts.results import plots, reports, savefile, summaries
 
 if TYPE_CHECKING:
     from pcbatch.nuts.results.savefile import Origin
-    from pcbatch.nuts.running.settings import Settings
+    from pcbatch.nuts.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ import pcbatch
 from pcbatch.nuts.adaptation import pooling, windows
 from pcbatch.nuts.adaptation.adaptation import plan_of
 from pcbatch.nuts.kernel.algorithm import STATISTICS
-from pcbatch.nuts.kernel.chain import ChainState, padded
 from pcbatch.nuts.parameters.parameters import by_name
 from pcbatch.nuts.results.samples import Cost, Samples
 from pcbatch.nuts.results.savefile import GROUPS, Origin
 from pcbatch.nuts.running import programs, progress
+from pcbatch.nuts.running.chain import ChainState, padded
 from pcbatch.nuts.running.gradients import gradient_rows
 from pcbatch.nuts.running.groups import are_dear, groups_of, side_by_side
-from pcbatch.nuts.running.settings import Settings
+from pcbatch.nuts.settings import Settings
 
 LONGEST_CHUNK = 250
 """Draws; chains wait for each other at the end of a chunk, and a bar moves on."""

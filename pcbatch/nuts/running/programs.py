@@ -12,12 +12,12 @@ import numpy as np
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.nuts.kernel.chain import make_sampler
 from pcbatch.nuts.kernel.dynamics import value_and_gradient
 from pcbatch.nuts.parameters.bijectors import Transform
 from pcbatch.nuts.parameters.parameters import unravel
+from pcbatch.nuts.running.chain import make_sampler
 from pcbatch.nuts.running.gradients import gradient_blocks
-from pcbatch.nuts.running.settings import Settings
+from pcbatch.nuts.settings import Settings
 
 TRIALS = 5
 """How often a gradient is timed each way."""
