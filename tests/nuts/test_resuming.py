@@ -15,7 +15,7 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import UsageError, nuts, saving
-from pcbatch.nuts.results.savefile import GROUPS
+from pcbatch.nuts.results.draws import GROUPS
 from pcbatch.nuts.running import driver
 from tests import forging
 from tests.nuts.densities import QUIET

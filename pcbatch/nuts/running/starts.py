@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch import UsageError, random
+from pcbatch import random
+from pcbatch.errors import UsageError
 from pcbatch.nuts.parameters.bijectors import Transform
 from pcbatch.nuts.parameters.parameters import layout_of, leaves, ravel
 from pcbatch.nuts.running.chain import ChainState, fresh_state
