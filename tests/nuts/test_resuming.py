@@ -109,6 +109,26 @@ def test_an_interrupted_warm_up_goes_on(adapt, tmp_path, monkeypatch):
     assert_same(resume(tmp_path / "part.npz"), expected)
 
 
+def test_a_stretch_is_learnt_from_as_a_whole_or_was_never_made(tmp_path, monkeypatch):
+    options = {"warmup": 60, "draws": 5, "adapt": "pooled", "save_warmup": True}
+    expected = sample(**options)
+    advance = driver.Course.advance
+
+    def stopping(course, count, **kwargs):
+        if count == 0 and course.done:  # the search of a step that ends a window, after the stretch's trajectories
+            raise KeyboardInterrupt
+        return advance(course, count, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(driver.Course, "advance", stopping)
+        with pytest.warns(nuts.SamplerWarning, match="interrupted: 0 of 5 draws"):
+            part = sample(**options)
+    made = part.warmup_posterior["x"].shape[1]
+    assert 0 < made == part.origin.done < 60
+    part.save(tmp_path / "part.npz")
+    assert_same(resume(tmp_path / "part.npz"), expected)
+
+
 def test_another_process_goes_on(whole, path):
     code = """
 import sys, numpy as np, json
