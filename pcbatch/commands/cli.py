@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pcbatch import __version__
 from pcbatch.commands.loading import entry_name, existing, loaded
 from pcbatch.errors import PcbatchError, UsageError
 from pcbatch.ir import program as ir
+from pcbatch.version import __version__
 
 if TYPE_CHECKING:
     from pcbatch.runtime.report.run import Run

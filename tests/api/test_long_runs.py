@@ -426,7 +426,7 @@ def test_a_run_goes_on_under_its_own_options(options, message, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("where", "what"), [("pcbatch.__version__", "0.0.1"), ("pcbatch.runtime.resume.checkpoint.FORMAT", 0)]
+    ("where", "what"), [("pcbatch.version.__version__", "0.0.1"), ("pcbatch.runtime.resume.checkpoint.FORMAT", 0)]
 )
 def test_the_run_of_another_version_is_refused(where, what, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:

@@ -15,7 +15,7 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import UsageError, nuts, saving
-from pcbatch.nuts.results.savefile import GROUPS
+from pcbatch.nuts.results.draws import GROUPS
 from pcbatch.nuts.running import driver
 from tests import forging
 from tests.nuts.densities import QUIET
@@ -105,6 +105,26 @@ def test_an_interrupted_warm_up_goes_on(adapt, tmp_path, monkeypatch):
         with pytest.warns(nuts.SamplerWarning, match="interrupted: 0 of 5 draws"):
             part = sample(**options)
     assert 30 <= part.warmup_posterior["x"].shape[1] < 60
+    part.save(tmp_path / "part.npz")
+    assert_same(resume(tmp_path / "part.npz"), expected)
+
+
+def test_a_stretch_is_learnt_from_as_a_whole_or_was_never_made(tmp_path, monkeypatch):
+    options = {"warmup": 60, "draws": 5, "adapt": "pooled", "save_warmup": True}
+    expected = sample(**options)
+    advance = driver.Course.advance
+
+    def stopping(course, count, **kwargs):
+        if count == 0 and course.done:  # the search of a step that ends a window, after the stretch's trajectories
+            raise KeyboardInterrupt
+        return advance(course, count, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(driver.Course, "advance", stopping)
+        with pytest.warns(nuts.SamplerWarning, match="interrupted: 0 of 5 draws"):
+            part = sample(**options)
+    made = part.warmup_posterior["x"].shape[1]
+    assert 0 < made == part.origin.done < 60
     part.save(tmp_path / "part.npz")
     assert_same(resume(tmp_path / "part.npz"), expected)
 

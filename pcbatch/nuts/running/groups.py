@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import tensorflow as tf
 
-from pcbatch.nuts.kernel.chain import LANES
+from pcbatch.nuts.running.chain import LANES
 
 DEAR = 1e7
 """The work of the gradients of all chains, in the unit of `runtime.costs`, from which on XLA uses all cores for them.

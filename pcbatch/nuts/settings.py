@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
 from typing import Any
 
-from pcbatch import UsageError
+from pcbatch.errors import UsageError
 
 CHOICES: dict[str, tuple[Any, ...]] = {
     "init": ("jitter", "uniform", "exact"),

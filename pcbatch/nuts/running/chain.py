@@ -2,8 +2,8 @@
 
 Every trajectory goes through the same call of `transition`. Most give a draw. Some are trials of one leaf: the
 first, with a step of length zero, computes log density and gradient where the chain stands, others search a step size
-(`adaptation.py`). So all gradients are computed in one block. What each trajectory is for is data, as are step sizes,
-metrics and counts: none of them compiles anything anew.
+(`adaptation/adaptation.py`). So all gradients are computed in one block. What each trajectory is for is data, as are
+step sizes, metrics and counts: none of them compiles anything anew.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-import pcbatch
 from pcbatch import random
+from pcbatch.api import autobatch
 from pcbatch.nuts.adaptation.adaptation import (
     CLOSE,
     GATHER,
@@ -116,7 +116,7 @@ def make_sampler(
     )
 
     # A chain calls a transition, that the root of a tree, and the root has max_tree_depth - 1 levels below it.
-    @pcbatch.autobatch(
+    @autobatch(
         in_axes=(0, *(0 for _ in ChainState._fields), None, None, None, None, None, None, None),
         static_argnames="adapts",
         max_depth=max_tree_depth + 1,
