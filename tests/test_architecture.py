@@ -11,7 +11,8 @@ import pcbatch
 FOLDER = Path(pcbatch.__file__).parent
 LEVELS = (
     ("", "__main__", "commands"),
-    ("nuts", "nuts.running", "nuts.results", "nuts.adaptation", "nuts.kernel", "nuts.parameters", "random"),
+    ("nuts", "nuts.running", "nuts.results", "nuts.adaptation", "nuts.kernel", "nuts.parameters", "nuts.settings"),
+    ("random",),
     ("saving", "api", "function"),
     ("frontend", "frontend.translate", "frontend.check", "frontend.source"),
     ("lowering", "lowering.inference", "lowering.codegen", "lowering.captures"),
