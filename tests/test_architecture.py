@@ -19,7 +19,7 @@ LEVELS = (
     ("options", "axes"),
     ("runtime.resume", "runtime.report", "runtime.strategies", "runtime.machine", "runtime.schedules"),
     ("runtime.costs", "runtime.backends", "runtime"),
-    ("optimize", "optimize.stack", "optimize.cfg"),
+    ("optimize", "optimize.machine", "optimize.stack", "optimize.cfg"),
     ("ir.verify", "ir.rewrite", "ir.text", "ir.analysis", "ir"),
     ("version", "installed", "errors"),
 )

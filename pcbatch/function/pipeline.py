@@ -10,7 +10,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from pcbatch.function.arguments import Arguments
@@ -18,18 +18,19 @@ from pcbatch.function.identity import program_digest
 from pcbatch.function.linking import Linked
 from pcbatch.function.longruns import LongRun
 from pcbatch.function.precompiled import make_machine, parameters, run_machine
-from pcbatch.ir import machine as table
+from pcbatch.ir import machine
 from pcbatch.ir.program import Program
+from pcbatch.ir.verify.machine import validate
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.captures.captured import Captured
 from pcbatch.lowering.captures.reads import Record
-from pcbatch.lowering.codegen.emit import Emitted, emit
+from pcbatch.lowering.codegen.emit import Emitted, checked_sites, emit
 from pcbatch.lowering.codegen.environment import Environment
-from pcbatch.lowering.codegen.shareable import shareable
 from pcbatch.lowering.inference.static import Static
 from pcbatch.lowering.inference.typed import Typed
 from pcbatch.lowering.inference.types import infer
-from pcbatch.optimize.pipeline import optimize
+from pcbatch.lowering.machine import lower_stacks
+from pcbatch.optimize.pipeline import machine_passes, optimize, run_passes, verifying
 from pcbatch.options import Options
 from pcbatch.runtime.costs.estimate import block_cost
 from pcbatch.runtime.machine.legs import Snapshot
@@ -95,26 +96,32 @@ class Compilation:
         """The stack program after all passes."""
         return optimize(self.stack)
 
-    @cached_property
-    def shared_parameters(self) -> tuple[str, ...]:
-        """The parameters that stay one value for all lanes: the caller's shared ones that are passed on unchanged."""
-        wanted = [n for n in self._parameters() if self._parameters()[n] in self.arguments.shared]
-        return tuple(name for name in wanted if name in shareable(self.optimized))
-
     def _parameters(self) -> dict[str, str]:
         """Parameter of the stack program to parameter of the user's function."""
         return dict(zip(self.optimized.entry.parameters, self.arguments.types, strict=True))
 
     @cached_property
-    def emitted(self) -> Emitted:
-        """The generated Python source."""
-        return emit(self.optimized, self.typed.origin, self.typed.environment, self.shared_parameters)
+    def lowered(self) -> machine.Program:
+        """The machine program before its passes."""
+        return lower_stacks(self.optimized, self.typed.origin, self.typed.environment)
 
     @cached_property
-    def table(self) -> table.Program:
+    def machine_program(self) -> machine.Program:
+        """The machine program after all passes: what Python is generated from."""
+        shared = [name for name, user in self._parameters().items() if user in self.arguments.shared]
+        passes = machine_passes(partial(checked_sites, environment=self.typed.environment), shared)
+        return run_passes(self.lowered, passes, verifying(validate))
+
+    @cached_property
+    def emitted(self) -> Emitted:
+        """The generated Python source."""
+        return emit(self.machine_program, self.typed.environment)
+
+    @cached_property
+    def table(self) -> machine.Program:
         """The executable table, from executing the generated source."""
         program = self.emitted.load()
-        program = table.with_kept(program, self.environment.kept)
+        program = machine.with_kept(program, self.environment.kept)
         return replace(program, name=self.options.name or program.name)
 
     @cached_property

@@ -34,6 +34,11 @@ from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import Type
 
 
+def _span() -> Span | None:
+    """A source span, which takes no part in comparisons."""
+    return field(default=None, compare=False, repr=False)
+
+
 @dataclass(frozen=True)
 class FaultSite:
     """A place where a lane can fail. `arguments` are variables whose tops fill the fields of `message`."""
@@ -72,7 +77,8 @@ class Piece:
     `Program.faults` that its checked operations may report. `spans[k]` is the user's source of line k of the function's
     body. `kept` are the captured arrays among its shared operands that a gradient tape inside must know; `tapes` says
     whether the program may have one. Where the scalar bool `predicate` does not hold, what the piece writes stays as it
-    was (zero, where it never had a value), and none of its checks fails.
+    was (zero, where it never had a value), and none of its checks fails. `scope` is the function, of the stack program,
+    in which the free names of its statements are looked up.
     """
 
     function: Callable[..., tuple[Any, ...]] | None
@@ -85,6 +91,7 @@ class Piece:
     tapes: bool = False
     statements: tuple[Statement, ...] = ()
     predicate: str | None = None
+    scope: str = ""
 
     @property
     def compiled(self) -> Callable[..., tuple[Any, ...]]:
@@ -107,6 +114,9 @@ class Store:
     predicate: str | None = None
 
 
+Item = Piece | Store
+
+
 @dataclass(frozen=True)
 class Push:
     """Save on the stack of `variable`: the value named `saved`, or, where None, the top it had after the pops."""
@@ -122,6 +132,7 @@ class Branch:
     condition: str
     true: int
     false: int
+    span: Span | None = _span()
 
 
 @dataclass(frozen=True)
@@ -130,11 +141,14 @@ class Jump:
 
     target: int | Branch
     turn: bool = False
+    span: Span | None = _span()
 
 
 @dataclass(frozen=True)
 class Return:
     """To the block number on top of the lane's stack of program counters."""
+
+    span: Span | None = _span()
 
 
 @dataclass(frozen=True)
@@ -142,6 +156,7 @@ class Fault:
     """The lane fails at `site`."""
 
     site: int
+    span: Span | None = _span()
 
 
 @dataclass(frozen=True)
@@ -154,6 +169,7 @@ class PushJump:
     target: int | Branch
     back: int
     site: int
+    span: Span | None = _span()
 
 
 Terminator = Jump | Branch | Return | Fault | PushJump
@@ -185,7 +201,7 @@ class Block:
     """
 
     label: str
-    body: tuple[Piece | Store, ...]
+    body: tuple[Item, ...]
     terminator: Terminator
     pops: tuple[str, ...] = ()
     pushes: tuple[Push, ...] = ()
@@ -206,7 +222,8 @@ class Program:
     block. `parameters` and `results` are state variables of the entry function. `shared` names the shared operands,
     in the order in which the machine is given them; `shared_types` their types. `pointers` maps variables with a stack
     to the one whose stack pointer is theirs, too; one that is not in it has its own. `order` is in which order a trip
-    goes through the blocks that lanes can come to; empty, it is that of `blocks`.
+    goes through the blocks that lanes can come to; empty, it is that of `blocks`. `externs` are the free names, sorted,
+    of the statements of each scope.
     """
 
     name: str
@@ -220,6 +237,7 @@ class Program:
     shared_types: Mapping[str, Type] = field(default_factory=dict)
     pointers: Mapping[str, str] = field(default_factory=dict)
     order: tuple[int, ...] = ()
+    externs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def with_kept(program: Program, kept: Mapping[str, Kept]) -> Program:

@@ -36,7 +36,8 @@ def _validate_block(program: Program, block: Block) -> None:
         _require(where, item.predicate is None or item.predicate in known, f"{item.predicate!r} was never written")
         match item:
             case Piece(reads=reads, writes=writes, shared=shared, sites=sites):
-                _require(where, item.function is not None, f"no code has been generated for {item.writes}")
+                has_code = item.function is not None or bool(item.statements)
+                _require(where, has_code, f"there is neither a function nor a statement for {item.writes}")
                 _require(where, set(reads) <= known, f"a piece reads {set(reads) - known}, never written")
                 _require(where, set(shared) <= set(program.shared), f"unknown shared operand in {shared}")
                 _require(where, set(writes) <= set(program.types), f"{set(writes) - set(program.types)} has no type")

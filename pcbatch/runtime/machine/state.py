@@ -85,19 +85,7 @@ class Layout:
 
     def pointer(self, name: str) -> str:
         """The key of the stack pointer of `name`."""
-        return self._pointers[name]
-
-    @cached_property
-    def _pointers(self) -> dict[str, str]:
-        """The key of the stack pointer of every variable that has a stack."""
-        first: dict[tuple[tuple[int, int], ...], str] = {}
-        found = {}
-        for name, storage in self.program.storage.items():
-            if storage != "register":
-                moves = [([push.variable for push in block.pushes], block.pops) for block in self.program.blocks]
-                together = tuple((pushed.count(name), popped.count(name)) for pushed, popped in moves)
-                found[name] = f"pointer {first.setdefault(together, name)}"
-        return found
+        return f"pointer {self.program.pointers.get(name, name)}"
 
     @cached_property
     def arrays(self) -> dict[str, Held]:
