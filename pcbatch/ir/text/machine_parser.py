@@ -158,9 +158,10 @@ def _numbers(lines: list[Line]) -> dict[str, int]:
     """The number of every label of the text."""
     numbers: dict[str, int] = {}
     for number, text in lines:
-        match = _LABEL.fullmatch(without_comment(text))
-        if match is not None and numbers.setdefault(match["label"], len(numbers)) != len(numbers) - 1:
-            raise IRSyntaxError(number, f"two blocks are labelled {match['label']}")
+        if match := _LABEL.fullmatch(without_comment(text)):
+            if match["label"] in numbers:
+                raise IRSyntaxError(number, f"two blocks are labelled {match['label']}")
+            numbers[match["label"]] = len(numbers)
     return numbers
 
 
