@@ -20,11 +20,14 @@ under a predicate is not there for the lanes for which that does not hold.
 
 A piece is data until Python is generated for it: then it has a `function`, and its statements are needed no more.
 Generated source builds exactly these values (`f.source()` prints them), and the machine runs nothing else.
+
+`ir.text.machine_printer` and `machine_parser` write and read such programs, `ir.verify.machine` has their rules,
+`ir.machine_interpreter` says what they mean. Spans take no part in comparisons.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -46,7 +49,7 @@ class FaultSite:
     status: LaneStatus
     message: str
     arguments: tuple[str, ...] = ()
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 Kept = tuple[Any, ...]
@@ -86,7 +89,7 @@ class Piece:
     writes: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
     sites: tuple[int, ...] = ()
-    spans: tuple[Span | None, ...] = ()
+    spans: tuple[Span | None, ...] = field(default=(), compare=False)
     kept: Mapping[str, Kept] = field(default_factory=dict, compare=False)
     tapes: bool = False
     statements: tuple[Statement, ...] = ()
@@ -98,6 +101,11 @@ class Piece:
         """The generated function; AssertionError where there is none yet."""
         assert self.function is not None, f"no code has been generated for the piece that gives {self.writes}"
         return self.function
+
+
+def checked_sites(statements: Iterable[Statement]) -> tuple[int, ...]:
+    """The fault sites that some of `statements` may report, each once, in order."""
+    return tuple(dict.fromkeys(site for statement in statements for site in statement.sites if site is not None))
 
 
 @dataclass(frozen=True)
@@ -206,7 +214,7 @@ class Block:
     pops: tuple[str, ...] = ()
     pushes: tuple[Push, ...] = ()
     function: str = ""
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
     steps_site: int = -1
     sync: bool = False
     cost: float | None = None
