@@ -25,7 +25,7 @@ from pcbatch.version import __version__
 if TYPE_CHECKING:
     from pcbatch.runtime.report.run import Run
 
-STAGES = ("cfg", "stack", "optimized")
+STAGES = ("cfg", "stack", "optimized", "machine")
 TRACED = 1000
 """How many trips `--trace` shows."""
 _NUMBER = re.compile(r"-(\d|\.\d|Infinity)")
@@ -67,7 +67,10 @@ def _parser() -> argparse.ArgumentParser:
         "--entry", metavar="NAME", help="the batched function to compile (needed if there are several)"
     )
     compile_.add_argument(
-        "--dump-ir", choices=STAGES, metavar="STAGE", help="print the IR: --dump-ir=cfg (default), =stack, =optimized"
+        "--dump-ir",
+        choices=STAGES,
+        metavar="STAGE",
+        help="print the IR: --dump-ir=cfg (default), =stack, =optimized, =machine",
     )
     compile_.add_argument("--dump-ast", action="store_true", help="print the syntax trees of the batched functions")
     compile_.add_argument(
@@ -151,6 +154,10 @@ def _compile(given: argparse.Namespace) -> int:
     if given.args is None and not shown:
         raise UsageError(
             "PCB520", "the generated source depends on types and shapes: give example arguments with --args"
+        )
+    if given.args is None and given.dump_ir == "machine":
+        raise UsageError(
+            "PCB520", "what the machine executes depends on types and shapes: give --args with --dump-ir=machine"
         )
     if given.output is not None and Path(given.output).resolve() == path.resolve():
         raise UsageError("PCB573", f"-o {given.output} would overwrite the file that is compiled")

@@ -112,6 +112,13 @@ class Compilation:
         passes = machine_passes(partial(checked_sites, environment=self.typed.environment), shared)
         return run_passes(self.lowered, passes, verifying(validate))
 
+    def executed(self, lanes: Any) -> machine.Program:
+        """What the machine executes for `lanes` lanes: on which numbers of rows blocks may run depends on these."""
+        sized = self.machine.program_for(lanes).blocks
+        pairs = zip(self.machine_program.blocks, sized, strict=True)
+        blocks = tuple(replace(block, sizes=each.sizes) for block, each in pairs)
+        return replace(self.machine_program, name=self.machine.program.name, blocks=blocks)
+
     @cached_property
     def emitted(self) -> Emitted:
         """The generated Python source."""

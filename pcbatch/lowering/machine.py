@@ -59,7 +59,7 @@ class _Lowering:
             faults=tuple(self.faults),
             shared=tuple(operands),
             shared_types=operands,
-            externs={function.name: function.externs for function in self.source.functions},
+            externs={function.name: function.externs for function in self.source.functions if function.externs},
         )
 
     def _site(self, span: Span | None, status: LaneStatus, message: str, arguments: tuple[str, ...] = ()) -> int:

@@ -141,7 +141,7 @@ def test_spans_take_no_part_in_comparisons():
 
 
 def with_spans(program):
-    """`program`, blocks on lines 10, 20, .., fault sites on lines 1, 2, .., statements on those behind their block's."""
+    """`program`, blocks on lines 10, 20, .., fault sites on lines 1, 2, .., statements behind their block's."""
 
     def at(line):
         return Span("file.py", line, 0, line, 5)

@@ -16,9 +16,12 @@ def variables_of(program: Program) -> frozenset[str]:
     return frozenset({*program.storage, *(program.types.keys() - {*program.shared})}) | assigned
 
 
-def scope(variables: frozenset[str], piece: Piece) -> frozenset[str]:
-    """The names that are variables in `piece`: its operands, those that all lanes share among them, and `variables`."""
-    return variables.union(piece.reads, piece.writes, piece.shared)
+def scope(program: Program, variables: frozenset[str], piece: Piece) -> frozenset[str]:
+    """The names that are variables in `piece`: its operands, those that all lanes share among them, and `variables`.
+
+    Captured arrays are free names of the code, though the piece is handed them as shared operands.
+    """
+    return variables.union(piece.reads, piece.writes, piece.shared).difference(program.externs.get(piece.scope, ()))
 
 
 def with_inputs(program: Program) -> Program:
@@ -33,7 +36,7 @@ def with_inputs(program: Program) -> Program:
     def item(each: Piece | Store) -> Piece | Store:
         if not isinstance(each, Piece) or not each.statements:
             return each
-        names = scope(variables, each)
+        names = scope(program, variables, each)
         return replace(each, statements=tuple(statement(one, names) for one in each.statements))
 
     def block(each: Block) -> Block:

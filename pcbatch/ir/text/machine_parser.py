@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import cast
 
 from pcbatch.ir.analysis.machine_scope import with_inputs
@@ -68,7 +68,7 @@ def parse_machine(text: str) -> Program:
             function = found[1] or ""
             lines.pop(0)
         else:
-            blocks.append(replace(_block(lines, numbers), function=function))
+            blocks.append(_block(lines, numbers, function))
     program = Program(
         match[1],
         split(match[2]),
@@ -81,6 +81,7 @@ def parse_machine(text: str) -> Program:
         {name: type_ for name, type_ in tables.shared.items() if type_ is not None},
         tables.pointers,
         tuple(_number(at, label, numbers) for at, label in tables.order),
+        tables.externs,
     )
     return with_inputs(program)
 
@@ -98,10 +99,12 @@ class _Tables:
     pointers: dict[str, str] = field(default_factory=dict)
     faults: list[FaultSite] = field(default_factory=list)
     order: list[tuple[int, str]] = field(default_factory=list)
+    externs: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 _POINTER = re.compile(rf"pointer ({NAME}): ({NAMES})")
 _SITE = re.compile(rf'site (\d+): ({"|".join(LaneStatus.__members__)}) (".*")(?: ({NAMES}))?')
+_EXTERN = re.compile(rf"extern ([^\s:]+): ({NAMES})")
 _ORDER = re.compile(r"order (\w+(?:, \w+)*)")
 
 
@@ -113,6 +116,8 @@ def _entry(tables: _Tables, number: int, text: str) -> None:
         if int(match[1]) != len(tables.faults):
             raise IRSyntaxError(number, f"expected fault site {len(tables.faults)}, not {match[1]}")
         tables.faults.append(FaultSite(LaneStatus[match[2]], _message(number, match[3]), split(match[4])))
+    elif match := _EXTERN.fullmatch(text):
+        tables.externs[match[1]] = split(match[2])
     elif match := _ORDER.fullmatch(text):
         tables.order += [(number, label) for label in split(match[1])]
     else:
@@ -171,7 +176,7 @@ def _number(at: int, label: str, numbers: dict[str, int]) -> int:
     return numbers[label]
 
 
-def _block(lines: list[Line], numbers: dict[str, int]) -> Block:
+def _block(lines: list[Line], numbers: dict[str, int], function: str) -> Block:
     """The block that comes next: rows, pops, items, pushes, what is dead, terminator, in this order."""
     number, header = lines.pop(0)
     if (match := _LABEL.fullmatch(without_comment(header))) is None:
@@ -179,7 +184,7 @@ def _block(lines: list[Line], numbers: dict[str, int]) -> Block:
     rows = _next(lines, _ROWS)
     pops = _next(lines, _POP)
     body = []
-    while item := _item(lines):
+    while item := _item(lines, function):
         body.append(item)
     pushes = []
     while push := _next(lines, _PUSH):
@@ -192,6 +197,7 @@ def _block(lines: list[Line], numbers: dict[str, int]) -> Block:
         terminator,
         split(pops[1]) if pops else (),
         tuple(pushes),
+        function,
         steps_site=steps,
         sync=match["sync"] is not None,
         cost=None if match["cost"] is None else parse_cost(number, match["cost"]),
@@ -216,14 +222,14 @@ _IF = rf"(?:  if (?P<predicate>{NAME}))?"
 _STORE = re.compile(rf"store (?P<array>{NAME})\[(?P<indices>{NAMES})\] = (?P<value>{NAME})  site (?P<site>\d+){_IF}")
 _PIECE = re.compile(
     rf"piece \((?P<reads>{NAMES})?\)(?: -> (?P<writes>{NAMES}))?(?:  shared (?P<shared>{NAMES}))?"
-    rf"(?:  sites (?P<sites>-|\d+(?:, \d+)*))?(?P<tapes>  tapes)?{_IF}:"
+    rf"(?:  sites (?P<sites>-|\d+(?:, \d+)*))?(?:  of (?P<scope>[^\s:]+))?(?P<tapes>  tapes)?{_IF}:"
 )
 _GENERATED = re.compile(r"piece (\S+)\(.*")
 _SITE_OF = r"(?:-|\d+)"
 _CHECK = re.compile(rf"check (?:({_SITE_OF}(?:, {_SITE_OF})*)(, literal)?|(literal)): (.*)", re.DOTALL)
 
 
-def _item(lines: list[Line]) -> Piece | Store | None:
+def _item(lines: list[Line], function: str) -> Piece | Store | None:
     """The item that comes next, or None where no more come."""
     if match := _next(lines, _STORE):
         return Store(match["array"], split(match["indices"]), match["value"], int(match["site"]), match["predicate"])
@@ -243,6 +249,7 @@ def _item(lines: list[Line]) -> Piece | Store | None:
             tapes=match["tapes"] is not None,
             statements=tuple(statements),
             predicate=match["predicate"],
+            scope={None: function, "-": ""}.get(match["scope"], match["scope"]),
         )
     if indented(lines) and (generated := _GENERATED.fullmatch(lines[0][1].strip())):
         raise IRSyntaxError(

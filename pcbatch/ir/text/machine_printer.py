@@ -7,6 +7,7 @@
       pointer n: left, right                       variables that move with the stack pointer of `n`
       site 0: MAX_DEPTH "RecursionError: .."       the fault sites, in order; behind a message its arguments
       order b0, b2, b1                             in which a trip goes through the blocks, if not as written
+      extern fibonacci: np, tf                     free names of a function's code
 
     function fibonacci                             the user's function of the blocks that follow
     b0:
@@ -27,8 +28,9 @@
 
 The other terminators are `return`, `fault 4` and `pushjump b0, back to b3, site 0`; for a label of a jump or a call
 there may be a branch: `jump branch t0 b1 b2, turn`. Statements are written as in the other dialects. A piece that is
-part of a program with gradient tapes says `tapes`; one whose fault sites are not those of its statements names them,
-`sites 3, 4`. One that is generated code is written `piece fibonacci_b0(n) -> t0` and cannot be read back.
+part of a program with gradient tapes says `tapes`, one whose names are another function's `of g`; one whose fault sites
+are not those of its statements names them, `sites 3, 4`. One that is generated code is written `piece fibonacci_b0(n)
+-> t0` and cannot be read back.
 """
 
 from __future__ import annotations
@@ -86,6 +88,8 @@ def _tables(program: Program, labels: Sequence[str], lines: bool) -> Iterator[st
         yield f"pointer {leader}: {', '.join(name for name, of in program.pointers.items() if of == leader)}"
     for number, site in enumerate(program.faults):
         yield with_line(f"site {number}: {print_site(site)}", site.span, lines)
+    for scope, names in program.externs.items():
+        yield f"extern {scope}: {', '.join(names)}"
     if program.order:
         yield f"order {', '.join(_label(number, labels) for number in program.order)}"
 
@@ -111,7 +115,7 @@ def _block(block: Block, labels: Sequence[str], lines: bool) -> Iterator[str]:
     if block.pops:
         yield f"{INDENT}pop {', '.join(block.pops)}"
     for item in block.body:
-        yield INDENT + print_item(item)
+        yield INDENT + print_item(item, block.function)
         for statement in item.statements if isinstance(item, Piece) else ():
             yield with_line(INDENT * 2 + print_statement(statement), statement.op.span, lines)
     for push in block.pushes:
@@ -122,7 +126,7 @@ def _block(block: Block, labels: Sequence[str], lines: bool) -> Iterator[str]:
     yield f"{INDENT}{print_terminator(block.terminator, labels)}{steps}"
 
 
-def print_item(item: Piece | Store) -> str:
+def print_item(item: Piece | Store, function: str = "") -> str:
     """One item without what is in it: `piece (n) -> t0:`, `store a[i] = v  site 3`."""
     predicate = "" if item.predicate is None else f"  if {item.predicate}"
     match item:
@@ -135,6 +139,7 @@ def print_item(item: Piece | Store) -> str:
                 f"piece {name}({', '.join(reads)})" + (f" -> {', '.join(writes)}" if writes else ""),
                 f"shared {', '.join(shared)}" if shared else "",
                 f"sites {', '.join(map(str, sites)) or '-'}" if sites != checked_sites(statements) else "",
+                f"of {item.scope or '-'}" if item.scope != function else "",
                 "tapes" if tapes else "",
             ]
             return f"{'  '.join(filter(None, parts))}{predicate}{'' if generated else ':'}"

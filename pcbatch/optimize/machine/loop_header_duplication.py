@@ -55,6 +55,6 @@ def _is_header(program: Program, block: Block) -> bool:
             return (
                 not (block.pops or block.pushes)
                 and 0 < len(ops) <= LARGEST
-                and all(is_cheap(op, program.externs[scope]) and all(map(is_scalar, writes(op))) for op in ops)
+                and all(is_cheap(op, program.externs.get(scope, ())) and all(map(is_scalar, writes(op))) for op in ops)
             )
     return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Block, Piece, Program, Store
@@ -47,6 +47,11 @@ class Compaction:
     multiple: int = 4
     fixed: float = FIXED
     scale: float = 1.0
+
+    def sized(self, program: Program, costs: Sequence[float], lanes: int) -> Program:
+        """The program, each block with the sizes at which it may run in a batch of `lanes`."""
+        pairs = zip(program.blocks, self.sizes(program, costs, lanes), strict=True)
+        return replace(program, blocks=tuple(replace(block, sizes=sizes) for block, sizes in pairs))
 
     def sizes(self, program: Program, costs: Sequence[float], lanes: int) -> list[tuple[int, ...]]:
         """For each block the sizes smaller than `lanes` that it may run at, in increasing order."""

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from pcbatch.ir.analysis import effects
+from pcbatch.ir.machine import Program
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.costs.compaction import Compaction
@@ -95,7 +96,7 @@ class Loop:
         """
         backend = self.backend
         every = backend.lanes_of(state["pc"])
-        sizes = self._sizes(every)
+        sizes = [block.sizes for block in self.sized(every).blocks]
         prices = functools.partial(self.prices, every if isinstance(every, int) else USUAL_LANES)
 
         def turn(carried: Carried) -> tuple[Carried, Array]:
@@ -150,11 +151,11 @@ class Loop:
             end["counters"]["rows"] = counters["rows"] + ran * backend.cast(every, "int64")
         return end["state"], end["counters"], ready(end)
 
-    def _sizes(self, lanes: Array | int) -> Sequence[tuple[int, ...]]:
-        """The sizes smaller than the batch that each block may run at; none where that is not known when tracing."""
+    def sized(self, lanes: Array | int) -> Program:
+        """The program with the sizes that its blocks may run at; those given where that is not known when tracing."""
         if self.compaction is None or not isinstance(lanes, int) or lanes < 2 * self.compaction.floor:
-            return [()] * len(self.blocks)
-        return self.compaction.sizes(self.layout.program, self.row_costs, lanes)
+            return self.layout.program
+        return self.compaction.sized(self.layout.program, self.row_costs, lanes)
 
     def _rows(self, before: Array, trip: Trip, sizes: Sequence[tuple[int, ...]], lanes: Array | int) -> Array:
         """`before` and the rows that the blocks computed in a trip: int64 `[blocks]`.

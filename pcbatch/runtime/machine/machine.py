@@ -120,6 +120,10 @@ class Machine:
                 self._note_sizes(lanes, capacity, int(arrays[0]), outcome)
         return outcome
 
+    def program_for(self, lanes: Any) -> Program:
+        """What is executed for `lanes` lanes: the program, and on how many rows its blocks may run."""
+        return self.legs.loop.sized(lanes)
+
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
         operands: list[Spec] = [

@@ -38,6 +38,10 @@ class ReferenceMachine:
         """Run `lanes` lanes, one after the other."""
         return run_reference(self.program, self.backend, arguments, shared, lanes, self.max_depth, self.max_steps)
 
+    def program_for(self, lanes: Any) -> Program:
+        """What is executed for `lanes` lanes."""
+        return self.program
+
     def check(self, lanes: int) -> None:
         """Nothing is compiled, so nothing can be refused."""
 
