@@ -14,10 +14,10 @@ from functools import cached_property, partial
 from typing import Any
 
 from pcbatch.function.arguments import Arguments
+from pcbatch.function.executing import make_executable, parameters, run_on
 from pcbatch.function.identity import program_digest
 from pcbatch.function.linking import Linked
 from pcbatch.function.longruns import LongRun
-from pcbatch.function.precompiled import make_machine, parameters, run_machine
 from pcbatch.ir import machine
 from pcbatch.ir.program import Program
 from pcbatch.ir.verify.machine import validate
@@ -34,10 +34,9 @@ from pcbatch.optimize.pipeline import machine_passes, optimize, run_passes, veri
 from pcbatch.options import Options
 from pcbatch.runtime.costs.estimate import block_cost
 from pcbatch.runtime.machine.legs import Snapshot
-from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.resume.checkpoint import Saved
-from pcbatch.runtime.strategies.reference import ReferenceMachine
+from pcbatch.runtime.strategies.executable import Executable, resumable
 
 
 @dataclass(frozen=True)
@@ -132,9 +131,9 @@ class Compilation:
         return replace(program, name=self.options.name or program.name)
 
     @cached_property
-    def machine(self) -> Machine | ReferenceMachine:
+    def machine(self) -> Executable:
         """The machine that runs the table."""
-        return make_machine(self.table, self.options)
+        return make_executable(self.table, self.options)
 
     def row_cost(self, block: int) -> float:
         """The estimated work of one lane at the block of this number, in the unit of `runtime.costs`."""
@@ -142,7 +141,7 @@ class Compilation:
 
     def run(self, arguments: Arguments, captured: Captured) -> Outcome:
         """Run the machine on `arguments`, which fit this compilation's, and on the captured values of now."""
-        return run_machine(self.machine, self.environment.backend, self._parameters(), arguments, captured.values)
+        return run_on(self.machine, self.environment.backend, self._parameters(), arguments, captured.values)
 
     @cached_property
     def digest(self) -> str:
@@ -151,8 +150,7 @@ class Compilation:
 
     def run_in_slices(self, arguments: Arguments, captured: Captured, options: Options, saved: Saved | None) -> Outcome:
         """The same as `run`, as `options` say; from where `saved` stands, if that is given."""
-        machine = self.machine
-        assert isinstance(machine, Machine)  # options refuse the other one
+        machine = resumable(self.machine)
 
         def first_time(snapshot: Snapshot) -> contextlib.AbstractContextManager[None]:
             return self.first_time(int(snapshot.state["pc"].shape[0]), int(machine.legs.capacity(snapshot)))

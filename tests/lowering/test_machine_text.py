@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import UsageError
-from pcbatch.function.precompiled import make_machine, run_machine
+from pcbatch.function.executing import make_executable, run_on
 from pcbatch.ir.machine import Piece, with_kept
 from pcbatch.ir.text.machine_parser import parse_machine
 from pcbatch.ir.verify.machine import validate
@@ -56,8 +56,8 @@ def test_the_text_runs_with_the_same_bits(name):
     table = with_kept(emit(program, compilation.typed.environment).load(), compilation.environment.kept)
     backend = compilation.environment.backend
     outcomes = [
-        run_machine(machine, backend, compilation._parameters(), bound, captured.values)
-        for machine in (make_machine(table, compilation.options), compilation.machine)
+        run_on(machine, backend, compilation._parameters(), bound, captured.values)
+        for machine in (make_executable(table, compilation.options), compilation.machine)
     ]
     for read, own in zip(*map(found, outcomes), strict=True):
         np.testing.assert_array_equal(read, own)

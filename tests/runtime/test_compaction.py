@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pcbatch
-from pcbatch.function.precompiled import run_machine
+from pcbatch.function.executing import run_on
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
 from pcbatch.runtime.costs.compaction import Compaction
 from pcbatch.runtime.machine.machine import Machine
@@ -35,7 +35,7 @@ def runs(name, schedule, jit):
     limits = {"max_depth": compilation.options.max_depth, "max_steps": compilation.options.max_steps}
     for compaction in (None, EVERY_BLOCK):
         machine = Machine(compilation.table, BACKEND, schedule=schedule, jit=jit, compaction=compaction, **limits)
-        outcome = run_machine(machine, BACKEND, compilation._parameters(), bound, captured.values)
+        outcome = run_on(machine, BACKEND, compilation._parameters(), bound, captured.values)
         yield Run.of(compilation.table, outcome)
 
 
