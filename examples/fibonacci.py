@@ -24,7 +24,7 @@ def main():
     print(f"\n{'lanes':>6} {'largest n':>10} {'steps':>7} {'rows of use':>12}")
     for lanes in (1, 64):
         run = fibonacci.run(14 - tf.range(lanes) % 15)
-        print(f"{lanes:6} {14:10} {run.steps:7} {run.utilization.overall:12.0%}")
+        print(f"{lanes:6} {14:10} {run.block_runs:7} {run.utilization.overall:12.0%}")
 
 
 if __name__ == "__main__":
