@@ -83,8 +83,8 @@ def test_every_part_of_a_program_is_read():
                 cost=1000.0,
                 sizes=(2, 8),
             ),
-            table.Block("b2", (summed,), table.Return(), function="Model.step", dead=("x",)),
-            table.Block("b3", (last,), table.Return(), pops=("x", "kept"), function="everything"),
+            table.Block("b2", (summed,), table.Return(), function="Model.step"),
+            table.Block("b3", (last,), table.Return(), pops=("x", "kept"), function="everything", dead=("x", "kept")),
         ),
         (
             table.FaultSite(LaneStatus.MAX_DEPTH, "RecursionError: more than max_depth calls deep"),
@@ -123,11 +123,11 @@ def test_every_part_of_a_program_takes_part_in_comparisons():
         ("check 2, -:", "check -, 2:"),
         ("check -, literal:", "check -:"),
         ("  steps 1", ""),
-        ("  dead x\n", ""),
+        ("  dead x, kept\n", "  dead x\n"),
         ("function Model.step", "function Model.leap"),
         ("pointer x: kept", "pointer kept: x"),
         ("RecursionError", "Recursion"),
-        ("x, kept\n", "kept, x\n"),
+        ("pop x, kept\n", "pop kept, x\n"),
     ]
     for passage, instead in changes:
         assert passage in machine_programs.EVERYTHING
@@ -141,7 +141,7 @@ def test_spans_take_no_part_in_comparisons():
 
 
 def with_spans(program):
-    """`program`, blocks on lines 10, 20, .., fault sites on lines 1, 2, .., statements on those behind their block's."""
+    """`program`, blocks on lines 10, 20, .., fault sites on lines 1, 2, .., statements behind their block's."""
 
     def at(line):
         return Span("file.py", line, 0, line, 5)
