@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from pcbatch.ir.analysis.effects import written
 from pcbatch.ir.analysis.machine_scope import scope, variables_of
+from pcbatch.ir.code import Code
 from pcbatch.ir.machine import Block, Branch, Jump, Piece, Program, PushJump, Store, Terminator, checked_sites
 from pcbatch.ir.program import Coded, Enter, Exit, reads, writes
 from pcbatch.ir.text.machine_printer import print_push, print_statement
@@ -91,10 +92,11 @@ def _kind(program: Program, name: str) -> list[tuple[str, tuple[int, ...]]]:
 
 
 def dead(program: Program) -> Violations:
-    """A top that is not kept is one that the block pops or computes; one that is stored to in place is there anyway."""
+    """A top that is not kept is one that the block pops, pushes or computes, and not one that it stores to in place."""
     for block in program.blocks:
         stored = {item.array for item in block.body if isinstance(item, Store)}
-        given = ({*block.pops, *written(block)} & program.storage.keys()) - stored
+        pushed = {push.variable for push in block.pushes}
+        given = ({*block.pops, *pushed, *written(block)} & program.storage.keys()) - stored
         if not given.issuperset(block.dead):
             wrong = ", ".join(repr(name) for name in block.dead if name not in given)
             yield f"{at(program, block)}: {block.dead} cannot all be dead, {wrong} not"
@@ -137,7 +139,7 @@ def statements(program: Program) -> Violations:
         needed: dict[str, None] = {}
         assigned: set[str] = set()
         for statement in piece.statements:
-            if isinstance(statement.op, Coded):
+            if isinstance(statement.op, Coded) and isinstance(statement.op.code, Code):
                 for complaint in about_code(statement.op, scope(variables, piece)):
                     yield f"{where}: {print_statement(statement)}: {complaint}"
             needed.update(dict.fromkeys(name for name in reads(statement.op) if name not in assigned))
