@@ -18,7 +18,8 @@ from pcbatch.errors import CompileError
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import Code
 from pcbatch.ir.evaluation import copy_store, python_evaluate
-from pcbatch.ir.interpreter import Evaluate, LaneFaultError, interpret
+from pcbatch.ir.interpreter import interpret
+from pcbatch.ir.outcome import Evaluate, LaneFaultError
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.inference.webs import split_webs
 from pcbatch.optimize.pipeline import optimize

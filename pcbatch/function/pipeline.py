@@ -20,7 +20,7 @@ from pcbatch.function.linking import Linked
 from pcbatch.function.longruns import LongRun
 from pcbatch.ir import machine
 from pcbatch.ir.program import Program
-from pcbatch.ir.verify.machine import validate
+from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.captures.captured import Captured
 from pcbatch.lowering.captures.reads import Record
@@ -109,7 +109,7 @@ class Compilation:
         """The machine program after all passes: what Python is generated from."""
         shared = [name for name, user in self._parameters().items() if user in self.arguments.shared]
         passes = machine_passes(partial(checked_sites, environment=self.typed.environment), shared)
-        return run_passes(self.lowered, passes, verifying(validate))
+        return run_passes(self.lowered, passes, verifying(verify_machine))
 
     def executed(self, lanes: Any) -> machine.Program:
         """What the machine executes for `lanes` lanes: on which numbers of rows blocks may run depends on these."""

@@ -203,9 +203,9 @@ class Block:
 
     `steps_site` is the fault for exceeding `max_steps` where the terminator counts a step (a turn, a call). At a `sync`
     block lanes wait until no lane can run elsewhere. `cost` is what the user says that a row costs; None leaves it to
-    the estimate (`costs.estimate`). `dead` names variables that the block pops or writes and whose tops nobody reads
-    afterwards: they need not be kept. `sizes` are the numbers of rows, smaller than the batch and ascending, on which
-    it may run for lanes that are gathered.
+    the estimate (`costs.estimate`). `dead` names variables that the block pops, pushes or writes and whose tops nobody
+    reads afterwards: they need not be kept. `sizes` are the numbers of rows, smaller than the batch and ascending, on
+    which it may run for lanes that are gathered.
     """
 
     label: str

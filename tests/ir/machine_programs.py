@@ -190,7 +190,6 @@ b1, sync, cost 1000.0:
 b2:
   piece (x) -> y:
     y = sum(x)
-  dead x
   return
 
 function everything
@@ -198,6 +197,7 @@ b3:
   pop x, kept
   piece (y, kept) -> y:
     y = y + sum(kept)
+  dead x, kept
   return
 """
 

@@ -11,7 +11,7 @@ from pcbatch import UsageError
 from pcbatch.function.executing import make_executable, run_on
 from pcbatch.ir.machine import Piece, with_kept
 from pcbatch.ir.text.machine_parser import parse_machine
-from pcbatch.ir.verify.machine import validate
+from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.lowering.codegen.emit import emit
 from tests.harness import NAMES, load
 
@@ -33,7 +33,7 @@ def test_the_text_says_all_that_is_executed(name):
     text = function.ir("machine", *arguments)
     program = parse_machine(text)
     assert program == compilation.executed(LANES)
-    validate(program)
+    verify_machine(program)
     assert without_code(compilation.table) == without_code(compilation.machine_program)
 
 

@@ -59,7 +59,7 @@ def test_how_the_rows_were_used(machine):
     run = Run.of(machine.program, outcome_of(machine, tf.constant([3, 0, -2, 1])))
     assert run.executions == {"b0": 1, "b1": 1, "b2": 1, "b3": 1, "b4": 1, "b5": 1}
     assert run.block_runs == 6
-    with pytest.warns(DeprecationWarning, match=r"Run.steps is now Run.block_runs"):
+    with pytest.warns(DeprecationWarning, match="is now Run.block_runs"):
         assert run.steps == 6
     assert run.trips == 1
     used = run.utilization

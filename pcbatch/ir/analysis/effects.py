@@ -70,3 +70,16 @@ def calls_from(program: Program, entries: tuple[int, ...]) -> set[int]:
             terminator = program.blocks[number].terminator
             waiting += [terminator.back] if isinstance(terminator, PushJump) else targets(terminator)
     return found
+
+
+def reachable(program: Program) -> set[int]:
+    """The blocks that a lane can come to."""
+    onward = successors(program)
+    found: set[int] = set()
+    waiting = [0]
+    while waiting:
+        number = waiting.pop()
+        if number not in found and number < len(program.blocks):
+            found.add(number)
+            waiting += onward[number]
+    return found

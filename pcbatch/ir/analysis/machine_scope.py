@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pcbatch.ir.analysis.scope import inputs_and_outputs
+from pcbatch.ir.code import Code
 from pcbatch.ir.machine import Block, Piece, Program, Statement, Store
 from pcbatch.ir.program import Coded, writes
 
@@ -29,9 +30,9 @@ def with_inputs(program: Program) -> Program:
     variables = variables_of(program)
 
     def statement(each: Statement, names: frozenset[str]) -> Statement:
-        if not isinstance(each.op, Coded):
-            return each
-        return replace(each, op=replace(each.op, inputs=inputs_and_outputs(each.op.code, names)[0]))
+        if isinstance(each.op, Coded) and isinstance(each.op.code, Code):
+            return replace(each, op=replace(each.op, inputs=inputs_and_outputs(each.op.code, names)[0]))
+        return each
 
     def item(each: Piece | Store) -> Piece | Store:
         if not isinstance(each, Piece) or not each.statements:

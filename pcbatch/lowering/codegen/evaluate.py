@@ -7,8 +7,8 @@ from typing import Any
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import Code
-from pcbatch.ir.interpreter import Evaluate, LaneFaultError
 from pcbatch.ir.machine import Piece
+from pcbatch.ir.outcome import Evaluate, LaneFaultError
 from pcbatch.ir.status import LaneStatus
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import compile_piece, write_piece

@@ -211,7 +211,8 @@ class Run:
         unended = int(np.count_nonzero(self.status == LaneStatus.UNFINISHED))
         ended = f"{failed - unended} of {lanes} lanes failed" if failed > unended else f"{lanes} lanes"
         ended += f", {unended} not at their end" if unended else ""
-        return f"{ended}, {self.trips} trips, {self.block_runs} block runs, {self.utilization.overall:.0%} of the rows of use"
+        ran = f"{self.trips} trips, {self.block_runs} block runs"
+        return f"{ended}, {ran}, {self.utilization.overall:.0%} of the rows of use"
 
     def __repr__(self) -> str:
         concrete = self.outcome.backend.is_concrete(self.outcome.status)
