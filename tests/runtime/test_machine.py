@@ -440,3 +440,7 @@ def test_a_table_with_a_mistake_is_refused():
     ]:
         with pytest.raises(ValueError, match=message):
             Machine(Program("broken", ("x",), ("x",), {"x": INT}, {"x": "register"}, (block,)), BACKEND)
+    nameless = dataclasses.replace(tables.gcd(), blocks=tables.stepping(tables.gcd().blocks, -1))
+    with pytest.raises(ValueError, match=r"gcd, b1: jump b0, turn: there is no fault site for exceeding max_steps"):
+        Machine(nameless, BACKEND, max_steps=3)
+    Machine(nameless, BACKEND)

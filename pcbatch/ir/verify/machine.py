@@ -45,9 +45,13 @@ def verify_machine(program: Program) -> None:
     _raise_all(program, _STAGES)
 
 
-def validate(program: Program) -> None:
-    """The same, and for a piece without generated code: what the machine asks of a program before it runs it."""
-    _raise_all(program, (*_STAGES, (machine_block_rules.generated,)))
+def validate(program: Program, max_steps: int | None = None) -> None:
+    """The same, and for a piece without generated code: what the machine asks of a program before it runs it.
+
+    With `max_steps`, every step needs a fault site, too.
+    """
+    limits: Stage = () if max_steps is None else (machine_rules.steps,)
+    _raise_all(program, (*_STAGES, (machine_block_rules.generated, *limits)))
 
 
 def _raise_all(program: Program, stages: tuple[Stage, ...]) -> None:

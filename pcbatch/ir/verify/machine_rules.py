@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 
-from pcbatch.ir.analysis.effects import reachable
+from pcbatch.ir.analysis.effects import is_step, reachable
 from pcbatch.ir.machine import Block, Fault, Piece, Program, PushJump, Store, checked_sites, targets
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.text.machine_printer import print_item, print_terminator
@@ -142,6 +142,13 @@ def faults(program: Program) -> Violations:
                 yield from _sites(program, at_end(program, block), (site,), (LaneStatus.MAX_DEPTH,))
         if block.steps_site != -1:  # for programs that nobody runs with `max_steps`
             yield from _sites(program, at_end(program, block), (block.steps_site,), (LaneStatus.MAX_STEPS,))
+
+
+def steps(program: Program) -> Violations:
+    """Every loop turn and call has a fault site for one step too many: asked of programs that run with `max_steps`."""
+    for block in program.blocks:
+        if is_step(block) and block.steps_site < 0:
+            yield f"{at_end(program, block)}: there is no fault site for exceeding max_steps"
 
 
 def _sites(program: Program, where: str, sites: Iterable[int], kinds: tuple[LaneStatus, ...]) -> Violations:

@@ -56,7 +56,7 @@ class Machine:
         compaction: Compaction | None = DEFAULT,
         trace: int = 0,
     ):
-        validate(program)
+        validate(program, max_steps)
         self.program = program
         self.backend = backend
         self.jit = jit

@@ -28,7 +28,7 @@ class ReferenceMachine:
     def __init__(
         self, program: Program, backend: Backend, *, max_depth: int | None = None, max_steps: int | None = None
     ):
-        validate(program)
+        validate(program, max_steps)
         self.program, self.backend = program, backend
         self.max_depth, self.max_steps = max_depth, max_steps
         self.statistics = Statistics()
