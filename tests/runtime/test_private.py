@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.errors import PrimitiveError, UsageError
+from pcbatch.errors import UsageError
 from pcbatch.runtime.backends.tensorflow import private, probes, purity
 
 PATHS = [value for name, value in vars(private).items() if isinstance(value, str) and value.startswith("tensorflow.")]
@@ -112,7 +112,6 @@ def test_it_says_what_is_missing(path, without):
 
 
 def test_a_primitive_says_what_is_missing(without):
-    """At the line of its call."""
     without(private._RECORD)
 
     @pcbatch.primitive(batched=lambda x: x * 3.0)
@@ -123,7 +122,7 @@ def test_a_primitive_says_what_is_missing(without):
     def program(x):
         return tripled(x)
 
-    with pytest.raises(PrimitiveError, match=r"PCB580.*tensorflow\.python\.eager\.record"):
+    with pytest.raises(UsageError, match=r"PCB580.*tensorflow\.python\.eager\.record"):
         program(X)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.errors import PieceRefusalError, UsageError
+from pcbatch.errors import UsageError
 
 _FUNC_GRAPH = "tensorflow.python.framework.func_graph.FuncGraph"
 _PFOR = "tensorflow.python.ops.parallel_for.pfor"
@@ -41,12 +41,20 @@ def find(path: str) -> Any:
         return getattr(find(module), name, None) if module else None
 
 
+class MissingError(UsageError):
+    """PCB580: a part of TensorFlow that is needed now is not there."""
+
+
 def needed(path: str) -> Any:
-    """The same; UsageError PCB580 where this version has none."""
+    """The same; MissingError PCB580 where this version has none."""
     found = find(path)
     if found is None:
-        raise UsageError("PCB580", f"{_gone(path)}\n  help: {_HELP}")
+        raise _missing(path)
     return found
+
+
+def _missing(path: str) -> MissingError:
+    return MissingError("PCB580", f"{_gone(path)}\n  help: {_HELP}")
 
 
 def _gone(path: str) -> str:
@@ -101,13 +109,13 @@ def share_functions(graph: Any, present: Any) -> None:
             present._add_function_recursive(function)
     except AttributeError:
         if graph.as_graph_def().library.function:
-            raise UsageError("PCB580", f"{_gone('a list of the functions of a graph')}\n  help: {_HELP}") from None
+            raise _missing("a list of the functions of a graph") from None
 
 
 def definition(kind: str) -> Any:
     """What TensorFlow says of operations of type `kind`: their attributes, whether they are stateful; None if unknown.
 
-    UsageError PCB580 where it cannot be asked, since nobody could say then what is pure.
+    MissingError where it cannot be asked, since nobody could say then what is pure.
     """
     return needed(_DEFINITIONS).get(kind)
 
@@ -170,11 +178,8 @@ def may_record() -> bool:
 def record_as_one(
     name: str, outputs: Sequence[tf.Tensor], inputs: Sequence[tf.Tensor], gradient: Callable[..., Any]
 ) -> None:
-    """Tell all tapes that `outputs` come from `inputs` by one operation. PieceRefusalError PCB580 where none can be."""
-    record = find(_RECORD)
-    if record is None:
-        raise PieceRefusalError("PCB580", _gone(_RECORD), _HELP)
-    record.record_operation(name, outputs, inputs, gradient)
+    """Tell all tapes that `outputs` come from `inputs` by one operation."""
+    needed(_RECORD).record_operation(name, outputs, inputs, gradient)
 
 
 # -- the vectoriser ----------------------------------------------------------------------------------------------------

@@ -161,19 +161,19 @@ def _tapes_pause() -> bool:
     return (outside, inside) == (False, True) and tape.gradient(hidden, x) is None and tape.gradient(shown, x) == 7.0
 
 
-def _vectorized(body: Callable[[tf.Tensor], tf.Tensor]) -> Any:
-    """`body`, of one lane's number, for the numbers 1 and 2 by a copy of pfor without rules of its own."""
+def _no_rules(registry: Any, wrap: Any) -> None:
+    """Leave a copy of pfor as it is."""
+
+
+def _vectorized(body: Callable[[tf.Tensor], tf.Tensor], register: Callable[[Any, Any], None] = _no_rules) -> Any:
+    """`body`, of one lane's number, for the numbers 1 and 2 by a copy of pfor with such rules of its own."""
     graph = private.new_graph("probe")
     with graph.as_default():
         number = tf.compat.v1.placeholder(tf.float32, [])
         result = body(number)
-    conversion = private.Conversion(private.copy_of_pfor(_no_rules), graph, 2)
+    conversion = private.Conversion(private.copy_of_pfor(register), graph, 2)
     conversion.give(number, tf.constant([1.0, 2.0]), True)
     return conversion.convert(result)
-
-
-def _no_rules(registry: Any, wrap: Any) -> None:
-    """Leave a copy of pfor as it is."""
 
 
 def _pfor_converts() -> bool:
@@ -185,14 +185,19 @@ def _pfor_converts() -> bool:
 
 
 def _copies_are_apart() -> bool:
-    def rule(inputs: Any) -> Any:
-        raise NotImplementedError
+    def squares(x: tf.Tensor) -> tf.Tensor:
+        return tf.raw_ops.Square(x=x)
 
-    def register(registry: Any, wrap: Any) -> None:
-        registry["AddV2"] = rule
+    def run() -> tf.Tensor:
+        theirs = tf.vectorized_map(squares, tf.constant([1.0, 2.0]))
+        return tf.stack([_vectorized(squares, _halving).t, _vectorized(squares).t, theirs])
 
-    copy, other = private.copy_of_pfor(register), private.copy_of_pfor(_no_rules)
-    return copy._pfor_converter_registry["AddV2"] is rule is not other._pfor_converter_registry["AddV2"]
+    return tf.function(run, autograph=False)().numpy().tolist() == [[0.5, 1.0], [1.0, 4.0], [1.0, 4.0]]
+
+
+def _halving(registry: Any, wrap: Any) -> None:
+    """Let a copy of pfor halve where it should square."""
+    registry["Square"] = lambda inputs: [wrap(inputs.stacked_input(0) / 2.0, True)]
 
 
 def _rules_on_operations_are_found() -> bool:

@@ -95,7 +95,7 @@ def _trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace
                     for type_, leaves in zip((*reads, *shared), (*lane, *given), strict=True)
                 )
             )
-        except CompileError:
+        except (CompileError, private.MissingError):
             raise
         except Exception as error:
             raise blame.traced(piece, error) from None
