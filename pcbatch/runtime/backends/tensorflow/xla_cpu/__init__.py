@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pcbatch.runtime.backends.tensorflow import graphs
@@ -20,7 +20,12 @@ class _Switch:
     on: bool
 
 
-_switch = _Switch(os.environ.get("PCBATCH_XLA_CPU", "1") != "0")
+def wanted(environment: Mapping[str, str]) -> bool:
+    """What the environment says."""
+    return environment.get("PCBATCH_XLA_CPU") != "0"
+
+
+_switch = _Switch(wanted(os.environ))
 
 
 def is_on() -> bool:
