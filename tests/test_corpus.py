@@ -7,6 +7,7 @@ import itertools
 
 import pytest
 
+from pcbatch.runtime.backends.tensorflow import xla_cpu
 from tests.harness import (
     AUTO,
     BATCH,
@@ -42,6 +43,8 @@ QUICK_RUNS = tuple(
 )
 """Every program in the interpreters, the reference and the machine as users run it, and in one further mode."""
 LONG_RUNS = tuple(run for run in itertools.product(NAMES, MODES) if run not in set(QUICK_RUNS))
+PLAIN_RUNS = tuple((name, XLA[place % len(XLA)]) for place, name in enumerate(NAMES[::8]))
+"""Programs and modes in which nothing is tuned to XLA's CPU compiler; everything that XLA compiles elsewhere is."""
 OTHER_RUNS = tuple(run for run in itertools.product(NAMES, MACHINES, SIZES) if run not in set(SMALL_RUNS))
 
 
@@ -83,6 +86,12 @@ def test_every_program(name: str, mode: Mode) -> None:
 @pytest.mark.parametrize(("name", "mode"), LONG_RUNS, ids=str)
 def test_every_program_in_the_other_modes(name: str, mode: Mode) -> None:
     check(name, mode, BATCH)
+
+
+@pytest.mark.parametrize(("name", "mode"), PLAIN_RUNS, ids=str)
+def test_programs_that_are_not_tuned(name: str, mode: Mode) -> None:
+    with xla_cpu.switched(False):
+        check(name, mode, BATCH)
 
 
 @pytest.mark.parametrize(("name", "mode", "lanes"), SMALL_RUNS, ids=lambda value: str(value))

@@ -1,4 +1,4 @@
-"""Rules for element-wise functions that XLA's CPU compiler makes slow code of: the softplus and its gradient.
+"""Rules of vectorisation for functions that XLA's CPU compiler makes slow code of: the softplus and its gradient.
 
 TensorFlow's softplus is `log(1 + exp(x))` with two exponentials and XLA's logarithm, in float64 a call for each number;
 its gradient is a third exponential. Here both share `e = exp(-|x|)`, which XLA then computes once, and the logarithm is
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import graphs
+from pcbatch.runtime.backends.tensorflow import xla_cpu
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule
 
 
@@ -62,11 +62,11 @@ def _softplus_gradient(inputs: Any) -> tf.Tensor:
     return inputs.stacked_input(0) * sigmoid(inputs.stacked_input(1))
 
 
-def _in_xla(inputs: Any) -> bool:
-    return graphs.in_outer_xla() and inputs.get_attr("T") in (tf.float32, tf.float64)
+def _applies(inputs: Any) -> bool:
+    return xla_cpu.applies() and inputs.get_attr("T") in (tf.float32, tf.float64)
 
 
 CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
-    "Softplus": (_in_xla, _softplus),
-    "SoftplusGrad": (_in_xla, _softplus_gradient),
+    "Softplus": (_applies, _softplus),
+    "SoftplusGrad": (_applies, _softplus_gradient),
 }

@@ -13,12 +13,8 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import graphs
-
-AT_ONCE = 3
-"""How many writes wait for the same one; a block has other kernels, too, that do not."""
-SHORT = 64 * 1024
-"""The largest array, in bytes, that is written faster than another thread takes it over."""
+from pcbatch.runtime.backends.tensorflow import graphs, xla_cpu
+from pcbatch.runtime.costs.device import CPU
 
 
 def in_succession(
@@ -28,12 +24,12 @@ def in_succession(
     old: Sequence[tf.Tensor],
 ) -> list[tf.Tensor]:
     """`where(mask, new, old)` for each, one after the other where that is faster."""
-    if graphs.on_gpu() or len(old) <= AT_ONCE or not all(map(_is_short, old)):
+    if not xla_cpu.applies() or len(old) <= CPU.written_at_once or not all(map(_is_short, old)):
         return [where(*each) for each in zip(masks, new, old, strict=True)]
     found: list[tf.Tensor] = []
     each = [*zip(masks, new, old, strict=True)]
-    for first in range(0, len(each), AT_ONCE):
-        some = each[first : first + AT_ONCE]
+    for first in range(0, len(each), CPU.written_at_once):
+        some = each[first : first + CPU.written_at_once]
         if found:
             ready = _always(found[-1])
             some = [(mask & ready, value, before) for mask, value, before in some]
@@ -42,7 +38,7 @@ def in_succession(
 
 
 def _is_short(array: tf.Tensor) -> bool:
-    return 0 < graphs.bytes_of(array) <= SHORT
+    return 0 < graphs.bytes_of(array) <= CPU.short_write
 
 
 def _always(array: tf.Tensor) -> tf.Tensor:

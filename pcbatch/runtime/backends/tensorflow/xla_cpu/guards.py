@@ -15,32 +15,24 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import graphs
-
-SPLIT = 1024 * 1024
-"""Bytes from which on XLA's CPU runtime splits a copy between threads."""
-MOVED = 32 * 1024
-"""Bytes from which on copying an array that is computed anew costs more than a loop."""
-FEW = 2
-"""So many arrays that are computed anew may be copied, if they are small."""
-IN_TURN = 512
-"""If no array is larger, XLA's CPU runtime runs kernels one after the other. Else it looks for some that could run at
-once, which costs a small program a third of its time."""
+from pcbatch.runtime.backends.tensorflow import graphs, xla_cpu
+from pcbatch.runtime.costs.device import CPU
 
 
 def would_copy(arrays: Sequence[tf.Tensor], in_place: Sequence[bool]) -> bool:
     """Whether a conditional that passes on `arrays`, of which some are written `in_place`, spends its time copying.
 
     Arrays of a length not known yet, the stacks of a run that may enlarge them, count as large. On a GPU a loop would
-    make the host wait for its condition twice.
+    make the host wait for its condition twice: never there.
     """
-    if graphs.on_gpu():
+    if not xla_cpu.applies():
         return False
-    if in_place.count(False) > FEW:
+    if in_place.count(False) > CPU.few_copied:
         return True
-    return any(graphs.bytes_of(a) >= (SPLIT if stays else MOVED) for a, stays in zip(arrays, in_place, strict=True))
+    limits = [CPU.split_copy if stays else CPU.copied for stays in in_place]
+    return any(graphs.bytes_of(array) >= limit for array, limit in zip(arrays, limits, strict=True))
 
 
 def in_turn(arrays: Sequence[tf.Tensor]) -> bool:
     """Whether XLA's CPU runtime runs kernels on such arrays one after the other."""
-    return not graphs.on_gpu() and all(graphs.bytes_of(array) <= IN_TURN for array in arrays)
+    return xla_cpu.applies() and all(graphs.bytes_of(array) <= CPU.in_turn for array in arrays)

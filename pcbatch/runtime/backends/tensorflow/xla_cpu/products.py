@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import graphs
-
-FEW = 32
-"""Up to so many rows; from 64 on both ways take equally long."""
+from pcbatch.runtime.backends.tensorflow import graphs, xla_cpu
+from pcbatch.runtime.costs.device import CPU
 
 
 def times_transposed(rows: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
     """`rows`, `[m, k]`, times the transpose of `matrix`, `[n, k]`."""
-    if _are_few(rows) and tf.is_symbolic_tensor(matrix) and graphs.in_outer_xla() and not graphs.on_gpu():
+    if _are_few(rows) and tf.is_symbolic_tensor(matrix) and xla_cpu.applies():
         source = graphs.source(matrix)
         if source.graph is not tf.compat.v1.get_default_graph():
             with source.graph.as_default(), tf.name_scope("transposed"):
@@ -29,4 +27,4 @@ def times_transposed(rows: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
 
 def _are_few(rows: tf.Tensor) -> bool:
     count = rows.shape[0]
-    return count is not None and count <= FEW
+    return count is not None and count <= CPU.few_rows

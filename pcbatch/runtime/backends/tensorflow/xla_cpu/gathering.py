@@ -10,17 +10,15 @@ is fused with the gather: no array is made, an element that is read is compared 
 from __future__ import annotations
 
 import tensorflow as tf
-from tensorflow.compiler.tf2xla.python import xla
 
-from pcbatch.runtime.backends.tensorflow import graphs
-
-SPLIT = 512 * 1024
-"""Bytes from which on XLA's CPU compiler splits a loop that reads them: two threads' worth of its `L2 Cache size`."""
+from pcbatch.runtime.backends.tensorflow import graphs, private, xla_cpu
+from pcbatch.runtime.costs.device import CPU
 
 
 def unsplit(array: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
     """`array`, to be read at `indices` (int32 of any shape, none of them negative), by one thread."""
-    if not graphs.in_outer_xla() or not is_split(array) or indices.shape.num_elements() == 0:
+    update = private.update_slice()
+    if update is None or not xla_cpu.applies() or not is_split(array) or indices.shape.num_elements() == 0:
         return array
     if tf.is_symbolic_tensor(array) and array.op.type == "Reshape":  # also counts as reading everything
         return tf.reshape(unsplit(array.op.inputs[0], indices), array.shape)
@@ -29,7 +27,7 @@ def unsplit(array: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
     rank, sizes = array.shape.rank, array.shape.as_list()
     longest = max(range(rank), key=lambda axis: float("inf") if sizes[axis] is None else sizes[axis])
     first = tf.slice(array, [0] * rank, [1] * rank)
-    return xla.dynamic_update_slice(array, first, tf.stack([here if axis == longest else 0 for axis in range(rank)]))
+    return update(array, first, tf.stack([here if axis == longest else 0 for axis in range(rank)]))
 
 
 def is_split(array: tf.Tensor) -> bool:
@@ -37,9 +35,9 @@ def is_split(array: tf.Tensor) -> bool:
 
     A bool array counts as one that it would not: `unsplit` needs numbers.
     """
-    if graphs.on_gpu() or array.dtype == tf.bool:
+    if not xla_cpu.is_on() or graphs.on_gpu() or array.dtype == tf.bool:
         return False
-    return graphs.bytes_of(array) >= SPLIT
+    return graphs.bytes_of(array) >= CPU.split_read
 
 
 def gather_by_lane(array: tf.Tensor, lanes: tf.Tensor, indices: list[tf.Tensor]) -> tf.Tensor:
