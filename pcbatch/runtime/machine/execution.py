@@ -182,7 +182,7 @@ class Execution:
 
         *outputs, site = self.backend.cond(self.backend.any(taking_part), live, [*blank, no_site])
         remaining = iter(outputs)
-        return [[next(remaining) for _ in group] for group in types], site
+        return [[next(remaining) for _ in group] for group in types], site if piece.sites else None
 
     def store(self, store: Store) -> None:
         """`array[indices..] = value` for the moving lanes, negative indices as in Python."""

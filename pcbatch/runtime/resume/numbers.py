@@ -47,7 +47,7 @@ def _relations(layout: Layout, state: Arrays, examples: Arrays) -> Iterator[tupl
     """What must hold of the numbers, each with what is wrong where it does not."""
     pc, held = state["pc"], state["example"][state["pc"] != layout.free]
     yield len(np.unique(held)) == len(held), "two lanes hold the same example"
-    is_right = (pc > layout.free) == (state["fault"] > 0)
+    is_right = (pc == layout.free) | ((pc > layout.free) == (state["fault"] > 0))
     yield bool(is_right.all()), "lanes have failed in it for no reason, or go on after they have failed"
     if layout.has_calls:
         yield _leads_back(layout, state), "its stacks of program counters do not lead back to the end"
