@@ -1,6 +1,6 @@
 """Long runs: in slices, with a bar, stopped by Ctrl-C, saved, and resumed in another process.
 
-A file holds the machine's state, in which the lanes' arguments are, and the arguments that all lanes share; captured
+A file holds the machine's state, the arguments and results of every example, and the arguments that all share; captured
 arrays are the function's, and read from it anew. What a file says of its program is only ever compared: nothing in it
 is imported or executed.
 """
@@ -86,14 +86,14 @@ class LongRun:
     def _run(
         self, snapshot: Snapshot, shared: dict[str, list[Any]], arguments: Arguments, saved: Saved | None = None
     ) -> Outcome:
-        program, lanes = self._program, int(snapshot.state["pc"].shape[0])
+        program = self._program
         # Read once: a variable that changed in mid-run, or a large array copied for each slice, would both be wrong.
         captured = {n: self._leaves(n, self.operands[n]) for n in program.shared if not self._is_given(n)}
         if saved is not None:
             saved.check_captured(captured)
         every = {**shared, **captured}
         operands = [values.pack(program.shared_types[name], every[name]) for name in program.shared]
-        shown = progress.bar(program, lanes) if self.options.progress else contextlib.nullcontext()
+        shown = progress.bar(program, snapshot.pool.examples) if self.options.progress else contextlib.nullcontext()
         with shown as watch:
             standing = run_slices(self.machine, snapshot, operands, watch, self.guard)
         origin = {"program": self.digest, "options": compared(self.options), **_described(arguments)}

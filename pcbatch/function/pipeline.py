@@ -153,7 +153,7 @@ class Compilation:
         machine = resumable(self.machine)
 
         def first_time(snapshot: Snapshot) -> contextlib.AbstractContextManager[None]:
-            return self.first_time(int(snapshot.state["pc"].shape[0]), int(machine.legs.capacity(snapshot)))
+            return self.first_time(snapshot.pool.lanes, int(machine.legs.capacity(snapshot)))
 
         given = self._parameters()
         run = LongRun(machine, given, options, self.digest, captured.values, first_time)

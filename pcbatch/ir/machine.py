@@ -7,8 +7,8 @@
     statement  ::= Primitive | Enter | Exit of `pcbatch.ir.program`, and the fault sites of its checks
     terminator ::= Jump t | Branch x b b | Return | Fault site | PushJump t, back to b, site         t ::= b | Branch
 
-Blocks are numbered by their place in `Program.blocks`, and program counters are these numbers; `len(blocks)` means
-"finished". What a block does for the lanes that wait at it:
+Blocks are numbered by their place in `Program.blocks`, and program counters are these numbers; those beyond say that a
+lane is to begin, has ended, has failed (`runtime.machine.state`). What a block does for the lanes that wait at it:
 
 1. every variable of `pops` gets back the newest entry of its stack;
 2. `body` runs in order; an item reads tops, shared operands and what earlier items of the same block wrote;

@@ -35,7 +35,8 @@ def chain() -> Program:
 
 def away(snapshot: Snapshot) -> Snapshot:
     """The snapshot as NumPy arrays, as a file would hold it."""
-    return Snapshot(*({k: np.array(v) for k, v in part.items()} for part in (snapshot.state, snapshot.counters)))
+    parts = (snapshot.state, snapshot.counters, snapshot.inputs, snapshot.outputs)
+    return Snapshot(snapshot.pool, *({k: np.array(v) for k, v in part.items()} for part in parts))
 
 
 @pytest.mark.parametrize(("schedule", "jit"), [("earliest", True), ("sweep", False)])

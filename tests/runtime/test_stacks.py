@@ -13,7 +13,9 @@ from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
 from pcbatch.runtime.machine.blocks import BlockRunner
+from pcbatch.runtime.machine.ends import first_state
 from pcbatch.runtime.machine.limits import Limits
+from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.state import Layout
 from tests.runtime.tables import INT, stored
 
@@ -95,7 +97,7 @@ def test_stacks_behave_as_lists(dtype, storage, turns):
     """After every turn each lane's top and everything below it is what a Python list holds."""
     layout, runners = machinery(dtype, storage)
     first = np.array([[lane % 2, 1] for lane in range(LANES)]).astype(dtype)
-    state = layout.start(BACKEND, LANES, {"x": [tf.constant(first)]}, CAPACITY)
+    state = first_state(BACKEND, layout, Pool.of(LANES), {"input x 0": tf.constant(first)}, CAPACITY)
     models = [Model(row) for row in first]
     names = list(ACTIONS)
     for turn in turns:

@@ -252,7 +252,7 @@ class Execution:
                 self.written["depth"] = (self.moving, shorter)
                 return self.rows.load(self.state["calls"], [shorter])
             case Return() | Fault():
-                return self.backend.constant(self.layout.finished)
+                return self.backend.constant(self.layout.finish)
         raise TypeError(f"not a terminator: {self.block.terminator!r}")
 
     def place(self, target: int | Branch) -> Array:

@@ -185,11 +185,11 @@ class Loop:
         if not self.sync and not self.guarded.can_lack_room:
             return carried["waiting"]
         backend = self.backend
-        live = backend.sum(carried["state"]["pc"] < self.layout.finished)
+        live = backend.sum(carried["state"]["pc"] < self.layout.start)
         return backend.stack([live, *(backend.constant(0) for _ in self.blocks[1:])])
 
     def _in_turn(self, state: State, waiting: Array) -> Array:
-        """`waiting`, but "finished" for the lanes that wait for others at a sync block.
+        """`waiting`, but FREE for the lanes that wait for others at a sync block.
 
         They go on when all lanes that can run are at such blocks: those at one of them, where the lane with the fewest
         steps is, so that lanes that come back to the same place for ever hold up nobody.
@@ -197,11 +197,11 @@ class Loop:
         if not self.sync:
             return waiting
         backend = self.backend
-        finished = backend.constant(self.layout.finished)
+        nowhere = backend.constant(self.layout.free)
         there = functools.reduce(operator.or_, [waiting == number for number in self.sync])
-        elsewhere = backend.any((waiting < finished) & ~there)
+        elsewhere = backend.any((waiting < self.layout.start) & ~there)
         if len(self.sync) == 1:
-            return backend.where(there & elsewhere, finished, waiting)
+            return backend.where(there & elsewhere, nowhere, waiting)
         fewest = backend.min(backend.where(there, state["steps"], backend.constant(INT32_MAX)))
-        turn = backend.min(backend.where(there & (state["steps"] == fewest), waiting, finished))
-        return backend.where(there & (elsewhere | (waiting != turn)), finished, waiting)
+        turn = backend.min(backend.where(there & (state["steps"] == fewest), waiting, nowhere))
+        return backend.where(there & (elsewhere | (waiting != turn)), nowhere, waiting)
