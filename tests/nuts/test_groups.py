@@ -11,6 +11,7 @@ from pcbatch.nuts.running import groups
 from pcbatch.nuts.running.driver import Course
 from pcbatch.nuts.running.groups import DEAR, groups_of, side_by_side
 from tests.nuts.densities import QUIET
+from tests.pairwise import every_second
 
 
 @pytest.mark.parametrize(
@@ -79,8 +80,9 @@ def test_draws_do_not_depend_on_the_groups(monkeypatch):
     assert both.cost.rows <= alone.cost.rows  # a group does not wait for the other's last chain
 
 
-@pytest.mark.parametrize("kernel", ["multinomial", "slice"])
-@pytest.mark.parametrize("schedule", ["auto", "sweep"])
+@pytest.mark.parametrize(
+    ("schedule", "kernel"), every_second(["auto", "sweep"], ["slice", "multinomial"])
+)
 def test_chains_wait_at_gradients_that_are_dear_and_draw_the_same(monkeypatch, kernel, schedule):
     """The program has a block at which lanes wait where gradients are dear, or the schedule knows no prices."""
 
