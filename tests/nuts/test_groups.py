@@ -80,9 +80,7 @@ def test_draws_do_not_depend_on_the_groups(monkeypatch):
     assert both.cost.rows <= alone.cost.rows  # a group does not wait for the other's last chain
 
 
-@pytest.mark.parametrize(
-    ("schedule", "kernel"), every_second(["auto", "sweep"], ["slice", "multinomial"])
-)
+@pytest.mark.parametrize(("schedule", "kernel"), every_second(["auto", "sweep"], ["slice", "multinomial"]))
 def test_chains_wait_at_gradients_that_are_dear_and_draw_the_same(monkeypatch, kernel, schedule):
     """The program has a block at which lanes wait where gradients are dear, or the schedule knows no prices."""
 
