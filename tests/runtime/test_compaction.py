@@ -60,7 +60,7 @@ def test_several_programs_as_a_graph(name, schedule):
     assert_equal(name, schedule, jit=False)
 
 
-@pytest.mark.parametrize("name", ["mixed_failures", "queens"])
+@pytest.mark.parametrize("name", ["mixed_failures", "ackermann", pytest.param("queens", marks=pytest.mark.slow)])
 def test_several_programs_under_xla(name):
     """The same compiled."""
     assert_equal(name, "auto", jit=True)
