@@ -93,6 +93,7 @@ def examples(source: str) -> Iterator[tuple[Any, ...]]:
 # -- the truth ---------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=8)
 def truth(source: str) -> list[Lane]:
     """What Python makes of every example, batched functions being plain ones and the module new for each.
 
@@ -163,14 +164,15 @@ def _elements(array: Array, places: Array) -> Array:
     return Array(array[place] for place in places)
 
 
-def check_interpreted(source: str) -> None:
-    """Every stage of the pipeline, interpreted, against plain Python."""
-    wanted = truth(source)
-    for name, program in stages(batched(source)):
+def check_interpreted(source: str) -> dict[str, ir.Program]:
+    """Every stage of the pipeline, interpreted, against plain Python; the stages."""
+    wanted, programs = truth(source), dict(stages(batched(source)))
+    for name, program in programs.items():
         try:
             compare(interpreted(program, source), wanted)
         except AssertionError as error:
             raise AssertionError(f"{name}: {error}") from error
+    return programs
 
 
 def check_single(source: str) -> None:

@@ -19,10 +19,11 @@ import pcbatch
 from pcbatch import LaneStatus, RunInterruptedError, UsageError
 from pcbatch.runtime.machine import guarded
 from pcbatch.runtime.resume import slices
-from pcbatch.runtime.schedules import SCHEDULES
 from tests.api import long_programs
 from tests.api.interrupting import bare_interrupt, ctrl_c, everything, stopping
 from tests.api.long_programs import BATCHES, STATICS, depth, walk
+from tests.pairwise import every_second
+from tests.schedules import SCHEDULES
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,8 +48,7 @@ def as_new(function):
 
 
 MODES = [
-    *(("depth", schedule, False) for schedule in SCHEDULES),
-    *(("walk", schedule, False) for schedule in SCHEDULES),
+    *every_second(("depth", "walk"), SCHEDULES, [False]),
     *(("orbit", "auto", False), ("narrow", "auto", False), ("walk", "auto", True), ("depth", "auto", True)),
 ]
 

@@ -17,6 +17,7 @@ from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.schedules import SCHEDULES
 from tests.harness import BATCH, NAMES, assert_close, leaves, load
+from tests.pairwise import every_second
 from tests.runtime import tables
 
 BACKEND = TensorFlowBackend()
@@ -53,14 +54,13 @@ def assert_equal(name, schedule, jit):
     assert np.all((active <= rows) & (rows <= executions * BATCH) & (rows >= EVERY_BLOCK.floor * executions))
 
 
-@pytest.mark.parametrize("name", SEVERAL)
-@pytest.mark.parametrize("schedule", ["earliest", "sweep"])
+@pytest.mark.parametrize(("schedule", "name"), every_second(["earliest", "sweep"], SEVERAL))
 def test_several_programs_as_a_graph(name, schedule):
     """Rows that are left over must not make operations raise."""
     assert_equal(name, schedule, jit=False)
 
 
-@pytest.mark.parametrize("name", ["mixed_failures", "queens"])
+@pytest.mark.parametrize("name", ["mixed_failures", "ackermann", pytest.param("queens", marks=pytest.mark.slow)])
 def test_several_programs_under_xla(name):
     """The same compiled."""
     assert_equal(name, "auto", jit=True)
