@@ -71,7 +71,7 @@ class Run:
         backend = outcome.backend
         if backend.is_concrete(outcome.status):
             return cls.of(program, outcome).check()
-        if outcome.can_fail and backend.in_outer_xla():
+        if outcome.can_fail and backend.inside_fixed_program():
             raise UsageError(
                 "PCB532",
                 f"{program.name} can fail (an assert, a raise, a division, an index, a depth or step limit), and in "
@@ -79,7 +79,7 @@ class Run:
                 f"call {program.name}.run(...) and read .status",
             )
         texts = [_templates(program, site) for site in program.faults]
-        return _value(backend.assert_ok(program, outcome, texts) if outcome.can_fail else outcome.values)
+        return _value(backend.checked_values(program, outcome, texts) if outcome.can_fail else outcome.values)
 
     @property
     def status(self) -> Any:

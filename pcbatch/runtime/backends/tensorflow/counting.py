@@ -19,7 +19,7 @@ Somewhat below that it saves compiling: LLVM unrolls the product (512 lanes, 21 
 
 
 def tally(numbers: tf.Tensor, labels: Sequence[int]) -> tf.Tensor:
-    """See `protocol.Backend.tally`."""
+    """See `arrays.Arrays.tally`."""
     lanes, count = numbers.shape[0], len(labels)
     if labels == range(count) and (lanes is None or lanes * count > MANY or not _is_compiled()):
         found = tf.where((numbers >= 0) & (numbers < count), numbers, count)
