@@ -86,7 +86,10 @@ class Control(Protocol):
         """Whether small work on `arrays` is faster in a loop of its own than beside work on a large one."""
 
     def while_loop(self, condition: Callable[[Any], Array], body: Callable[[Any], Any], state: Any) -> Any:
-        """`while condition(state): state = body(state)`: a nested structure of arrays, whose shapes stay."""
+        """`while condition(state): state = body(state)`: a nested structure of arrays.
+
+        Their shapes stay, but for lengths that are not known before it runs.
+        """
 
     # -- programs ------------------------------------------------------------------------------------------------------
 

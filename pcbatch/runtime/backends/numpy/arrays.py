@@ -22,7 +22,9 @@ class NumPyArrays:
         return np.int32(value)
 
     def array(self, value: Any, dtype: str) -> Any:
-        return np.asarray(value).astype(dtype, casting="same_kind")[()]
+        array = np.asarray(value)
+        kinds = {array.dtype.kind, np.dtype(dtype).kind}
+        return array.astype(dtype, casting="unsafe" if kinds == {"i", "u"} else "same_kind")[()]
 
     def lane_numbers(self, lanes: Any) -> Any:
         return np.arange(lanes, dtype=np.int32)

@@ -1,13 +1,13 @@
 """Control by Python's own `if` and `while`; see `backends.control`.
 
-A program is its function, and runs when it is called. Arrays must keep their shapes and dtypes all the same: what gets
-through here gets through where a compiler has to lay them out beforehand.
+A program is its function, and runs when it is called. Arrays must keep their dtypes and axes all the same, and under a
+guard their shapes: what gets through here gets through where a compiler has to lay them out beforehand.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -32,7 +32,7 @@ class NumPyControl:
         before: Sequence[Any],
         in_place: Sequence[bool],
     ) -> list[Any]:
-        return self.cond(predicate, lambda: function(predicate, *before), list(before))
+        return _like(list(function(predicate, *before)), list(before), exactly=True) if predicate else list(before)
 
     def repeated(
         self,
@@ -43,7 +43,7 @@ class NumPyControl:
         arrays = list(before)
         while predicate:
             predicate, after = function(predicate, arrays)
-            arrays = _like(list(after), arrays)
+            arrays = _like(list(after), arrays, exactly=True)
         return arrays
 
     def in_turn(self, arrays: Sequence[Any]) -> bool:
@@ -85,19 +85,21 @@ class NumPyControl:
         return function  # NumPy takes none
 
 
-def _like(new: Any, old: Any) -> Any:
-    """`new`, a structure of arrays in which each has the shape and dtype that it has in `old`; TypeError if not."""
-    match old:
-        case Mapping():
-            if new.keys() != old.keys():
-                raise TypeError(f"{sorted(new)} is carried on in the place of {sorted(old)}")
-            for key, value in old.items():
-                _like(new[key], value)
-        case list() | tuple():
-            for each in zip(new, old, strict=True):
-                _like(*each)
-        case _:
-            found, wanted = ((np.asarray(each).dtype, np.shape(each)) for each in (new, old))
-            if found != wanted:
-                raise TypeError(f"an array of {found} is carried on in the place of one of {wanted}")
+def _like(new: Any, old: Any, *, exactly: bool = False) -> Any:
+    """`new`, a structure of arrays in which each has the dtype and the axes that it has in `old`; TypeError if not.
+
+    Axes may get another length, as stacks that grow do, unless it is to be `exactly` alike.
+    """
+    if isinstance(old, dict):
+        if new.keys() != old.keys():
+            raise TypeError(f"{sorted(new)} is carried on in the place of {sorted(old)}")
+        _like([*new.values()], [old[key] for key in new], exactly=exactly)
+    elif isinstance(old, list | tuple):
+        for each in zip(new, old, strict=True):
+            _like(*each, exactly=exactly)
+    elif new is not old:
+        both = ((np.asarray(each).dtype, np.shape(each)) for each in (new, old))
+        found, wanted = ((dtype, shape if exactly else len(shape)) for dtype, shape in both)
+        if found != wanted:
+            raise TypeError(f"an array of {found} is carried on in the place of one of {wanted}")
     return new

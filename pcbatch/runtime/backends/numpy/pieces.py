@@ -42,10 +42,9 @@ class NumPyPieces:
         return frozenset(piece.sites)
 
     def cost(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
-        """The elements that it writes, as often as it has lines: what happens in a line is not looked at."""
-        types = self.abstract_eval(piece, reads, shared)
-        written = sum(math.prod(leaf.shape) for type_ in types for leaf in leaf_types(type_))
-        return float(written * max(len(piece.spans), 1))
+        """The elements that it reads, as often as it has lines: what happens in a line is not looked at."""
+        read = sum(math.prod(leaf.shape) for type_ in (*reads, *shared) for leaf in leaf_types(type_))
+        return float(read * max(len(piece.spans), 1))
 
     def line_costs(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[float, ...]:
         """The same of every line."""
@@ -65,13 +64,14 @@ class NumPyPieces:
         columns = [values.flatten(type_, value) for type_, value in zip(read_types, reads, strict=True)]
         rows: list[list[Any]] = []
         site = np.zeros(lanes, np.int32)
-        for lane in range(lanes):
-            operands = [
-                structures.wrap(values.pack(type_, [leaf[lane] for leaf in column]), type_)
-                for type_, column in zip(read_types, columns, strict=True)
-            ]
-            outputs, site[lane] = self.evaluate(piece, operands, shared)
-            rows.append([leaf for each in zip(outputs, types, strict=True) for leaf in structures.leaves(*each)])
+        with np.errstate(all="ignore"):  # lanes that take no part compute with whatever they hold
+            for lane in range(lanes):
+                operands = [
+                    structures.wrap(values.pack(type_, [leaf[lane] for leaf in column]), type_)
+                    for type_, column in zip(read_types, columns, strict=True)
+                ]
+                outputs, site[lane] = self.evaluate(piece, operands, shared)
+                rows.append([leaf for each in zip(outputs, types, strict=True) for leaf in structures.leaves(*each)])
         found = [
             np.array([row[place] for row in rows], leaf.dtype).reshape(lanes, *leaf.shape)
             for place, leaf in enumerate(leaf for type_ in types for leaf in leaf_types(type_))
@@ -81,8 +81,7 @@ class NumPyPieces:
         return packed, site if piece.sites else None
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
-        # Lanes that take no part compute with whatever they hold, of which nobody wants to be warned.
-        with recording() as recorder, np.errstate(all="ignore"):
+        with recording() as recorder:
             outputs = piece.compiled(*reads, *shared)
         if not recorder.sites <= set(piece.sites):
             raise ValueError(f"a piece checks {recorder.sites}, but declares {piece.sites}")

@@ -64,6 +64,6 @@ def _leaf(value: Any, type_: TensorType) -> Any:
         array = np.asarray(value).astype(type_.dtype)
     else:
         array = np.asarray(value)
-    if (array.dtype.name, array.shape) != (type_.dtype, type_.shape):
+    if array.dtype != type_.dtype or array.shape != type_.shape:
         raise TypeError(f"{array.dtype.name}{list(array.shape)} is not {type_}")
     return array[()]
