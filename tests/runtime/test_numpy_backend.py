@@ -1,5 +1,6 @@
 """The NumPy backend: it computes what TensorFlow does, refuses what a compiler would, and needs no TensorFlow."""
 
+import importlib
 import subprocess
 import sys
 
@@ -7,9 +8,11 @@ import numpy as np
 import pytest
 
 from pcbatch import UsageError
+from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import StructType, TensorType
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.backends.host import OPERATIONS
 from pcbatch.runtime.backends.numpy.backend import numpy_backend
 from tests.runtime.libraries import ints, library_named
 from tests.runtime.tables import BOOL, FLOAT, INT, WEAK, piece
@@ -223,3 +226,25 @@ def test_pieces_that_do_not_do_what_they_declare():
     ]:
         with pytest.raises(TypeError, match=r"is not int32\[\]|does not fit"):
             vectorized(piece(function, "a", "a"), [type_], a=one)
+
+
+@pytest.mark.parametrize("name", ["numpy", "tensorflow"])
+def test_spellings_are_names_of_the_library(name):
+    """What messages tell users to write is there."""
+    spelling = library_named(name).backend.spelling
+    module = importlib.import_module(name)
+    operations = [each for each in OPERATIONS if (name, each) != ("numpy", "function")]  # NumPy traces none
+    for operation in (*operations, "bool", "int32", "float16", "float32", "float64", "complex64", "uint8"):
+        prefix, _, path = spelling(operation).partition(".")
+        assert prefix == {"numpy": "np", "tensorflow": "tf"}[name]
+        assert getattr(module, path) is not None
+
+
+def test_a_conflict_is_told_in_the_librarys_words():
+    with pytest.raises(ConflictError) as caught:
+        join(INT, FLOAT)
+    assert str(caught.value) == "dtypes int32 and float32 differ; write cast(.., float32) for the other one"
+    for name, told in (("numpy", "np.astype(.., np.float32)"), ("tensorflow", "tf.cast(.., tf.float32)")):
+        assert told in caught.value.told(library_named(name).backend.spelling)
+    with pytest.raises(ConflictError, match=r"\{a: 1\}"):  # braces of a type's are no fields
+        raise ConflictError("{a: 1} does not fit")

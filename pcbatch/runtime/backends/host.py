@@ -7,13 +7,20 @@ from typing import Any, Protocol
 
 from pcbatch.ir.types import Type
 
+OPERATIONS = ("all", "any", "array", "cast", "fill", "function", "zeros_like")
+"""What messages name: reductions over bools, making an array, changing its dtype, an array of one number, a function
+that is traced, an array of zeros."""
+
 
 class Host(Protocol):
-    """A user's arrays, numbers and structures of them."""
+    """A user's arrays, numbers and structures of them, and the names that users know the library's operations by."""
 
     name: str
     plain_builtins: Mapping[str, Callable[..., Any]]
     """Built-in functions that do not know the library's values, as `single` needs them."""
+
+    def spelling(self, operation: str) -> str:
+        """How users write one of `OPERATIONS` or the name of a dtype, for messages: "tf.cast"."""
 
     # -- what a value is -----------------------------------------------------------------------------------------------
 

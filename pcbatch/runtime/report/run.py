@@ -190,10 +190,10 @@ class Run:
 
     @property
     def _concrete(self) -> Outcome:
-        if not self.outcome.backend.is_concrete(self.outcome.status):
-            raise UsageError(
-                "PCB533", "inside a tf.function a Run knows only .value and .status; the rest is known after it ran"
-            )
+        backend = self.outcome.backend
+        if not backend.is_concrete(self.outcome.status):
+            inside = f"inside a {backend.spelling('function')}"
+            raise UsageError("PCB533", f"{inside} a Run knows only .value and .status; the rest is known after it ran")
         return self.outcome
 
     def _by_label(self, counts: Any) -> dict[str, int]:
@@ -207,8 +207,10 @@ class Run:
         return f"{ended}, {self.trips} trips, {self.steps} steps, {self.utilization.overall:.0%} of the rows of use"
 
     def __repr__(self) -> str:
-        concrete = self.outcome.backend.is_concrete(self.outcome.status)
-        return f"<pcbatch.Run of {self.program.name}: {self._counts() if concrete else 'inside a tf.function'}>"
+        backend = self.outcome.backend
+        concrete = backend.is_concrete(self.outcome.status)
+        what = self._counts() if concrete else f"inside a {backend.spelling('function')}"
+        return f"<pcbatch.Run of {self.program.name}: {what}>"
 
 
 class LaneError(PcbatchError, RuntimeError):

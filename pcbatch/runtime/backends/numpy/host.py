@@ -11,12 +11,18 @@ from pcbatch.ir import values
 from pcbatch.ir.types import Type
 from pcbatch.runtime.backends.numpy import structures
 
+_SPELLINGS = {"array": "np.asarray", "cast": "np.astype", "fill": "np.full"}
+"""Of what NumPy calls otherwise. It has no functions that are traced, of which messages could speak."""
+
 
 class NumPyHost:
     """See `host.Host`."""
 
     name = "numpy"
     plain_builtins: Mapping[str, Callable[..., Any]] = {}  # all of them know NumPy's values
+
+    def spelling(self, operation: str) -> str:
+        return _SPELLINGS.get(operation, f"np.{operation}")
 
     # -- what a value is -----------------------------------------------------------------------------------------------
 

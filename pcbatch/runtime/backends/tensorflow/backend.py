@@ -46,6 +46,9 @@ class TensorFlowBackend:
     def twin(self, function: Any) -> str | None:
         return twins.twin(function)
 
+    def spelling(self, operation: str) -> str:
+        return structures.spelling(operation)
+
     # -- a user's values -----------------------------------------------------------------------------------------------
 
     def is_array(self, value: Any) -> bool:
