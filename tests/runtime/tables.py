@@ -191,6 +191,24 @@ def faults(ops: ModuleType) -> Program:
     return Program("faults", ("x",), ("y", "i"), types, storage, blocks, sites)
 
 
+def predicated(ops: ModuleType) -> Program:
+    """`12 // x` and a store of it at `x`, both only where `x` is not 0; what is left out neither fails nor writes."""
+    division = FaultSite(LaneStatus.ARITHMETIC, "ZeroDivisionError: integer division by zero", (), at(20))
+    index = FaultSite(LaneStatus.INDEX, "IndexError: index {} is out of range", ("x",), at(21))
+    quotient = piece(lambda x: (ops.floordiv(12, x, 0),), "x", "q", 0)
+    both = piece(lambda q, x: (q + x,), "q x", "sum")
+    body = (
+        piece(lambda x: (x != 0, x > 1), "x", "there large"),
+        dataclasses.replace(quotient, predicate="there"),
+        Store("array", ("x",), "q", 1, predicate="there"),
+        dataclasses.replace(both, predicate="large"),
+    )
+    types = {"x": INT, "array": TensorType("int32", (4,)), "q": INT, "sum": INT, "there": BOOL, "large": BOOL}
+    storage = dict.fromkeys(("x", "array", "q", "sum"), "register")
+    blocks = (Block("b0", body, Jump(1)), Block("b1", (), Return()))
+    return Program("predicated", ("x", "array"), ("array", "q", "sum"), types, storage, blocks, (division, index))
+
+
 def _root(ops: ModuleType, q):
     """The root of a whole number, of one that is negative 0: other lanes may hold any."""
     return ops.to_float(ops.maximum(q, 0)) ** 0.5

@@ -113,6 +113,18 @@ def test_faults_are_the_lanes_own(library, schedule, jit):
     assert (outcome.fault_values["q"][3], outcome.fault_values["x"][3]) == (10, 1)
 
 
+@on_both("schedule, jit", MODES, COVERING_MODES)
+def test_what_a_predicate_leaves_out_has_no_effect(library, schedule, jit):
+    """It writes nothing, stores nothing and fails nowhere; a value that was never given reads 0."""
+    x, arrays = ints(3, 0, -2, 1, 7, 0), np.full((6, 4), 9, np.int32)
+    outcome = library.run(tables.predicated(library.ops), x, arrays, schedule=schedule, jit=jit)
+    np.testing.assert_array_equal(outcome.status, [0, 0, 0, 0, STATUS.INDEX, 0])
+    stored, q, total = (np.asarray(value) for value in outcome.values)
+    np.testing.assert_array_equal(stored[:4], [[9, 9, 9, 4], [9] * 4, [9, 9, -6, 9], [9, 12, 9, 9]])
+    np.testing.assert_array_equal(q, [4, 0, -6, 12, 0, 0])
+    np.testing.assert_array_equal(total, [7, 0, 0, 0, 0, 0])
+
+
 @on_both("schedule, jit, storage", MATRIX, COVERING[1:3])
 def test_max_depth(library, schedule, jit, storage):
     """A lane fails with its first call beyond `max_depth`; exactly as many are allowed."""

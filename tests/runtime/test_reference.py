@@ -18,6 +18,7 @@ CASES = {  # of programs, given a library's checked operations
     "gcd": (tables.gcd, ([12, 5, 0, 100], [18, 0, 0, 75]), {"max_steps": 2}),
     "stores": (lambda _: tables.reverse(), (np.ones([4, 5], np.float32), [0, 3, 5, 9], [0, 4, 2, 1]), {}),
     "bools": (lambda _: tables.even(), (list(range(7)),), {}),
+    "predicates": (tables.predicated, ([3, 0, -2, 1, 7, 0], np.ones([6, 4], np.int32)), {}),
     "faults": (tables.faults, ([3, 0, -2, 1, 5, 2],), {}),
 }
 
