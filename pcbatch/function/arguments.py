@@ -39,13 +39,13 @@ class Arguments:
         """What a compiled program may keep: everything but the arrays."""
         return replace(self, values={}, lanes=None)
 
-    def refused_variable(self, function: str) -> UsageError:
+    def refused_variable(self, function: str, backend: Backend) -> UsageError:
         """That `function` takes gradients, and a tape would not know what is read from a variable for what it is."""
         return UsageError(
             "PCB518",
             f"{function} takes gradients, and its argument {min(self.variables)!r} is a variable, which no tape would "
             "know: an argument is the array that is read from it; let the function read the variable from around it, "
-            "or pass tf.convert_to_tensor(..) and watch it: tape.watch(..)",
+            f"or pass {backend.spelling('array')}(..) and watch it: tape.watch(..)",
         )
 
     @property

@@ -119,7 +119,7 @@ class LongRun:
             raise UsageError(
                 "PCB565",
                 f"{self._program.name} with progress or resume runs in slices, from Python, and so not inside a "
-                "tf.function; call it outside, or leave these options away",
+                f"{backend.spelling('function')}; call it outside, or leave these options away",
             )
 
 

@@ -97,7 +97,7 @@ class Compiled:
                     "PCB515", f"{self.program.name} was compiled for {user}: {expected}, not {arguments.types[user]}"
                 )
         if arguments.variables and any(map(backend.takes_gradients, objects(self._functions))):
-            raise arguments.refused_variable(self.program.name)
+            raise arguments.refused_variable(self.program.name, backend)
         operands = {name: read() for name, read in self.operands.items()}
         with self._watching(arguments.lanes, operands):
             return self._run(backend, arguments, operands, saved)

@@ -174,7 +174,7 @@ class Compiler:
                 others = [value for _, _, value in captured.statics]
                 tapes = any(map(backend.takes_gradients, objects(others)))
                 if tapes and arguments.variables:
-                    raise arguments.refused_variable(self._function.__name__)
+                    raise arguments.refused_variable(self._function.__name__, backend)
                 known = kept(captured.values, types, others, backend.is_variable)
                 free = captured.without_values()
                 environment = Environment(

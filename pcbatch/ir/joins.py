@@ -6,13 +6,28 @@ tensor's dtype, a weak float a floating tensor's. Everything else that differs i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from pcbatch.ir.types import StructType, TensorType, Type
 
+Spelling = Callable[[str], str]
+"""How users of an array library write an operation or a dtype: of TensorFlow, `tf.cast` for "cast"."""
+
 
 class ConflictError(TypeError):
-    """Two types have no join; the message says why and what cast to write."""
+    """Two types have no join; `told` says why and what cast to write.
+
+    `text` has `{}` wherever one of `operations` is named; without any it is as it stands.
+    """
+
+    def __init__(self, text: str, *operations: str):
+        self.text, self.operations = text, operations
+        super().__init__(self.told(str))
+
+    def told(self, spelling: Spelling) -> str:
+        """The message to users of a library that spells operations so."""
+        return self.text.format(*map(spelling, self.operations)) if self.operations else self.text
 
 
 def is_float(dtype: str) -> bool:
@@ -46,24 +61,22 @@ def _join_known(old: Type, new: Type) -> Type:
 
 def _join_tensors(old: TensorType, new: TensorType) -> TensorType:
     if old.shape != new.shape:
-        scalar = (
-            "; write tf.zeros_like(..) or tf.fill(..) where the scalar is set" if () in (old.shape, new.shape) else ""
-        )
-        raise ConflictError(
-            f"shapes {list(old.shape)} and {list(new.shape)} differ, and nothing broadcasts here{scalar}"
-        )
+        why = f"shapes {list(old.shape)} and {list(new.shape)} differ, and nothing broadcasts here"
+        if () in (old.shape, new.shape):
+            raise ConflictError(why + "; write {}(..) or {}(..) where the scalar is set", "zeros_like", "fill")
+        raise ConflictError(why)
     if old.weak and new.weak:
         return old if is_float(old.dtype) else new  # two different weak types: int and float
     if old.weak or new.weak:
         weak, committed = (old, new) if old.weak else (new, old)
         if committed.dtype == "bool":
-            raise ConflictError("a bool and a number do not meet; write True/False, or tf.cast one of them")
+            raise ConflictError("a bool and a number do not meet; write True/False, or {} one of them", "cast")
         if is_float(weak.dtype) and not is_float(committed.dtype):
-            raise ConflictError(
-                f"a Python float does not fit {committed.dtype}; write an int, or tf.cast(.., tf.float32)"
-            )
+            why = f"a Python float does not fit {committed.dtype}"
+            raise ConflictError(why + "; write an int, or {}(.., {})", "cast", "float32")
         return committed
     if "bool" in (old.dtype, new.dtype):
-        raise ConflictError("a bool and a number do not meet; write True/False, or tf.cast one of them")
+        raise ConflictError("a bool and a number do not meet; write True/False, or {} one of them", "cast")
     holds = new.dtype if is_float(new.dtype) and not is_float(old.dtype) else old.dtype  # a cast to int would cut off
-    raise ConflictError(f"dtypes {old.dtype} and {new.dtype} differ; write tf.cast(.., tf.{holds}) for the other one")
+    why = f"dtypes {old.dtype} and {new.dtype} differ"
+    raise ConflictError(why + "; write {}(.., {}) for the other one", "cast", holds)

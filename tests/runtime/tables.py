@@ -1,10 +1,13 @@
-"""Tables of blocks written by hand, as the emitter would write them, for tests of the machine."""
+"""Tables of blocks written by hand, as the emitter would write them, for tests of the machine.
+
+Their pieces are made of Python's operators, which the values of every array library know. Where one has a check, the
+table is given `ops`, the library's checked operations.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-
-import tensorflow as tf
+from types import ModuleType
 
 from pcbatch.errors import Span
 from pcbatch.ir.machine import (
@@ -22,11 +25,11 @@ from pcbatch.ir.machine import (
 )
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.backends.tensorflow import ops
 
 INT, FLOAT, BOOL = TensorType("int32"), TensorType("float32"), TensorType("bool")
 WEAK = TensorType("int32", (), weak=True)
 FILE = "user.py"
+SOURCE = ["\n"] * 19 + ["    q = 10 // x\n", "    assert q > 0\n", "    raise ValueError\n", "    return\n"]
 
 
 def at(line: int) -> Span:
@@ -49,6 +52,12 @@ def stepping(blocks: tuple[Block, ...], site: int) -> tuple[Block, ...]:
     return tuple(dataclasses.replace(block, steps_site=site) for block in blocks)
 
 
+def without_place(program: Program) -> Program:
+    """`program`, whose first fault site has no place in the source."""
+    first, *others = program.faults
+    return dataclasses.replace(program, faults=(dataclasses.replace(first, span=None), *others))
+
+
 def piece(function, reads: str, writes: str, *sites: int, shared: str = "") -> Piece:
     """A piece, its names given as words."""
     return Piece(function, tuple(reads.split()), tuple(writes.split()), tuple(shared.split()), sites, (at(10),))
@@ -60,7 +69,7 @@ def fibonacci(*, with_state: bool = False) -> Program:
     kept = tuple(Push(name) for name in vector)
     blocks = (
         Block("b0", (piece(lambda n: (n <= 1,), "n", "t"),), Branch("t", 1, 2), span=at(1)),
-        Block("b1", (piece(lambda: (tf.constant(1),), "", "r"),), Return(), span=at(2)),
+        Block("b1", (piece(lambda: (1,), "", "r"),), Return(), span=at(2)),
         Block(
             "b2",
             (piece(lambda n: (n - 2,), "n", "n"), *(piece(lambda v: (v + 1.0,), "v", "v") for _ in vector)),
@@ -97,7 +106,7 @@ def fibonacci_of(n: int) -> int:
     return 1 if n <= 1 else fibonacci_of(n - 2) + fibonacci_of(n - 1)
 
 
-def gcd() -> Program:
+def gcd(ops: ModuleType) -> Program:
     """Euclid's algorithm: a loop, no calls, and a checked `%`."""
     division = FaultSite(LaneStatus.ARITHMETIC, "ZeroDivisionError: integer modulo by zero", (), at(7))
     blocks = (
@@ -147,7 +156,7 @@ def even() -> Program:
         ),
         Block(
             "b3",
-            (piece(lambda r, flag: (tf.math.logical_xor(~r, flag),), "r flag", "r"),),
+            (piece(lambda r, flag: (~r ^ flag,), "r flag", "r"),),
             Return(),
             pops=("n", "flag"),
             function="is_even",
@@ -162,7 +171,7 @@ def even() -> Program:
     return Program("is_even", ("n",), ("r",), types, storage, stepping(blocks, 1), (DEPTH, STEPS))
 
 
-def faults() -> Program:
+def faults(ops: ModuleType) -> Program:
     """`10 // x`, then an assert that the quotient is positive, then a raise above 4; else its root."""
     sites = (
         FaultSite(LaneStatus.ARITHMETIC, "ZeroDivisionError: integer division by zero", (), at(20)),
@@ -175,16 +184,39 @@ def faults() -> Program:
         Block("b2", (), Fault(1), span=at(21)),
         Block("b3", (piece(lambda q: (q > 4,), "q", "t"),), Branch("t", 4, 5), span=at(22)),
         Block("b4", (), Fault(2), span=at(22)),
-        Block("b5", (piece(lambda q: (tf.sqrt(tf.cast(q, tf.float32)), q), "q", "y i"),), Return(), span=at(23)),
+        Block("b5", (piece(lambda q: (_root(ops, q), q), "q", "y i"),), Return(), span=at(23)),
     )
     types = {"x": INT, "q": INT, "t": BOOL, "y": FLOAT, "i": INT}
     storage = dict.fromkeys(("x", "q", "y", "i"), "register")
     return Program("faults", ("x",), ("y", "i"), types, storage, blocks, sites)
 
 
+def predicated(ops: ModuleType) -> Program:
+    """`12 // x` and a store of it at `x`, both only where `x` is not 0; what is left out neither fails nor writes."""
+    division = FaultSite(LaneStatus.ARITHMETIC, "ZeroDivisionError: integer division by zero", (), at(20))
+    index = FaultSite(LaneStatus.INDEX, "IndexError: index {} is out of range", ("x",), at(21))
+    quotient = piece(lambda x: (ops.floordiv(12, x, 0),), "x", "q", 0)
+    both = piece(lambda q, x: (q + x,), "q x", "sum")
+    body = (
+        piece(lambda x: (x != 0, x > 1), "x", "there large"),
+        dataclasses.replace(quotient, predicate="there"),
+        Store("array", ("x",), "q", 1, predicate="there"),
+        dataclasses.replace(both, predicate="large"),
+    )
+    types = {"x": INT, "array": TensorType("int32", (4,)), "q": INT, "sum": INT, "there": BOOL, "large": BOOL}
+    storage = dict.fromkeys(("x", "array", "q", "sum"), "register")
+    blocks = (Block("b0", body, Jump(1)), Block("b1", (), Return()))
+    return Program("predicated", ("x", "array"), ("array", "q", "sum"), types, storage, blocks, (division, index))
+
+
+def _root(ops: ModuleType, q):
+    """The root of a whole number, of one that is negative 0: other lanes may hold any."""
+    return ops.to_float(ops.maximum(q, 0)) ** 0.5
+
+
 def scaled(captured=None):
-    """`x @ W`, W a shared operand, or a captured layer."""
-    function = (lambda x, w: (tf.linalg.matvec(w, x),)) if captured is None else (lambda x: (captured(x[None])[0],))
+    """`W @ x`, W a shared operand, or a captured layer."""
+    function = (lambda x, w: ((w @ x[:, None])[:, 0],)) if captured is None else (lambda x: (captured(x[None])[0],))
     shared = {} if captured is not None else {"W": TensorType("float32", (3, 3))}
     body = (piece(function, "x", "x", shared=" ".join(shared)),)
     vector = TensorType("float32", (3,))
@@ -192,3 +224,14 @@ def scaled(captured=None):
         "scaled", ("x",), ("x",), {"x": vector}, {"x": "register"}, (Block("b0", body, Return()),),
         shared=tuple(shared), shared_types=shared,
     )  # fmt: skip
+
+
+def singular(inverse):
+    """Inverts a matrix in one block, which lanes that wait elsewhere must not make fail; then doubles in another."""
+    matrix = TensorType("float32", (2, 2))
+    blocks = (
+        Block("b0", (piece(lambda m: (m[0, 0] + m[1, 1] > 0.0,), "m", "t"),), Branch("t", 1, 2), span=at(30)),
+        Block("b1", (piece(lambda m: (inverse(m),), "m", "m"),), Return(), span=at(31)),
+        Block("b2", (piece(lambda m: (m * 2.0,), "m", "m"),), Return(), span=at(32)),
+    )
+    return Program("singular", ("m",), ("m",), {"m": matrix, "t": BOOL}, {"m": "register"}, blocks)

@@ -1,39 +1,38 @@
 """The reference machine: what the machine must equal, and what it says of lanes by itself."""
 
 import numpy as np
-import pytest
-import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
-from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.schedules.flow import Flow
 from pcbatch.runtime.strategies import reference
 from pcbatch.runtime.strategies.reference import ReferenceMachine, run_reference
 from tests.runtime import tables
+from tests.runtime.libraries import MODES, ON_BOTH, on_both
 
-BACKEND = TensorFlowBackend()
 VECTORS = np.random.default_rng(1).normal(size=(6, 128)).astype(np.float32)
-CASES = {
-    "fibonacci": (tables.fibonacci(), ([0, 1, 5, 6, 3, 4],), {}),
-    "fibonacci with little depth": (tables.fibonacci(), ([0, 1, 5, 6, 3, 4],), {"max_depth": 3}),
-    "fibonacci with few steps": (tables.fibonacci(), ([0, 1, 5, 6, 3, 4],), {"max_steps": 8}),
-    "saved vectors": (tables.fibonacci(with_state=True), ([0, 1, 5, 2, 3, 4], VECTORS), {}),
-    "gcd": (tables.gcd(), ([12, 5, 0, 100], [18, 0, 0, 75]), {"max_steps": 2}),
-    "stores": (tables.reverse(), (np.ones([4, 5], np.float32), [0, 3, 5, 9], [0, 4, 2, 1]), {}),
-    "bools": (tables.even(), (list(range(7)),), {}),
-    "faults": (tables.faults(), ([3, 0, -2, 1, 5, 2],), {}),
+CASES = {  # of programs, given a library's checked operations
+    "fibonacci": (lambda _: tables.fibonacci(), ([0, 1, 5, 6, 3, 4],), {}),
+    "fibonacci with little depth": (lambda _: tables.fibonacci(), ([0, 1, 5, 6, 3, 4],), {"max_depth": 3}),
+    "fibonacci with few steps": (lambda _: tables.fibonacci(), ([0, 1, 5, 6, 3, 4],), {"max_steps": 8}),
+    "saved vectors": (lambda _: tables.fibonacci(with_state=True), ([0, 1, 5, 2, 3, 4], VECTORS), {}),
+    "gcd": (tables.gcd, ([12, 5, 0, 100], [18, 0, 0, 75]), {"max_steps": 2}),
+    "stores": (lambda _: tables.reverse(), (np.ones([4, 5], np.float32), [0, 3, 5, 9], [0, 4, 2, 1]), {}),
+    "bools": (lambda _: tables.even(), (list(range(7)),), {}),
+    "predicates": (tables.predicated, ([3, 0, -2, 1, 7, 0], np.ones([6, 4], np.int32)), {}),
+    "faults": (tables.faults, ([3, 0, -2, 1, 5, 2],), {}),
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_machine_equals_the_reference(case):
+EVERYWHERE = [(case, *mode) for case in CASES for mode in MODES]
+AS_A_GRAPH = [(case, "auto", False) for case in CASES]
+
+
+@on_both("case, schedule, jit", EVERYWHERE, AS_A_GRAPH)
+def test_the_machine_equals_the_reference(library, case, schedule, jit):
     """Values, status, sites, steps, what messages show, and how often each lane ran each block."""
-    program, arguments, limits = CASES[case]
-    arguments = [np.asarray(a, np.int32) if isinstance(a, list) else a for a in arguments]
-    lanes = len(arguments[0])
-    wanted = run_reference(program, BACKEND, arguments, [], lanes, **limits)
-    actual = Machine(program, BACKEND, jit=False, **limits).run(arguments, [], lanes)
+    program, arguments, limits = _case(case, library)
+    wanted = run_reference(program, library.backend, arguments, [], len(arguments[0]), **limits)
+    actual = library.run(program, *arguments, schedule=schedule, jit=jit, **limits)
     for got, expected in zip(actual.values, wanted.values, strict=True):
         assert got.dtype == expected.dtype
         np.testing.assert_allclose(got, expected, rtol=1e-6)
@@ -43,10 +42,17 @@ def test_the_machine_equals_the_reference(case):
     assert [fault.render() for fault in one.errors] == [fault.render() for fault in other.errors]
 
 
-def test_shared_operands_and_no_lanes():
+def _case(case, library):
+    """The program, the arguments and the limits."""
+    program, arguments, limits = CASES[case]
+    return program(library.ops), [np.asarray(a, np.int32) if isinstance(a, list) else a for a in arguments], limits
+
+
+@ON_BOTH
+def test_shared_operands_and_no_lanes(library):
     """Shared operands are given to every lane; without lanes the results are empty."""
-    machine = ReferenceMachine(tables.scaled(), BACKEND)
-    x, weights = tf.constant([[1.0, 2.0, 3.0], [0.0, 0.0, 1.0]]), tf.Variable(2 * tf.eye(3))
+    machine = ReferenceMachine(tables.scaled(), library.backend)
+    x, weights = np.array([[1, 2, 3], [0, 0, 1]], np.float32), 2 * np.eye(3, dtype=np.float32)
     machine.check(2)
     np.testing.assert_array_equal(machine.run([x], [weights], 2).values[0], 2 * x)
     assert machine.run([x[:0]], [weights], 0).values[0].shape == (0, 3)
@@ -67,11 +73,13 @@ def simulate(traces, program, schedule):
     return executions, trips
 
 
-@pytest.mark.parametrize("schedule", ["earliest", "sweep"])
-@pytest.mark.parametrize("case", ["fibonacci with little depth", "gcd", "bools", "faults"])
-def test_schedules_pack_the_lanes_as_they_say(case, schedule, monkeypatch):
+PACKED = [(case, schedule) for case in CASES for schedule in ("earliest", "sweep")]
+
+
+@on_both("case, schedule", PACKED, [("fibonacci with little depth", "earliest"), ("faults", "sweep")])
+def test_schedules_pack_the_lanes_as_they_say(library, case, schedule, monkeypatch):
     """From the blocks that each lane visits one can tell what each schedule runs: that often, and for nobody never."""
-    program, arguments, limits = CASES[case]
+    program, arguments, limits = _case(case, library)
     traces = []
     visit = reference._Lane.block
 
@@ -82,10 +90,8 @@ def test_schedules_pack_the_lanes_as_they_say(case, schedule, monkeypatch):
         return visit(lane, block)
 
     monkeypatch.setattr(reference._Lane, "block", recorded)
-    arguments = [np.asarray(a, np.int32) for a in arguments]
-    run_reference(program, BACKEND, arguments, [], len(arguments[0]), **limits)
-    machine = Machine(program, BACKEND, schedule=schedule, jit=False, **limits)
-    outcome = machine.run(arguments, [], len(arguments[0]))
+    run_reference(program, library.backend, arguments, [], len(arguments[0]), **limits)
+    outcome = library.run(program, *arguments, schedule=schedule, jit=False, **limits)
     executions, trips = simulate([trace for _, trace in traces], program, schedule)
     np.testing.assert_array_equal(outcome.executions, executions)
     assert outcome.trips == trips

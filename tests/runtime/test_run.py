@@ -1,48 +1,38 @@
-"""What users see of a run: statuses, messages, the use of rows, and errors from Python and from inside a graph."""
+"""What users see of a run: statuses, messages, the use of rows, errors; `test_run_in_graphs` has what graphs see."""
 
 import dataclasses
 import json
-import linecache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from pcbatch.errors import PcbatchError, UsageError
-from pcbatch.ir.machine import Block, Program, Return
+from pcbatch.errors import PcbatchError
 from pcbatch.ir.status import LaneStatus
-from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.report.run import LaneError, Run
 from pcbatch.runtime.report.shown import listed, written
 from tests.runtime import tables
-from tests.runtime.tables import INT, piece
+from tests.runtime.libraries import ON_BOTH, ints, library_named
 
-BACKEND = TensorFlowBackend()
-SOURCE = ["\n"] * 19 + ["    q = 10 // x\n", "    assert q > 0\n", "    raise ValueError\n", "    return\n"]
-
-
-@pytest.fixture(autouse=True)
-def _source(monkeypatch):
-    """The user's file, as far as messages show it."""
-    monkeypatch.setitem(linecache.cache, tables.FILE, (1, None, SOURCE, tables.FILE))
+pytestmark = pytest.mark.usefixtures("source")
 
 
-@pytest.fixture(scope="module")
-def machine():
-    """A machine for the program whose lanes fail in several ways."""
-    return Machine(tables.faults(), BACKEND, jit=False)
+@pytest.fixture(scope="module", params=["numpy", "tensorflow"])
+def machine(request):
+    """A machine for the program whose lanes fail in several ways, on each library."""
+    library = library_named(request.param)
+    return Machine(tables.faults(library.ops), library.backend, jit=False)
 
 
-def outcome_of(machine, x):
-    """Run `machine`, from Python or inside a graph."""
-    return machine.run([x], [], x.shape[0])
+def outcome_of(machine, *x):
+    """Run `machine`."""
+    return machine.run([ints(*x)], [], len(x))
 
 
 def test_a_run_says_what_became_of_each_lane(machine):
     """Statuses, filled-in messages and source lines; the results of the other lanes are there."""
-    run = Run.of(machine.program, outcome_of(machine, tf.constant([3, 0, -2, 1])))
+    run = Run.of(machine.program, outcome_of(machine, 3, 0, -2, 1))
     assert [LaneStatus(status).name for status in run.status] == ["OK", "ARITHMETIC", "ASSERTION", "RAISED"]
     assert [(error.lane, error.status.name, error.message) for error in run.errors] == [
         (1, "ARITHMETIC", "ZeroDivisionError: integer division by zero"),
@@ -56,7 +46,7 @@ def test_a_run_says_what_became_of_each_lane(machine):
 
 def test_how_the_rows_were_used(machine):
     """Four lanes: b0 ran for all; b2 for one of them; a line counts the blocks that come from it."""
-    run = Run.of(machine.program, outcome_of(machine, tf.constant([3, 0, -2, 1])))
+    run = Run.of(machine.program, outcome_of(machine, 3, 0, -2, 1))
     assert run.executions == {"b0": 1, "b1": 1, "b2": 1, "b3": 1, "b4": 1, "b5": 1}
     assert run.block_runs == 6
     with pytest.warns(DeprecationWarning, match="is now Run.block_runs"):
@@ -72,17 +62,18 @@ def test_how_the_rows_were_used(machine):
     assert repr(run) == "<pcbatch.Run of faults: 3 of 4 lanes failed, 1 trips, 6 block runs, 50% of the rows of use>"
 
 
-def test_no_lanes():
+@ON_BOTH
+def test_no_lanes(library):
     """An empty batch runs nothing and fails nowhere."""
-    machine = Machine(tables.faults(), BACKEND)
-    run = Run.of(machine.program, machine.run([tf.zeros([0], tf.int32)], [], 0))
+    machine = Machine(tables.faults(library.ops), library.backend)
+    run = Run.of(machine.program, outcome_of(machine))
     assert (run.errors, run.trips, run.utilization.overall) == ((), 0, 1.0)
     assert run.check()[0].shape == (0,)
 
 
 def test_lane_error(machine):
     """From Python: the first failed lanes with their source, and the whole run on the error."""
-    outcome = outcome_of(machine, tf.constant([3, 0, -2, 5]))
+    outcome = outcome_of(machine, 3, 0, -2, 5)
     with pytest.raises(LaneError) as caught:
         Run.checked_value(machine.program, outcome)
     assert str(caught.value) == "\n".join(
@@ -110,20 +101,20 @@ def test_lane_error(machine):
 def test_many_failed_lanes(machine):
     """A message stays short."""
     with pytest.raises(LaneError, match=r"8 of 8 lanes(.|\n)*lane 4(.|\n)*and 3 more, see .run.errors") as caught:
-        Run.checked_value(machine.program, outcome_of(machine, tf.zeros([8], tf.int32)))
+        Run.checked_value(machine.program, outcome_of(machine, *[0] * 8))
     assert "lane 5" not in str(caught.value)
 
 
 def test_checked_value(machine):
     """The value itself where no lane failed."""
-    y, i = Run.checked_value(machine.program, outcome_of(machine, tf.constant([3, 5])))
+    y, i = Run.checked_value(machine.program, outcome_of(machine, 3, 5))
     np.testing.assert_allclose(y, np.sqrt([3, 2]), rtol=1e-6)
     np.testing.assert_array_equal(i, [3, 2])
 
 
 def test_report(machine):
     """What the command line prints: each lane's end, the failed lanes' source, the counts."""
-    run = Run.of(machine.program, outcome_of(machine, tf.constant([5, 0])))
+    run = Run.of(machine.program, outcome_of(machine, 5, 0))
     lines = run.report().splitlines()
     assert lines[:3] == [
         "lane 0: (1.4142135, 2)",
@@ -136,7 +127,7 @@ def test_report(machine):
 
 def test_a_run_as_json(machine):
     """Every lane's value or fault, in what `json` can write; a float32 in its own digits."""
-    run = Run.of(machine.program, outcome_of(machine, tf.constant([5, 0])))
+    run = Run.of(machine.program, outcome_of(machine, 5, 0))
     good, bad = json.loads(json.dumps(run.as_json()))["lanes"]
     assert good == {"status": "OK", "value": [1.4142135, 2]}
     fault = {"message": "ZeroDivisionError: integer division by zero", "file": tables.FILE, "line": 20}
@@ -176,81 +167,10 @@ def test_how_values_are_shown(value, text, data):
     assert listed(value) == data
 
 
-@pytest.mark.parametrize("jit", [True, False])
-def test_inside_a_graph_an_assertion_raises(jit):
-    """In a plain `tf.function` the failed lane is named when the graph runs, before its values are used."""
-    machine = Machine(tables.faults(), BACKEND, jit=jit)
-
-    @tf.function(autograph=False)
-    def inside(x):
-        y, _ = Run.checked_value(machine.program, outcome_of(machine, x))
-        return 2.0 * y
-
-    np.testing.assert_allclose(inside(tf.constant([3, 5])), 2 * np.sqrt([3, 2]), rtol=1e-6)
-    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
-        inside(tf.constant([5, -2]))
-    message = caught.value.message
-    for part in ("lanes of faults failed", "AssertionError: -5 is not positive", "user.py:21", "assert q > 0"):
-        assert part in message
-    with pytest.raises(tf.errors.InvalidArgumentError, match="ValueError: 10 of 1 is too large"):
-        inside(tf.constant([1, -2]))
-
-
-def test_a_fault_without_a_place_of_its_own_is_shown_at_its_block():
+@ON_BOTH
+def test_a_fault_without_a_place_of_its_own_is_shown_at_its_block(library):
     """A lane that takes too many steps fails wherever it is: at the block that it was in."""
-    table = tables.gcd()
-    unplaced = dataclasses.replace(table.faults[0], span=None)
-    machine = Machine(dataclasses.replace(table, faults=(unplaced, *table.faults[1:])), BACKEND, jit=False, max_steps=1)
-    a, b = tf.constant([5, 4]), tf.constant([3, 2])
-    (error,) = Run.of(machine.program, machine.run([a, b], [], 2)).errors
+    program = tables.without_place(tables.gcd(library.ops))
+    outcome = library.run(program, ints(5, 4), ints(3, 2), jit=False, max_steps=1)
+    (error,) = Run.of(program, outcome).errors
     assert (error.lane, error.status, error.span) == (0, LaneStatus.MAX_STEPS, tables.at(7))
-
-    @tf.function(autograph=False)
-    def inside(a, b):
-        return Run.checked_value(machine.program, machine.run([a, b], [], 2))
-
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"too many steps(.|\n)*user.py:7"):
-        inside(a, b)
-
-
-def test_inside_a_graph_a_run_knows_its_arrays(machine):
-    """Value and status can be used; what only the end of the run knows is refused."""
-
-    @tf.function(autograph=False)
-    def inside(x):
-        run = Run.of(machine.program, outcome_of(machine, x))
-        with pytest.raises(UsageError, match="PCB533"):
-            _ = run.errors
-        assert repr(run) == "<pcbatch.Run of faults: inside a tf.function>"
-        return run.value[1], run.status
-
-    i, status = inside(tf.constant([5, 0]))
-    np.testing.assert_array_equal(i, [2, 0])
-    np.testing.assert_array_equal(status, [0, LaneStatus.ARITHMETIC])
-
-
-def test_inside_an_outer_xla_program_only_what_cannot_fail_is_called():
-    """Nothing can raise there: a program that can fail must be run with `run`, one that cannot may be called."""
-    failing = Machine(tables.faults(), BACKEND)
-
-    def called(x):
-        return Run.checked_value(failing.program, outcome_of(failing, x))
-
-    with pytest.raises(UsageError, match=r"PCB532(.|\n)*faults.run"):
-        tf.function(called, jit_compile=True, autograph=False)(tf.constant([5, 0]))
-
-    def run(x):
-        result = Run.of(failing.program, outcome_of(failing, x))
-        return result.value[1], result.status
-
-    i, status = tf.function(run, jit_compile=True, autograph=False)(tf.constant([5, 0]))
-    np.testing.assert_array_equal(i, [2, 0])
-    np.testing.assert_array_equal(status, [0, LaneStatus.ARITHMETIC])
-
-    block = Block("b0", (piece(lambda x: (x * 2,), "x", "x"),), Return())
-    safe = Machine(Program("twice", ("x",), ("x",), {"x": INT}, {"x": "register"}, (block,)), BACKEND)
-
-    def twice(x):
-        return Run.checked_value(safe.program, outcome_of(safe, x))
-
-    np.testing.assert_array_equal(tf.function(twice, jit_compile=True, autograph=False)(tf.constant([5, 0])), [10, 0])

@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import UsageError
-from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
+from pcbatch.runtime.backends.tensorflow import TensorFlowBackend, ops
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.resume import checkpoint, replacing, savefile
 from pcbatch.runtime.resume.checkpoint import Checkpoint
@@ -82,7 +82,7 @@ def test_other_files_are_no_saved_runs(tmp_path):
 
 
 def saved_gcd(path):
-    machine = Machine(tables.gcd(), BACKEND, jit=False)
+    machine = Machine(tables.gcd(ops), BACKEND, jit=False)
     snapshot = machine.begin([tf.constant([21, 8, 9]), tf.constant([34, 2, 6])], 3)
     arrived, _ = machine.leg(snapshot, [], trips=2)
     origin = {"program": "", "options": {}, "types": {}, "shared": [], "records": []}

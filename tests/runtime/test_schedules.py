@@ -1,25 +1,23 @@
 """Schedules: their names, and what a trip of each runs."""
 
+import itertools
+
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from pcbatch.errors import UsageError
 from pcbatch.ir.machine import Block, Branch, FaultSite, Jump, Program, Return
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
 from pcbatch.runtime.costs.prices import Prices
-from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.schedules import SCHEDULES, schedule_named
 from pcbatch.runtime.schedules.adaptive import SHARE
 from pcbatch.runtime.schedules.busiest import AGEING
 from pcbatch.runtime.schedules.flow import Flow
 from pcbatch.runtime.schedules.trip import Trip, Turns
+from tests.runtime import libraries
+from tests.runtime.libraries import MODES, ON_BOTH, ints, on_both
 from tests.runtime.tables import BOOL, INT, piece
-from tests.schedules import GATHERING, RANDOM
-
-BACKEND = TensorFlowBackend()
 
 
 def test_names():
@@ -41,18 +39,18 @@ def diamond():
     return Program("diamond", ("x",), ("x",), {"x": INT, "t": BOOL}, {"x": "register"}, blocks)
 
 
-@pytest.mark.parametrize(
-    ("schedule", "x", "executions", "trips"),
-    [
-        ("earliest", [1, -1, 2], [1, 1, 1, 1], 4),
-        ("sweep", [1, -1, 2], [1, 1, 1, 1], 1),  # every lane gets through in one trip
-        ("sweep", [1, 1, 2], [1, 1, 0, 1], 1),  # and nothing runs for nobody
-        ("earliest", [-1, -1, -2], [1, 0, 1, 1], 3),
-    ],
-)
-def test_a_diamond(schedule, x, executions, trips):
+DIAMONDS = [
+    ("earliest", (1, -1, 2), (1, 1, 1, 1), 4),
+    ("sweep", (1, -1, 2), (1, 1, 1, 1), 1),  # every lane gets through in one trip
+    ("sweep", (1, 1, 2), (1, 1, 0, 1), 1),  # and nothing runs for nobody
+    ("earliest", (-1, -1, -2), (1, 0, 1, 1), 3),
+]
+
+
+@on_both("schedule, x, executions, trips", DIAMONDS, DIAMONDS[1:3])
+def test_a_diamond(library, schedule, x, executions, trips):
     """Lanes that part at a branch meet again behind it."""
-    outcome = Machine(diamond(), BACKEND, schedule=schedule).run([tf.constant(x)], [], 3)
+    outcome = library.run(diamond(), ints(*x), schedule=schedule)
     np.testing.assert_array_equal(outcome.executions, executions)
     assert outcome.trips == trips
     np.testing.assert_array_equal(outcome.values[0], [10 * v + 1 if v > 0 else v - 9 for v in x])
@@ -64,22 +62,23 @@ def test_a_diamond(schedule, x, executions, trips):
 class Waiting:
     """Trips by hand: lanes that come back to their block at once, so that no number of waiting lanes ever changes."""
 
-    def __init__(self, schedule, waiting, row_costs):
-        self.schedule, self.waiting = schedule, tf.constant(waiting)
+    def __init__(self, library, schedule, waiting, row_costs):
+        self.backend, self.schedule = library.backend, schedule_named(schedule)
+        self.waiting = self.backend.array(waiting, "int32")
         self.prices = Prices(row_costs, sum(waiting))
-        self.memory = BACKEND.zeros(len(waiting), TensorType("int64"))
+        self.memory = self.backend.zeros(len(waiting), TensorType("int64"))
 
     def trip(self):
         """One trip; the blocks that ran."""
 
         def guarded(number, predicate, lanes, state, followed, again):
             ran.extend([number] if predicate else [])
-            nobody = tf.constant(0)
+            nobody = self.backend.constant(0)
             return state, [nobody for _ in followed], Turns(lanes), nobody
 
         ran = []
         flow = Flow([(number, number + 1) for number in range(len(self.waiting))])
-        trip = Trip(BACKEND, {}, self.waiting, lambda state: self.waiting, guarded, flow, lambda: self.prices)
+        trip = Trip(self.backend, {}, self.waiting, lambda state: self.waiting, guarded, flow, lambda: self.prices)
         self.memory = self.schedule.trip(trip, self.memory)
         return ran
 
@@ -89,45 +88,47 @@ class Waiting:
         return max(len(gap) for gap in "".join("x" if each else "." for each in ran).split("x"))
 
 
-def test_a_dear_block_waits_for_as_long_as_it_takes():
+def test_a_dear_block_waits_for_as_long_as_it_takes(library):
     """A lane that loops for ever through a cheap block holds up those at a dear one for no longer than that costs."""
-    waiting = Waiting(schedule_named("adaptive"), [1, 3], [1.0, 1e6])
+    waiting = Waiting(library, "adaptive", [1, 3], [1.0, 1e6])
     trip = waiting.prices.trip + waiting.prices.executions[0]
     assert waiting.longest(0, 300) == 0
     assert 100 < waiting.longest(1, 700) <= waiting.prices.executions[1] / trip + 1
 
 
-def test_dear_blocks_take_turns():
+def test_dear_blocks_take_turns(library):
     """Lanes that loop for ever through a dear block hold up those at another only so long."""
-    waiting = Waiting(schedule_named("adaptive"), [60, 1], [1e6, 1e6])
+    waiting = Waiting(library, "adaptive", [60, 1], [1e6, 1e6])
     assert waiting.longest(0, 30) <= 1
     assert waiting.longest(1, 30) <= 1 / SHARE + 1
 
 
-def test_busiest_ages():
+def test_busiest_ages(library):
     """A lane alone is chosen after at most 16 trips for each of the others."""
-    waiting = Waiting(schedule_named("busiest"), [9, 1], [1.0, 1.0])
+    waiting = Waiting(library, "busiest", [9, 1], [1.0, 1.0])
     assert 50 < waiting.longest(1, 400) <= AGEING * 10
 
 
-def test_trips_that_are_cheap_leave_dear_lanes_to_gather():
+@ON_BOTH
+def test_trips_that_are_cheap_leave_dear_lanes_to_gather(library):
     """What runs is what gives most lanes for its cost: cheap blocks first, then the dearer one with more lanes."""
-    trips = Waiting(schedule_named("adaptive"), [2, 30, 32], [1.0, 1e6, 1e6])
+    trips = Waiting(library, "adaptive", [2, 30, 32], [1.0, 1e6, 1e6])
     assert [trips.trip() for _ in range(3)] == [[0], [0], [0]]
-    trips = Waiting(schedule_named("adaptive"), [0, 30, 32], [1.0, 1e6, 1e6])
+    trips = Waiting(library, "adaptive", [0, 30, 32], [1.0, 1e6, 1e6])
     assert trips.trip() == [2]
-    trips = Waiting(schedule_named("adaptive"), [0, 30, 32], [1.0, 1e6, 2e6])
+    trips = Waiting(library, "adaptive", [0, 30, 32], [1.0, 1e6, 2e6])
     assert trips.trip() == [1]
 
 
-def test_cheap_programs_are_swept():
-    waiting = Waiting(schedule_named("adaptive"), [2, 0, 32], [1.0, 100.0, 50.0])
+@ON_BOTH
+def test_cheap_programs_are_swept(library):
+    waiting = Waiting(library, "adaptive", [2, 0, 32], [1.0, 100.0, 50.0])
     assert waiting.trip() == [0, 2]
     np.testing.assert_array_equal(waiting.memory, [0, 0, 0])
 
 
-@pytest.mark.parametrize(("cost", "last", "trips"), [(1.0, 1.0, 1), (1e8, 1e9, 1), (1e9, 1.0, 13)])
-def test_a_block_that_sends_lanes_to_itself_runs_again_in_the_trip(cost, last, trips):
+@on_both("cost, last, trips", [(1.0, 1.0, 1), (1e8, 1e9, 1), (1e9, 1.0, 13)], [(1e8, 1e9, 1), (1e9, 1.0, 13)])
+def test_a_block_that_sends_lanes_to_itself_runs_again_in_the_trip(library, cost, last, trips):
     """As long as that moves more lanes for its price than another trip would; never if it costs more than all else."""
     blocks = (
         Block("b0", (piece(lambda x: (x < 10,), "x", "t"),), Branch("t", 1, 2)),
@@ -135,15 +136,14 @@ def test_a_block_that_sends_lanes_to_itself_runs_again_in_the_trip(cost, last, t
         Block("b2", (piece(lambda x: (x + 100,), "x", "x"),), Return(), cost=last),
     )
     program = Program("turns", ("x",), ("x",), {"x": INT, "t": BOOL}, {"x": "register"}, blocks, ())
-    outcome = Machine(program, BACKEND, schedule="adaptive").run([tf.constant([-1, -2, 7, 5])], [], 4)
+    outcome = library.run(program, ints(-1, -2, 7, 5), schedule="adaptive")
     np.testing.assert_array_equal(outcome.values[0], [111, 111, 111, 111])
     assert int(outcome.executions[1]) == 13  # the loop of the lane that starts at -2, and its end
     assert int(outcome.trips) == trips
 
 
-@pytest.mark.parametrize("schedule", ["earliest", "busiest", "sweep", "adaptive", GATHERING, RANDOM])
-@pytest.mark.parametrize("jit", [True, False])
-def test_endless_lanes_keep_nobody_from_ending(schedule, jit):
+@on_both("schedule, jit", MODES, zip(libraries.SCHEDULES, itertools.cycle((True, False)), strict=False))
+def test_endless_lanes_keep_nobody_from_ending(library, schedule, jit):
     """Lanes in an endless loop fail at their limit; the others, which wait at a dear block, end with their results."""
     blocks = (
         Block("b0", (piece(lambda x: (x < 0,), "x", "t"),), Branch("t", 1, 2)),
@@ -153,7 +153,6 @@ def test_endless_lanes_keep_nobody_from_ending(schedule, jit):
     )
     faults = (FaultSite(LaneStatus.MAX_STEPS, "too many steps"),)
     program = Program("endless", ("x",), ("x",), {"x": INT, "t": BOOL}, {"x": "register"}, blocks, faults)
-    machine = Machine(program, BACKEND, schedule=schedule, jit=jit, max_steps=50)
-    outcome = machine.run([tf.constant([-1, 3, -9, 1, 5])], [], 5)
+    outcome = library.run(program, ints(-1, 3, -9, 1, 5), schedule=schedule, jit=jit, max_steps=50)
     np.testing.assert_array_equal(outcome.values[0], [0, 100, 0, 100, 100])
     np.testing.assert_array_equal(np.asarray(outcome.status) == LaneStatus.MAX_STEPS, [True, False, True, False, False])

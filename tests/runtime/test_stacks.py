@@ -4,22 +4,20 @@ from functools import cache
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcbatch.ir.machine import Block, FaultSite, Jump, Program, Push, Store
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.ends import first_state
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.state import Layout
+from tests.runtime.libraries import Library, ints, library_named
 from tests.runtime.tables import INT, stored
 
-BACKEND = TensorFlowBackend()
 LANES, CAPACITY, WIDTH = 4, 3, 2
 
 ACTIONS = {
@@ -45,13 +43,14 @@ def program(dtype, storage):
 
 
 @cache
-def machinery(dtype, storage):
+def machinery(library: Library, dtype, storage):
     """The layout, and for each action a compiled function from state to state."""
     layout = Layout(program(dtype, storage))
+    always = library.backend.constant(0) == 0
 
     def runner(number):
-        block = BlockRunner(BACKEND, layout, Limits(CAPACITY, None), False, number)
-        return tf.function(lambda state: block.run(state, {}, tf.constant(True)), autograph=False)
+        block = BlockRunner(library.backend, layout, Limits(CAPACITY, None), False, number)
+        return library.backend.compile(lambda state: block.run(state, {}, always), jit=False)
 
     return layout, [runner(number) for number in range(len(ACTIONS))]
 
@@ -91,13 +90,26 @@ def turns():
 
 @pytest.mark.parametrize("storage", ["cached stack", "stack"])
 @pytest.mark.parametrize("dtype", ["float32", "bool"])
-@settings(max_examples=25)
+@settings(max_examples=75)
 @given(turns=turns())
 def test_stacks_behave_as_lists(dtype, storage, turns):
     """After every turn each lane's top and everything below it is what a Python list holds."""
-    layout, runners = machinery(dtype, storage)
+    _act_as_lists(library_named("numpy"), dtype, storage, turns)
+
+
+@pytest.mark.parametrize(("dtype", "storage"), [("float32", "stack"), ("bool", "cached stack")])
+@settings(max_examples=25)
+@given(turns=turns())
+def test_stacks_behave_as_lists_in_a_graph(dtype, storage, turns):
+    """The same of TensorFlow's scatters and gathers."""
+    _act_as_lists(library_named("tensorflow"), dtype, storage, turns)
+
+
+def _act_as_lists(library, dtype, storage, turns):
+    layout, runners = machinery(library, dtype, storage)
     first = np.array([[lane % 2, 1] for lane in range(LANES)]).astype(dtype)
-    state = first_state(BACKEND, layout, Pool.of(LANES), {"input x 0": tf.constant(first)}, CAPACITY)
+    inputs = {"input x 0": library.backend.array(first, dtype)}
+    state = first_state(library.backend, layout, Pool.of(LANES), inputs, CAPACITY)
     models = [Model(row) for row in first]
     names = list(ACTIONS)
     for turn in turns:
@@ -106,18 +118,19 @@ def test_stacks_behave_as_lists(dtype, storage, turns):
         i = np.array([number for _, _, number, _ in turn], np.int32)
         v = np.array([number for _, _, _, number in turn]).astype(dtype)
         places = [names.index(action) if action else len(names) for action in actions]
-        state |= {"top y 0": tf.constant(y), "top i 0": tf.constant(i), "top v 0": tf.constant(v)}
+        given = {"top y 0": (y, dtype), "top i 0": (i, "int32"), "top v 0": (v, dtype)}
+        state |= {key: library.backend.array(*each) for key, each in given.items()}
         # All lanes' blocks run for all lanes, one block after the other; a lane must feel its own only.
         for number in sorted(set(places) - {len(names)}):
-            state["pc"] = tf.constant(places)
+            state["pc"] = library.backend.array(places, "int32")
             updates, moving = runners[number](state)
-            assert not np.any(moving.numpy() & (np.array(places) != number))
+            assert not np.any(np.asarray(moving) & (np.array(places) != number))
             state |= updates
-        state["fault"] = tf.zeros_like(state["fault"])
+        state["fault"] = library.backend.zeros(LANES, INT)
         for lane, (model, action) in enumerate(zip(models, actions, strict=True)):
             if action:
                 model.act(action, y[lane], i[lane], v[lane])
-        _compare(layout, state, models)
+        _compare(library, layout, state, models)
 
 
 def _possible(model, action):
@@ -125,10 +138,10 @@ def _possible(model, action):
     return action if action and len(model.entries) > len(ACTIONS[action].pops) else None
 
 
-def _compare(layout, state, models):
-    pointer = state["pointer x"].numpy()
-    top = layout.read(BACKEND, state, "x")[0].numpy()
-    stack = state["stack x 0"].numpy()
+def _compare(library, layout, state, models):
+    pointer = np.asarray(state["pointer x"])
+    top = np.asarray(layout.read(library.backend, state, "x")[0])
+    stack = np.asarray(state["stack x 0"])
     for lane, model in enumerate(models):
         assert pointer[lane] == len(model.entries) - 1
         np.testing.assert_array_equal(top[lane], model.entries[-1])
@@ -136,24 +149,28 @@ def _compare(layout, state, models):
         np.testing.assert_array_equal(below, np.reshape(model.entries[:-1], below.shape))
 
 
+@pytest.mark.parametrize("name", ["numpy", "tensorflow"])
 @settings(max_examples=50)
 @given(
     mask=st.lists(st.booleans(), min_size=3, max_size=3),
     places=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3)), min_size=3, max_size=3),
 )
-def test_masked_store_and_load(mask, places):
+def test_masked_store_and_load(name, mask, places):
     """Elements of a `[lanes, 2, 4]` array, written where the mask holds, read everywhere."""
     array = np.arange(24.0, dtype=np.float32).reshape(3, 2, 4)
-    rows, columns = (tf.constant(numbers) for numbers in zip(*places, strict=True))
-    value = tf.constant([100.0, 200.0, 300.0])
-    result = BACKEND.masked_store(tf.constant(array), [rows, columns], tf.constant(mask), value)
+    backend = library_named(name).backend
+    rows, columns = (backend.array(ints(*numbers), "int32") for numbers in zip(*places, strict=True))
+    value = backend.array([100.0, 200.0, 300.0], "float32")
+    given = backend.array(array, "float32")
+    result = backend.masked_store(given, [rows, columns], backend.array(mask, "bool"), value)
+    np.testing.assert_array_equal(given, array)  # arrays never change
     expected = array.copy()
     for lane, (row, column) in enumerate(places):
         if mask[lane]:
             expected[lane, row, column] = value[lane]
     np.testing.assert_array_equal(result, expected)
-    loaded = BACKEND.load(result, [rows, columns])
+    loaded = backend.load(result, [rows, columns])
     np.testing.assert_array_equal(loaded, [expected[lane, row, column] for lane, (row, column) in enumerate(places)])
     np.testing.assert_array_equal(
-        BACKEND.load(result, [rows]), [expected[lane, row] for lane, (row, _) in enumerate(places)]
+        backend.load(result, [rows]), [expected[lane, row] for lane, (row, _) in enumerate(places)]
     )

@@ -1,19 +1,14 @@
 """Blocks that send lanes to themselves run several times in one trip, and are counted as if they ran once in each."""
 
 import numpy as np
-import pytest
-import tensorflow as tf
 
 import pcbatch
 from pcbatch.ir.machine import Block, Branch, Jump, Program, Return
-from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
-from pcbatch.runtime.costs.compaction import Compaction
 from pcbatch.runtime.machine.guarded import MOST_TURNS
-from pcbatch.runtime.machine.machine import Machine
+from tests.runtime.libraries import EVERY_BLOCK, ON_BOTH, ints, on_both
 from tests.runtime.tables import BOOL, INT, piece
 
-BACKEND = TensorFlowBackend()
-COUNT = np.array([3, 0, 150, 7, 7, 1, 40, 2], np.int32)
+COUNT = ints(3, 0, 150, 7, 7, 1, 40, 2)
 
 
 def countdown() -> Program:
@@ -26,28 +21,32 @@ def countdown() -> Program:
     return Program("countdown", ("x",), ("x",), {"x": INT, "t": BOOL}, {"x": "register"}, blocks)
 
 
-@pytest.mark.parametrize("jit", [True, False])
-@pytest.mark.parametrize("compaction", [None, Compaction(floor=2, most=2, multiple=1, fixed=0.0, scale=0.0)])
-def test_turns_are_counted(jit, compaction):
-    outcome = Machine(countdown(), BACKEND, jit=jit, compaction=compaction, trace=10).run([tf.constant(COUNT)], [], 8)
+GATHERED = [(jit, gathers) for jit in (True, False) for gathers in (True, False)]
+
+
+@on_both("jit, gathers", GATHERED, [(True, True), (False, False)])
+def test_turns_are_counted(library, jit, gathers):
+    compaction = EVERY_BLOCK if gathers else None
+    outcome = library.run(countdown(), COUNT, jit=jit, compaction=compaction, trace=10)
     np.testing.assert_array_equal(outcome.values[0], np.full(8, 100))
     np.testing.assert_array_equal(outcome.steps, COUNT)
-    executions, active = outcome.executions.numpy(), outcome.active.numpy()
+    executions, active, rows = (np.asarray(each) for each in (outcome.executions, outcome.active, outcome.rows))
     assert executions[1] == COUNT.max()
     assert active.tolist() == [8, COUNT.sum(), 8]
     waiting = [(turn < COUNT).sum() for turn in range(COUNT.max())]
     sizes = [8] if compaction is None else [2, 4, 8]
-    assert outcome.rows.numpy()[1] == sum(min(size for size in sizes if size >= lanes) for lanes in waiting)
-    all_times, all_lanes, ran, live = outcome.trace.numpy()[: int(outcome.trips)].transpose(1, 0, 2)
+    assert rows[1] == sum(min(size for size in sizes if size >= lanes) for lanes in waiting)
+    all_times, all_lanes, ran, live = np.asarray(outcome.trace)[: int(outcome.trips)].transpose(1, 0, 2)
     np.testing.assert_array_equal(all_times[-1], executions)
     np.testing.assert_array_equal(all_lanes[-1], active)
     assert ran[0].tolist()[:2] == [8, 7]
     assert live.sum(axis=1)[0] == 8
 
 
-def test_a_trip_ends():
+@ON_BOTH
+def test_a_trip_ends(library):
     """However long a lane turns: a run can be cut off between trips."""
-    outcome = Machine(countdown(), BACKEND).run([tf.constant([1000])], [], 1)
+    outcome = library.run(countdown(), ints(1000))
     assert int(outcome.trips) == -(-1000 // MOST_TURNS)
 
 

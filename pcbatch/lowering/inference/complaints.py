@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from pcbatch.errors import Diagnostic, Note, Span
 from pcbatch.ir import program as ir
-from pcbatch.ir.joins import ConflictError, is_float, join
+from pcbatch.ir.joins import ConflictError, Spelling, is_float, join
 from pcbatch.ir.types import StructType, TensorType, Type
 from pcbatch.lowering.inference.static import Binding, Known
 
@@ -27,14 +27,14 @@ def conflict(name: str, first: Binding, second: Binding, why: str) -> Diagnostic
     )
 
 
-def condition(type_: Known | None, span: Span | None) -> Diagnostic:
+def condition(type_: Known | None, span: Span | None, spelling: Spelling) -> Diagnostic:
     """A branch is decided by something that is not one bool."""
     return Diagnostic(
         "PCB302",
         f"a condition must be one bool, this is {type_}",
         span,
         "decided here",
-        "reduce it first: tf.reduce_all(..), tf.reduce_any(..), or compare one element",
+        f"reduce it first: {spelling('all')}(..), {spelling('any')}(..), or compare one element",
     )
 
 
@@ -61,7 +61,9 @@ def unsettled(name: str, first: Binding, second: Binding) -> Diagnostic:
     )
 
 
-def store(op: ir.Store, type_of: Callable[[str], Type | None], function: ir.Function) -> Iterator[Diagnostic]:
+def store(
+    op: ir.Store, type_of: Callable[[str], Type | None], function: ir.Function, spelling: Spelling
+) -> Iterator[Diagnostic]:
     """What is wrong with the types of `a[i] = v`, a store of `function`."""
     array, value = type_of(op.array), type_of(op.value)
     indices = [type_of(index) for index in op.indices]
@@ -93,13 +95,13 @@ def store(op: ir.Store, type_of: Callable[[str], Type | None], function: ir.Func
         if join(element, stored) != element:
             raise ConflictError(f"{value} does not fit {element}")
     except ConflictError as why:
-        reason, _, help_ = str(why).partition("; ")
+        reason, _, help_ = why.told(spelling).partition("; ")
         yield Diagnostic(
             "PCB307",
             f"the stored value does not fit an element of `{op.array}`: {reason}",
             op.span,
             f"{value} into {element}",
-            help_ or f"tf.cast the value to tf.{array.dtype}",
+            help_ or f"{spelling('cast')} the value to {spelling(array.dtype)}",
         )
 
 

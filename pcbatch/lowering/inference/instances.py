@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pcbatch.errors import Diagnostic, Span
 from pcbatch.ir import program as ir
-from pcbatch.ir.joins import ConflictError
+from pcbatch.ir.joins import ConflictError, Spelling
 from pcbatch.ir.types import Type
 from pcbatch.lowering.inference import complaints
 from pcbatch.lowering.inference.static import Binding, Known, Static, meet, plain
@@ -64,10 +64,13 @@ class Manner(NamedTuple):
 
 
 class Round:
-    """The bindings of one instance in the making: the last round's are read, this round's are joined anew."""
+    """The bindings of one instance in the making: the last round's are read, this round's are joined anew.
 
-    def __init__(self, instance: Instance, manner: Manner):
-        self.instance = instance
+    `spelling` is how complaints write operations.
+    """
+
+    def __init__(self, instance: Instance, manner: Manner, spelling: Spelling):
+        self.instance, self.spelling = instance, spelling
         self.new: dict[str, Binding] = {}
         self.manner = manner
 
@@ -84,9 +87,8 @@ class Round:
         try:
             joined = meet(old.known, known)
         except ConflictError as conflict:
-            self.complain(
-                complaints.conflict(self.instance.users.get(name, name), old, Binding(known, span), str(conflict))
-            )
+            user, told = self.instance.users.get(name, name), conflict.told(self.spelling)
+            self.complain(complaints.conflict(user, old, Binding(known, span), told))
             return
         if joined != old.known:
             self.new[name] = Binding(joined, span)

@@ -156,7 +156,7 @@ class _Inference:
 
         def round_of(key: Key) -> Round:
             if key not in rounds:
-                rounds[key] = Round(members[key], manner)
+                rounds[key] = Round(members[key], manner, self.actions.environment.backend.spelling)
             return rounds[key]
 
         function = entry.function
@@ -221,7 +221,7 @@ class _Inference:
             mine.instance.decided[block.label] = terminator.true if condition.value else terminator.false
             return (mine.instance.decided[block.label],)
         if condition not in (None, TensorType("bool")):
-            mine.complain(complaints.condition(condition, terminator.span))
+            mine.complain(complaints.condition(condition, terminator.span, mine.spelling))
         undecided = condition is None and terminator.condition in self._wanted(mine.instance.function)
         return () if undecided else ir.successors(terminator)
 
@@ -240,7 +240,7 @@ class _Inference:
             case ir.Store(array=array, span=span) as store:
                 mine.bind(array, mine.known(array), span)
                 types = {name: self._plain(mine, name, span) for name in ir.reads(store)}
-                mine.complain(*complaints.store(store, types.__getitem__, mine.instance.function))
+                mine.complain(*complaints.store(store, types.__getitem__, mine.instance.function, mine.spelling))
             case ir.Call() as call:
                 self._call(mine, place, call, member)
 

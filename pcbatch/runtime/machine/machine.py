@@ -113,7 +113,7 @@ class Machine:
             flat.append(self.backend.constant(capacity))
         if not isinstance(lanes, int):
             flat.append(lanes)
-        sealed = self.backend.seal(self._whole_run(legs, lanes), self.program.name)
+        sealed = self.backend.forbid_gradients(self._whole_run(legs, lanes), self.program.name)
         with self._timed(), explaining(self.program, self.backend, self.jit):
             arrays = list(sealed(*flat))
             names = legs.loop.counter_specs
@@ -162,7 +162,7 @@ class Machine:
         done = int(snapshot.counters["trips"])
         until = self.backend.array(NO_BUDGET if trips is None else done + trips, "int64")
         capacity = int(self.legs.capacity(snapshot))
-        sealed = self.backend.seal(self._leg(pool), self.program.name)
+        sealed = self.backend.forbid_gradients(self._leg(pool), self.program.name)
         specs = self.legs.specs(pool, capacity)
         given = [self.backend.array(a, dtype) for a, (dtype, _) in zip(self.legs.flat(snapshot), specs, strict=True)]
         with self._timed(), explaining(self.program, self.backend, self.jit):
@@ -181,7 +181,7 @@ class Machine:
 
     def _must_be_roomy(self) -> bool:
         """Whether this is traced into a caller's XLA program, where no run can pause: PCB540 if no depth is given."""
-        if self.legs.limits.roomy or not self.backend.in_outer_xla():
+        if self.legs.limits.roomy or not self.backend.inside_fixed_program():
             return False
         if not self.says_depth:
             raise UsageError(

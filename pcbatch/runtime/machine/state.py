@@ -220,7 +220,7 @@ def load_entry(
     types: Sequence[TensorType],
     rows: Array | None = None,
 ) -> list[Array]:
-    """Entry `index[row]` of the stack of every row's lane, leaf by leaf; `rows` as in `Backend.load`."""
+    """Entry `index[row]` of the stack of every row's lane, leaf by leaf; `rows` as in `Arrays.load`."""
     entries = [backend.load(stack, [index], rows) for stack in stacks]
     return [
         backend.cast(entry, "bool") if type_.dtype == "bool" else entry

@@ -72,7 +72,7 @@ class Run:
         backend = outcome.backend
         if backend.is_concrete(outcome.status):
             return cls.of(program, outcome).check()
-        if outcome.can_fail and backend.in_outer_xla():
+        if outcome.can_fail and backend.inside_fixed_program():
             raise UsageError(
                 "PCB532",
                 f"{program.name} can fail (an assert, a raise, a division, an index, a depth or step limit), and in "
@@ -80,7 +80,7 @@ class Run:
                 f"call {program.name}.run(...) and read .status",
             )
         texts = [_templates(program, site) for site in program.faults]
-        return _value(backend.assert_ok(program, outcome, texts) if outcome.can_fail else outcome.values)
+        return _value(backend.checked_values(program, outcome, texts) if outcome.can_fail else outcome.values)
 
     @property
     def status(self) -> Any:
@@ -197,10 +197,10 @@ class Run:
 
     @property
     def _concrete(self) -> Outcome:
-        if not self.outcome.backend.is_concrete(self.outcome.status):
-            raise UsageError(
-                "PCB533", "inside a tf.function a Run knows only .value and .status; the rest is known after it ran"
-            )
+        backend = self.outcome.backend
+        if not backend.is_concrete(self.outcome.status):
+            inside = f"inside a {backend.spelling('function')}"
+            raise UsageError("PCB533", f"{inside} a Run knows only .value and .status; the rest is known after it ran")
         return self.outcome
 
     def _by_label(self, counts: Any) -> dict[str, int]:
@@ -215,8 +215,10 @@ class Run:
         return f"{ended}, {ran}, {self.utilization.overall:.0%} of the rows of use"
 
     def __repr__(self) -> str:
-        concrete = self.outcome.backend.is_concrete(self.outcome.status)
-        return f"<pcbatch.Run of {self.program.name}: {self._counts() if concrete else 'inside a tf.function'}>"
+        backend = self.outcome.backend
+        concrete = backend.is_concrete(self.outcome.status)
+        what = self._counts() if concrete else f"inside a {backend.spelling('function')}"
+        return f"<pcbatch.Run of {self.program.name}: {what}>"
 
 
 class LaneError(PcbatchError, RuntimeError):

@@ -41,6 +41,9 @@ class TensorFlowBackend:
     def twin(self, function: Any) -> str | None:
         return twins.twin(function)
 
+    def spelling(self, operation: str) -> str:
+        return structures.spelling(operation)
+
     # -- a user's values -----------------------------------------------------------------------------------------------
 
     def is_array(self, value: Any) -> bool:
@@ -299,16 +302,16 @@ class TensorFlowBackend:
             fixed = tf.function(lambda *arrays: traced(*arrays), jit_compile=True, autograph=False)
             fixed.experimental_get_compiler_ir(*signature)(stage="hlo")
 
-    def seal(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return gradients.seal(function, name)
 
     def is_concrete(self, array: Any) -> bool:
         return not tf.is_symbolic_tensor(array)
 
-    def in_outer_xla(self) -> bool:
+    def inside_fixed_program(self) -> bool:
         return graphs.in_outer_xla()
 
-    def assert_ok(self, program: Program, ended: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
+    def checked_values(self, program: Program, ended: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
         return graphs.assert_ok(program, ended, texts)
 
     def explain(self, error: Exception) -> Explanation | None:

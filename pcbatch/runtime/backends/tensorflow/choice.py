@@ -8,10 +8,9 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.ir import values
-from pcbatch.ir.joins import join
 from pcbatch.runtime.backends.tensorflow.gradients import refuse_variables
 from pcbatch.runtime.backends.tensorflow.recorder import when
-from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of, wrap
+from pcbatch.runtime.backends.tensorflow.structures import joined_type, leaf_tensors, wrap
 from pcbatch.runtime.backends.tensorflow.weak import carrier, is_lane_value
 
 
@@ -66,8 +65,7 @@ def select(condition: Any, a: Callable[[], Any], b: Callable[[], Any]) -> Any:
 
 def choose(condition: tf.Tensor, a: Any, b: Any) -> Any:
     """`a` where the scalar `condition` holds, else `b`, in the join of their types."""
-    type_ = join(type_of(a), type_of(b))
-    assert type_ is not None  # only the join of two unknown types is unknown
+    type_ = joined_type(a, b)
     refuse_variables([*values.flatten(type_, a), *values.flatten(type_, b)])
     pairs = zip(leaf_tensors(a, type_), leaf_tensors(b, type_), strict=True)
     return wrap(values.pack(type_, [tf.where(condition, x, y) for x, y in pairs]), type_)

@@ -49,7 +49,7 @@ def bytes_of(array: tf.Tensor) -> float:
 
 
 def assert_ok(program: Program, outcome: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
-    """The values of `outcome`, waiting for an assertion that no lane failed; see `protocol.Backend.assert_ok`."""
+    """The values of `outcome`, waiting for an assertion that no lane failed; see `control.Control.checked_values`."""
     failed = outcome.status != 0
 
     def report() -> tf.Operation:

@@ -12,7 +12,7 @@ from pcbatch.errors import PieceRefusalError, RefusedBeforeError
 from pcbatch.ir import values
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import Type
-from pcbatch.runtime.backends.tensorflow.structures import describe, leaf_tensors, type_of, wrap
+from pcbatch.runtime.backends.tensorflow.structures import describe, leaf_tensors, spelling, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.weak import Weak
 
 _OF_A_DICT = (
@@ -100,8 +100,9 @@ def _joined(items: tuple[Any, ...] | list[Any]) -> Type:
         for item in items:
             type_ = join(type_, type_of(item))
     except ConflictError as error:
+        why = error.told(spelling)
         raise TypeError(
-            f"the elements that a loop goes over must be alike ({error}); write them out one by one"
+            f"the elements that a loop goes over must be alike ({why}); write them out one by one"
         ) from None
     assert type_ is not None  # only the join of unknown types is unknown
     return type_

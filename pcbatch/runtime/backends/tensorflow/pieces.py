@@ -107,7 +107,7 @@ def vectorize(
     read_types: Sequence[Type],
     lanes: Any,
 ) -> tuple[list[Any], tf.Tensor | None]:
-    """Run `piece` for every lane: `(outputs, site)`, see `protocol.Backend.vectorize`.
+    """Run `piece` for every lane: `(outputs, site)`, see `pieces.Pieces.vectorize`.
 
     `lanes` is their number, an int or an int32 scalar. Raises PrimitiveError for operations that cannot be batched.
     """

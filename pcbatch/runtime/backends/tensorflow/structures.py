@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.ir import values
+from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.tensorflow.weak import Weak, commit, is_committed, is_number, weak
@@ -16,6 +17,32 @@ from pcbatch.runtime.backends.tensorflow.weak import Weak, commit, is_committed,
 
 class NotATensorError(TypeError):
     """A value that no variable of a batched program can hold: it may live inside a piece only."""
+
+
+_SPELLINGS = {
+    "all": "tf.reduce_all",
+    "any": "tf.reduce_any",
+    "array": "tf.convert_to_tensor",
+    "cast": "tf.cast",
+    "fill": "tf.fill",
+    "function": "tf.function",
+    "zeros_like": "tf.zeros_like",
+}
+
+
+def spelling(operation: str) -> str:
+    """How users of TensorFlow write an operation or a dtype; see `host.Host.spelling`."""
+    return _SPELLINGS.get(operation) or f"tf.{tf.as_dtype(operation).name}"
+
+
+def joined_type(a: Any, b: Any) -> Type:
+    """The type that holds two values; TypeError, with what to write, where there is none."""
+    try:
+        type_ = join(type_of(a), type_of(b))
+    except ConflictError as error:
+        raise TypeError(error.told(spelling)) from None
+    assert type_ is not None  # only the join of two unknown types is unknown
+    return type_
 
 
 def type_of(value: Any) -> Type:

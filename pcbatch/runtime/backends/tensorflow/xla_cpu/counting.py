@@ -15,7 +15,7 @@ from pcbatch.runtime.costs.device import CPU
 
 
 def tally(numbers: tf.Tensor, labels: Sequence[int]) -> tf.Tensor:
-    """See `protocol.Backend.tally`."""
+    """See `arrays.Arrays.tally`."""
     lanes, count = numbers.shape[0], len(labels)
     if labels == range(count) and (lanes is None or lanes * count > CPU.tallied or not xla_cpu.applies()):
         found = tf.where((numbers >= 0) & (numbers < count), numbers, count)

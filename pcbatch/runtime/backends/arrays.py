@@ -1,0 +1,118 @@
+"""Arrays: whole batches of numbers, `[lanes, ...]`, of which the machine's state consists.
+
+Arrays support Python's arithmetic, comparison and bit operators. Nothing changes an array: every function gives a new
+one, or one of those that it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from pcbatch.ir.types import TensorType
+
+Array = Any
+State = dict[str, Array]
+"""The arrays of a machine's state, by key; see `runtime.machine.state`."""
+
+
+class Arrays(Protocol):
+    """What the machine computes with, block by block and lane by lane, beside what users' pieces compute."""
+
+    # -- making arrays -------------------------------------------------------------------------------------------------
+
+    def zeros(self, lanes: Array | int, type_: TensorType, entries: Array | int | None = None) -> Array:
+        """Zeros of shape `[lanes, *type_.shape]`, or, given `entries`, of `[lanes, entries, *type_.shape]`."""
+
+    def constant(self, value: int) -> Array:
+        """An int32 scalar."""
+
+    def array(self, value: Any, dtype: str) -> Array:
+        """`value` (an array, a NumPy array, a number) as an array of `dtype`; a variable is read."""
+
+    def lane_numbers(self, lanes: Array | int) -> Array:
+        """int32 `[0, 1, .., lanes - 1]`."""
+
+    def lanes_of(self, array: Array) -> Array | int:
+        """The length of the first axis, an int where it is known."""
+
+    def entries_of(self, stack: Array) -> Array | int:
+        """The length of the second axis, an int where it is known."""
+
+    def lengthen(self, stack: Array, entries: Array | int) -> Array:
+        """`stack` with zeros after its end, so that its second axis has length `entries`."""
+
+    # -- element by element --------------------------------------------------------------------------------------------
+
+    def cast(self, array: Array, dtype: str) -> Array:
+        """`array` with its elements converted to `dtype`."""
+
+    def where(self, mask: Array, new: Array, old: Array) -> Array:
+        """`new` where the `[lanes]` bool `mask` holds, else `old`; the mask is broadcast over trailing axes.
+
+        `new` and `old` are `[lanes, ...]` arrays or scalars.
+        """
+
+    def where_each(self, masks: Sequence[Array], new: Sequence[Array], old: Sequence[Array]) -> list[Array]:
+        """`where(mask, new, old)` for each, maybe one after the other."""
+
+    # -- rows and elements ---------------------------------------------------------------------------------------------
+
+    def take(self, array: Array, rows: Array) -> Array:
+        """`array[rows]` along the first axis; rows are in range."""
+
+    def compact(self, mask: Array, size: int) -> Array:
+        """int32 `[size]`: the first lanes at which `mask` holds, in order, then the first of them again and again."""
+
+    def load(self, array: Array, indices: Sequence[Array], lanes: Array | None = None) -> Array:
+        """`array[lane, i, j, ..]` for every row: `[rows, rest..]`. Indices are int32 `[rows]`, of junk rows any.
+
+        `lanes` is int32 `[rows]`, the lane of each row; where it is None, row i is lane i.
+        """
+
+    def masked_store(
+        self, array: Array, indices: Sequence[Array], mask: Array, value: Array, lanes: Array | None = None
+    ) -> Array:
+        """`array` with `array[lane, i, j, ..] = value[row]` for the rows of `mask`; see `load`.
+
+        It costs the elements written, not all. No two rows of `mask` are of the same lane. Indices are `[rows]`, or
+        `[rows, n]`: distinct positions, of which every combination is written. Values are broadcast to what is written
+        of a lane.
+        """
+
+    def with_row(self, array: Array, place: Array, row: Array) -> Array:
+        """`array` with `array[place] = row`, for an int32 scalar within the array; in place where it can be."""
+
+    def all_of_lane(self, mask: Array) -> Array:
+        """`[lanes]` bool: whether all of a lane's `[lanes, ..]` bools hold."""
+
+    # -- over all lanes ------------------------------------------------------------------------------------------------
+
+    def any(self, mask: Array) -> Array:
+        """Whether any element of a bool array holds: a scalar."""
+
+    def sum(self, array: Array) -> Array:
+        """int32 scalar sum of a bool or integer array."""
+
+    def min(self, array: Array) -> Array:
+        """Scalar minimum of an integer array."""
+
+    def max(self, array: Array) -> Array:
+        """Scalar maximum of an array that is not empty."""
+
+    def weighted(self, array: Array, weights: Sequence[float]) -> Array:
+        """float32 scalar: the sum of a vector of bools or numbers, each times its weight."""
+
+    def tally(self, numbers: Array, labels: Sequence[int]) -> Array:
+        """How many of `[lanes]` int32 `numbers` equal each label: int32 `[len(labels)]`."""
+
+    # -- vectors of scalars --------------------------------------------------------------------------------------------
+
+    def stack(self, scalars: Sequence[Array]) -> Array:
+        """A vector of scalars."""
+
+    def joined(self, *vectors: Array) -> Array:
+        """Vectors one behind the other, as one."""
+
+    def unstack(self, vector: Array, count: int) -> list[Array]:
+        """The `count` scalars of a vector."""

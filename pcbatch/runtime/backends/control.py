@@ -1,0 +1,133 @@
+"""Control: what runs under a condition, again and again, or compiled; and the program of a caller's around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pcbatch.ir.machine import Program
+from pcbatch.runtime.backends.arrays import Array
+
+Spec = tuple[str, tuple[int | None, ...]]
+"""The dtype and shape of an argument; None for a length that is known only when a program runs."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """An array library's error: its gist, the scopes (`Control.scope`) and frames `(file, line)` that it names."""
+
+    gist: str
+    scopes: tuple[str, ...]
+    frames: tuple[tuple[str, int], ...]
+
+
+class Ended(Protocol):
+    """What is left of a run, as `Control.checked_values` needs it; see `runtime.machine.outcome`."""
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The results."""
+
+    @property
+    def status(self) -> Array:
+        """What became of each lane."""
+
+    @property
+    def site(self) -> Array:
+        """At which fault site each lane failed."""
+
+    @property
+    def place(self) -> Array:
+        """In which block each lane failed."""
+
+    @property
+    def fault_values(self) -> Mapping[str, Any]:
+        """The tops of the variables that fault messages show."""
+
+
+class Control(Protocol):
+    """Conditions and loops over arrays, and programs made of them.
+
+    A library may run them at once, or trace and compile them: then they may also become part of a program that the
+    caller is tracing, in which arrays have no values yet.
+    """
+
+    # -- conditions and loops ------------------------------------------------------------------------------------------
+
+    def cond(self, predicate: Array, function: Callable[[], list[Array]], otherwise: list[Array]) -> list[Array]:
+        """`function()` where the scalar `predicate` holds, else `otherwise`; only one is computed."""
+
+    def guarded(
+        self,
+        predicate: Array,
+        function: Callable[..., list[Array]],
+        before: Sequence[Array],
+        in_place: Sequence[bool],
+    ) -> list[Array]:
+        """`function(predicate, *before)` where the scalar `predicate` holds, else `before`; only one is computed.
+
+        Shapes stay. Of arrays that are `in_place` the function writes elements at most, the others it computes anew.
+        """
+
+    def repeated(
+        self,
+        predicate: Array,
+        function: Callable[[Array, list[Array]], tuple[Array, list[Array]]],
+        before: Sequence[Array],
+    ) -> list[Array]:
+        """`while predicate: predicate, before = function(predicate, before)`: what `before` is then.
+
+        Shapes stay. `function` may read the predicate, which holds.
+        """
+
+    def in_turn(self, arrays: Sequence[Array]) -> bool:
+        """Whether small work on `arrays` is faster in a loop of its own than beside work on a large one."""
+
+    def while_loop(self, condition: Callable[[Any], Array], body: Callable[[Any], Any], state: Any) -> Any:
+        """`while condition(state): state = body(state)`: a nested structure of arrays.
+
+        Their shapes stay, but for lengths that are not known before it runs.
+        """
+
+    # -- programs ------------------------------------------------------------------------------------------------------
+
+    def scope(self, name: str) -> AbstractContextManager[Any]:
+        """Operations made inside carry `name`, so that `explain` can say which one was refused."""
+
+    def compile(
+        self, function: Callable[..., Any], jit: bool, specs: Sequence[Spec] | None = None
+    ) -> Callable[..., Any]:
+        """`function` made ready for repeated calls with arguments of equal shapes; by the library's compiler if `jit`.
+
+        Given `specs`, it is traced once for all arguments of such shapes, where a length may be None: known only when
+        it runs. A compiler may compile it anew for each length.
+        """
+
+    def lower(self, compiled: Callable[..., Any], specs: Sequence[Spec], jit: bool) -> None:
+        """Raise what running it would raise at first: trace what `compile` gave, have it compiled if `jit`, no more."""
+
+    def explain(self, error: Exception) -> Explanation | None:
+        """What an error that compiling or running raised is about; None for errors that no operation caused."""
+
+    # -- inside a caller's program -------------------------------------------------------------------------------------
+
+    def is_concrete(self, array: Array) -> bool:
+        """Whether the array has its values now, rather than when a caller's program that is being traced runs."""
+
+    def inside_fixed_program(self) -> bool:
+        """Whether this becomes part of a caller's compiled program, in which nothing can raise and no array grows."""
+
+    def checked_values(self, program: Program, ended: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
+        """The results inside a caller's program, which when run raises if a lane failed, before it uses them.
+
+        The error names the lane and shows the text of its fault with the values filled in. `texts[site]` is one text,
+        or one for each block in which a lane may have failed.
+        """
+
+    def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        """`function(*arrays)`, through which nobody can take a gradient: GradientError, naming `name`, if one is asked.
+
+        That a caller could ask for one disturbs nothing.
+        """

@@ -1,0 +1,63 @@
+"""Host: the values of the user's Python as this array library sees them, on the way in and on the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from pcbatch.ir.types import Type
+
+OPERATIONS = ("all", "any", "array", "cast", "fill", "function", "zeros_like")
+"""What messages name: reductions over bools, making an array, changing its dtype, an array of one number, a function
+that is traced, an array of zeros."""
+
+
+class Host(Protocol):
+    """A user's arrays, numbers and structures of them, and the names that users know the library's operations by."""
+
+    name: str
+    plain_builtins: Mapping[str, Callable[..., Any]]
+    """Built-in functions that do not know the library's values, as `single` needs them."""
+
+    def spelling(self, operation: str) -> str:
+        """How users write one of `OPERATIONS` or the name of a dtype, for messages: "tf.cast"."""
+
+    # -- what a value is -----------------------------------------------------------------------------------------------
+
+    def is_array(self, value: Any) -> bool:
+        """Whether a captured value is an array (a tensor, a NumPy array, a variable) and so a shared operand."""
+
+    def is_variable(self, value: Any) -> bool:
+        """Whether a captured array is one that can be changed, of which pieces must know which one it is."""
+
+    def takes_gradients(self, value: Any) -> bool:
+        """Whether a captured object is a gradient tape's class, or a function whose code names one."""
+
+    def type_of(self, value: Any) -> Type:
+        """The type of a value of one example (a structure of arrays and Python numbers); TypeError for any other."""
+
+    def example_type(self, value: Any) -> Type:
+        """The type of one example of a structure of `[lanes, ...]` arrays; TypeError where a leaf has no batch axis."""
+
+    def structure_of(self, value: Any) -> Type:
+        """The structure of what `as_arrays` gave, its arrays standing for leaves of whatever shape."""
+
+    # -- changing its form ---------------------------------------------------------------------------------------------
+
+    def as_arrays(self, value: Any, example: bool = False) -> Any:
+        """An argument (arrays, numbers, lists of numbers, structures of these) with arrays of the library as leaves.
+
+        It is a batch, or one `example`, in which a list of scalar arrays is a structure too.
+        """
+
+    def spread(self, value: Any, type_: Type, lanes: Any) -> Any:
+        """A structure of `type_` repeated for every lane: `[lanes, ...]` arrays."""
+
+    def as_type(self, value: Any, type_: Type) -> Any:
+        """One example's `value` with arrays of exactly `type_` as leaves."""
+
+    def wrap(self, value: Any, type_: Type) -> Any:
+        """One example's `value`, arrays of exactly `type_`, with its weak numbers marked so that they act as weak."""
+
+    def as_python(self, error: Exception) -> Exception:
+        """What Python calls an error that the array library raised on one example: ZeroDivisionError, IndexError."""

@@ -1,0 +1,149 @@
+"""Arrays of NumPy; see `backends.arrays`. What is out of range or of two dtypes raises, where a compiler might not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pcbatch.ir.types import TensorType
+
+
+class NumPyArrays:
+    """See `arrays.Arrays`. Scalars are NumPy's scalars; lengths are always known."""
+
+    # -- making arrays -------------------------------------------------------------------------------------------------
+
+    def zeros(self, lanes: Any, type_: TensorType, entries: Any = None) -> Any:
+        return np.zeros((lanes, *([] if entries is None else [entries]), *type_.shape), type_.dtype)
+
+    def constant(self, value: int) -> Any:
+        return np.int32(value)
+
+    def array(self, value: Any, dtype: str) -> Any:
+        array = np.asarray(value)
+        kinds = {array.dtype.kind, np.dtype(dtype).kind}
+        return array.astype(dtype, casting="unsafe" if kinds == {"i", "u"} else "same_kind")[()]
+
+    def lane_numbers(self, lanes: Any) -> Any:
+        return np.arange(lanes, dtype=np.int32)
+
+    def lanes_of(self, array: Any) -> Any:
+        return array.shape[0]
+
+    def entries_of(self, stack: Any) -> Any:
+        return stack.shape[1]
+
+    def lengthen(self, stack: Any, entries: Any) -> Any:
+        return np.pad(stack, [(0, 0), (0, entries - stack.shape[1]), *[(0, 0)] * (stack.ndim - 2)])
+
+    # -- element by element --------------------------------------------------------------------------------------------
+
+    def cast(self, array: Any, dtype: str) -> Any:
+        return np.asarray(array).astype(dtype)[()]
+
+    def where(self, mask: Any, new: Any, old: Any) -> Any:
+        _agree(new, old)
+        trailing = max(np.ndim(new), np.ndim(old)) - np.ndim(mask)
+        return np.where(np.reshape(mask, (*np.shape(mask), *[1] * trailing)), new, old)[()]
+
+    def where_each(self, masks: Sequence[Any], new: Sequence[Any], old: Sequence[Any]) -> list[Any]:
+        return [self.where(*each) for each in zip(masks, new, old, strict=True)]
+
+    # -- rows and elements ---------------------------------------------------------------------------------------------
+
+    def take(self, array: Any, rows: Any) -> Any:
+        _inside([rows], array.shape)
+        return array[rows]
+
+    def compact(self, mask: Any, size: int) -> Any:
+        lanes = np.flatnonzero(mask)[:size]
+        rows = np.full(size, lanes[0] if lanes.size else 0, np.int32)
+        rows[: lanes.size] = lanes
+        return rows
+
+    def load(self, array: Any, indices: Sequence[Any], lanes: Any | None = None) -> Any:
+        lanes = np.arange(array.shape[0]) if lanes is None else lanes
+        clipped = [np.clip(index, 0, size - 1) for index, size in zip(indices, array.shape[1:], strict=False)]
+        return array[(lanes, *clipped)]
+
+    def masked_store(self, array: Any, indices: Sequence[Any], mask: Any, value: Any, lanes: Any | None = None) -> Any:
+        _agree(array, value)
+        vectors = [at for at, index in enumerate(indices) if index.ndim == 2]
+        written = [*(indices[at].shape[1] for at in vectors), *array.shape[1 + len(indices) :]]
+        missing = len(written) + 1 - value.ndim
+        values = np.broadcast_to(
+            np.reshape(value, (len(mask), *[1] * missing, *value.shape[1:])), (len(mask), *written)
+        )
+        rows = np.flatnonzero(mask)
+        lane = rows if lanes is None else lanes[rows]
+        if len(np.unique(lane)) < len(lane):
+            raise IndexError("two rows are stored to one lane")
+        places = [lane.reshape(-1, *[1] * len(vectors))]
+        for at, index in enumerate(indices):
+            sizes = [index.shape[1] if each == at else 1 for each in vectors]
+            places.append(index[rows].reshape(-1, *sizes))
+        _inside(places, array.shape)
+        stored = array.copy()
+        stored[tuple(places)] = values[rows]
+        return stored
+
+    def with_row(self, array: Any, place: Any, row: Any) -> Any:
+        _agree(array, row)
+        _inside([place], array.shape)
+        stored = array.copy()
+        stored[place] = row
+        return stored
+
+    def all_of_lane(self, mask: Any) -> Any:
+        return np.all(mask, axis=tuple(range(1, mask.ndim)))
+
+    # -- over all lanes ------------------------------------------------------------------------------------------------
+
+    def any(self, mask: Any) -> Any:
+        return np.any(mask)
+
+    def sum(self, array: Any) -> Any:
+        return np.sum(array, dtype=np.int32)
+
+    def min(self, array: Any) -> Any:
+        return np.min(array, initial=np.iinfo(array.dtype).max)
+
+    def max(self, array: Any) -> Any:
+        return np.max(array)
+
+    def weighted(self, array: Any, weights: Sequence[float]) -> Any:
+        return np.sum(array.astype(np.float32) * np.array(weights, np.float32))
+
+    def tally(self, numbers: Any, labels: Sequence[int]) -> Any:
+        return np.array([np.count_nonzero(numbers == label) for label in labels], np.int32)
+
+    # -- vectors of scalars --------------------------------------------------------------------------------------------
+
+    def stack(self, scalars: Sequence[Any]) -> Any:
+        _agree(*scalars)
+        return np.stack(scalars)
+
+    def joined(self, *vectors: Any) -> Any:
+        _agree(*vectors)
+        return np.concatenate(vectors)
+
+    def unstack(self, vector: Any, count: int) -> list[Any]:
+        if len(vector) != count:
+            raise ValueError(f"a vector of {len(vector)} has no {count} scalars")
+        return [*vector]
+
+
+def _agree(*arrays: Any) -> None:
+    """TypeError where arrays are of different dtypes; Python's numbers take any."""
+    dtypes = {array.dtype for array in arrays if isinstance(array, np.ndarray | np.generic)}
+    if len(dtypes) > 1:
+        raise TypeError(f"dtypes {sorted(map(str, dtypes))} do not meet; cast one of them")
+
+
+def _inside(indices: Sequence[Any], shape: tuple[int, ...]) -> None:
+    """IndexError where an index leaves its axis; none counts from the end here."""
+    for axis, (index, size) in enumerate(zip(indices, shape, strict=False)):
+        if np.any((np.asarray(index) < 0) | (np.asarray(index) >= size)):
+            raise IndexError(f"indices {index} leave axis {axis} of an array of shape {shape}")

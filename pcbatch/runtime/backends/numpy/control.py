@@ -1,0 +1,105 @@
+"""Control by Python's own `if` and `while`; see `backends.control`.
+
+A program is its function, and runs when it is called. Arrays must keep their dtypes and axes all the same, and under a
+guard their shapes: what gets through here gets through where a compiler has to lay them out beforehand.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from pcbatch.ir.machine import Program
+from pcbatch.runtime.backends.control import Ended, Explanation, Spec
+
+
+class NumPyControl:
+    """See `control.Control`."""
+
+    # -- conditions and loops ------------------------------------------------------------------------------------------
+
+    def cond(self, predicate: Any, function: Callable[[], list[Any]], otherwise: list[Any]) -> list[Any]:
+        return _like(list(function()), list(otherwise)) if predicate else list(otherwise)
+
+    def guarded(
+        self,
+        predicate: Any,
+        function: Callable[..., list[Any]],
+        before: Sequence[Any],
+        in_place: Sequence[bool],
+    ) -> list[Any]:
+        return _like(list(function(predicate, *before)), list(before), exactly=True) if predicate else list(before)
+
+    def repeated(
+        self,
+        predicate: Any,
+        function: Callable[[Any, list[Any]], tuple[Any, list[Any]]],
+        before: Sequence[Any],
+    ) -> list[Any]:
+        arrays = list(before)
+        while predicate:
+            predicate, after = function(predicate, arrays)
+            arrays = _like(list(after), arrays, exactly=True)
+        return arrays
+
+    def in_turn(self, arrays: Sequence[Any]) -> bool:
+        return False
+
+    def while_loop(self, condition: Callable[[Any], Any], body: Callable[[Any], Any], state: Any) -> Any:
+        while condition(state):
+            state = _like(body(state), state)
+        return state
+
+    # -- programs ------------------------------------------------------------------------------------------------------
+
+    def scope(self, name: str) -> AbstractContextManager[Any]:
+        return contextlib.nullcontext()
+
+    def compile(
+        self, function: Callable[..., Any], jit: bool, specs: Sequence[Spec] | None = None
+    ) -> Callable[..., Any]:
+        return function
+
+    def lower(self, compiled: Callable[..., Any], specs: Sequence[Spec], jit: bool) -> None:
+        """Nothing is known before it runs."""
+
+    def explain(self, error: Exception) -> Explanation | None:
+        return None  # Python's traceback names the line
+
+    # -- inside a caller's program -------------------------------------------------------------------------------------
+
+    def is_concrete(self, array: Any) -> bool:
+        return True
+
+    def inside_fixed_program(self) -> bool:
+        return False
+
+    def checked_values(self, program: Program, ended: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
+        raise NotImplementedError("NumPy traces no program of a caller's: a run ends before its values are used")
+
+    def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        return function  # NumPy takes none
+
+
+def _like(new: Any, old: Any, *, exactly: bool = False) -> Any:
+    """`new`, a structure of arrays in which each has the dtype and the axes that it has in `old`; TypeError if not.
+
+    Axes may get another length, as stacks that grow do, unless it is to be `exactly` alike.
+    """
+    if isinstance(old, dict):
+        if new.keys() != old.keys():
+            raise TypeError(f"{sorted(new)} is carried on in the place of {sorted(old)}")
+        _like([*new.values()], [old[key] for key in new], exactly=exactly)
+    elif isinstance(old, list | tuple):
+        for each in zip(new, old, strict=True):
+            _like(*each, exactly=exactly)
+    elif new is not old:
+        both = ((np.asarray(each).dtype, np.shape(each)) for each in (new, old))
+        found, wanted = ((dtype, shape if exactly else len(shape)) for dtype, shape in both)
+        if found != wanted:
+            raise TypeError(f"an array of {found} is carried on in the place of one of {wanted}")
+    return new

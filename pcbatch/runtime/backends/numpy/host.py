@@ -1,0 +1,66 @@
+"""A user's values; see `backends.host`. Only what the machines need of them: users have no way here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pcbatch.ir import values
+from pcbatch.ir.types import Type
+from pcbatch.runtime.backends.numpy import structures
+
+_SPELLINGS = {"array": "np.asarray", "cast": "np.astype", "fill": "np.full"}
+"""Of what NumPy calls otherwise. It has no functions that are traced, of which messages could speak."""
+
+
+class NumPyHost:
+    """See `host.Host`."""
+
+    name = "numpy"
+    plain_builtins: Mapping[str, Callable[..., Any]] = {}  # all of them know NumPy's values
+
+    def spelling(self, operation: str) -> str:
+        return _SPELLINGS.get(operation, f"np.{operation}")
+
+    # -- what a value is -----------------------------------------------------------------------------------------------
+
+    def is_array(self, value: Any) -> bool:
+        return isinstance(value, np.ndarray | np.generic)
+
+    def is_variable(self, value: Any) -> bool:
+        return False
+
+    def takes_gradients(self, value: Any) -> bool:
+        return False
+
+    def type_of(self, value: Any) -> Type:
+        return structures.type_of(value)
+
+    def example_type(self, value: Any) -> Type:
+        _refuse()
+
+    def structure_of(self, value: Any) -> Type:
+        _refuse()
+
+    # -- changing its form ---------------------------------------------------------------------------------------------
+
+    def as_arrays(self, value: Any, example: bool = False) -> Any:
+        _refuse()
+
+    def spread(self, value: Any, type_: Type, lanes: Any) -> Any:
+        _refuse()
+
+    def as_type(self, value: Any, type_: Type) -> Any:
+        return values.pack(type_, structures.leaves(value, type_))
+
+    def wrap(self, value: Any, type_: Type) -> Any:
+        return structures.wrap(value, type_)
+
+    def as_python(self, error: Exception) -> Exception:
+        return error
+
+
+def _refuse() -> NoReturn:
+    raise NotImplementedError("NumPy runs tables of blocks; users' arguments are for a library that they can choose")

@@ -1,0 +1,98 @@
+"""Pieces in a Python loop over the lanes; see `backends.pieces`.
+
+A piece sees NumPy's scalars and arrays, and plain Python numbers for weak ones, which take the dtype of what they meet
+by NumPy's own rule. So its operations must be ones that these values know: operators, NumPy's functions, `ops`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pcbatch.ir import values
+from pcbatch.ir.evaluation import mesh
+from pcbatch.ir.machine import Piece
+from pcbatch.ir.types import Type
+from pcbatch.ir.types import leaves as leaf_types
+from pcbatch.runtime.backends.numpy import structures
+from pcbatch.runtime.backends.numpy.recorder import recording
+
+
+class NumPyPieces:
+    """See `pieces.Pieces`."""
+
+    ops_module = "pcbatch.runtime.backends.numpy.ops"
+
+    def twin(self, function: Any) -> str | None:
+        return None  # Python's and NumPy's functions take NumPy's values
+
+    # -- what it is ----------------------------------------------------------------------------------------------------
+
+    def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
+        """The types of what the piece gives for ones: a piece whose types depend on values is not found out."""
+        operands = [_ones(type_) for type_ in (*reads, *shared)]
+        outputs, _ = self.evaluate(piece, operands[: len(reads)], operands[len(reads) :])
+        return tuple(map(structures.type_of, outputs))
+
+    def checked_sites(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[int]:
+        """All that it declares: what it checks on such types only its runs can tell."""
+        return frozenset(piece.sites)
+
+    def cost(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
+        """The elements that it reads, as often as it has lines: what happens in a line is not looked at."""
+        read = sum(math.prod(leaf.shape) for type_ in (*reads, *shared) for leaf in leaf_types(type_))
+        return float(read * max(len(piece.spans), 1))
+
+    def line_costs(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[float, ...]:
+        """The same of every line."""
+        return tuple(self.cost(piece, reads, shared) / len(piece.spans) for _ in piece.spans)
+
+    # -- running it ----------------------------------------------------------------------------------------------------
+
+    def vectorize(
+        self,
+        piece: Piece,
+        reads: Sequence[Any],
+        shared: Sequence[Any],
+        types: Sequence[Type],
+        read_types: Sequence[Type],
+        lanes: Any,
+    ) -> tuple[list[Any], Any | None]:
+        columns = [values.flatten(type_, value) for type_, value in zip(read_types, reads, strict=True)]
+        rows: list[list[Any]] = []
+        site = np.zeros(lanes, np.int32)
+        with np.errstate(all="ignore"):  # lanes that take no part compute with whatever they hold
+            for lane in range(lanes):
+                operands = [
+                    structures.wrap(values.pack(type_, [leaf[lane] for leaf in column]), type_)
+                    for type_, column in zip(read_types, columns, strict=True)
+                ]
+                outputs, site[lane] = self.evaluate(piece, operands, shared)
+                rows.append([leaf for each in zip(outputs, types, strict=True) for leaf in structures.leaves(*each)])
+        found = [
+            np.array([row[place] for row in rows], leaf.dtype).reshape(lanes, *leaf.shape)
+            for place, leaf in enumerate(leaf for type_ in types for leaf in leaf_types(type_))
+        ]
+        remaining = iter(found)
+        packed = [values.pack(type_, [next(remaining) for _ in leaf_types(type_)]) for type_ in types]
+        return packed, site if piece.sites else None
+
+    def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
+        with recording() as recorder:
+            outputs = piece.compiled(*reads, *shared)
+        if not recorder.sites <= set(piece.sites):
+            raise ValueError(f"a piece checks {recorder.sites}, but declares {piece.sites}")
+        return outputs, recorder.first
+
+    def store_element(self, array: Any, indices: Any, value: Any) -> Any:
+        stored = np.array(array)
+        stored[mesh(indices if isinstance(indices, tuple) else (indices,))] = value
+        return stored
+
+
+def _ones(type_: Type) -> Any:
+    leaves = [np.ones(leaf.shape, leaf.dtype)[()] for leaf in leaf_types(type_)]
+    return structures.wrap(values.pack(type_, leaves), type_)

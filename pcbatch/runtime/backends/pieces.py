@@ -1,0 +1,64 @@
+"""Pieces: a user's code for one example, of which a library finds the types and cost, and which it runs for all lanes.
+
+Only here does single-example code become batched code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from pcbatch.ir.machine import Piece
+from pcbatch.ir.types import Type
+from pcbatch.runtime.backends.arrays import Array
+
+
+class Pieces(Protocol):
+    """What is done with a piece; `reads` and `shared` are its operands, or their types, in the piece's order."""
+
+    ops_module: str
+    """Full name of the module that generated code knows as `ops`."""
+
+    def twin(self, function: Any) -> str | None:
+        """The path in `ops` of what stands for a function of Python, `math` or NumPy that takes no such arrays.
+
+        It is "without_twin" where nothing does, None for every other function.
+        """
+
+    # -- what it is ----------------------------------------------------------------------------------------------------
+
+    def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
+        """The types of the piece's outputs, found by tracing it on abstract values; nothing is computed."""
+
+    def checked_sites(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[int]:
+        """The fault sites that `piece` really checks on such types: float division, for one, never fails."""
+
+    def cost(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
+        """The estimated work of `piece` for one example: multiply-adds or elements, see `runtime.costs`."""
+
+    def line_costs(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[float, ...]:
+        """What of the `cost` comes from each line of the piece's body, one number for each of its `spans`."""
+
+    # -- running it ----------------------------------------------------------------------------------------------------
+
+    def vectorize(
+        self,
+        piece: Piece,
+        reads: Sequence[Any],
+        shared: Sequence[Any],
+        types: Sequence[Type],
+        read_types: Sequence[Type],
+        lanes: Array | int,
+    ) -> tuple[list[Any], Array | None]:
+        """Run `piece` for every lane, `lanes` of them: `(outputs, site)`.
+
+        `reads` are structures of `[lanes, ...]` arrays of `read_types`, `shared` structures of unbatched arrays;
+        outputs come as structures of `[lanes, ...]` arrays of exactly `types`. `site` is an int32 `[lanes]` array,
+        the fault site plus one of each lane's first failed check or 0, or None where the piece has no checks.
+        """
+
+    def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
+        """Run `piece` on one example: its outputs, and the fault site plus one of its first failed check, or 0."""
+
+    def store_element(self, array: Any, indices: Any, value: Any) -> Any:
+        """One example's `array` with `array[indices] = value`; IndexError where Python would raise it."""
