@@ -8,7 +8,7 @@ anything but a few built-ins may cost what it likes.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 
 from pcbatch.ir import program as ir
@@ -91,16 +91,6 @@ def _is_total(node: ast.expr) -> bool:
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             return name in _BUILTINS and all(map(_is_total, arguments))
     return False
-
-
-def renamed(op: ir.Primitive, reads: Mapping[str, str], writes: Mapping[str, str]) -> ir.Primitive:
-    """The plain assignment `op` with the names that it reads and those that it assigns renamed apart."""
-    return ir.Primitive(
-        tuple(writes.get(name, name) for name in op.outputs),
-        tuple(dict.fromkeys(reads.get(name, name) for name in op.inputs)),
-        op.code.renamed(reads, writes),
-        op.span,
-    )
 
 
 def assigned_value(op: ir.Op) -> ast.expr | None:

@@ -14,6 +14,7 @@ from pcbatch.errors import Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import copy_of, names_read
 from pcbatch.ir.rewrite.relabel import relabel, retarget
+from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import Type
 from pcbatch.lowering.captures.captured import code_of, function_variables, ordered_variables
 from pcbatch.lowering.codegen.environment import Environment
@@ -119,32 +120,15 @@ def _with_values(function: ir.Function, instance: Instance, types: dict[str, Typ
                 ops.append(replace(op, inputs=tuple(each for each in op.inputs if each not in static)))
             else:
                 made = copies(op)
-                ops += [*_copying(made, op.span), _op_reading(op, made)]
+                ops += [*_copying(made, op.span), renamed(op, made, {})]
         made = copies(block.terminator)
         ops += _copying(made, block.terminator.span)
-        blocks.append(replace(block, ops=tuple(ops), terminator=_terminator_reading(block.terminator, made)))
+        blocks.append(replace(block, ops=tuple(ops), terminator=renamed(block.terminator, made, {})))
     return replace(function, blocks=tuple(blocks))
 
 
 def _copying(made: Mapping[str, str], span: Span | None) -> list[ir.Op]:
     return [ir.Primitive((copy,), (), copy_of(copy, name), span) for name, copy in made.items()]
-
-
-def _op_reading(op: ir.Op, new: Mapping[str, str]) -> ir.Op:
-    """`op` reading variables under `new` names."""
-    match op:
-        case ir.Store(indices=indices, value=value):
-            indices = tuple(new.get(name, name) for name in indices)
-            return replace(op, indices=indices, value=new.get(value, value))
-        case ir.Call(arguments=arguments):
-            return replace(op, arguments=tuple(new.get(name, name) for name in arguments))
-    return op
-
-
-def _terminator_reading(terminator: ir.Terminator, new: Mapping[str, str]) -> ir.Terminator:
-    if isinstance(terminator, ir.Fault):
-        return replace(terminator, arguments=tuple(new.get(name, name) for name in terminator.arguments))
-    return terminator
 
 
 def _without_unread(function: ir.Function, instance: Instance) -> ir.Function:

@@ -18,9 +18,10 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.cheap_code import assigned_value, is_cheap, renamed, work
+from pcbatch.ir.analysis.cheap_code import assigned_value, is_cheap, work
 from pcbatch.ir.analysis.scope import inputs_and_outputs, variables_of
 from pcbatch.ir.code import Code
+from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import TensorType
 from pcbatch.optimize.cfg.control_flow import Graph
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import assign
 from pcbatch.ir.rewrite.mapping import map_blocks, nodes, without_unused
+from pcbatch.ir.rewrite.renaming import renamed
 
 
 def fold_copies(program: ir.Program) -> ir.Program:
@@ -71,16 +72,8 @@ def _without_copy(block: ir.Block, copy: ir.Primitive) -> ir.Block:
     # an op reads before it writes, so the last use may itself be the one that changes the source
     if any(source in ir.writes(op) for op in later[:last]) or any(isinstance(op, ir.Store) for op in later):
         return block
-    renamed = (_renamed(op, name, source) for op in later)
-    return replace(block, ops=(*block.ops[:start], *renamed))
+    return replace(block, ops=(*block.ops[:start], *(renamed(op, {name: source}, {}) for op in later)))
 
 
 def _is_idle(op: ir.Op) -> bool:
     return isinstance(op, ir.Update) and ir.is_identity(op)
-
-
-def _renamed(op: ir.Op, old: str, new: str) -> ir.Op:
-    if isinstance(op, ir.Coded) and old in op.inputs:
-        inputs = tuple(dict.fromkeys(new if name == old else name for name in op.inputs))
-        return replace(op, inputs=inputs, code=op.code.renamed({old: new}, {}))
-    return op
