@@ -34,6 +34,7 @@ from pcbatch.ir.program import (
     Store,
     Terminator,
     Update,
+    statement,
 )
 
 Status = Literal["OK", "ASSERTION", "RAISED", "ARITHMETIC", "INDEX", "MAX_DEPTH", "MAX_STEPS"]
@@ -134,8 +135,8 @@ class _Lane:
         """The values that `op` gives to variables, by name."""
         self.span = op.span
         match op:
-            case Primitive(outputs, inputs, code) | Push(outputs, inputs, code) | Update(outputs, inputs, code):
-                values = self.evaluate(function.name, code, {name: read(name) for name in inputs})
+            case Primitive(outputs, inputs) | Push(outputs, inputs) | Update(outputs, inputs):
+                values = self.evaluate(function.name, statement(op), {name: read(name) for name in inputs})
                 return {name: values[name] for name in outputs}
             case Enter(outputs, inputs, code):
                 values = self.enter_context(function.name, code, {name: read(name) for name in inputs})

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import definitely_assigned
-from pcbatch.ir.code import copy_of
+from pcbatch.ir.payload import Copy
 from pcbatch.ir.rewrite.relabel import relabel
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import Type
@@ -195,4 +195,4 @@ class _Lowering:
 
 
 def _copy(kind: type[ir.Update] | type[ir.Push], target: str, source: str, call: ir.Call) -> ir.Update | ir.Push:
-    return kind((target,), (source,), copy_of(target, source), call.span)
+    return kind((target,), (source,), Copy(), call.span)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pcbatch.errors import Diagnostic, raise_all
 from pcbatch.frontend.build.aliasing import shared_stores
@@ -16,7 +16,8 @@ from pcbatch.frontend.source.scope import is_builtin
 from pcbatch.frontend.source.source import FunctionSource
 from pcbatch.frontend.build.statements import Statements
 from pcbatch.frontend.check.syntax import check_syntax
-from pcbatch.ir.program import Function, Program
+from pcbatch.ir.analysis.scope import variables_of
+from pcbatch.ir.program import Coded, Function, Op, Program, explicit
 from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
 
 
@@ -57,7 +58,18 @@ def build(entry: FunctionSource, resolve: Resolve) -> Built:
     found += shared
     late = [late_reads(function) for function in checked]
     raise_all([*found, *(diagnostic for diagnostics, _ in late for diagnostic in diagnostics)])
-    return Built(Program("cfg", tuple(function for _, function in late)), sources)
+    return Built(Program("cfg", tuple(_explicit(function) for _, function in late)), sources)
+
+
+def _explicit(function: Function) -> Function:
+    """`function` with explicit operations in place of Python where they say the same."""
+    variables = frozenset(variables_of(function))
+
+    def op(each: Op) -> Op:
+        return explicit(each, variables, function.externs) if isinstance(each, Coded) else each
+
+    blocks = (replace(block, ops=tuple(map(op, block.ops))) for block in function.blocks)
+    return replace(function, blocks=tuple(blocks))
 
 
 def _build_function(name: str, code: Statements, numbers: itertools.count[int], report: Report) -> Function:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeVar, overload
 
 from pcbatch.ir import program as ir
+from pcbatch.ir.code import Code
 
 Names = tuple[str, ...]
 NodeT = TypeVar("NodeT", bound=ir.Op)
@@ -32,8 +33,11 @@ def renamed(node: ir.Op | ir.Terminator, reads: Mapping[str, str], writes: Mappi
 
     match node:
         case ir.Primitive() | ir.Enter() | ir.Push() | ir.Update():
-            inputs = tuple(dict.fromkeys(read(node.inputs)))  # code reads each of its inputs by one name
-            return replace(node, outputs=written(node.outputs), inputs=inputs, code=node.code.renamed(reads, writes))
+            outputs, inputs = written(node.outputs), read(node.inputs)
+            if not isinstance(node.code, Code):
+                return replace(node, outputs=outputs, inputs=inputs)
+            code = node.code.renamed(reads, writes)
+            return replace(node, outputs=outputs, inputs=tuple(dict.fromkeys(inputs)), code=code)
         case ir.Store(array, indices, value):
             if read((array,)) != written((array,)):
                 raise ValueError(f"{array} would be read as {read((array,))} and written as {written((array,))}")

@@ -39,6 +39,7 @@ from pcbatch.ir.program import (
     Update,
     Variable,
 )
+from pcbatch.ir.text.payload_parser import explicit_at
 from pcbatch.ir.text.printer import INDENT, LINE_COMMENT
 from pcbatch.ir.text.type_parser import parse_type_at
 from pcbatch.ir.types import Type
@@ -74,7 +75,7 @@ def _with_inputs(program: Program) -> Program:
     """`program` with the inputs of its code filled in, which needs the whole scope."""
 
     def op(op: Op, variables: frozenset[str]) -> Op:
-        if isinstance(op, Coded):
+        if isinstance(op, Coded) and isinstance(op.code, Code):
             return replace(op, inputs=inputs_and_outputs(op.code, variables)[0])
         return op
 
@@ -245,8 +246,10 @@ def _op(number: int, text: str) -> Op:
     elif match := _ENTER.fullmatch(text):
         kind, text = Enter, match[1]
     try:
+        if not issubclass(kind, Enter) and (explicit := explicit_at(text)) is not None:
+            return kind(*explicit)
         text = json.loads(match[1]) if (match := _QUOTED.fullmatch(text)) else text
         code = Code(f"with {text}:\n    pass" if kind is Enter else text)
         return kind(code.writes, (), code)
-    except (SyntaxError, json.JSONDecodeError) as error:
+    except (SyntaxError, ValueError) as error:
         raise IRSyntaxError(number, f"neither an op nor Python: {text!r} ({error})") from None

@@ -105,7 +105,7 @@ def write_piece(
         if isinstance(op, ir.Exit):
             return Statement(Code(""), op.span, closes=True)
         checked = literal_indices or op.span in environment.overruns
-        code = translate(op.code, partial(site, op.span), operands, own, twin, literal_indices=checked)
+        code = translate(ir.statement(op), partial(site, op.span), operands, own, twin, literal_indices=checked)
         return Statement(code, op.span, opens=isinstance(op, ir.Enter))
 
     translated = tuple(map(translated_op, statements))

@@ -117,7 +117,8 @@ def _with_values(function: ir.Function, instance: Instance, types: dict[str, Typ
         ops: list[ir.Op] = []
         for op in block.ops:
             if isinstance(op, ir.Primitive | ir.Enter):
-                ops.append(replace(op, inputs=tuple(each for each in op.inputs if each not in static)))
+                left = tuple(dict.fromkeys(each for each in op.inputs if each not in static))
+                ops.append(op if len(left) == len(op.inputs) else replace(op, inputs=left, code=ir.statement(op)))
             else:
                 made = copies(op)
                 ops += [*_copying(made, op.span), renamed(op, made, {})]

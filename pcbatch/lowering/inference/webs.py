@@ -170,8 +170,7 @@ def _gather(
             place = (block.label, index)
             seen[place] = reaching
             for name in ir.reads(node):
-                same = isinstance(node, ir.Store) or (isinstance(node, ir.Coded) and not node.code.is_separable)
-                extra = (name, *place) if same and name in ir.writes(node) else None
+                extra = (name, *place) if not _is_separable(node) and name in ir.writes(node) else None
                 unite(frozenset(each for each in reaching if each[0] == name), extra)
             if isinstance(node, ir.Return):
                 returned |= {each for each in reaching if each[0] in function.results}
@@ -181,6 +180,11 @@ def _gather(
         unite(frozenset(each for each in returned if each[0] == result))
     seen["", 0] = returned
     return leader, seen
+
+
+def _is_separable(node: ir.Op | ir.Terminator) -> bool:
+    """Whether what `node` reads and what it writes under one name may get two."""
+    return ir.statement(node).is_separable if isinstance(node, ir.Coded) else not isinstance(node, ir.Store)
 
 
 # -- renaming ----------------------------------------------------------------------------------------------------------

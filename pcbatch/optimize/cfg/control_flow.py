@@ -10,10 +10,9 @@ from functools import cached_property
 from itertools import count
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.cheap_code import assigned_value
 from pcbatch.ir.analysis.dataflow import Facts, Variables, liveness
 from pcbatch.ir.analysis.scope import variables_of
-from pcbatch.ir.code import Code
+from pcbatch.ir.payload import Cast
 from pcbatch.ir.types import TensorType, Type, leaves
 
 
@@ -69,7 +68,7 @@ class Graph:
         """Names `t0, t1, ..` that nothing in the function has."""
         ops = [op for block in self.function.blocks for op in block.ops]
         taken = {*variables_of(self.function), *self.function.externs, *(name for op in ops for name in ir.reads(op))}
-        taken.update(word for op in ops if isinstance(op, ir.Coded) for word in op.code.words)
+        taken.update(word for op in ops if isinstance(op, ir.Coded) for word in ir.statement(op).words)
         return (name for name in (f"t{number}" for number in count()) if name not in taken)
 
     def rebuilt(self, blocks: Iterable[ir.Block], types: Mapping[str, Type | None] | None = None) -> ir.Function:
@@ -93,8 +92,9 @@ class Graph:
         if not all(isinstance(self.types[name], TensorType) for name in weaker):
             return None
         return tuple(
-            ir.Primitive((name,), (name,), Code(f"{name} = __commit__({name}, '{self.types[name]}')"), last[name].span)
+            ir.Primitive((name,), (name,), Cast(type_), last[name].span)
             for name in weaker
+            if (type_ := self.types[name]) is not None
         )
 
     def _may_be_weaker(self, name: str, ops: tuple[ir.Op, ...]) -> bool:
@@ -104,7 +104,7 @@ class Graph:
             return False
         sure: dict[str, bool] = {}
         for op in ops:
-            value = assigned_value(op)
+            value = ir.assigned_value(op)
             sure.update(dict.fromkeys(ir.writes(op), value is not None and self._surely(type_, value, sure)))
         return not sure[name]
 
@@ -117,7 +117,7 @@ class Graph:
                 return self._surely(type_, left, sure) or self._surely(type_, right, sure)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Invert(), operand=operand):
                 return self._surely(type_, operand, sure)
-            case ast.Call(func=ast.Name(id="__commit__")):
+            case ast.Call(func=ast.Name(id="__cast__")):
                 return True
             case ast.IfExp(body=body, orelse=orelse):
                 return self._surely(type_, body, sure) or self._surely(type_, orelse, sure)

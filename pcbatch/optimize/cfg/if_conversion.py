@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.cheap_code import assigned_value, is_cheap, work
+from pcbatch.ir.analysis.cheap_code import is_cheap, work
 from pcbatch.ir.analysis.scope import inputs_and_outputs, variables_of
-from pcbatch.ir.code import Code
+from pcbatch.ir.code import assign
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import TensorType
 from pcbatch.optimize.cfg.control_flow import Graph
@@ -116,24 +116,30 @@ def selectable(graph: Graph, found: Diamond) -> tuple[str, ...] | None:
 def choices(graph: Graph, found: Diamond, outputs: tuple[str, ...], fresh: Iterator[str]) -> Iterator[ir.Op]:
     """Both arms on names of their own, then each output's choice; an arm of one assignment goes into the choice."""
     condition = found.branch.condition
-    values: list[dict[str, str]] = []
+    made: set[str] = set()
+    values: list[dict[str, ast.expr]] = []
     for arm in (found.true, found.false):
         ops = [op for op in arm if isinstance(op, ir.Primitive)]
-        value = assigned_value(ops[0]) if len(ops) == 1 else None
+        value = ir.assigned_value(ops[0]) if len(ops) == 1 else None
         if value is not None and ops[0].outputs == outputs:
-            values.append({outputs[0]: ast.unparse(value)})
+            values.append({outputs[0]: value})
             continue
         names: dict[str, str] = {}
         for op in ops:
             own = {name: next(fresh) for name in op.outputs}
             yield renamed(op, names, own)
             names.update(own)
-        values.append(names)
+        values.append({name: _read_name(own) for name, own in names.items()})
+        made |= {*names.values()}
     read = {condition, *(name for op in (*found.true, *found.false) for name in ir.reads(op))}
-    variables = {*variables_of(graph.function), *read, *(own for value in values for own in value.values())}
+    variables = {*variables_of(graph.function), *read, *made}
     for name in outputs:
-        true, false = (value.get(name, name) for value in values)
-        code = Code(ast.unparse(ast.parse(f"{name} = ({true}) if {condition} else ({false})")))
+        true, false = (value.get(name, _read_name(name)) for value in values)
+        code = assign(name, ast.IfExp(_read_name(condition), true, false))
         inputs, written = inputs_and_outputs(code, variables)
         span = next(op.span for op in (*found.true, *found.false) if name in ir.writes(op))
         yield ir.Primitive(written, inputs, code, span)
+
+
+def _read_name(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())

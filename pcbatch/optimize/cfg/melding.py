@@ -19,8 +19,8 @@ from dataclasses import replace
 from pcbatch.errors import Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.cheap_code import calls_opaque
-from pcbatch.ir.analysis.scope import inputs_and_outputs, variables_of
-from pcbatch.ir.code import Code, copy_of
+from pcbatch.ir.payload import Copy
+from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.optimize.cfg.control_flow import Graph
 from pcbatch.optimize.cfg.if_conversion import Diamond, choices, diamond, selectable
 
@@ -102,16 +102,26 @@ def _pairs(graph: Graph, op: ir.Op, twin: ir.Op) -> tuple[tuple[str, str], ...] 
     pairs = tuple(zip(op.inputs, twin.inputs, strict=True))
     if any(types.get(one) is None or types[one] != types.get(other) for one, other in pairs):
         return None
-    places = [f"operand_{place}" for place in range(len(pairs))]
-    code = _with_names(op, dict(zip(op.inputs, places, strict=True)), {name: name for name in op.outputs})
-    renamed = dict(zip(twin.outputs, op.outputs, strict=False))
-    alike = code is not None and code == _with_names(twin, dict(zip(twin.inputs, places, strict=True)), renamed)
-    return pairs if alike else None
+    return pairs if _do_alike(op, twin) else None
 
 
-def _with_names(op: ir.Primitive, reads: Mapping[str, str], writes: Mapping[str, str]) -> Code | None:
-    """The code of `op` with other variables; None where what it reads and what it assigns cannot be told apart."""
-    return op.code.renamed(reads, writes) if op.code.is_separable else None
+def _do_alike(op: ir.Primitive, twin: ir.Primitive) -> bool:
+    """Whether two ops differ in nothing but the names of their operands, which can be told from those of their results.
+
+    Operands then stand at the same places, so that the ops are equal under names by places.
+    """
+    codes = [ir.statement(each) for each in (op, twin)]
+    if len(op.outputs) != len(twin.outputs) or not all(code.is_separable for code in codes):
+        return False
+    mark = "_"
+    while any(word.startswith(mark) for code in codes for word in code.words):
+        mark += "_"
+
+    def by_places(each: ir.Primitive) -> ir.Primitive:
+        reads = {name: f"{mark}operand{place}" for place, name in enumerate(each.inputs)}
+        return renamed(each, reads, {name: f"{mark}result{place}" for place, name in enumerate(each.outputs)})
+
+    return by_places(op) == by_places(twin)
 
 
 def _may_be_cut(graph: Graph, found: Diamond, rest: Diamond) -> bool:
@@ -170,9 +180,7 @@ def _melded_ops(
     assert isinstance(op, ir.Primitive) and isinstance(twin, ir.Primitive)
     results = op.outputs if op.outputs == twin.outputs else tuple(next(fresh) for _ in op.outputs)
     reads = {pair[0]: name for pair, name in names.items()}
-    code = _with_names(op, reads, dict(zip(op.outputs, results, strict=True)))
-    assert code is not None
-    inputs, outputs = inputs_and_outputs(code, {*variables_of(graph.function), *names.values()})
+    melded = renamed(op, reads, dict(zip(op.outputs, results, strict=True)))
     ends = []
     for each, end in ((op, rest.true), (twin, rest.false)):
         copies = zip(each.outputs, results, strict=True)
@@ -181,11 +189,11 @@ def _melded_ops(
     chosen = selectable(graph, last)
     if chosen is None:
         return None
-    return ir.Primitive(outputs, inputs, code, op.span), *choices(graph, last, chosen, fresh)
+    return melded, *choices(graph, last, chosen, fresh)
 
 
 def _copy(name: str, value: str, span: Span | None) -> ir.Primitive:
-    return ir.Primitive((name,), (value,), copy_of(name, value), span)
+    return ir.Primitive((name,), (value,), Copy(), span)
 
 
 def _new_label(wanted: str, labels: set[str]) -> str:

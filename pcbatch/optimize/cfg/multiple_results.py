@@ -22,6 +22,7 @@ from itertools import zip_longest
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.scope import inputs_and_outputs, variables_of
 from pcbatch.ir.code import assign
+from pcbatch.ir.payload import Unpack
 from pcbatch.ir.types import StructType, Type
 from pcbatch.optimize.cfg.control_flow import Graph
 
@@ -88,7 +89,7 @@ def _rewritten(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> ir.Functi
                 for name, element in zip(new, _elements(op), strict=True):
                     code = assign(name, element)
                     inputs, outputs = inputs_and_outputs(code, known)
-                    yield ir.Primitive(outputs, inputs, code, op.span)
+                    yield ir.explicit(ir.Primitive(outputs, inputs, code, op.span), known, function.externs)
             else:
                 yield op
 
@@ -110,18 +111,15 @@ def _names(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> Iterator[str]
 
 def _targets(op: ir.Op | None, whole: str) -> tuple[str, ...]:
     """`("a", "b")` if `op` is `a, b = whole`; nothing if it is anything else."""
-    if isinstance(op, ir.Primitive) and op.inputs == (whole,):
-        match op.code.assignment:
-            case ast.Tuple(elts=targets), ast.Name():
-                names = tuple(target.id for target in targets if isinstance(target, ast.Name))
-                return names if len(names) == len({*names}) == len(targets) else ()
+    match op:
+        case ir.Primitive(outputs, inputs, Unpack(pattern)) if inputs == (whole,):
+            return outputs if not any(pattern) else ()
     return ()
 
 
 def _elements(op: ir.Op) -> list[ast.expr]:
     """The elements of the tuple that `op` makes; nothing if it does anything else."""
-    if isinstance(op, ir.Primitive) and len(op.outputs) == 1:
-        match op.code.value:
-            case ast.Tuple(elts=elements):
-                return [] if any(isinstance(element, ast.Starred) for element in elements) else elements
+    match ir.assigned_value(op):
+        case ast.Tuple(elts=elements) if len(ir.writes(op)) == 1:
+            return [] if any(isinstance(element, ast.Starred) for element in elements) else elements
     return []

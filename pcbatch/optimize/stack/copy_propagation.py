@@ -10,7 +10,6 @@ from collections import Counter
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import assign
 from pcbatch.ir.rewrite.mapping import map_blocks, nodes, without_unused
 from pcbatch.ir.rewrite.renaming import renamed
 
@@ -27,7 +26,7 @@ def fold_copies(program: ir.Program) -> ir.Program:
             if len(op.outputs) == 1 and made[op.outputs[0]] == 1:
                 if ir.is_copy(op):
                     block = _without_copy(block, op)
-                elif used[op.outputs[0]] == 1 and op.code.value is not None:
+                elif used[op.outputs[0]] == 1 and ir.assigned_value(op) is not None:
                     block = replace(block, ops=_moved(block.ops, op))
         # `a = a`, of a parameter that a tail call hands on, would cost the whole array at every turn: 28 times an
         # element's write at length 10,000.
@@ -38,14 +37,13 @@ def fold_copies(program: ir.Program) -> ir.Program:
 
 def _moved(ops: tuple[ir.Op, ...], made: ir.Primitive) -> tuple[ir.Op, ...]:
     """`ops` with the definition `made` moved into the one copy of its output, if that is safe."""
-    (name,), value = made.outputs, made.code.value
-    assert value is not None
+    (name,) = made.outputs
     start = ops.index(made)
     for place in range(start + 1, len(ops)):
         op = ops[place]
         if isinstance(op, (ir.Push, ir.Update)) and ir.is_copy(op) and op.inputs == (name,):
-            code = assign(op.outputs[0], value)
-            folded = replace(op, inputs=made.inputs, code=code, span=made.span)
+            given = renamed(made, {}, {name: op.outputs[0]})
+            folded = replace(op, inputs=given.inputs, code=given.code, span=made.span)
             return (*ops[:start], *ops[start + 1 : place], folded, *ops[place + 1 :])
         if _interferes(op, made.inputs):
             break
