@@ -18,6 +18,7 @@ from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import Type
 from pcbatch.lowering.captures.captured import code_of, function_variables, ordered_variables
 from pcbatch.lowering.codegen.environment import Environment
+from pcbatch.lowering.inference.casts import Casting
 from pcbatch.lowering.inference.instances import Instance, reachable
 from pcbatch.lowering.inference.static import Static
 from pcbatch.lowering.inference.webs import join_webs
@@ -55,11 +56,12 @@ def assemble(root: Instance, environment: Environment, overruns: frozenset[Span]
 def _function(instance: Instance, fresh: Mapping[int, str]) -> ir.Function:
     name = fresh[id(instance)]
     types: dict[str, Type | None] = {}
+    casting = Casting(instance, types)
     blocks = tuple(
         replace(
             block,
             label=f"{name}.{block.label}",  # apart from the labels of other instances of this function
-            ops=tuple(_ops(instance, block, fresh)),
+            ops=tuple(_ops(instance, block, casting, fresh)),
             terminator=retarget(_terminator(instance, block), lambda label: f"{name}.{label}"),
         )
         for block in instance.function.blocks
@@ -79,11 +81,14 @@ def _function(instance: Instance, fresh: Mapping[int, str]) -> ir.Function:
     return replace(function, variables=tuple(ir.Variable(each, types[each]) for each in ordered_variables(function)))
 
 
-def _ops(instance: Instance, block: ir.Block, fresh: Mapping[int, str]) -> Iterator[ir.Op]:
-    """The ops of a block; calls name instances and hand over what is no static parameter's."""
-    for index, op in enumerate(block.ops):
+def _ops(instance: Instance, block: ir.Block, casting: Casting, fresh: Mapping[int, str]) -> Iterator[ir.Op]:
+    """The ops of a block, with casts; calls name instances and hand over what is no static parameter's."""
+    calls = (place for place, op in enumerate(block.ops) if isinstance(op, ir.Call))
+    callees = {place: instance.calls[block.label, place] for place in calls}
+    waiting = iter(callees.values())
+    for op in casting.block(block, callees):
         if isinstance(op, ir.Call):
-            callee = instance.calls[block.label, index]
+            callee = next(waiting)
             pairs = zip(callee.function.parameters, op.arguments, strict=True)
             given = tuple(argument for parameter, argument in pairs if parameter not in callee.statics)
             yield replace(op, function=fresh[id(callee)], arguments=given)

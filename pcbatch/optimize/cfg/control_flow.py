@@ -1,8 +1,7 @@
-"""What the passes over the "cfg" dialect share: blocks of one function, who comes before whom, fresh names, commits."""
+"""What the passes over the "cfg" dialect share: blocks of one function, who comes before whom, fresh names, casts."""
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -81,52 +80,32 @@ class Graph:
         order = dict.fromkeys([*(v.name for v in self.function.variables if v.name in named), *variables_of(function)])
         return replace(function, variables=tuple(ir.Variable(name, known.get(name)) for name in order))
 
-    def commits(self, ops: tuple[ir.Op, ...], read: Variables) -> tuple[ir.Op, ...] | None:
-        """Ops that give variables assigned by `ops`, and `read` behind them, the types that a block's end would give.
 
-        At the end of a block a variable takes its type: a weak 7 becomes the float32 that the other assignments of
-        the variable call for. Where the end of a block is taken away, this must still happen. None where it cannot.
-        """
-        last = {name: op for op in ops for name in ir.writes(op)}
-        weaker = [name for name in last if name in read and self._may_be_weaker(name, ops)]
-        if not all(isinstance(self.types[name], TensorType) for name in weaker):
-            return None
-        return tuple(
-            ir.Primitive((name,), (name,), Cast(type_), last[name].span)
-            for name in weaker
-            if (type_ := self.types[name]) is not None
-        )
-
-    def _may_be_weaker(self, name: str, ops: tuple[ir.Op, ...]) -> bool:
-        """Whether the value that `ops` leave in `name` may be of a weaker type than the variable has."""
-        type_ = self.types.get(name)
-        if type_ is None or self.definitions[name] == 1 or not any(map(_is_wide_number, leaves(type_))):
-            return False
-        sure: dict[str, bool] = {}
-        for op in ops:
-            value = ir.assigned_value(op)
-            sure.update(dict.fromkeys(ir.writes(op), value is not None and self._surely(type_, value, sure)))
-        return not sure[name]
-
-    def _surely(self, type_: Type, node: ast.expr, sure: Mapping[str, bool]) -> bool:
-        """Whether the value of an expression is surely of `type_`: a weak operand gives way to one that is."""
-        match node:
-            case ast.Name(id=name):
-                return sure.get(name, self.types.get(name) == type_)
-            case ast.BinOp(left=left, right=right) if not isinstance(node.op, (ast.LShift, ast.RShift)):
-                return self._surely(type_, left, sure) or self._surely(type_, right, sure)
-            case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Invert(), operand=operand):
-                return self._surely(type_, operand, sure)
-            case ast.Call(func=ast.Name(id="__cast__")):
-                return True
-            case ast.IfExp(body=body, orelse=orelse):
-                return self._surely(type_, body, sure) or self._surely(type_, orelse, sure)
-        return False
+def may_be_cast(type_: Type) -> bool:
+    """Whether a value of this type may have been cast: some number in it may stand where weaker ones were assigned."""
+    return any(t.shape == () and t.dtype != "bool" and t != TensorType("int32", (), weak=True) for t in leaves(type_))
 
 
-def _is_wide_number(type_: TensorType) -> bool:
-    """Whether a number of this type may stand where weaker ones were assigned."""
-    return type_.shape == () and type_.dtype != "bool" and type_ != TensorType("int32", (), weak=True)
+def is_own_cast(op: ir.Op | ir.Terminator, name: str) -> bool:
+    """Whether `op` is `name = cast name`, which gives a value that has been weaker the type of its variable."""
+    return isinstance(op, ir.Primitive) and isinstance(op.code, Cast) and op.outputs == op.inputs == (name,)
+
+
+def settled_at(ops: tuple[ir.Op, ...], place: int) -> tuple[tuple[ir.Op, ...], tuple[ir.Op, ...]] | None:
+    """`ops` parted in front of `place`, so that what the first part leaves has the types of its variables.
+
+    The casts of it move from the second part into the first; None where the second reads a value as it was before.
+    """
+    before, behind = [*ops[:place]], [*ops[place:]]
+    for name in dict.fromkeys(name for op in ops[:place] for name in ir.writes(op)):
+        touching = [op for op in behind if name in (*ir.reads(op), *ir.writes(op))]
+        writing = next((at for at, op in enumerate(touching) if name in ir.writes(op)), 0)
+        if touching and is_own_cast(touching[writing], name):
+            if writing:
+                return None
+            before.append(touching[0])
+            del behind[next(at for at, op in enumerate(behind) if op is touching[0])]
+    return tuple(before), tuple(behind)
 
 
 def makes_tail_call(ops: tuple[ir.Op, ...], terminator: ir.Terminator) -> bool:

@@ -21,7 +21,7 @@ from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.cheap_code import calls_opaque
 from pcbatch.ir.payload import Copy
 from pcbatch.ir.rewrite.renaming import renamed
-from pcbatch.optimize.cfg.control_flow import Graph
+from pcbatch.optimize.cfg.control_flow import Graph, settled_at
 from pcbatch.optimize.cfg.if_conversion import Diamond, choices, diamond, selectable
 
 
@@ -67,16 +67,15 @@ def _hoisted(graph: Graph, block: ir.Block, found: Diamond) -> Iterator[ir.Funct
     typed = all(graph.types.get(name) is not None for name in ir.writes(op))
     if not isinstance(op, ir.Primitive) or found.branch.condition in op.outputs or not (typed or not graph.is_typed):
         return
-    commits = graph.commits(block.ops, frozenset(op.inputs))
-    if commits is None:
+    true, false = settled_at(found.true, 1), settled_at(found.false, 1)
+    if true is None or false is None or true[0] != false[0]:
         return
-
-    def rewritten(each: ir.Block) -> ir.Block:
-        if each is block:
-            return replace(each, ops=(*each.ops, *commits, op))
-        return replace(each, ops=each.ops[1:]) if each.label in found.labels else each
-
-    yield graph.rebuilt(map(rewritten, graph.function.blocks))
+    rewritten = {
+        block.label: replace(block, ops=(*block.ops, *true[0])),
+        found.branch.true: replace(graph.blocks[found.branch.true], ops=true[1]),
+        found.branch.false: replace(graph.blocks[found.branch.false], ops=false[1]),
+    }
+    yield graph.rebuilt(rewritten.get(each.label, each) for each in graph.function.blocks)
 
 
 def _shared(graph: Graph, block: ir.Block, found: Diamond, labels: set[str]) -> Iterator[ir.Function]:
@@ -85,11 +84,15 @@ def _shared(graph: Graph, block: ir.Block, found: Diamond, labels: set[str]) -> 
         return
     for i, op in enumerate(found.true):
         for j, twin in enumerate(found.false):
-            rest = replace(found, true=found.true[i + 1 :], false=found.false[j + 1 :])
             pairs = _pairs(graph, op, twin)
-            if pairs is None or selectable(graph, rest) is None or not _may_be_cut(graph, found, rest):
+            true, false = settled_at(found.true, i), settled_at(found.false, j)
+            if pairs is None or true is None or false is None:
                 continue
-            yield from _with_shared_block(graph, block, found, rest, pairs, labels)
+            settled = replace(found, true=(*true[0], *true[1]), false=(*false[0], *false[1]))
+            rest = replace(found, true=true[1][1:], false=false[1][1:])
+            if selectable(graph, rest) is None or not _may_be_cut(graph, settled, rest):
+                continue
+            yield from _with_shared_block(graph, block, settled, rest, pairs, labels)
 
 
 def _pairs(graph: Graph, op: ir.Op, twin: ir.Op) -> tuple[tuple[str, str], ...] | None:

@@ -22,9 +22,9 @@ from itertools import zip_longest
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.scope import inputs_and_outputs, variables_of
 from pcbatch.ir.code import assign
-from pcbatch.ir.payload import Unpack
+from pcbatch.ir.payload import Cast, Copy, Unpack
 from pcbatch.ir.types import StructType, Type
-from pcbatch.optimize.cfg.control_flow import Graph
+from pcbatch.optimize.cfg.control_flow import Graph, is_own_cast, may_be_cast
 
 
 def take_results_apart(program: ir.Program) -> ir.Program:
@@ -63,10 +63,18 @@ def _obstacles(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> Iterator[
                 (whole,) = op.outputs
                 if graph.uses[whole] != 1 or len(_targets(after, whole)) != len(parts[op.function]):
                     yield op.function, ""
-            elif is_result and function.name in parts and len(_elements(op)) != len(parts[function.name]):
+            elif is_result and function.name in parts and not _gives(op, *function.results, parts[function.name]):
                 yield function.name, ""
-    if any(graph.uses[result] for result in function.results):
-        yield function.name, ""
+    if function.name in parts:
+        nodes = [node for block in function.blocks for node in (*block.ops, block.terminator)]
+        (result,) = function.results
+        if any(result in ir.reads(node) and not is_own_cast(node, result) for node in nodes):
+            yield function.name, ""
+
+
+def _gives(op: ir.Op, result: str, parts: tuple[Type, ...]) -> bool:
+    """Whether `op` makes a tuple of so many parts, or casts it."""
+    return is_own_cast(op, result) or len(_elements(op)) == len(parts)
 
 
 def _rewritten(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> ir.Function:
@@ -76,17 +84,43 @@ def _rewritten(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> ir.Functi
     types = dict(zip(_names(graph, parts), parts.get(function.name, ()), strict=True))
     new = tuple(types)
 
+    fresh = graph.fresh_names()
+    own: dict[str, Type] = {}
+
+    def given(target: str, type_: Type) -> str:
+        """The variable that gets a part: `target`, or one of the part's type from which that is made."""
+        if graph.types[target] in (None, type_):
+            return target
+        name = next(fresh)
+        own[name] = type_
+        return name
+
+    def is_sure(element: ast.expr, type_: Type, old: tuple[ir.Op, ...]) -> bool:
+        """Whether an element of a tuple that `old` makes is a variable whose value is surely of this type."""
+        if not isinstance(element, ast.Name) or graph.types.get(element.id) != type_:
+            return False
+        return not any(is_own_cast(op, element.id) for op in old)
+
     def ops(old: tuple[ir.Op, ...]) -> Iterator[ir.Op]:
+        weaker: list[str] = []
         following = zip_longest(old, old[1:])
         for op, after in following:
             if isinstance(op, ir.Call) and op.function in parts:
                 if op.outputs == results:
                     yield replace(op, outputs=new)
                 else:
-                    yield replace(op, outputs=_targets(after, op.outputs[0]))
+                    targets = _targets(after, op.outputs[0])
+                    names = [given(*pair) for pair in zip(targets, parts[op.function], strict=True)]
+                    yield replace(op, outputs=tuple(names))
+                    pairs = zip(targets, names, strict=True)
+                    yield from (ir.Primitive((t,), (g,), Copy(), op.span) for t, g in pairs if t != g)
                     next(following)
+            elif new and is_own_cast(op, *results):
+                yield from (ir.Primitive((name,), (name,), Cast(types[name]), op.span) for name in weaker)
             elif new and ir.writes(op) == results:
-                for name, element in zip(new, _elements(op), strict=True):
+                made = dict(zip(new, _elements(op), strict=True))
+                weaker = [n for n, each in made.items() if may_be_cast(types[n]) and not is_sure(each, types[n], old)]
+                for name, element in made.items():
                     code = assign(name, element)
                     inputs, outputs = inputs_and_outputs(code, known)
                     yield ir.explicit(ir.Primitive(outputs, inputs, code, op.span), known, function.externs)
@@ -94,7 +128,7 @@ def _rewritten(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> ir.Functi
                 yield op
 
     blocks = [replace(block, ops=tuple(ops(block.ops))) for block in function.blocks]
-    return Graph(replace(function, results=new or results)).rebuilt(blocks, types)
+    return Graph(replace(function, results=new or results)).rebuilt(blocks, {**types, **own})
 
 
 def _names(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> Iterator[str]:
