@@ -240,6 +240,8 @@ class Variable:
 class Function:
     """A batched function. `externs` are the free names that its code reads, sorted; no builtins, no batched functions.
 
+    `made` are those of its variables whose names are the compiler's and mean nothing to the user, in any order.
+
     `variables` is empty until types or storage are known; then it lists every variable, in order of first appearance.
     `cost` is what its author says that each row of its blocks costs (`pcbatch.cost`), None where nothing is said.
     """
@@ -251,6 +253,7 @@ class Function:
     externs: tuple[str, ...] = ()
     variables: tuple[Variable, ...] = ()
     cost: float | None = None
+    made: tuple[str, ...] = ()
     span: Span | None = _span()
 
     @property

@@ -93,6 +93,7 @@ class _Lowering:
             results=tuple(self.mapping[name] for name in self.source.results),
             blocks=tuple(blocks),
             variables=variables,
+            made=(*(self.mapping[name] for name in self.source.made), *self._fresh(blocks)),
         )
 
     def _fresh(self, blocks: list[ir.Block]) -> list[str]:

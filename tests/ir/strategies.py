@@ -187,6 +187,7 @@ def functions() -> st.SearchStrategy[ir.Function]:
         name_tuples(),
         st.lists(variables(), max_size=2).map(tuple),
         st.none() | st.floats(0, exclude_min=True, allow_infinity=False),
+        name_tuples(),
         spans(),
     )
 

@@ -93,7 +93,8 @@ def _build_function(name: str, code: Statements, numbers: itertools.count[int], 
     for diagnostic in _check(function, drafts, source, free):
         report(diagnostic)
     externs = [each for each in free if each not in PSEUDO_BUILTINS and not is_builtin(source.scope, each)]
-    return Function(**{**vars(function), "externs": tuple(sorted(externs))})
+    made = tuple(name for name in variables_of(function) if name in code.made)
+    return replace(function, externs=tuple(sorted(externs)), made=made)
 
 
 def _check(function: Function, drafts: list[DraftBlock], source: FunctionSource, free: list[str]) -> list[Diagnostic]:

@@ -139,11 +139,14 @@ def _function(lines: list[Line]) -> Function:
     if (match := _FUNCTION.fullmatch(_without_comment(header))) is None:
         raise IRSyntaxError(number, f"expected 'function name(parameters) -> results', not {header!r}")
     externs: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
     variables: list[Variable] = []
     while _indented(lines):
         at, text = _take(lines)
         if extern := re.fullmatch(rf"extern ({_NAMES})", text):
             externs += _split(extern[1])
+        elif names := re.fullmatch(rf"made ({_NAMES})", text):
+            made += _split(names[1])
         else:
             variables.append(_variable(at, text))
     blocks: list[Block] = []
@@ -160,6 +163,7 @@ def _function(lines: list[Line]) -> Function:
         externs,
         tuple(variables),
         None if match["cost"] is None else _cost(number, match["cost"]),
+        made,
     )
 
 
@@ -172,7 +176,7 @@ def _cost(number: int, text: str) -> float:
 
 def _variable(number: int, text: str) -> Variable:
     if (match := _VARIABLE.match(text)) is None:
-        raise IRSyntaxError(number, f"expected 'var', 'extern' or a label, not {text!r}")
+        raise IRSyntaxError(number, f"expected 'var', 'extern', 'made' or a label, not {text!r}")
     place, type_ = match.end(), cast("Type | None", None)
     if text.startswith(": ", place):
         try:

@@ -4,6 +4,7 @@
 
     function gcd(a, b) -> result
       extern tf                                  free names of the code
+      made t0, result                            variables that the compiler has named
       var a: int32[]  register  -- why           once types or storage are known
     b0:
       t0 = b != 0                                a primitive, as the user's Python
@@ -69,6 +70,8 @@ def print_function(function: Function, *, lines: bool = False) -> str:
     text = [_with_line(header, function, lines)]
     if function.externs:
         text.append(f"{INDENT}extern {', '.join(function.externs)}")
+    if function.made:
+        text.append(f"{INDENT}made {', '.join(function.made)}")
     text += [INDENT + print_variable(variable) for variable in function.variables]
     text += [print_block(block, lines=lines) for block in function.blocks]
     return "\n".join(text) + "\n"

@@ -233,13 +233,15 @@ def _message(message: str, arguments: int) -> Violations:
 
 
 def tables(program: Program) -> Violations:
-    """Lists of variables are complete, externs sorted and apart from variables."""
+    """Lists of variables are complete, externs sorted and apart from variables, made names are variables."""
     for function in program.functions:
         for name in repeated(variable.name for variable in function.variables):
             yield f"{function.name}: {name} is listed twice"
         for variable in function.variables:
             if variable.reason != " ".join(variable.reason.split()):
                 yield f"{function.name}: the reason of {variable.name} is not one line of words"
+        if len({*function.made}) < len(function.made) or not scope(program, function) >= {*function.made}:
+            yield f"{function.name}: what is made is no list of its variables"
         if function.externs != tuple(sorted(set(function.externs))):
             yield f"{function.name}: externs are not sorted"
         for name in sorted(scope(program, function).intersection(function.externs)):

@@ -78,7 +78,10 @@ def _function(instance: Instance, fresh: Mapping[int, str]) -> ir.Function:
     if instance.users:
         joined = join_webs(function, instance.users, types.__getitem__)
         function, types = joined.function, joined.types
-    return replace(function, variables=tuple(ir.Variable(each, types[each]) for each in ordered_variables(function)))
+    listed = tuple(ir.Variable(each, types[each]) for each in ordered_variables(function))
+    before = {*function_variables(instance.function), *instance.users.values()}
+    made = tuple(v.name for v in listed if v.name in function.made or v.name not in before)
+    return replace(function, variables=listed, made=made)
 
 
 def _ops(instance: Instance, block: ir.Block, casting: Casting, fresh: Mapping[int, str]) -> Iterator[ir.Op]:

@@ -70,7 +70,8 @@ def join_webs(function: ir.Function, users: Mapping[str, str], type_of: Callable
         return final.get(name, name)
 
     types = {joined(("", 0), name): type_of(name) for name in ordered_variables(function)}
-    return Joined(_with_names(function, joined, joined), types)
+    made = tuple(dict.fromkeys(joined(("", 0), name) for name in function.made))
+    return Joined(replace(_with_names(function, joined, joined), made=made), types)
 
 
 # -- splitting ---------------------------------------------------------------------------------------------------------
@@ -116,7 +117,8 @@ def split_function(
         return fresh[web((name, *place))] if name in repeated else name
 
     users = {name: each[0] for each, name in fresh.items() if name != each[0]}
-    return _with_names(function, read, written), users
+    made = (*function.made, *(name for name, user in users.items() if user in function.made))
+    return replace(_with_names(function, read, written), made=made), users
 
 
 def _definitions(function: ir.Function) -> Iterator[Definition]:

@@ -71,13 +71,15 @@ class Graph:
         return (name for name in (f"t{number}" for number in count()) if name not in taken)
 
     def rebuilt(self, blocks: Iterable[ir.Block], types: Mapping[str, Type | None] | None = None) -> ir.Function:
-        """The function with other blocks and, where it lists its variables, these listed anew; `types` of new ones."""
+        """The function with other blocks; new variables are made ones, listed with `types` where types are known."""
         function = replace(self.function, blocks=tuple(blocks))
+        before, now = frozenset(variables_of(self.function)), variables_of(function)
+        made = tuple(name for name in now if name in self.function.made or name not in before)
+        function = replace(function, made=made)
         if not self.function.variables:
             return function
         known = {**self.types, **(types or {})}
-        named = set(variables_of(function))
-        order = dict.fromkeys([*(v.name for v in self.function.variables if v.name in named), *variables_of(function)])
+        order = dict.fromkeys([*(v.name for v in self.function.variables if v.name in now), *now])
         return replace(function, variables=tuple(ir.Variable(name, known.get(name)) for name in order))
 
 

@@ -53,22 +53,21 @@ def _types_of_parts(graph: Graph) -> tuple[Type, ...]:
 
 def _obstacles(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> Iterator[tuple[str, str]]:
     """Pairs of functions of which both give parts or neither; one that must give a whole is paired with ""."""
-    function = graph.function
+    function, results = graph.function, graph.function.results
     for block in function.blocks:
         for op, after in zip_longest(block.ops, block.ops[1:]):
-            is_result = bool({*function.results}.intersection(ir.writes(op)))
+            is_result = bool({*results}.intersection(ir.writes(op)))
             if isinstance(op, ir.Call) and is_result:
                 yield function.name, op.function
             elif isinstance(op, ir.Call) and op.function in parts:
                 (whole,) = op.outputs
                 if graph.uses[whole] != 1 or len(_targets(after, whole)) != len(parts[op.function]):
                     yield op.function, ""
-            elif is_result and function.name in parts and not _gives(op, *function.results, parts[function.name]):
+            elif is_result and function.name in parts and not _gives(op, results[0], parts[function.name]):
                 yield function.name, ""
     if function.name in parts:
         nodes = [node for block in function.blocks for node in (*block.ops, block.terminator)]
-        (result,) = function.results
-        if any(result in ir.reads(node) and not is_own_cast(node, result) for node in nodes):
+        if any(results[0] in ir.reads(node) and not is_own_cast(node, results[0]) for node in nodes):
             yield function.name, ""
 
 
@@ -128,7 +127,8 @@ def _rewritten(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> ir.Functi
                 yield op
 
     blocks = [replace(block, ops=tuple(ops(block.ops))) for block in function.blocks]
-    return Graph(replace(function, results=new or results)).rebuilt(blocks, {**types, **own})
+    made = (*function.made, *new)
+    return Graph(replace(function, results=new or results, made=made)).rebuilt(blocks, {**types, **own})
 
 
 def _names(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> Iterator[str]:

@@ -13,7 +13,6 @@ numbers, of which a copy costs next to nothing and whose names the user wants to
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -24,16 +23,14 @@ from pcbatch.ir.rewrite.mapping import map_blocks, variables, without_unused
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import TensorType
 
-_MADE_UP = re.compile(r"(.*_)?t\d+|.*_result")
-"""Names that are ours and not the user's, as far as they can be told: a merged register goes by the user's."""
-
 
 def coalesce(program: ir.Program) -> ir.Program:
     """Give registers one name of which one is a copy of the other, as far as their values never meet."""
     candidates = _candidates(program)
     apart = _interference(program, candidates)
     names = {name: name for name in candidates}
-    order = sorted(candidates, key=lambda name: bool(_MADE_UP.fullmatch(name)))
+    made = {name for function in program.functions for name in function.made}
+    order = sorted(candidates, key=made.__contains__)  # a merged register goes by a name of the user's
     for block in program.blocks():
         for op in block.ops:
             if isinstance(op, ir.Update) and ir.is_copy(op) and candidates.keys() >= {*op.outputs, *op.inputs}:

@@ -39,7 +39,11 @@ class OwnNames:
                 yield ir.Variable(self.own[variable.name], variable.type, "register")
 
         functions = (
-            replace(function, variables=tuple(each for v in function.variables for each in entries(v)))
+            replace(
+                function,
+                variables=tuple(each for v in function.variables for each in entries(v)),
+                made=(*function.made, *(self.own[name] for name in function.made if name in self.own)),
+            )
             for function in program.functions
         )
         return replace(program, functions=tuple(functions))
