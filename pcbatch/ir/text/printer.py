@@ -145,7 +145,8 @@ def _assignment(op: Primitive | Push | Update) -> str:
 
 def _targets(pattern: Pattern, names: Iterator[str]) -> str:
     """`a, (b, c)`; a single part is followed by a comma."""
-    parts = [next(names) if part is None else f"({_targets(part, names)})" for part in pattern]
+    # a program that the verifier refuses may lack some
+    parts = [next(names, "?") if part is None else f"({_targets(part, names)})" for part in pattern]
     return ", ".join(parts) + ("," if len(parts) == 1 else "")
 
 
