@@ -152,10 +152,10 @@ def rows(n, x):
 def hoisted(n, x):
     if n > 2:
         y = 7
-        z = y // 2
+        z = y << 1  # of an int only
     else:
         y = 7
-        z = y + y
+        z = y >> 1
     while n > 0:
         y = y * x
         n = n - 1
@@ -164,14 +164,17 @@ def hoisted(n, x):
 
 @pcbatch.autobatch
 def read_behind_what_melds(n, x):
+    other = -x
     if n > 2:
+        y = n // 3  # it might fail, for all that passes know: the arms stay blocks
         y = 7
         w = tf.exp(x)
-        z = y // 2
+        z = y & 3  # of an int only
     else:
+        y = n // 4
         y = 9
-        w = tf.exp(-x)
-        z = y // 2
+        w = tf.exp(other)
+        z = y & 5
     while n > 0:
         y = y * x
         n = n - 1
