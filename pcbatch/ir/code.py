@@ -85,14 +85,6 @@ class Code:
                 return value
         return None
 
-    @property
-    def copied(self) -> str | None:
-        """The variable on the right if it is `name = other`."""
-        match self.value:
-            case ast.Name(id=name):
-                return name
-        return None
-
     def renamed(self, reads: Mapping[str, str], writes: Mapping[str, str] | None = None) -> Code:
         """The statement with what it reads from outside renamed by `reads` and what it assigns by `writes`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
@@ -14,6 +15,7 @@ import numpy as np
 from pcbatch.errors import Diagnostic, raise_all
 from pcbatch.ir.code import Code
 from pcbatch.ir.outcome import Evaluate, LaneFaultError
+from pcbatch.ir.payload import CAST
 from pcbatch.ir.types import TensorType, Type, leaves
 from pcbatch.ir.values import pack
 
@@ -54,11 +56,27 @@ def _plain(value: Any, name: str, line: int) -> None:
         raise_all([Diagnostic("PCB421", f"what may run later reads `{name}`, which is assigned before", None)])
 
 
+def _cast(value: Any, types: Iterator[str]) -> Any:
+    """`value` with ints as floats where the types of its leaves, left to right, are floating."""
+    match value:
+        case None:
+            return None
+        case dict():
+            return {key: _cast(part, types) for key, part in value.items()}
+        case tuple() | list():
+            parts = [_cast(part, types) for part in value]
+            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+        return dataclasses.replace(value, **_cast(fields, types))
+    return float(value) if "float" in next(types) and isinstance(value, int) else value
+
+
 MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__apart__": _apart,
     "__axis__": lambda array, axis: np.arange(np.shape(array)[axis]),
     "__elements__": lambda array, *indices: np.asarray(array)[mesh(indices)],
-    "__commit__": lambda value, type_: float(value) if "float" in type_ else value,
+    CAST: lambda value, *types: _cast(value, iter(types)),
     "__index__": operator.index,
     "__length__": _shortest,
     "__element__": lambda sequence, position: sequence[position],

@@ -36,6 +36,7 @@ from pcbatch.ir.program import (
     Store,
     Terminator,
     Update,
+    statement,
 )
 
 CONTEXT = "_context"
@@ -94,8 +95,8 @@ class Lane:
         """The values that `op`, in `function`, gives to variables, by name."""
         self.span = op.span
         match op:
-            case Primitive(outputs, inputs, code) | Push(outputs, inputs, code) | Update(outputs, inputs, code):
-                values = self.evaluate(function, code, {name: read(name) for name in inputs})
+            case Primitive(outputs, inputs) | Push(outputs, inputs) | Update(outputs, inputs):
+                values = self.evaluate(function, statement(op), {name: read(name) for name in inputs})
                 return {name: values[name] for name in outputs}
             case Enter(outputs, inputs, code):
                 values = self.enter_context(function, code, {name: read(name) for name in inputs})

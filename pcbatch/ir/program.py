@@ -3,13 +3,18 @@
     program    ::= function+                                    the entry function is the first
     function   ::= name, parameters, results, cost?, block+     the entry block is the first
     block      ::= label, sync?, op*, terminator
-    op         ::= Primitive  y.. = f(x..)                      a straight-line statement of the user's source
+    op         ::= Primitive  y.. = f(x..)                      a straight-line statement or an explicit operation
                  | Enter y.. = f(x..) | Exit                    where a `with` block begins and ends
                  | Store      a[i..] = v                        rebinds `a` with one element replaced
                  | Call       y.. = g(x..)                      "cfg" only
                  | Push y.. = f(x..) | Pop x.. | Update y.. = f(x..)         "stack" only
     terminator ::= Jump b | Branch x b b | Return | Fault message            both dialects
                  | PushJump b, back to b                                     "stack" only
+
+What f is, and how it is printed, says an op's payload (`pcbatch.ir.payload`): either the user's Python or one of
+
+    y = copy x      y = cast x: float32[]     y = truth x     y = constant: 1.5     y = index x: 0     y = field x: n
+    y = pack a, b   y = pack a, b: list       a, (b, c) = unpack x
 
 What is between an Enter and its Exit happens inside the `with` block: primitives (in "stack" updates too), in the same
 block. Every op reads before it writes; an op of several statements there is none.
@@ -27,12 +32,15 @@ goes to `b`; `Return` goes to the label that it pops.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import ast
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pcbatch.errors import Span
+from pcbatch.ir import payload
 from pcbatch.ir.code import Code
+from pcbatch.ir.payload import Copy, Payload
 from pcbatch.ir.types import Type
 
 Dialect = Literal["cfg", "stack"]
@@ -51,13 +59,13 @@ def _span() -> Span | None:
 class Primitive:
     """A straight-line statement without batched calls, e.g. code `a, b = b, a % b`: reads `inputs`, assigns `outputs`.
 
-    `inputs` are the variables that `code` reads, in order of first appearance; other names in it are free (globals,
-    closures, builtins).
+    Where `code` is Python, `inputs` are the variables that it reads, in order of first appearance; other names in it
+    are free (globals, closures, builtins). Where it is explicit, they are its operands.
     """
 
     outputs: tuple[str, ...]
     inputs: tuple[str, ...]
-    code: Code
+    code: Payload
     span: Span | None = _span()
 
 
@@ -112,7 +120,7 @@ class Push:
 
     outputs: tuple[str, ...]
     inputs: tuple[str, ...]
-    code: Code
+    code: Payload
     span: Span | None = _span()
 
 
@@ -130,13 +138,13 @@ class Update:
 
     outputs: tuple[str, ...]
     inputs: tuple[str, ...]
-    code: Code
+    code: Payload
     span: Span | None = _span()
 
 
 Op = Primitive | Enter | Exit | Store | Call | Push | Pop | Update
 Coded = Primitive | Enter | Push | Update
-"""The ops that have code."""
+"""The ops that have a payload."""
 
 
 # -- terminators -------------------------------------------------------------------------------------------------------
@@ -232,6 +240,8 @@ class Variable:
 class Function:
     """A batched function. `externs` are the free names that its code reads, sorted; no builtins, no batched functions.
 
+    `made` are those of its variables whose names are the compiler's and mean nothing to the user, in any order.
+
     `variables` is empty until types or storage are known; then it lists every variable, in order of first appearance.
     `cost` is what its author says that each row of its blocks costs (`pcbatch.cost`), None where nothing is said.
     """
@@ -243,6 +253,7 @@ class Function:
     externs: tuple[str, ...] = ()
     variables: tuple[Variable, ...] = ()
     cost: float | None = None
+    made: tuple[str, ...] = ()
     span: Span | None = _span()
 
     @property
@@ -311,9 +322,38 @@ def writes(node: Op | Terminator) -> tuple[str, ...]:
     raise TypeError(f"not an IR node: {node!r}")
 
 
+def statement(op: Coded) -> Code:
+    """The Python statement that `op` stands for; of an Enter the header of its `with`."""
+    return payload.statement(op.code, op.outputs, op.inputs)
+
+
+def assignment(op: Op) -> tuple[ast.expr, ast.expr] | None:
+    """Target and value of the assignment that `op` is, None where it is none. Nobody changes the trees."""
+    match op:
+        case Primitive(outputs, inputs, code) | Push(outputs, inputs, code) | Update(outputs, inputs, code):
+            return payload.assignment(code, outputs, inputs)
+    return None
+
+
+def assigned_value(op: Op) -> ast.expr | None:
+    """The right side of the assignment of a single name that `op` is, None where it is none."""
+    match assignment(op):
+        case (ast.Name(), value):
+            return value
+    return None
+
+
+def explicit(op: Coded, variables: Collection[str], hidden: Collection[str] = ()) -> Coded:
+    """`op` with an explicit payload in place of code if that says the same; see `pcbatch.ir.payload.explicit`."""
+    if isinstance(op, Enter):
+        return op
+    found = payload.explicit(statement(op), variables, hidden)
+    return op if found is None else replace(op, code=found[0], inputs=found[1])
+
+
 def is_copy(op: Op) -> bool:
     """Whether `op` assigns one variable the plain value of another: `y = x`."""
-    return isinstance(op, Primitive | Push | Update) and len(op.outputs) == 1 and op.inputs == (op.code.copied,)
+    return isinstance(op, Primitive | Push | Update) and isinstance(op.code, Copy)
 
 
 def is_identity(op: Op) -> bool:

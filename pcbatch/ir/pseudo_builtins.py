@@ -6,7 +6,7 @@ PSEUDO_BUILTINS = frozenset(
     {
         "__apart__",  # refuses values of which one is, or contains, what another is
         "__axis__",  # all positions along an axis of an array
-        "__commit__",  # a value as the end of a block would leave it in a variable of a type
+        "__cast__",  # a value as one of exactly a type
         "__element__",  # an element that is there
         "__elements__",  # the elements at all combinations of indices
         "__flag__",  # whether a value is True, or False, itself

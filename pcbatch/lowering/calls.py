@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import definitely_assigned
-from pcbatch.ir.code import copy_of
+from pcbatch.ir.payload import Copy
 from pcbatch.ir.rewrite.relabel import relabel
+from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import Type
 from pcbatch.lowering.captures.captured import function_variables
 from pcbatch.lowering.unique import unique_names
@@ -92,6 +93,7 @@ class _Lowering:
             results=tuple(self.mapping[name] for name in self.source.results),
             blocks=tuple(blocks),
             variables=variables,
+            made=(*(self.mapping[name] for name in self.source.made), *self._fresh(blocks)),
         )
 
     def _fresh(self, blocks: list[ir.Block]) -> list[str]:
@@ -118,28 +120,13 @@ class _Lowering:
             else:
                 ops.append(self._plain(op))
             assigned |= set(ir.writes(op))
-        yield ir.Block(label, tuple(ops), self._terminator(block.terminator), sync)
+        yield ir.Block(label, tuple(ops), renamed(block.terminator, self.mapping, {}), sync)
 
     def _plain(self, op: ir.Op) -> ir.Op:
-        match op:
-            case ir.Primitive(outputs, inputs, code, span):
-                kind = ir.Update if outputs else ir.Primitive  # what is there for its effect gives no variable a value
-                return kind(self._map(outputs), self._map(inputs), code.renamed(self.mapping), span)
-            case ir.Enter(outputs, inputs, code, span):
-                return ir.Enter(self._map(outputs), self._map(inputs), code.renamed(self.mapping), span)
-            case ir.Exit():
-                return op
-            case ir.Store(array, indices, value, span):
-                return ir.Store(self.mapping[array], self._map(indices), self.mapping[value], span)
-        raise TypeError(f"not an op of the cfg dialect: {op!r}")
-
-    def _terminator(self, terminator: ir.Terminator) -> ir.Terminator:
-        match terminator:
-            case ir.Branch(condition=condition):
-                return replace(terminator, condition=self.mapping[condition])
-            case ir.Fault(arguments=arguments):
-                return replace(terminator, arguments=self._map(arguments))
-        return terminator
+        op = renamed(op, self.mapping, self.mapping)
+        if isinstance(op, ir.Primitive) and op.outputs:  # what is there for its effect gives no variable a value
+            return ir.Update(op.outputs, op.inputs, op.code, op.span)
+        return op
 
     # -- one call ------------------------------------------------------------------------------------------------------
 
@@ -209,4 +196,4 @@ class _Lowering:
 
 
 def _copy(kind: type[ir.Update] | type[ir.Push], target: str, source: str, call: ir.Call) -> ir.Update | ir.Push:
-    return kind((target,), (source,), copy_of(target, source), call.span)
+    return kind((target,), (source,), Copy(), call.span)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pcbatch.errors import Span
 from pcbatch.ir import machine
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import copy_of
+from pcbatch.ir.payload import Copy
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import Type
 from pcbatch.lowering.codegen.environment import Environment
@@ -122,7 +122,7 @@ class _Lowering:
         type_ = self.variables[name].type
         assert type_ is not None, f"{name} has no type"
         self.types[saved] = type_
-        return saved, [ir.Primitive((saved,), (name,), copy_of(saved, name), op.span)]
+        return saved, [ir.Primitive((saved,), (name,), Copy(), op.span)]
 
     def _piece(
         self,

@@ -9,6 +9,7 @@ from functools import cache
 from hypothesis import strategies as st
 
 from pcbatch.errors import Span
+from pcbatch.ir import payload
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.scope import inputs_and_outputs, scope
 from pcbatch.ir.code import Code
@@ -31,6 +32,15 @@ NAMES = [
     "var",
     "enter",
     "exit",
+    "copy",
+    "cast",
+    "truth",
+    "constant",
+    "pack",
+    "unpack",
+    "index",
+    "field",
+    "made",
 ]
 EXPRESSIONS = ["{a} + {b}", "{a}[{b}]", "free({a}, lambda n: n + {b})", "[n for n in {a} if n]", "'# line 7'"]
 STATEMENTS = [
@@ -68,11 +78,47 @@ def codes(draw: st.DrawFn, statements: tuple[str, ...] = tuple(STATEMENTS)) -> C
 
 
 @cache
+def patterns() -> st.SearchStrategy[payload.Pattern]:
+    return st.recursive(
+        st.lists(st.none(), min_size=1, max_size=3).map(tuple),
+        lambda inner: st.lists(st.none() | inner, min_size=1, max_size=3).map(tuple),
+        max_leaves=3,
+    )
+
+
+@cache
+def explicit_ops() -> st.SearchStrategy[tuple[tuple[str, ...], tuple[str, ...], payload.Explicit]]:
+    """Outputs, inputs and payload of an explicit operation."""
+    one = st.tuples(names())
+    numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([None, True, -0.0])
+    keys = st.integers(0, 9) | st.text(max_size=4)
+    copying = st.sampled_from([payload.Copy(), payload.Truth()]) | st.builds(payload.Cast, types())
+    parts = st.builds(payload.Index, keys) | st.builds(payload.Field, names())
+    unpacked = patterns().flatmap(
+        lambda pattern: st.tuples(
+            st.lists(names(), min_size=payload.targets(pattern), max_size=payload.targets(pattern)).map(tuple),
+            one,
+            st.just(payload.Unpack(pattern)),
+        )
+    )
+    return st.one_of(
+        st.tuples(one, one, copying | parts),
+        st.tuples(one, st.just(()), st.builds(payload.Constant, numbers)),
+        st.tuples(
+            one, st.lists(names(), min_size=1).map(tuple), st.builds(payload.Pack, st.sampled_from(["tuple", "list"]))
+        ),
+        unpacked,
+    )
+
+
+@cache
 def ops() -> st.SearchStrategy[ir.Op]:
     def coded(kind: type[ir.Primitive] | type[ir.Push] | type[ir.Update]) -> st.SearchStrategy[ir.Op]:
         return st.builds(kind, st.just(()), st.just(()), codes(), spans())
 
+    explicit = st.tuples(st.sampled_from([ir.Primitive, ir.Push, ir.Update]), explicit_ops(), spans())
     return st.one_of(
+        explicit.map(lambda made: made[0](*made[1], made[2])),
         coded(ir.Primitive),
         st.builds(ir.Enter, st.just(()), st.just(()), codes(tuple(HEADERS)), spans()),
         st.builds(ir.Exit, spans()),
@@ -141,6 +187,7 @@ def functions() -> st.SearchStrategy[ir.Function]:
         name_tuples(),
         st.lists(variables(), max_size=2).map(tuple),
         st.none() | st.floats(0, exclude_min=True, allow_infinity=False),
+        name_tuples(),
         spans(),
     )
 
@@ -164,7 +211,7 @@ def _with_operands(program: ir.Program, variables: frozenset[str]) -> ir.Program
 
 def _function(function: ir.Function, variables: frozenset[str]) -> ir.Function:
     def op(op: ir.Op) -> ir.Op:
-        if isinstance(op, ir.Coded):
+        if isinstance(op, ir.Coded) and isinstance(op.code, Code):
             inputs, outputs = inputs_and_outputs(op.code, variables)
             return replace(op, inputs=inputs, outputs=outputs)
         return op

@@ -140,7 +140,7 @@ def test_lines_of_the_source_as_comments():
         ("program cfg\n", 1, "at least one function"),
         ("program cfg\nfunktion f()\n", 2, "expected 'function name"),
         ("program cfg\n\nfunction f()\n", 3, "no blocks"),
-        ("program cfg\nfunction f()\n  vat x\nb0:\n  return\n", 3, "expected 'var', 'extern' or a label"),
+        ("program cfg\nfunction f()\n  vat x\nb0:\n  return\n", 3, "expected 'var', 'extern', 'made' or a label"),
         ("program cfg\nfunction f()\n  var x: int32\nb0:\n  return\n", 3, "in the type of x: expected a shape"),
         ("program cfg\nfunction f()\n  var x: (int32[]\nb0:\n  return\n", 3, r"expected ', ' or '\)'"),
         ("program cfg\nfunction f()\n  var x: int32[] heap\nb0:\n  return\n", 3, "expected a storage class"),

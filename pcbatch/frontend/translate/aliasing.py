@@ -28,7 +28,7 @@ from pcbatch.frontend.translate.references import (
 from pcbatch.frontend.translate.same_objects import Facts, facts_after, places_related
 from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
 from pcbatch.ir.code import Code
-from pcbatch.ir.program import Block, Coded, Enter, Function, Op, Primitive, Store, reads, writes
+from pcbatch.ir.program import Block, Coded, Enter, Function, Op, Primitive, Store, reads, statement, writes
 
 APART = "__apart__"
 """The pseudo-builtin `__apart__((b,), (a,))`, which refuses a `b` that is, or has for a part, what `a` is or has."""
@@ -122,7 +122,8 @@ class _Aliases:
         match op:
             case Store():
                 return facts
-            case Primitive(code=code) | Enter(code=code):
+            case Primitive() | Enter():
+                code = statement(op)
                 if code not in self.taken:
                     self.taken[code] = assignments(code, self.kind_of)
                 return facts_after(frozenset(code.writes), self.taken[code], facts)
@@ -135,7 +136,7 @@ class _Aliases:
         op = block.ops[at]
         others = (related & self.live[block.label][at] | set(reads(op))) & self.variables - set(writes(op))
         assert isinstance(op, Coded)
-        given = [*sorted(others), *free_arguments(op.code, self.variables)]
+        given = [*sorted(others), *free_arguments(statement(op), self.variables)]
         if not given and len(writes(op)) == 1:
             return ()
         code = Code(f"{APART}({_tuple(writes(op))}, {_tuple(given)})")

@@ -11,7 +11,7 @@ from pcbatch.frontend.source.nodes import assigned_name, span_of, walk
 from pcbatch.frontend.source.source import FunctionSource
 from pcbatch.frontend.translate.draft import DraftBlock, Places
 from pcbatch.ir.analysis.dataflow import definitely_assigned
-from pcbatch.ir.program import Coded, Function, Op, Terminator, reads, writes
+from pcbatch.ir.program import Coded, Function, Op, Terminator, reads, statement, writes
 
 
 def nodes_with_places(block: DraftBlock) -> Iterator[tuple[Op | Terminator, Places]]:
@@ -24,7 +24,7 @@ def nodes_with_places(block: DraftBlock) -> Iterator[tuple[Op | Terminator, Plac
 def free_names(function: Function, variables: frozenset[str]) -> list[str]:
     """The names that the code of `function` reads and that are none of its variables, in order of first appearance."""
     ops = (op for block in function.blocks for op in block.ops)
-    loaded = (name for op in ops if isinstance(op, Coded) for name in op.code.reads)
+    loaded = (name for op in ops if isinstance(op, Coded) for name in statement(op).reads)
     return [name for name in dict.fromkeys(loaded) if name not in variables]
 
 
@@ -86,7 +86,7 @@ def unknown_names(
             places.get(name, node.span)
             for draft in drafts
             for node, places in nodes_with_places(draft)
-            if isinstance(node, Coded) and name in node.code.reads
+            if isinstance(node, Coded) and name in statement(node).reads
         )
         close = difflib.get_close_matches(name, sorted(source.locals), n=1)
         close += [f"math.{name}"] if hasattr(math, name) else []

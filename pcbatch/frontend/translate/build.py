@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pcbatch.errors import Diagnostic, raise_all
 from pcbatch.frontend.check.syntax import check_syntax
@@ -16,7 +16,8 @@ from pcbatch.frontend.translate.binding import free_names, rebound_receiver, una
 from pcbatch.frontend.translate.draft import DraftBlock, relabelled
 from pcbatch.frontend.translate.late_reads import late_reads
 from pcbatch.frontend.translate.statements import Statements
-from pcbatch.ir.program import Function, Program
+from pcbatch.ir.analysis.scope import variables_of
+from pcbatch.ir.program import Coded, Function, Op, Program, explicit
 from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
 
 
@@ -57,7 +58,18 @@ def build(entry: FunctionSource, resolve: Resolve) -> Built:
     found += shared
     late = [late_reads(function) for function in checked]
     raise_all([*found, *(diagnostic for diagnostics, _ in late for diagnostic in diagnostics)])
-    return Built(Program("cfg", tuple(function for _, function in late)), sources)
+    return Built(Program("cfg", tuple(_explicit(function) for _, function in late)), sources)
+
+
+def _explicit(function: Function) -> Function:
+    """`function` with explicit operations in place of Python where they say the same."""
+    variables = frozenset(variables_of(function))
+
+    def op(each: Op) -> Op:
+        return explicit(each, variables, function.externs) if isinstance(each, Coded) else each
+
+    blocks = (replace(block, ops=tuple(map(op, block.ops))) for block in function.blocks)
+    return replace(function, blocks=tuple(blocks))
 
 
 def _build_function(name: str, code: Statements, numbers: itertools.count[int], report: Report) -> Function:
@@ -81,7 +93,8 @@ def _build_function(name: str, code: Statements, numbers: itertools.count[int], 
     for diagnostic in _check(function, drafts, source, free):
         report(diagnostic)
     externs = [each for each in free if each not in PSEUDO_BUILTINS and not is_builtin(source.scope, each)]
-    return Function(**{**vars(function), "externs": tuple(sorted(externs))})
+    made = tuple(name for name in variables_of(function) if name in code.made)
+    return replace(function, externs=tuple(sorted(externs)), made=made)
 
 
 def _check(function: Function, drafts: list[DraftBlock], source: FunctionSource, free: list[str]) -> list[Diagnostic]:

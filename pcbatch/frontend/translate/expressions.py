@@ -59,6 +59,7 @@ class Expressions:
             if self._free(name)
         )
         self.variables = {*source.locals, self.result}
+        self.made = {self.result}
         self._booleans: set[str] = set()
         self._temporaries = filter(self._free, map("t{}".format, itertools.count()))
 
@@ -84,6 +85,7 @@ class Expressions:
         """A fresh variable of this function."""
         name = next(self._temporaries)
         self.variables.add(name)
+        self.made.add(name)
         return name
 
     def places(self, node: Any) -> dict[str, Span]:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pcbatch.errors import Diagnostic, Note, Span
 from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
 from pcbatch.ir.code import Code
-from pcbatch.ir.program import Block, Coded, Function, Op, Primitive, reads, writes
+from pcbatch.ir.program import Block, Coded, Function, Op, Primitive, reads, statement, writes
 
 PLAIN = "__plain__"
 """The pseudo-builtin `__plain__(y, "a", 7)`, which refuses a `y` that could call a lambda of line 7 that reads `a`."""
@@ -45,7 +45,7 @@ def late_reads(function: Function) -> tuple[list[Diagnostic], Function]:
 
     Also the function, with checks of what calls have given that took such a one.
     """
-    if not any(isinstance(op, Coded) and op.code.late for block in function.blocks for op in block.ops):
+    if not any(isinstance(op, Coded) and statement(op).late for block in function.blocks for op in block.ops):
         return [], function
     variables = frozenset({*function.parameters, *(n for b in function.blocks for op in b.ops for n in writes(op))})
     nothing: Facts = frozenset()
@@ -100,10 +100,10 @@ def _check(held: Held) -> Primitive:
 def _after(op: Op, facts: Facts, variables: frozenset[str]) -> Facts:
     """What holds after `op`."""
     kept = {each for each in facts if each.holder not in writes(op)}
-    if isinstance(op, Coded) and op.outputs and (op.code.late or any(each.holder in reads(op) for each in facts)):
+    if isinstance(op, Coded) and op.outputs and (statement(op).late or any(each.holder in reads(op) for each in facts)):
         reader = _Reader(op, facts, variables)
-        for statement in op.code.body:
-            match statement:
+        for each in statement(op).body:
+            match each:
                 case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(targets) == len(
                     values
                 ) and not any(isinstance(each, ast.Starred) for each in (*targets, *values)):

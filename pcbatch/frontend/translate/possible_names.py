@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from pcbatch.frontend.translate.references import NEW, KindOf, assignments, has_unknown_call
 from pcbatch.ir.analysis.dataflow import Analysis, solve
-from pcbatch.ir.program import Block, Coded, Function, Op, Store, reads, writes
+from pcbatch.ir.program import Block, Coded, Function, Op, Store, reads, statement, writes
 
 Rows = tuple[int, ...]
 Spot = tuple[str, int]
@@ -32,12 +32,12 @@ class PossibleNames:
         self.unknown = [
             spot
             for spot, op in self.places.items()
-            if isinstance(op, Coded) and op.outputs and has_unknown_call(op.code, kind_of)
+            if isinstance(op, Coded) and op.outputs and has_unknown_call(statement(op), kind_of)
         ]
         self.sources = {
             spot: self._bits(
                 source
-                for _, (_, (source, _)) in (assignments(op.code, kind_of) if isinstance(op, Coded) else ())
+                for _, (_, (source, _)) in (assignments(statement(op), kind_of) if isinstance(op, Coded) else ())
                 if not source.startswith(NEW)
             )
             for spot, op in self.places.items()
@@ -131,4 +131,4 @@ class PossibleNames:
 
 
 def _names_read(op: Op) -> tuple[str, ...]:
-    return op.code.reads if isinstance(op, Coded) else reads(op)
+    return statement(op).reads if isinstance(op, Coded) else reads(op)

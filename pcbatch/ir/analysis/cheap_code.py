@@ -8,11 +8,13 @@ anything but a few built-ins may cost what it likes.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import Code
+from pcbatch.ir.payload import Cast, Constant, Copy, Payload, Truth
+from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
 
 _BUILTINS = frozenset({"abs", "bool", "float", "max", "min"})
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor)
@@ -27,7 +29,14 @@ def is_cheap(op: ir.Op, externs: tuple[str, ...]) -> bool:
 
     `externs` are the free names of its function: a built-in of one of these names is another one's.
     """
-    return isinstance(op, ir.Primitive) and all(name not in externs for name in called(op.code)) and _is_plain(op.code)
+    match op:
+        case ir.Primitive(code=Code() as code):
+            return all(name not in externs for name in called(code)) and _is_plain(code)
+        case ir.Primitive(code=Copy() | Cast() | Truth()):
+            return True
+        case ir.Primitive(code=Constant(value)):
+            return value is not None
+    return False
 
 
 @lru_cache(maxsize=4096)
@@ -42,16 +51,19 @@ def _nodes(code: Code) -> Iterator[ast.AST]:
 
 def calls_opaque(op: ir.Op, externs: tuple[str, ...]) -> bool:
     """Whether `op` calls something that nothing is known of, or multiplies matrices: what may be dear."""
-    if not isinstance(op, ir.Primitive):
+    if not isinstance(op, ir.Primitive) or not isinstance(op.code, Code):
         return False
-    return any(
-        name in externs or name not in _BUILTINS for name in called(op.code) if not name.startswith("__")
-    ) or any(isinstance(node, ast.MatMult) for node in _nodes(op.code))
+    names = [name for name in called(op.code) if name not in PSEUDO_BUILTINS]
+    return any(name in externs or name not in _BUILTINS for name in names) or any(
+        isinstance(node, ast.MatMult) for node in _nodes(op.code)
+    )
 
 
 @lru_cache(maxsize=4096)
-def work(code: Code) -> int:
+def work(code: Payload) -> int:
     """How many operators `code` has: what it costs for each element."""
+    if not isinstance(code, Code):
+        return 0
     return sum(isinstance(node, (ast.operator, ast.unaryop, ast.cmpop, ast.boolop)) for node in _nodes(code))
 
 
@@ -91,18 +103,3 @@ def _is_total(node: ast.expr) -> bool:
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             return name in _BUILTINS and all(map(_is_total, arguments))
     return False
-
-
-def renamed(op: ir.Primitive, reads: Mapping[str, str], writes: Mapping[str, str]) -> ir.Primitive:
-    """The plain assignment `op` with the names that it reads and those that it assigns renamed apart."""
-    return ir.Primitive(
-        tuple(writes.get(name, name) for name in op.outputs),
-        tuple(dict.fromkeys(reads.get(name, name) for name in op.inputs)),
-        op.code.renamed(reads, writes),
-        op.span,
-    )
-
-
-def assigned_value(op: ir.Op) -> ast.expr | None:
-    """The right side of `name = value`; None for all else."""
-    return op.code.value if isinstance(op, ir.Primitive) else None

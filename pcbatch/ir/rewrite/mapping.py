@@ -20,11 +20,13 @@ def map_blocks(program: ir.Program, rewrite: Callable[[ir.Function, ir.Block], i
 
 def map_variables(program: ir.Program, rewrite: Callable[[ir.Variable], ir.Variable | None]) -> ir.Program:
     """`program` with every entry of the tables of variables replaced, or dropped where `rewrite` gives None."""
-    functions = tuple(
-        replace(function, variables=tuple(v for v in map(rewrite, function.variables) if v is not None))
-        for function in program.functions
-    )
-    return replace(program, functions=functions)
+
+    def mapped(function: ir.Function) -> ir.Function:
+        new = {variable.name: rewrite(variable) for variable in function.variables}
+        left = tuple(variable for variable in new.values() if variable is not None)
+        return replace(function, variables=left, made=tuple(n for n in function.made if new.get(n, ...) is not None))
+
+    return replace(program, functions=tuple(map(mapped, program.functions)))
 
 
 def without_unused(program: ir.Program) -> ir.Program:

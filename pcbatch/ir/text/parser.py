@@ -50,6 +50,7 @@ from pcbatch.ir.text.lines import (
     take,
     without_comment,
 )
+from pcbatch.ir.text.payload_parser import explicit_at
 from pcbatch.ir.text.type_parser import parse_type_at
 from pcbatch.ir.types import Type
 
@@ -72,7 +73,7 @@ def _with_inputs(program: Program) -> Program:
     """`program` with the inputs of its code filled in, which needs the whole scope."""
 
     def op(op: Op, variables: frozenset[str]) -> Op:
-        if isinstance(op, Coded):
+        if isinstance(op, Coded) and isinstance(op.code, Code):
             return replace(op, inputs=inputs_and_outputs(op.code, variables)[0])
         return op
 
@@ -98,11 +99,14 @@ def _function(lines: list[Line]) -> Function:
     if (match := _FUNCTION.fullmatch(without_comment(header))) is None:
         raise IRSyntaxError(number, f"expected 'function name(parameters) -> results', not {header!r}")
     externs: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
     variables: list[Variable] = []
     while indented(lines):
         at, text = take(lines)
         if extern := re.fullmatch(rf"extern ({NAMES})", text):
             externs += split(extern[1])
+        elif names := re.fullmatch(rf"made ({NAMES})", text):
+            made += split(names[1])
         else:
             variables.append(parse_variable(at, text))
     blocks: list[Block] = []
@@ -119,6 +123,7 @@ def _function(lines: list[Line]) -> Function:
         externs,
         tuple(variables),
         None if match["cost"] is None else parse_cost(number, match["cost"]),
+        made,
     )
 
 
@@ -133,7 +138,7 @@ def parse_cost(number: int, text: str) -> float:
 def parse_variable(number: int, text: str) -> Variable:
     """The entry of the table of variables that the line denotes."""
     if (match := _VARIABLE.match(text)) is None:
-        raise IRSyntaxError(number, f"expected 'var', 'extern' or a label, not {text!r}")
+        raise IRSyntaxError(number, f"expected 'var', 'extern', 'made' or a label, not {text!r}")
     place, type_ = match.end(), cast("Type | None", None)
     if text.startswith(": ", place):
         try:
@@ -208,8 +213,10 @@ def parse_op(number: int, text: str) -> Op:
     elif match := _ENTER.fullmatch(text):
         kind, text = Enter, match[1]
     try:
+        if not issubclass(kind, Enter) and (explicit := explicit_at(text)) is not None:
+            return kind(*explicit)
         text = json.loads(match[1]) if (match := _QUOTED.fullmatch(text)) else text
         code = Code(f"with {text}:\n    pass" if kind is Enter else text)
         return kind(code.writes, (), code)
-    except (SyntaxError, json.JSONDecodeError) as error:
+    except (SyntaxError, ValueError) as error:
         raise IRSyntaxError(number, f"neither an op nor Python: {text!r} ({error})") from None

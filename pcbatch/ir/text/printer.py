@@ -4,9 +4,11 @@
 
     function gcd(a, b) -> result
       extern tf                                  free names of the code
+      made t0, result                            variables that the compiler has named
       var a: int32[]  register  -- why           once types or storage are known
     b0:
       t0 = b != 0                                a primitive, as the user's Python
+      t1 = copy a                                an explicit operation (`pcbatch.ir.program` lists them)
       branch t0 b1 b2
     b1:
       a, b = (b, a % b)
@@ -24,9 +26,11 @@ bad {}" x` and `pushjump b0, back to b3`. None of them can be mistaken for Pytho
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 from pcbatch.errors import Span
 from pcbatch.ir.code import Code
+from pcbatch.ir.payload import Cast, Constant, Copy, Field, Index, Pack, Pattern, Truth, Unpack
 from pcbatch.ir.program import (
     Block,
     Branch,
@@ -64,6 +68,8 @@ def print_function(function: Function, *, lines: bool = False) -> str:
     text = [with_line(header, function.span, lines)]
     if function.externs:
         text.append(f"{INDENT}extern {', '.join(function.externs)}")
+    if function.made:
+        text.append(f"{INDENT}made {', '.join(function.made)}")
     text += [INDENT + print_variable(variable) for variable in function.variables]
     text += [print_block(block, lines=lines) for block in function.blocks]
     return "\n".join(text) + "\n"
@@ -88,8 +94,8 @@ def print_block(block: Block, *, lines: bool = False) -> str:
 def print_op(op: Op) -> str:
     """The text of one op, without indentation."""
     match op:
-        case Primitive(code=code):
-            return _code(code.text)
+        case Primitive():
+            return _assignment(op)
         case Enter(code=code):
             return f"enter {_code(header_of(code))}"
         case Exit():
@@ -99,13 +105,47 @@ def print_op(op: Op) -> str:
         case Call(outputs, function, arguments):
             targets = f"{', '.join(outputs)} = " if outputs else ""
             return f"{targets}call {function}({', '.join(arguments)})"
-        case Push(code=code):
-            return f"push {_code(code.text)}"
+        case Push():
+            return f"push {_assignment(op)}"
         case Pop(variables):
             return f"pop {', '.join(variables)}"
-        case Update(code=code):
-            return f"update {_code(code.text)}"
+        case Update():
+            return f"update {_assignment(op)}"
     raise TypeError(f"not an op: {op!r}")
+
+
+def _assignment(op: Primitive | Push | Update) -> str:
+    """The user's Python, or what cannot be mistaken for Python: `y = copy x`, `a, (b, c) = unpack x`."""
+    names = ", ".join(op.inputs)
+    match op.code:
+        case Code(text):
+            return _code(text)
+        case Unpack(pattern):
+            return f"{_targets(pattern, iter(op.outputs))} = unpack {names}"
+        case Copy():
+            right = f"copy {names}"
+        case Cast(type_):
+            right = f"cast {names}: {type_}"
+        case Truth():
+            right = f"truth {names}"
+        case Constant(text=text):
+            right = f"constant: {text}"
+        case Pack(kind):
+            right = f"pack {names}{': list' if kind == 'list' else ''}"
+        case Index(key):
+            right = f"index {names}: {json.dumps(key)}"
+        case Field(name):
+            right = f"field {names}: {name}"
+        case other:
+            raise TypeError(f"not a payload: {other!r}")
+    return f"{', '.join(op.outputs)} = {right}"
+
+
+def _targets(pattern: Pattern, names: Iterator[str]) -> str:
+    """`a, (b, c)`; a single part is followed by a comma."""
+    # a program that the verifier refuses may lack some
+    parts = [next(names, "?") if part is None else f"({_targets(part, names)})" for part in pattern]
+    return ", ".join(parts) + ("," if len(parts) == 1 else "")
 
 
 def print_terminator(terminator: Terminator) -> str:

@@ -10,12 +10,23 @@ from collections.abc import Iterable, Iterator
 from pcbatch.ir.analysis.effects import written
 from pcbatch.ir.analysis.machine_scope import scope, variables_of
 from pcbatch.ir.code import Code
-from pcbatch.ir.machine import Block, Branch, Jump, Piece, Program, PushJump, Store, Terminator, checked_sites
+from pcbatch.ir.machine import (
+    Block,
+    Branch,
+    Jump,
+    Piece,
+    Program,
+    PushJump,
+    Statement,
+    Store,
+    Terminator,
+    checked_sites,
+)
 from pcbatch.ir.program import Coded, Enter, Exit, reads, writes
 from pcbatch.ir.text.machine_printer import print_push, print_statement
 from pcbatch.ir.types import NONE, TensorType, leaves
 from pcbatch.ir.verify.machine_rules import at, at_end
-from pcbatch.ir.verify.rules import Violations, about_code, repeated
+from pcbatch.ir.verify.rules import Violations, about_code, about_explicit, repeated
 
 
 def values(program: Program) -> Violations:
@@ -139,9 +150,8 @@ def statements(program: Program) -> Violations:
         needed: dict[str, None] = {}
         assigned: set[str] = set()
         for statement in piece.statements:
-            if isinstance(statement.op, Coded) and isinstance(statement.op.code, Code):
-                for complaint in about_code(statement.op, scope(program, variables, piece)):
-                    yield f"{where}: {print_statement(statement)}: {complaint}"
+            for complaint in _about(program, statement, scope(program, variables, piece)):
+                yield f"{where}: {print_statement(statement)}: {complaint}"
             needed.update(dict.fromkeys(name for name in reads(statement.op) if name not in assigned))
             assigned.update(writes(statement.op))
         for name in needed:
@@ -157,6 +167,15 @@ def statements(program: Program) -> Violations:
             yield f"{where}: {name!r} is a shared operand and cannot be assigned"
         if piece.sites != checked_sites(piece.statements):
             yield f"{where}: its statements can report {checked_sites(piece.statements)}, not {piece.sites}"
+
+
+def _about(program: Program, statement: Statement, names: frozenset[str]) -> Violations:
+    """What is wrong with one statement, where `names` are in scope."""
+    if isinstance(statement.op, Coded):
+        if isinstance(statement.op.code, Code):
+            yield from about_code(statement.op, names)
+        else:
+            yield from about_explicit(statement.op, program.types)
 
 
 def contexts(program: Program) -> Violations:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import ast
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from keyword import iskeyword
 from string import Formatter
 
 from pcbatch.ir.analysis.callgraph import owners
 from pcbatch.ir.analysis.scope import inputs_and_outputs, scope, variables_of
+from pcbatch.ir.code import Code
+from pcbatch.ir.payload import Cast, Constant, Pack, Unpack, targets
 from pcbatch.ir.program import (
     Block,
     Call,
@@ -33,10 +35,12 @@ from pcbatch.ir.program import (
     Terminator,
     Update,
     Variable,
+    statement,
     successors,
     writes,
 )
 from pcbatch.ir.text.printer import print_op, print_terminator
+from pcbatch.ir.types import Type
 
 Violations = Iterator[str]
 
@@ -157,12 +161,15 @@ def operands(program: Program) -> Violations:
     """Inputs and outputs agree with the code, messages with their arguments; outputs differ."""
     for function in program.functions:
         variables = scope(program, function)
+        listed = {each.name: each.type for each in (function.variables if program.dialect == "cfg" else table(program))}
         for block, node in nodes(function):
             for name in repeated(writes(node)):
                 yield f"{at(function, block, node)}: {name} is given two values"
             match node:
                 case Primitive() | Enter() | Push() | Update():
-                    complaints = about_code(node, variables)
+                    types = listed if isinstance(node.code, Cast) else {}
+                    is_code = isinstance(node.code, Code)
+                    complaints = about_code(node, variables) if is_code else about_explicit(node, types)
                 case Fault(message, arguments):
                     complaints = about_message(message, len(arguments))
                 case _:
@@ -179,10 +186,30 @@ _STATEMENTS: dict[type[Coded], tuple[type[ast.stmt], ...]] = {
 }
 
 
+def about_explicit(op: Coded, types: Mapping[str, Type | None]) -> Violations:
+    """An explicit operation has the operands that it needs; a Cast gives the type of its variable."""
+    match op.code:
+        case Constant():
+            expected = (1, 0)
+        case Pack():
+            expected = (1, max(1, len(op.inputs)))
+        case Unpack(pattern):
+            expected = (targets(pattern), 1)
+        case _:
+            expected = (1, 1)
+    if (len(op.outputs), len(op.inputs)) != expected:
+        yield f"{len(op.outputs)} outputs and {len(op.inputs)} inputs, not {expected[0]} and {expected[1]}"
+    if isinstance(op, Enter):
+        yield "a `with` block begins with code"
+    if isinstance(op.code, Cast) and types.get(op.outputs[0]) not in (None, op.code.type):
+        yield f"{op.outputs[0]} is {types[op.outputs[0]]}"
+
+
 def about_code(op: Coded, variables: frozenset[str]) -> Violations:
     """What is wrong with the code of one op, where `variables` are in scope."""
+    code = statement(op)
     try:
-        body = op.code.body
+        body = code.body
     except SyntaxError as error:
         yield f"not Python: {error}"
         return
@@ -191,7 +218,7 @@ def about_code(op: Coded, variables: frozenset[str]) -> Violations:
         yield f"the code is not one {' or '.join(kind.__name__ for kind in allowed)}"
     elif isinstance(body[0], ast.With) and (len(body[0].items) > 1 or not isinstance(body[0].body[0], ast.Pass)):
         yield "the code is not the header of one `with`, with an empty body"
-    inputs, outputs = inputs_and_outputs(op.code, variables)
+    inputs, outputs = inputs_and_outputs(code, variables)
     if inputs != op.inputs:
         yield f"the code reads {inputs}, the op says {op.inputs}"
     if outputs != op.outputs:
@@ -210,13 +237,15 @@ def about_message(message: str, arguments: int) -> Violations:
 
 
 def tables(program: Program) -> Violations:
-    """Lists of variables are complete, externs sorted and apart from variables."""
+    """Lists of variables are complete, externs sorted and apart from variables, made names are variables."""
     for function in program.functions:
         for name in repeated(variable.name for variable in function.variables):
             yield f"{function.name}: {name} is listed twice"
         for variable in function.variables:
             if variable.reason != " ".join(variable.reason.split()):
                 yield f"{function.name}: the reason of {variable.name} is not one line of words"
+        if len({*function.made}) < len(function.made) or not scope(program, function) >= {*function.made}:
+            yield f"{function.name}: what is made is no list of its variables"
         if function.externs != tuple(sorted(set(function.externs))):
             yield f"{function.name}: externs are not sorted"
         for name in sorted(scope(program, function).intersection(function.externs)):

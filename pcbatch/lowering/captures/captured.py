@@ -86,8 +86,8 @@ class Captured:
 
 
 def code_of(function: ir.Function) -> Iterator[Code]:
-    """The code of a function's ops."""
-    return (op.code for block in function.blocks for op in block.ops if isinstance(op, ir.Coded))
+    """The Python of a function's ops."""
+    return (ir.statement(op) for block in function.blocks for op in block.ops if isinstance(op, ir.Coded))
 
 
 def function_variables(function: ir.Function) -> frozenset[str]:

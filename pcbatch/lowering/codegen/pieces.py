@@ -105,7 +105,9 @@ def write_piece(
     def translated_op(number: int, op: ir.Primitive | ir.Enter | ir.Exit) -> Statement:
         if isinstance(op, ir.Exit):
             return Statement(Code(""), op.span, closes=True)
-        code = translate(op.code, partial(site, number), operands, own, twin, literal_indices=is_literal(number))
+        code = translate(
+            ir.statement(op), partial(site, number), operands, own, twin, literal_indices=is_literal(number)
+        )
         return Statement(code, op.span, opens=isinstance(op, ir.Enter))
 
     translated = tuple(translated_op(number, op) for number, op in enumerate(statements))

@@ -29,7 +29,7 @@ BUILTINS = {
     "sum": "total",
     "__apart__": "apart",
     "__axis__": "axis",
-    "__commit__": "committed",
+    "__cast__": "committed",
     "__elements__": "elements",
     "__index__": "index",
     "__length__": "shortest",

@@ -109,7 +109,8 @@ def _is_slice(name: str, function: ir.Function) -> bool:
     """Whether `name` holds the positions of a slice that a store goes to, rather than an array of the user's."""
     ops = (op for block in function.blocks for op in block.ops)
     return any(
-        isinstance(op, ir.Primitive) and op.outputs == (name,) and _is_call_of("__axis__", op.code.value) for op in ops
+        isinstance(op, ir.Primitive) and op.outputs == (name,) and _is_call_of("__axis__", ir.assigned_value(op))
+        for op in ops
     )
 
 

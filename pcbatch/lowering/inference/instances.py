@@ -23,6 +23,7 @@ class Instance:
     """One function at one signature: its variables' types, the instances that it calls, and what is wrong with it.
 
     `users` has the user's names of variables that have another, `statics` the values of the static parameters.
+    `assigned` has the types of what runs of statements give to variables that live on, by block and last op.
     `reached` are the blocks to which control may come, `decided` the arm of each branch whose condition is known.
     """
 
@@ -32,6 +33,7 @@ class Instance:
     statics: Mapping[str, Static] = field(default_factory=dict)
     bindings: Mapping[str, Binding] = field(default_factory=dict)
     calls: dict[tuple[str, int], Instance] = field(default_factory=dict)
+    assigned: dict[tuple[str, int], Mapping[str, Type | None]] = field(default_factory=dict)
     reached: frozenset[str] = frozenset()
     decided: dict[str, str] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)

@@ -216,9 +216,9 @@ class _Sources:
             return True
         makers = [op for each in every for op in self.makers.get(each, ())]
         primitives = [op for op in makers if isinstance(op, ir.Primitive)]
-        if any(_asks_for_none(op.code) for op in primitives):
+        if any(_asks_for_none(ir.statement(op)) for op in primitives):
             return True
-        free = {word for op in primitives for word in op.code.reads} & self.externs
+        free = {word for op in primitives for word in ir.statement(op).reads} & self.externs
         return bool(free) and len(primitives) == len(makers)
 
     def _ops(self, name: str) -> Iterator[ir.Op]:

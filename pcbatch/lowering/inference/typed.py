@@ -14,9 +14,11 @@ from pcbatch.errors import Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import copy_of, names_read
 from pcbatch.ir.rewrite.relabel import relabel, retarget
+from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import Type
 from pcbatch.lowering.captures.captured import code_of, function_variables, ordered_variables
 from pcbatch.lowering.codegen.environment import Environment
+from pcbatch.lowering.inference.casts import Casting
 from pcbatch.lowering.inference.instances import Instance, reachable
 from pcbatch.lowering.inference.static import Static
 from pcbatch.lowering.inference.webs import join_webs
@@ -54,11 +56,12 @@ def assemble(root: Instance, environment: Environment, overruns: frozenset[Span]
 def _function(instance: Instance, fresh: Mapping[int, str]) -> ir.Function:
     name = fresh[id(instance)]
     types: dict[str, Type | None] = {}
+    casting = Casting(instance, types)
     blocks = tuple(
         replace(
             block,
             label=f"{name}.{block.label}",  # apart from the labels of other instances of this function
-            ops=tuple(_ops(instance, block, fresh)),
+            ops=tuple(_ops(instance, block, casting, fresh)),
             terminator=retarget(_terminator(instance, block), lambda label: f"{name}.{label}"),
         )
         for block in instance.function.blocks
@@ -75,14 +78,20 @@ def _function(instance: Instance, fresh: Mapping[int, str]) -> ir.Function:
     if instance.users:
         joined = join_webs(function, instance.users, types.__getitem__)
         function, types = joined.function, joined.types
-    return replace(function, variables=tuple(ir.Variable(each, types[each]) for each in ordered_variables(function)))
+    listed = tuple(ir.Variable(each, types[each]) for each in ordered_variables(function))
+    before = {*function_variables(instance.function), *instance.users.values()}
+    made = tuple(v.name for v in listed if v.name in function.made or v.name not in before)
+    return replace(function, variables=listed, made=made)
 
 
-def _ops(instance: Instance, block: ir.Block, fresh: Mapping[int, str]) -> Iterator[ir.Op]:
-    """The ops of a block; calls name instances and hand over what is no static parameter's."""
-    for index, op in enumerate(block.ops):
+def _ops(instance: Instance, block: ir.Block, casting: Casting, fresh: Mapping[int, str]) -> Iterator[ir.Op]:
+    """The ops of a block, with casts; calls name instances and hand over what is no static parameter's."""
+    calls = (place for place, op in enumerate(block.ops) if isinstance(op, ir.Call))
+    callees = {place: instance.calls[block.label, place] for place in calls}
+    waiting = iter(callees.values())
+    for op in casting.block(block, callees):
         if isinstance(op, ir.Call):
-            callee = instance.calls[block.label, index]
+            callee = next(waiting)
             pairs = zip(callee.function.parameters, op.arguments, strict=True)
             given = tuple(argument for parameter, argument in pairs if parameter not in callee.statics)
             yield replace(op, function=fresh[id(callee)], arguments=given)
@@ -116,35 +125,19 @@ def _with_values(function: ir.Function, instance: Instance, types: dict[str, Typ
         ops: list[ir.Op] = []
         for op in block.ops:
             if isinstance(op, ir.Primitive | ir.Enter):
-                ops.append(replace(op, inputs=tuple(each for each in op.inputs if each not in static)))
+                left = tuple(dict.fromkeys(each for each in op.inputs if each not in static))
+                ops.append(op if len(left) == len(op.inputs) else replace(op, inputs=left, code=ir.statement(op)))
             else:
                 made = copies(op)
-                ops += [*_copying(made, op.span), _op_reading(op, made)]
+                ops += [*_copying(made, op.span), renamed(op, made, {})]
         made = copies(block.terminator)
         ops += _copying(made, block.terminator.span)
-        blocks.append(replace(block, ops=tuple(ops), terminator=_terminator_reading(block.terminator, made)))
+        blocks.append(replace(block, ops=tuple(ops), terminator=renamed(block.terminator, made, {})))
     return replace(function, blocks=tuple(blocks))
 
 
 def _copying(made: Mapping[str, str], span: Span | None) -> list[ir.Op]:
     return [ir.Primitive((copy,), (), copy_of(copy, name), span) for name, copy in made.items()]
-
-
-def _op_reading(op: ir.Op, new: Mapping[str, str]) -> ir.Op:
-    """`op` reading variables under `new` names."""
-    match op:
-        case ir.Store(indices=indices, value=value):
-            indices = tuple(new.get(name, name) for name in indices)
-            return replace(op, indices=indices, value=new.get(value, value))
-        case ir.Call(arguments=arguments):
-            return replace(op, arguments=tuple(new.get(name, name) for name in arguments))
-    return op
-
-
-def _terminator_reading(terminator: ir.Terminator, new: Mapping[str, str]) -> ir.Terminator:
-    if isinstance(terminator, ir.Fault):
-        return replace(terminator, arguments=tuple(new.get(name, name) for name in terminator.arguments))
-    return terminator
 
 
 def _without_unread(function: ir.Function, instance: Instance) -> ir.Function:

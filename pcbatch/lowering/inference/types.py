@@ -196,6 +196,7 @@ class _Inference:
         function = mine.instance.function
         blocks = self.actions.of(function, mine.instance.users, self._wanted(function))
         mine.instance.calls = {}
+        mine.instance.assigned = {}
         mine.instance.decided = {}
         reached = {function.entry}
         done: set[str] = set()
@@ -235,6 +236,7 @@ class _Inference:
                 if isinstance(outcome, CompileError):
                     mine.complain(*outcome.diagnostics)
                     return
+                mine.instance.assigned[place] = dict(zip(text.writes, map(plain, outcome), strict=True))
                 for variable, known in zip(text.writes, outcome, strict=True):
                     mine.bind(variable, known, spans[variable])
             case ir.Store(array=array, span=span) as store:

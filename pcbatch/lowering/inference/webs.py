@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import Analysis, solve
+from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import Type
 from pcbatch.lowering.captures.captured import code_of, function_variables, ordered_variables
 
@@ -69,7 +70,8 @@ def join_webs(function: ir.Function, users: Mapping[str, str], type_of: Callable
         return final.get(name, name)
 
     types = {joined(("", 0), name): type_of(name) for name in ordered_variables(function)}
-    return Joined(_renamed(function, joined, joined), types)
+    made = tuple(dict.fromkeys(joined(("", 0), name) for name in function.made))
+    return Joined(replace(_with_names(function, joined, joined), made=made), types)
 
 
 # -- splitting ---------------------------------------------------------------------------------------------------------
@@ -115,7 +117,8 @@ def split_function(
         return fresh[web((name, *place))] if name in repeated else name
 
     users = {name: each[0] for each, name in fresh.items() if name != each[0]}
-    return _renamed(function, read, written), users
+    made = (*function.made, *(name for name, user in users.items() if user in function.made))
+    return replace(_with_names(function, read, written), made=made), users
 
 
 def _definitions(function: ir.Function) -> Iterator[Definition]:
@@ -169,8 +172,7 @@ def _gather(
             place = (block.label, index)
             seen[place] = reaching
             for name in ir.reads(node):
-                same = isinstance(node, ir.Store) or (isinstance(node, ir.Coded) and not node.code.is_separable)
-                extra = (name, *place) if same and name in ir.writes(node) else None
+                extra = (name, *place) if not _is_separable(node) and name in ir.writes(node) else None
                 unite(frozenset(each for each in reaching if each[0] == name), extra)
             if isinstance(node, ir.Return):
                 returned |= {each for each in reaching if each[0] in function.results}
@@ -182,48 +184,29 @@ def _gather(
     return leader, seen
 
 
+def _is_separable(node: ir.Op | ir.Terminator) -> bool:
+    """Whether what `node` reads and what it writes under one name may get two."""
+    return ir.statement(node).is_separable if isinstance(node, ir.Coded) else not isinstance(node, ir.Store)
+
+
 # -- renaming ----------------------------------------------------------------------------------------------------------
 
 Renaming = Callable[[tuple[str, int], str], str]
 
 
-def _renamed(function: ir.Function, read: Renaming, written: Renaming) -> ir.Function:
+def _with_names(function: ir.Function, read: Renaming, written: Renaming) -> ir.Function:
     """`function` with what each op reads and writes renamed; parameters and results keep their names."""
 
-    def op_at(place: tuple[str, int], op: ir.Op) -> ir.Op:
-        def reads(each: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(read(place, name) for name in each)
+    def names(place: tuple[str, int], node: ir.Op | ir.Terminator) -> tuple[dict[str, str], dict[str, str]]:
+        reads, writes = dict.fromkeys(ir.reads(node)), dict.fromkeys(ir.writes(node))
+        return {name: read(place, name) for name in reads}, {name: written(place, name) for name in writes}
 
-        def writes(each: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(written(place, name) for name in each)
+    def ops(block: ir.Block) -> Iterator[ir.Op]:
+        for index, op in enumerate(block.ops):
+            yield renamed(op, *names((block.label, index), op))
 
-        match op:
-            case ir.Primitive(outputs, inputs, code) | ir.Enter(outputs, inputs, code):
-                loads = dict(zip(inputs, reads(inputs), strict=True))
-                stores = dict(zip(outputs, writes(outputs), strict=True))
-                return replace(op, outputs=writes(outputs), inputs=reads(inputs), code=code.renamed(loads, stores))
-            case ir.Exit():
-                return op
-            case ir.Store(array, indices, value):
-                return replace(op, array=read(place, array), indices=reads(indices), value=read(place, value))
-            case ir.Call(outputs, _, arguments):
-                return replace(op, outputs=writes(outputs), arguments=reads(arguments))
-        raise TypeError(f"not an op of the cfg dialect: {op!r}")
+    def terminator(block: ir.Block) -> ir.Terminator:
+        return renamed(block.terminator, *names((block.label, len(block.ops)), block.terminator))
 
-    def terminator_at(place: tuple[str, int], terminator: ir.Terminator) -> ir.Terminator:
-        match terminator:
-            case ir.Branch(condition=condition):
-                return replace(terminator, condition=read(place, condition))
-            case ir.Fault(arguments=arguments):
-                return replace(terminator, arguments=tuple(read(place, name) for name in arguments))
-        return terminator
-
-    blocks = tuple(
-        replace(
-            block,
-            ops=tuple(op_at((block.label, index), op) for index, op in enumerate(block.ops)),
-            terminator=terminator_at((block.label, len(block.ops)), block.terminator),
-        )
-        for block in function.blocks
-    )
+    blocks = tuple(replace(each, ops=tuple(ops(each)), terminator=terminator(each)) for each in function.blocks)
     return replace(function, blocks=blocks)

@@ -1,8 +1,7 @@
-"""What the passes over the "cfg" dialect share: blocks of one function, who comes before whom, fresh names, commits."""
+"""What the passes over the "cfg" dialect share: blocks of one function, who comes before whom, fresh names, casts."""
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,10 +9,9 @@ from functools import cached_property
 from itertools import count
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.cheap_code import assigned_value
 from pcbatch.ir.analysis.dataflow import Facts, Variables, liveness
 from pcbatch.ir.analysis.scope import variables_of
-from pcbatch.ir.code import Code
+from pcbatch.ir.payload import Cast
 from pcbatch.ir.types import TensorType, Type, leaves
 
 
@@ -69,64 +67,47 @@ class Graph:
         """Names `t0, t1, ..` that nothing in the function has."""
         ops = [op for block in self.function.blocks for op in block.ops]
         taken = {*variables_of(self.function), *self.function.externs, *(name for op in ops for name in ir.reads(op))}
-        taken.update(word for op in ops if isinstance(op, ir.Coded) for word in op.code.words)
+        taken.update(word for op in ops if isinstance(op, ir.Coded) for word in ir.statement(op).words)
         return (name for name in (f"t{number}" for number in count()) if name not in taken)
 
     def rebuilt(self, blocks: Iterable[ir.Block], types: Mapping[str, Type | None] | None = None) -> ir.Function:
-        """The function with other blocks and, where it lists its variables, these listed anew; `types` of new ones."""
+        """The function with other blocks; new variables are made ones, listed with `types` where types are known."""
         function = replace(self.function, blocks=tuple(blocks))
+        before, now = frozenset(variables_of(self.function)), variables_of(function)
+        made = tuple(name for name in now if name in self.function.made or name not in before)
+        function = replace(function, made=made)
         if not self.function.variables:
             return function
         known = {**self.types, **(types or {})}
-        named = set(variables_of(function))
-        order = dict.fromkeys([*(v.name for v in self.function.variables if v.name in named), *variables_of(function)])
+        order = dict.fromkeys([*(v.name for v in self.function.variables if v.name in now), *now])
         return replace(function, variables=tuple(ir.Variable(name, known.get(name)) for name in order))
 
-    def commits(self, ops: tuple[ir.Op, ...], read: Variables) -> tuple[ir.Op, ...] | None:
-        """Ops that give variables assigned by `ops`, and `read` behind them, the types that a block's end would give.
 
-        At the end of a block a variable takes its type: a weak 7 becomes the float32 that the other assignments of
-        the variable call for. Where the end of a block is taken away, this must still happen. None where it cannot.
-        """
-        last = {name: op for op in ops for name in ir.writes(op)}
-        weaker = [name for name in last if name in read and self._may_be_weaker(name, ops)]
-        if not all(isinstance(self.types[name], TensorType) for name in weaker):
-            return None
-        return tuple(
-            ir.Primitive((name,), (name,), Code(f"{name} = __commit__({name}, '{self.types[name]}')"), last[name].span)
-            for name in weaker
-        )
-
-    def _may_be_weaker(self, name: str, ops: tuple[ir.Op, ...]) -> bool:
-        """Whether the value that `ops` leave in `name` may be of a weaker type than the variable has."""
-        type_ = self.types.get(name)
-        if type_ is None or self.definitions[name] == 1 or not any(map(_is_wide_number, leaves(type_))):
-            return False
-        sure: dict[str, bool] = {}
-        for op in ops:
-            value = assigned_value(op)
-            sure.update(dict.fromkeys(ir.writes(op), value is not None and self._surely(type_, value, sure)))
-        return not sure[name]
-
-    def _surely(self, type_: Type, node: ast.expr, sure: Mapping[str, bool]) -> bool:
-        """Whether the value of an expression is surely of `type_`: a weak operand gives way to one that is."""
-        match node:
-            case ast.Name(id=name):
-                return sure.get(name, self.types.get(name) == type_)
-            case ast.BinOp(left=left, right=right) if not isinstance(node.op, (ast.LShift, ast.RShift)):
-                return self._surely(type_, left, sure) or self._surely(type_, right, sure)
-            case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Invert(), operand=operand):
-                return self._surely(type_, operand, sure)
-            case ast.Call(func=ast.Name(id="__commit__")):
-                return True
-            case ast.IfExp(body=body, orelse=orelse):
-                return self._surely(type_, body, sure) or self._surely(type_, orelse, sure)
-        return False
+def may_be_cast(type_: Type) -> bool:
+    """Whether a value of this type may have been cast: some number in it may stand where weaker ones were assigned."""
+    return any(t.shape == () and t.dtype != "bool" and t != TensorType("int32", (), weak=True) for t in leaves(type_))
 
 
-def _is_wide_number(type_: TensorType) -> bool:
-    """Whether a number of this type may stand where weaker ones were assigned."""
-    return type_.shape == () and type_.dtype != "bool" and type_ != TensorType("int32", (), weak=True)
+def is_own_cast(op: ir.Op | ir.Terminator, name: str) -> bool:
+    """Whether `op` is `name = cast name`, which gives a value that has been weaker the type of its variable."""
+    return isinstance(op, ir.Primitive) and isinstance(op.code, Cast) and op.outputs == op.inputs == (name,)
+
+
+def settled_at(ops: tuple[ir.Op, ...], place: int) -> tuple[tuple[ir.Op, ...], tuple[ir.Op, ...]] | None:
+    """`ops` parted in front of `place`, so that what the first part leaves has the types of its variables.
+
+    The casts of it move from the second part into the first; None where the second reads a value as it was before.
+    """
+    before, behind = [*ops[:place]], [*ops[place:]]
+    for name in dict.fromkeys(name for op in ops[:place] for name in ir.writes(op)):
+        touching = [op for op in behind if name in (*ir.reads(op), *ir.writes(op))]
+        writing = next((at for at, op in enumerate(touching) if name in ir.writes(op)), 0)
+        if touching and is_own_cast(touching[writing], name):
+            if writing:
+                return None
+            before.append(touching[0])
+            del behind[next(at for at, op in enumerate(behind) if op is touching[0])]
+    return tuple(before), tuple(behind)
 
 
 def makes_tail_call(ops: tuple[ir.Op, ...], terminator: ir.Terminator) -> bool:

@@ -18,9 +18,11 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.cheap_code import assigned_value, is_cheap, renamed, work
+from pcbatch.ir.analysis.cheap_code import is_cheap, work
 from pcbatch.ir.analysis.scope import inputs_and_outputs, variables_of
-from pcbatch.ir.code import Code
+from pcbatch.ir.code import assign
+from pcbatch.ir.payload import Cast, Copy
+from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import TensorType
 from pcbatch.optimize.cfg.control_flow import Graph
 
@@ -77,20 +79,13 @@ def _changed(graph: Graph) -> Iterator[ir.Function]:
         outputs = selectable(graph, found)
         if outputs is None:
             continue
-        commits = graph.commits(block.ops, _read(found))
-        if commits is None:
-            continue
         chosen = replace(
             block,
-            ops=(*block.ops, *commits, *choices(graph, found, outputs, graph.fresh_names())),
+            ops=(*block.ops, *choices(graph, found, outputs, graph.fresh_names())),
             terminator=found.join or block.terminator,
         )
         rest = (each for each in graph.function.blocks if each.label not in found.labels)
         yield graph.rebuilt(chosen if each is block else each for each in rest)
-
-
-def _read(found: Diamond) -> frozenset[str]:
-    return frozenset(name for op in (*found.true, *found.false) for name in ir.reads(op))
 
 
 def selectable(graph: Graph, found: Diamond) -> tuple[str, ...] | None:
@@ -106,33 +101,60 @@ def selectable(graph: Graph, found: Diamond) -> tuple[str, ...] | None:
         return None
     largest = max((prod(type_.shape) for type_ in types if isinstance(type_, TensorType)), default=1)
     for arm in (found.true, found.false):
-        if sum(1 + work(op.code) for op in arm if isinstance(op, ir.Primitive)) * largest > MAX_WORK:
+        ops = [op for op in arm if isinstance(op, ir.Primitive) and not isinstance(op.code, Cast)]
+        if sum(1 + work(op.code) for op in ops) * largest > MAX_WORK:
             return None
     condition = found.branch.condition
     return tuple(sorted(outputs, key=lambda name: name == condition))  # what is read by all others is written last
 
 
 def choices(graph: Graph, found: Diamond, outputs: tuple[str, ...], fresh: Iterator[str]) -> Iterator[ir.Op]:
-    """Both arms on names of their own, then each output's choice; an arm of one assignment goes into the choice."""
+    """Both arms on names of their own, then each output's choice; an arm of one assignment goes into the choice.
+
+    Where both arms end by casting an output, its choice is cast; of two values a weaker one gives way in any case.
+    """
     condition = found.branch.condition
-    values: list[dict[str, str]] = []
+    made: set[str] = set()
+    values: list[dict[str, ast.expr]] = []
+    cast = frozenset(outputs)
     for arm in (found.true, found.false):
-        ops = [op for op in arm if isinstance(op, ir.Primitive)]
-        value = assigned_value(ops[0]) if len(ops) == 1 else None
+        ops, weaker = _without_last_casts(arm)
+        cast &= weaker
+        value = ir.assigned_value(ops[0]) if len(ops) == 1 else None
         if value is not None and ops[0].outputs == outputs:
-            values.append({outputs[0]: ast.unparse(value)})
+            values.append({outputs[0]: value})
             continue
         names: dict[str, str] = {}
         for op in ops:
             own = {name: next(fresh) for name in op.outputs}
             yield renamed(op, names, own)
             names.update(own)
-        values.append(names)
+        values.append({name: _read_name(own) for name, own in names.items()})
+        made |= {*names.values()}
     read = {condition, *(name for op in (*found.true, *found.false) for name in ir.reads(op))}
-    variables = {*variables_of(graph.function), *read, *(own for value in values for own in value.values())}
+    variables = {*variables_of(graph.function), *read, *made}
     for name in outputs:
-        true, false = (value.get(name, name) for value in values)
-        code = Code(ast.unparse(ast.parse(f"{name} = ({true}) if {condition} else ({false})")))
+        true, false = (value.get(name, _read_name(name)) for value in values)
+        code = assign(name, ast.IfExp(_read_name(condition), true, false))
         inputs, written = inputs_and_outputs(code, variables)
         span = next(op.span for op in (*found.true, *found.false) if name in ir.writes(op))
         yield ir.Primitive(written, inputs, code, span)
+        if name in cast and (type_ := graph.types[name]) is not None:
+            yield ir.Primitive((name,), (name,), Cast(type_), span)
+
+
+def _without_last_casts(arm: tuple[ir.Op, ...]) -> tuple[list[ir.Primitive], frozenset[str]]:
+    """An arm without the casts that it ends with, and the variables that then hold weaker values."""
+    ops = [op for op in arm if isinstance(op, ir.Primitive)]
+    last: list[ir.Primitive] = []
+    weaker: set[str] = set()
+    while ops and isinstance(ops[-1].code, Cast) and not any(ops[-1].outputs == op.inputs for op in last):
+        op = ops.pop()
+        if op.outputs != op.inputs:
+            last.append(replace(op, code=Copy()))
+        weaker |= {*op.outputs}
+    return [*ops, *reversed(last)], frozenset(weaker)
+
+
+def _read_name(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())

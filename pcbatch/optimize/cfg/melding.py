@@ -19,9 +19,9 @@ from dataclasses import replace
 from pcbatch.errors import Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.cheap_code import calls_opaque
-from pcbatch.ir.analysis.scope import inputs_and_outputs, variables_of
-from pcbatch.ir.code import Code, copy_of
-from pcbatch.optimize.cfg.control_flow import Graph
+from pcbatch.ir.payload import Copy
+from pcbatch.ir.rewrite.renaming import renamed
+from pcbatch.optimize.cfg.control_flow import Graph, settled_at
 from pcbatch.optimize.cfg.if_conversion import Diamond, choices, diamond, selectable
 
 
@@ -67,16 +67,15 @@ def _hoisted(graph: Graph, block: ir.Block, found: Diamond) -> Iterator[ir.Funct
     typed = all(graph.types.get(name) is not None for name in ir.writes(op))
     if not isinstance(op, ir.Primitive) or found.branch.condition in op.outputs or not (typed or not graph.is_typed):
         return
-    commits = graph.commits(block.ops, frozenset(op.inputs))
-    if commits is None:
+    true, false = settled_at(found.true, 1), settled_at(found.false, 1)
+    if true is None or false is None or true[0] != false[0]:
         return
-
-    def rewritten(each: ir.Block) -> ir.Block:
-        if each is block:
-            return replace(each, ops=(*each.ops, *commits, op))
-        return replace(each, ops=each.ops[1:]) if each.label in found.labels else each
-
-    yield graph.rebuilt(map(rewritten, graph.function.blocks))
+    rewritten = {
+        block.label: replace(block, ops=(*block.ops, *true[0])),
+        found.branch.true: replace(graph.blocks[found.branch.true], ops=true[1]),
+        found.branch.false: replace(graph.blocks[found.branch.false], ops=false[1]),
+    }
+    yield graph.rebuilt(rewritten.get(each.label, each) for each in graph.function.blocks)
 
 
 def _shared(graph: Graph, block: ir.Block, found: Diamond, labels: set[str]) -> Iterator[ir.Function]:
@@ -85,11 +84,15 @@ def _shared(graph: Graph, block: ir.Block, found: Diamond, labels: set[str]) -> 
         return
     for i, op in enumerate(found.true):
         for j, twin in enumerate(found.false):
-            rest = replace(found, true=found.true[i + 1 :], false=found.false[j + 1 :])
             pairs = _pairs(graph, op, twin)
-            if pairs is None or selectable(graph, rest) is None or not _may_be_cut(graph, found, rest):
+            true, false = settled_at(found.true, i), settled_at(found.false, j)
+            if pairs is None or true is None or false is None:
                 continue
-            yield from _with_shared_block(graph, block, found, rest, pairs, labels)
+            settled = replace(found, true=(*true[0], *true[1]), false=(*false[0], *false[1]))
+            rest = replace(found, true=true[1][1:], false=false[1][1:])
+            if selectable(graph, rest) is None or not _may_be_cut(graph, settled, rest):
+                continue
+            yield from _with_shared_block(graph, block, settled, rest, pairs, labels)
 
 
 def _pairs(graph: Graph, op: ir.Op, twin: ir.Op) -> tuple[tuple[str, str], ...] | None:
@@ -102,16 +105,26 @@ def _pairs(graph: Graph, op: ir.Op, twin: ir.Op) -> tuple[tuple[str, str], ...] 
     pairs = tuple(zip(op.inputs, twin.inputs, strict=True))
     if any(types.get(one) is None or types[one] != types.get(other) for one, other in pairs):
         return None
-    places = [f"operand_{place}" for place in range(len(pairs))]
-    code = _with_names(op, dict(zip(op.inputs, places, strict=True)), {name: name for name in op.outputs})
-    renamed = dict(zip(twin.outputs, op.outputs, strict=False))
-    alike = code is not None and code == _with_names(twin, dict(zip(twin.inputs, places, strict=True)), renamed)
-    return pairs if alike else None
+    return pairs if _do_alike(op, twin) else None
 
 
-def _with_names(op: ir.Primitive, reads: Mapping[str, str], writes: Mapping[str, str]) -> Code | None:
-    """The code of `op` with other variables; None where what it reads and what it assigns cannot be told apart."""
-    return op.code.renamed(reads, writes) if op.code.is_separable else None
+def _do_alike(op: ir.Primitive, twin: ir.Primitive) -> bool:
+    """Whether two ops differ in nothing but the names of their operands, which can be told from those of their results.
+
+    Operands then stand at the same places, so that the ops are equal under names by places.
+    """
+    codes = [ir.statement(each) for each in (op, twin)]
+    if len(op.outputs) != len(twin.outputs) or not all(code.is_separable for code in codes):
+        return False
+    mark = "_"
+    while any(word.startswith(mark) for code in codes for word in code.words):
+        mark += "_"
+
+    def by_places(each: ir.Primitive) -> ir.Primitive:
+        reads = {name: f"{mark}operand{place}" for place, name in enumerate(each.inputs)}
+        return renamed(each, reads, {name: f"{mark}result{place}" for place, name in enumerate(each.outputs)})
+
+    return by_places(op) == by_places(twin)
 
 
 def _may_be_cut(graph: Graph, found: Diamond, rest: Diamond) -> bool:
@@ -170,9 +183,7 @@ def _melded_ops(
     assert isinstance(op, ir.Primitive) and isinstance(twin, ir.Primitive)
     results = op.outputs if op.outputs == twin.outputs else tuple(next(fresh) for _ in op.outputs)
     reads = {pair[0]: name for pair, name in names.items()}
-    code = _with_names(op, reads, dict(zip(op.outputs, results, strict=True)))
-    assert code is not None
-    inputs, outputs = inputs_and_outputs(code, {*variables_of(graph.function), *names.values()})
+    melded = renamed(op, reads, dict(zip(op.outputs, results, strict=True)))
     ends = []
     for each, end in ((op, rest.true), (twin, rest.false)):
         copies = zip(each.outputs, results, strict=True)
@@ -181,11 +192,11 @@ def _melded_ops(
     chosen = selectable(graph, last)
     if chosen is None:
         return None
-    return ir.Primitive(outputs, inputs, code, op.span), *choices(graph, last, chosen, fresh)
+    return melded, *choices(graph, last, chosen, fresh)
 
 
 def _copy(name: str, value: str, span: Span | None) -> ir.Primitive:
-    return ir.Primitive((name,), (value,), copy_of(name, value), span)
+    return ir.Primitive((name,), (value,), Copy(), span)
 
 
 def _new_label(wanted: str, labels: set[str]) -> str:

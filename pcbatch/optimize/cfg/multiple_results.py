@@ -22,8 +22,9 @@ from itertools import zip_longest
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.scope import inputs_and_outputs, variables_of
 from pcbatch.ir.code import assign
+from pcbatch.ir.payload import Cast, Copy, Unpack
 from pcbatch.ir.types import StructType, Type
-from pcbatch.optimize.cfg.control_flow import Graph
+from pcbatch.optimize.cfg.control_flow import Graph, is_own_cast, may_be_cast
 
 
 def take_results_apart(program: ir.Program) -> ir.Program:
@@ -52,20 +53,27 @@ def _types_of_parts(graph: Graph) -> tuple[Type, ...]:
 
 def _obstacles(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> Iterator[tuple[str, str]]:
     """Pairs of functions of which both give parts or neither; one that must give a whole is paired with ""."""
-    function = graph.function
+    function, results = graph.function, graph.function.results
     for block in function.blocks:
         for op, after in zip_longest(block.ops, block.ops[1:]):
-            is_result = bool({*function.results}.intersection(ir.writes(op)))
+            is_result = bool({*results}.intersection(ir.writes(op)))
             if isinstance(op, ir.Call) and is_result:
                 yield function.name, op.function
             elif isinstance(op, ir.Call) and op.function in parts:
                 (whole,) = op.outputs
                 if graph.uses[whole] != 1 or len(_targets(after, whole)) != len(parts[op.function]):
                     yield op.function, ""
-            elif is_result and function.name in parts and len(_elements(op)) != len(parts[function.name]):
+            elif is_result and function.name in parts and not _gives(op, results[0], parts[function.name]):
                 yield function.name, ""
-    if any(graph.uses[result] for result in function.results):
-        yield function.name, ""
+    if function.name in parts:
+        nodes = [node for block in function.blocks for node in (*block.ops, block.terminator)]
+        if any(results[0] in ir.reads(node) and not is_own_cast(node, results[0]) for node in nodes):
+            yield function.name, ""
+
+
+def _gives(op: ir.Op, result: str, parts: tuple[Type, ...]) -> bool:
+    """Whether `op` makes a tuple of so many parts, or casts it."""
+    return is_own_cast(op, result) or len(_elements(op)) == len(parts)
 
 
 def _rewritten(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> ir.Function:
@@ -75,25 +83,52 @@ def _rewritten(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> ir.Functi
     types = dict(zip(_names(graph, parts), parts.get(function.name, ()), strict=True))
     new = tuple(types)
 
+    fresh = graph.fresh_names()
+    own: dict[str, Type] = {}
+
+    def given(target: str, type_: Type) -> str:
+        """The variable that gets a part: `target`, or one of the part's type from which that is made."""
+        if graph.types[target] in (None, type_):
+            return target
+        name = next(fresh)
+        own[name] = type_
+        return name
+
+    def is_sure(element: ast.expr, type_: Type, old: tuple[ir.Op, ...]) -> bool:
+        """Whether an element of a tuple that `old` makes is a variable whose value is surely of this type."""
+        if not isinstance(element, ast.Name) or graph.types.get(element.id) != type_:
+            return False
+        return not any(is_own_cast(op, element.id) for op in old)
+
     def ops(old: tuple[ir.Op, ...]) -> Iterator[ir.Op]:
+        weaker: list[str] = []
         following = zip_longest(old, old[1:])
         for op, after in following:
             if isinstance(op, ir.Call) and op.function in parts:
                 if op.outputs == results:
                     yield replace(op, outputs=new)
                 else:
-                    yield replace(op, outputs=_targets(after, op.outputs[0]))
+                    targets = _targets(after, op.outputs[0])
+                    names = [given(*pair) for pair in zip(targets, parts[op.function], strict=True)]
+                    yield replace(op, outputs=tuple(names))
+                    pairs = zip(targets, names, strict=True)
+                    yield from (ir.Primitive((t,), (g,), Copy(), op.span) for t, g in pairs if t != g)
                     next(following)
+            elif new and is_own_cast(op, *results):
+                yield from (ir.Primitive((name,), (name,), Cast(types[name]), op.span) for name in weaker)
             elif new and ir.writes(op) == results:
-                for name, element in zip(new, _elements(op), strict=True):
+                made = dict(zip(new, _elements(op), strict=True))
+                weaker = [n for n, each in made.items() if may_be_cast(types[n]) and not is_sure(each, types[n], old)]
+                for name, element in made.items():
                     code = assign(name, element)
                     inputs, outputs = inputs_and_outputs(code, known)
-                    yield ir.Primitive(outputs, inputs, code, op.span)
+                    yield ir.explicit(ir.Primitive(outputs, inputs, code, op.span), known, function.externs)
             else:
                 yield op
 
     blocks = [replace(block, ops=tuple(ops(block.ops))) for block in function.blocks]
-    return Graph(replace(function, results=new or results)).rebuilt(blocks, types)
+    made = (*function.made, *new)
+    return Graph(replace(function, results=new or results, made=made)).rebuilt(blocks, {**types, **own})
 
 
 def _names(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> Iterator[str]:
@@ -110,18 +145,15 @@ def _names(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> Iterator[str]
 
 def _targets(op: ir.Op | None, whole: str) -> tuple[str, ...]:
     """`("a", "b")` if `op` is `a, b = whole`; nothing if it is anything else."""
-    if isinstance(op, ir.Primitive) and op.inputs == (whole,):
-        match op.code.assignment:
-            case ast.Tuple(elts=targets), ast.Name():
-                names = tuple(target.id for target in targets if isinstance(target, ast.Name))
-                return names if len(names) == len({*names}) == len(targets) else ()
+    match op:
+        case ir.Primitive(outputs, inputs, Unpack(pattern)) if inputs == (whole,):
+            return outputs if not any(pattern) else ()
     return ()
 
 
 def _elements(op: ir.Op) -> list[ast.expr]:
     """The elements of the tuple that `op` makes; nothing if it does anything else."""
-    if isinstance(op, ir.Primitive) and len(op.outputs) == 1:
-        match op.code.value:
-            case ast.Tuple(elts=elements):
-                return [] if any(isinstance(element, ast.Starred) for element in elements) else elements
+    match ir.assigned_value(op):
+        case ast.Tuple(elts=elements) if len(ir.writes(op)) == 1:
+            return [] if any(isinstance(element, ast.Starred) for element in elements) else elements
     return []

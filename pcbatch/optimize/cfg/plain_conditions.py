@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import Code
+from pcbatch.ir.payload import Truth
 from pcbatch.ir.types import TensorType
 from pcbatch.optimize.cfg.control_flow import Graph
 
@@ -23,9 +23,9 @@ def _plain(function: ir.Function) -> ir.Function:
 def _with_plain_condition(graph: Graph, block: ir.Block) -> ir.Block:
     match block:
         case ir.Block(
-            ops=(*ops, ir.Primitive(outputs=(asked,), inputs=(given,), code=code)), terminator=ir.Branch() as end
+            ops=(*ops, ir.Primitive(outputs=(asked,), inputs=(given,), code=Truth())), terminator=ir.Branch() as end
         ):
-            converted = asked == end.condition and code == Code(f"{asked} = bool({given})") and graph.uses[asked] == 1
-            if converted and "bool" not in graph.function.externs and graph.types.get(given) == TensorType("bool"):
+            converted = asked == end.condition and graph.uses[asked] == 1
+            if converted and graph.types.get(given) == TensorType("bool"):
                 return replace(block, ops=tuple(ops), terminator=replace(end, condition=given))
     return block

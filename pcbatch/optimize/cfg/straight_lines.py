@@ -30,14 +30,9 @@ def _merged_once(function: ir.Function) -> ir.Function | None:
             and graph.arrivals[end.target] == 1
         ):
             following = graph.blocks[end.target]
-            commits = graph.commits(block.ops, _read(following))
-            if commits is None or (not following.ops and makes_tail_call(block.ops, following.terminator)):
+            if not following.ops and makes_tail_call(block.ops, following.terminator):
                 continue
-            joined = replace(block, ops=(*block.ops, *commits, *following.ops), terminator=following.terminator)
+            joined = replace(block, ops=(*block.ops, *following.ops), terminator=following.terminator)
             rest = (each for each in function.blocks if each.label != following.label)
             return graph.rebuilt(joined if each is block else each for each in rest)
     return None
-
-
-def _read(block: ir.Block) -> frozenset[str]:
-    return frozenset(name for node in (*block.ops, block.terminator) for name in ir.reads(node))

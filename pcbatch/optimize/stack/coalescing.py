@@ -13,7 +13,6 @@ numbers, of which a copy costs next to nothing and whose names the user wants to
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -21,10 +20,8 @@ from dataclasses import replace
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import live_after_each_op, liveness
 from pcbatch.ir.rewrite.mapping import map_blocks, variables, without_unused
+from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import TensorType
-
-_MADE_UP = re.compile(r"(.*_)?t\d+|.*_result")
-"""Names that are ours and not the user's, as far as they can be told: a merged register goes by the user's."""
 
 
 def coalesce(program: ir.Program) -> ir.Program:
@@ -32,7 +29,8 @@ def coalesce(program: ir.Program) -> ir.Program:
     candidates = _candidates(program)
     apart = _interference(program, candidates)
     names = {name: name for name in candidates}
-    order = sorted(candidates, key=lambda name: bool(_MADE_UP.fullmatch(name)))
+    made = {name for function in program.functions for name in function.made}
+    order = sorted(candidates, key=made.__contains__)  # a merged register goes by a name of the user's
     for block in program.blocks():
         for op in block.ops:
             if isinstance(op, ir.Update) and ir.is_copy(op) and candidates.keys() >= {*op.outputs, *op.inputs}:
@@ -40,7 +38,7 @@ def coalesce(program: ir.Program) -> ir.Program:
                 if kept != merged and candidates[kept] == candidates[merged] and merged not in apart[kept]:
                     _merge(apart, kept, merged)
                     names = {name: kept if now == merged else now for name, now in names.items()}
-    return _renamed(program, {name: now for name, now in names.items() if name != now})
+    return _with_names(program, {name: now for name, now in names.items() if name != now})
 
 
 def _candidates(program: ir.Program) -> dict[str, object]:
@@ -86,7 +84,7 @@ def _merge(apart: dict[str, set[str]], kept: str, merged: str) -> None:
         apart[kept].add(other)
 
 
-def _renamed(program: ir.Program, names: Mapping[str, str]) -> ir.Program:
+def _with_names(program: ir.Program, names: Mapping[str, str]) -> ir.Program:
     """`program` with variables renamed, and without the copies that then copy nothing."""
     if not names:
         return program
@@ -94,27 +92,10 @@ def _renamed(program: ir.Program, names: Mapping[str, str]) -> ir.Program:
     def each(variables: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(names.get(name, name) for name in variables)
 
-    def node(old: ir.Op) -> ir.Op:
-        match old:
-            case ir.Primitive() | ir.Enter() | ir.Push() | ir.Update():
-                inputs = tuple(dict.fromkeys(each(old.inputs)))
-                return replace(old, outputs=each(old.outputs), inputs=inputs, code=old.code.renamed(names))
-            case ir.Store():
-                return replace(
-                    old,
-                    array=names.get(old.array, old.array),
-                    indices=each(old.indices),
-                    value=names.get(old.value, old.value),
-                )
-            case _:
-                return old
-
     def rewrite(function: ir.Function, block: ir.Block) -> ir.Block:
-        ops = tuple(op for op in map(node, block.ops) if not (isinstance(op, ir.Update) and ir.is_identity(op)))
-        end = block.terminator
-        return replace(
-            block, ops=ops, terminator=replace(end, arguments=each(end.arguments)) if isinstance(end, ir.Fault) else end
-        )
+        ops = tuple(renamed(op, names, names) for op in block.ops)
+        kept = tuple(op for op in ops if not (isinstance(op, ir.Update) and ir.is_identity(op)))
+        return replace(block, ops=kept, terminator=renamed(block.terminator, names, names))
 
     functions = tuple(
         replace(function, parameters=each(function.parameters), results=each(function.results))

@@ -21,7 +21,7 @@ def parts_of(op: ir.Op, types: Mapping[str, Type | None]) -> dict[str, Type | No
     """
     if not isinstance(op, (ir.Primitive, ir.Update)) or len(op.inputs) != 1:
         return None
-    found = op.code.assignment
+    found = ir.assignment(op)
     if found is None:
         return None
     target, value = found
@@ -94,7 +94,7 @@ class _Values:
         """Whether `op` gives its only output the value that it has."""
         if not isinstance(op, (ir.Primitive, ir.Update)) or len(op.outputs) != 1:
             return False
-        found = op.code.assignment
+        found = ir.assignment(op)
         return (
             found is not None
             and isinstance(found[0], ast.Name)
@@ -103,7 +103,7 @@ class _Values:
 
     def note(self, op: ir.Op) -> None:
         """Take in what `op` writes."""
-        found = op.code.assignment if isinstance(op, ir.Coded) else None
+        found = ir.assignment(op)
         path = None if found is None else self._path(found[1])
         written = set(ir.writes(op))
         self.paths = {name: p for name, p in self.paths.items() if written.isdisjoint((name, p[0]))}

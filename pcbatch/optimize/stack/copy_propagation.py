@@ -10,8 +10,8 @@ from collections import Counter
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import assign
 from pcbatch.ir.rewrite.mapping import map_blocks, nodes, without_unused
+from pcbatch.ir.rewrite.renaming import renamed
 
 
 def fold_copies(program: ir.Program) -> ir.Program:
@@ -26,7 +26,7 @@ def fold_copies(program: ir.Program) -> ir.Program:
             if len(op.outputs) == 1 and made[op.outputs[0]] == 1:
                 if ir.is_copy(op):
                     block = _without_copy(block, op)
-                elif used[op.outputs[0]] == 1 and op.code.value is not None:
+                elif used[op.outputs[0]] == 1 and ir.assigned_value(op) is not None:
                     block = replace(block, ops=_moved(block.ops, op))
         # `a = a`, of a parameter that a tail call hands on, would cost the whole array at every turn: 28 times an
         # element's write at length 10,000.
@@ -37,14 +37,13 @@ def fold_copies(program: ir.Program) -> ir.Program:
 
 def _moved(ops: tuple[ir.Op, ...], made: ir.Primitive) -> tuple[ir.Op, ...]:
     """`ops` with the definition `made` moved into the one copy of its output, if that is safe."""
-    (name,), value = made.outputs, made.code.value
-    assert value is not None
+    (name,) = made.outputs
     start = ops.index(made)
     for place in range(start + 1, len(ops)):
         op = ops[place]
         if isinstance(op, (ir.Push, ir.Update)) and ir.is_copy(op) and op.inputs == (name,):
-            code = assign(op.outputs[0], value)
-            folded = replace(op, inputs=made.inputs, code=code, span=made.span)
+            given = renamed(made, {}, {name: op.outputs[0]})
+            folded = replace(op, inputs=given.inputs, code=given.code, span=made.span)
             return (*ops[:start], *ops[start + 1 : place], folded, *ops[place + 1 :])
         if _interferes(op, made.inputs):
             break
@@ -71,16 +70,8 @@ def _without_copy(block: ir.Block, copy: ir.Primitive) -> ir.Block:
     # an op reads before it writes, so the last use may itself be the one that changes the source
     if any(source in ir.writes(op) for op in later[:last]) or any(isinstance(op, ir.Store) for op in later):
         return block
-    renamed = (_renamed(op, name, source) for op in later)
-    return replace(block, ops=(*block.ops[:start], *renamed))
+    return replace(block, ops=(*block.ops[:start], *(renamed(op, {name: source}, {}) for op in later)))
 
 
 def _is_idle(op: ir.Op) -> bool:
     return isinstance(op, ir.Update) and ir.is_identity(op)
-
-
-def _renamed(op: ir.Op, old: str, new: str) -> ir.Op:
-    if isinstance(op, ir.Coded) and old in op.inputs:
-        inputs = tuple(dict.fromkeys(new if name == old else name for name in op.inputs))
-        return replace(op, inputs=inputs, code=op.code.renamed({old: new}, {}))
-    return op

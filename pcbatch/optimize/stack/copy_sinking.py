@@ -21,6 +21,7 @@ from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import Facts, Variables, liveness
 from pcbatch.ir.analysis.scope import scope
 from pcbatch.ir.rewrite.mapping import map_blocks, popped, variables, without_unused
+from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import Type
 from pcbatch.optimize.stack.copies import parts_of, without_identities
 from pcbatch.optimize.stack.own_names import OwnNames
@@ -131,8 +132,7 @@ class _Sinking:
         if not own:
             return op
         self.types.update({own[name]: self.types[name] for name in own})
-        outputs = tuple(own.get(name, name) for name in op.outputs)
-        return replace(op, outputs=outputs, code=op.code.renamed({}, own))
+        return renamed(op, {}, own)
 
     def _copies(self, block: ir.Block) -> list[_Copy]:
         """The ops of `block` that compute nothing, and would still give the same at its end."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pcbatch.ir import program as ir
 from pcbatch.ir.program import is_copy
 from pcbatch.ir.rewrite.mapping import map_blocks, map_variables, restore_storage, variables
+from pcbatch.ir.rewrite.renaming import renamed
 
 
 def share_invariants(program: ir.Program) -> ir.Program:
@@ -28,32 +29,19 @@ def share_invariants(program: ir.Program) -> ir.Program:
     }
     unchanging = frozenset(name for name in parameters if value.get(name) == name) | same.keys()
 
-    def mapped(names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(same.get(name, name) for name in names)
-
     def rewrite_op(op: ir.Op) -> ir.Op | None:
         match op:
             case ir.Pop(variables=names):
                 kept = tuple(name for name in names if name not in unchanging)
                 return replace(op, variables=kept) if kept else None
-            case ir.Store(array, indices, stored):
-                return replace(op, array=array, indices=mapped(indices), value=same.get(stored, stored))
             case ir.Primitive() | ir.Enter() | ir.Update() | ir.Push():
                 if op.outputs and unchanging.issuperset(op.outputs):
                     return None
-                return replace(op, inputs=tuple(dict.fromkeys(mapped(op.inputs))), code=op.code.renamed(same))
-            case ir.Exit():
-                return op
-        raise TypeError(f"not an op of the stack dialect: {op!r}")
+        return renamed(op, same, {})
 
     def rewrite(function: ir.Function, block: ir.Block) -> ir.Block:
-        terminator = block.terminator
-        if isinstance(terminator, ir.Branch):
-            terminator = replace(terminator, condition=same.get(terminator.condition, terminator.condition))
-        elif isinstance(terminator, ir.Fault):
-            terminator = replace(terminator, arguments=mapped(terminator.arguments))
         ops = tuple(op for op in map(rewrite_op, block.ops) if op is not None)
-        return replace(block, ops=ops, terminator=terminator)
+        return replace(block, ops=ops, terminator=renamed(block.terminator, same, {}))
 
     result = map_blocks(program, rewrite)
     functions = tuple(

@@ -17,7 +17,7 @@ class OwnNames:
         for block in program.blocks():
             for op in block.ops:
                 if isinstance(op, ir.Coded):
-                    self.taken |= op.code.words
+                    self.taken |= ir.statement(op).words
         self.own: dict[str, str] = {}
 
     def name(self, name: str) -> str:
@@ -39,7 +39,11 @@ class OwnNames:
                 yield ir.Variable(self.own[variable.name], variable.type, "register")
 
         functions = (
-            replace(function, variables=tuple(each for v in function.variables for each in entries(v)))
+            replace(
+                function,
+                variables=tuple(each for v in function.variables for each in entries(v)),
+                made=(*function.made, *(self.own[name] for name in function.made if name in self.own)),
+            )
             for function in program.functions
         )
         return replace(program, functions=tuple(functions))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import liveness
 from pcbatch.ir.rewrite.mapping import map_blocks, map_variables
+from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.optimize.stack.own_names import OwnNames
 
 
@@ -61,37 +62,21 @@ def _named_apart(program: ir.Program, stored: set[str]) -> ir.Program:
         ops = [op for op in block.ops if isinstance(op, ir.Primitive | ir.Enter | ir.Update)]
         assigned = (name for op in ops for name in op.outputs)
         lost = dict.fromkeys(name for name in assigned if name in stored and name not in kept)
-        return _renamed(block, {name: own.name(name) for name in lost}) if lost else block
+        return _with_own_names(block, {name: own.name(name) for name in lost}) if lost else block
 
     return own.listed(map_blocks(program, rewrite))
 
 
-def _renamed(block: ir.Block, own: Mapping[str, str]) -> ir.Block:
+def _with_own_names(block: ir.Block, own: Mapping[str, str]) -> ir.Block:
     """The block with the variables in `own` renamed from where it first writes them."""
     now: dict[str, str] = {}
-
-    def mapped(names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(now.get(name, name) for name in names)
-
     ops: list[ir.Op] = []
     for op in block.ops:
-        match op:
-            case ir.Primitive() | ir.Enter() | ir.Push() | ir.Update():
-                loads = dict(now)
-                now |= {name: own[name] for name in op.outputs if name in own}
-                code = op.code.renamed(loads, now)
-                inputs = tuple(loads.get(name, name) for name in op.inputs)
-                ops.append(replace(op, outputs=mapped(op.outputs), inputs=inputs, code=code))
-            case ir.Store(array, indices, value):
-                ops.append(replace(op, array=array, indices=mapped(indices), value=now.get(value, value)))
-            case ir.Pop() | ir.Exit():
-                ops.append(op)
-            case _:
-                raise TypeError(f"not an op of the stack dialect: {op!r}")
-    terminator = block.terminator
-    if isinstance(terminator, ir.Branch):
-        terminator = replace(terminator, condition=now.get(terminator.condition, terminator.condition))
-    return replace(block, ops=tuple(ops), terminator=terminator)
+        loads = dict(now)
+        if not isinstance(op, ir.Pop):
+            now |= {name: own[name] for name in ir.writes(op) if name in own}
+        ops.append(renamed(op, loads, now))
+    return replace(block, ops=tuple(ops), terminator=renamed(block.terminator, now, {}))
 
 
 def _exposed(block: ir.Block) -> Iterator[str]:

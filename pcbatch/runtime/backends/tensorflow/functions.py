@@ -12,11 +12,13 @@ import tensorflow as tf
 
 from pcbatch.errors import PieceRefusalError
 from pcbatch.ir.text.type_parser import parse_type
+from pcbatch.ir.types import TensorType, with_leaves
+from pcbatch.ir.values import pack
 from pcbatch.runtime.backends.tensorflow import decimals
 from pcbatch.runtime.backends.tensorflow.checked import power
 from pcbatch.runtime.backends.tensorflow.choice import choose
 from pcbatch.runtime.backends.tensorflow.recorder import fault
-from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, wrap
+from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.weak import (
     DOUBLE,
     INT,
@@ -169,10 +171,10 @@ def index(x: Any, *, site: int) -> Any:
     return _narrowed(number, site)
 
 
-def committed(x: Any, type_: str) -> Any:
-    """`x` as the end of a block would leave it in a variable of `type_` ("float32[]", "weak float64[]")."""
-    wanted = parse_type(type_)
-    return wrap(leaf_tensors(x, wanted)[0], wanted)
+def committed(x: Any, *types: str) -> Any:
+    """`x` with leaves of exactly these types ("float32[]", "weak float64[]"), to which its own join."""
+    wanted = with_leaves(type_of(x), (leaf for leaf in map(parse_type, types) if isinstance(leaf, TensorType)))
+    return wrap(pack(wanted, leaf_tensors(x, wanted)), wanted)
 
 
 def length(x: Any) -> int:
