@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 
 from pcbatch.errors import Span
 from pcbatch.ir import machine as table
+from pcbatch.ir import program as ir
+from pcbatch.ir.analysis.machine_scope import with_inputs
+from pcbatch.ir.code import Code
 from pcbatch.ir.evaluation import copy_store, python_evaluate, zero
 from pcbatch.ir.interpreter import interpret
 from pcbatch.ir.machine_interpreter import BrokenProgramError, interpret_machine
@@ -49,6 +52,17 @@ def test_the_stack_program_does_the_same(n, depth, steps):
     machine = run(machine_programs.FIBONACCI, n, max_depth=depth, max_steps=steps)
     assert (machine.value, machine.status, machine.steps) == (stack.value, stack.status, stack.steps)
     assert machine.executions == stack.executions
+
+
+def test_a_call_may_go_where_its_callee_would_branch():
+    asked = machine_programs.FIBONACCI.replace("    n = n - 2\n", "    n = n - 2\n    t0 = n <= 1\n")
+    asked = asked.replace("piece (n) -> n:", "piece (n) -> n, t0:").replace(
+        "    n = n - 1\n", "    n = n - 1\n    t0 = n <= 1\n"
+    )
+    asked = asked.replace("-> left, n:", "-> left, n, t0:").replace("pushjump b0,", "pushjump branch t0 b1 b2,")
+    outcomes = [run(asked, n) for n in range(12)]
+    assert [outcome.value for outcome in outcomes] == [fibonacci(n) for n in range(12)]
+    assert {outcome.executions["b0"] for outcome in outcomes} == {1}
 
 
 @given(a=st.integers(0, 10**6), b=st.integers(0, 10**6))
@@ -122,6 +136,45 @@ def test_predicates(n):
     # With n = 0 the division would fail, with n = -7 the store; t1 never had a value there and counts as zero.
     outcome = run(machine_programs.CONVERTED, n, [7, 8, 9])
     assert (outcome.status, outcome.value) == ("OK", converted(n, [7, 8, 9]))
+
+
+NAMES = ("a", "b", "p", "q", "t", "u")
+"""Two numbers and two conditions of the state, and two temporaries."""
+assignments = st.tuples(
+    st.none() | st.sampled_from(["p", "q"]),
+    st.sampled_from(
+        ["a = b + {}", "b = a - {}", "a = a * b", "p = a > {}", "q = b > {}", "t = a + {}", "u = b", "p = not p"]
+    ),
+    st.integers(-3, 3),
+)
+
+
+@given(items=st.lists(assignments, max_size=8), a=st.integers(-3, 3), b=st.integers(-3, 3))
+def test_predicates_are_ifs(items, a, b):
+    """Any statements under any predicates, which change on the way; what is read in the end has a value."""
+    values = {"a": a, "b": b, "p": a > 0, "q": b > 0, "t": 0, "u": 0}
+    lines = ["p = a > 0", "q = b > 0", "t = 0", "u = 0"]
+    pieces = [machine_piece(line, None) for line in lines]
+    for predicate, text, number in items:
+        line = text.format(number)
+        pieces.append(machine_piece(line, predicate))
+        if predicate is None or values[predicate]:
+            exec(line, {}, values)
+    types = {name: parse_type("bool[]" if name in "pq" else "int32[]") for name in NAMES}
+    block = table.Block("b0", (*pieces, machine_piece("a = a + t * u", None)), table.Return())
+    storage = dict.fromkeys("abpq", "register")
+    program = with_inputs(table.Program("f", ("a", "b"), ("a", "b", "p", "q"), types, storage, (block,)))
+    verify_machine(program)
+    outcome = interpret_machine(program, (a, b), python_evaluate({}), copy_store)
+    assert outcome.value == (values["a"] + values["t"] * values["u"], values["b"], values["p"], values["q"])
+
+
+def machine_piece(line, predicate):
+    """A piece of one statement, its inputs left out."""
+    code = Code(line)
+    reads = tuple(name for name in code.reads if name in NAMES)
+    statement = table.Statement(ir.Primitive(code.writes, (), code))
+    return table.Piece(None, reads, code.writes, statements=(statement,), predicate=predicate)
 
 
 def test_what_a_predicate_lets_through_may_fail():
@@ -241,6 +294,12 @@ def test_what_no_program_may_do_is_noticed(name):
     assert passage in text
     with pytest.raises(BrokenProgramError, match=complaint):
         run(text.replace(passage, instead, 1) + APPENDED.get(name, ""), *arguments, max_steps=2)
+
+
+def test_a_temporary_of_another_block_is_noticed_though_the_rules_forbid_it():
+    program = parse_machine(machine_programs.SQUARES.replace("store array[i] = t1", "store array[i] = t0"))
+    with pytest.raises(BrokenProgramError, match="b2 reads t0, which it did not write"):
+        interpret_machine(program, ([0], 1), python_evaluate({}), copy_store)
 
 
 def test_garbage_may_be_saved_but_not_read():

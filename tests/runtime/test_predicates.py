@@ -3,8 +3,27 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from pcbatch.ir.machine import Block, Branch, Fault, FaultSite, Jump, Piece, Program, Push, PushJump, Return, Store
+from pcbatch.ir.code import Code
+from pcbatch.ir.evaluation import copy_store, python_evaluate
+from pcbatch.ir.machine import (
+    Block,
+    Branch,
+    Fault,
+    FaultSite,
+    Jump,
+    Piece,
+    Program,
+    Push,
+    PushJump,
+    Return,
+    Statement,
+    Store,
+)
+from pcbatch.ir.machine_interpreter import interpret_machine
+from pcbatch.ir.program import Primitive
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import StructType, TensorType
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend, ops
@@ -261,6 +280,52 @@ def test_the_reference_saves_what_it_should():
 
     (r,) = reference("recursion", "mixed").values
     np.testing.assert_array_equal(r, [recursive(n, v) for n, v in zip(BITS["mixed"], VECTORS, strict=True)])
+
+
+STATEMENTS = {
+    "a = b + 1": lambda b: (b + 1,),
+    "b = a - 2": lambda a: (a - 2,),
+    "a = b // a": lambda b, a: (ops.floordiv(b, a, 0),),
+    "p = a > 0": lambda a: (a > 0,),
+    "q = t == 0": lambda t: (tf.equal(t, 0),),
+    "t = a % b": lambda a, b: (ops.mod(a, b, 0),),
+    "v = v + 1": lambda v: (v + 1,),
+}
+"""What a lane may do, and how the machine does it. `t` is a temporary."""
+ITEMS = st.tuples(st.sampled_from([*STATEMENTS, "store"]), st.sampled_from([None, "p", "q"]))
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    items=st.lists(ITEMS, min_size=2, max_size=8), mode=st.sampled_from(["masked, as a graph", "gathered, as a graph"])
+)
+def test_the_machine_equals_the_interpreter(items, mode):
+    """Any statements under any predicates, checked ones and stores among them: the IR says what they mean."""
+    start = {"p = a > 0": lambda a: (a > 0,), "q = b > 0": lambda b: (b > 0,), "t = 0": lambda: (0,)}
+    pieces = [as_piece(text, None, function) for text, function in start.items()]
+    for text, predicate in items:
+        if text == "store":
+            pieces.append(Store("v", ("a",), "b", 1, predicate))
+        else:
+            pieces.append(as_piece(text, predicate, STATEMENTS[text]))
+    types = {"a": INT, "b": INT, "v": INTEGERS, "p": BOOL, "q": BOOL, "t": INT}
+    table = program("random", "a b v", "a b v", types, (Block("b0", tuple(pieces), Return()),), (DIVISION, INDEX))
+    a, b = np.meshgrid(np.arange(-1, 3, dtype=np.int32), np.arange(-2, 2, dtype=np.int32))
+    arguments = [a.ravel(), b.ravel(), np.arange(48, dtype=np.int32).reshape(16, 3)]
+    outcome = Machine(table, BACKEND, **MODES[mode]).run(arguments, [], 16)
+    for lane, (number, other, array) in enumerate(zip(*arguments, strict=True)):
+        wanted = interpret_machine(table, (int(number), int(other), array), python_evaluate({}), copy_store)
+        assert LaneStatus(int(outcome.status[lane])).name == wanted.status
+        for got, expected in zip(outcome.values, wanted.value or (0, 0, [0, 0, 0]), strict=True):
+            np.testing.assert_array_equal(got[lane], expected)
+
+
+def as_piece(text, predicate, function):
+    """A piece both as generated code and as the statement that it is generated from."""
+    code = Code(text)
+    sites = (0,) if "//" in text or "%" in text else ()
+    statement = Statement(Primitive(code.writes, code.reads, code), sites)
+    return Piece(function, code.reads, code.writes, sites=sites, statements=(statement,), predicate=predicate)
 
 
 @pytest.mark.parametrize("mode", ["masked, compiled", "masked, as a graph"])
