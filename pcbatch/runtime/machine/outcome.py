@@ -23,14 +23,14 @@ class Saveable(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a run; all per-lane arrays are indexed by example.
+    """The end of a run, or how it stands; by example, whichever lanes held them.
 
-    `values` has one structure of `[lanes, ...]` arrays for each of the program's results; lanes that failed read NaN
-    or 0. `status` int32 `[lanes]` (LaneStatus), `site` int32 `[lanes]` (index into `Program.faults`, or -1),
-    `place` int32 `[lanes]` the number of the block in which the lane failed, or -1, `fault_values` the tops of the
+    `values` has one structure of `[examples, ...]` arrays for each of the program's results; examples that failed read
+    NaN or 0. `status` int32 `[examples]` (LaneStatus), `site` int32 `[examples]` (index into `Program.faults`, or -1),
+    `place` int32 `[examples]` the number of the block in which it failed, or -1, `fault_values` the tops of the
     variables that fault messages show, `executions` int64 `[blocks]` how often each block ran, `active` int64
     `[blocks]` for how many lanes in all, `rows` int64 `[blocks]` how many rows it computed for them, `trips` int64
-    turns of the machine's loop, `steps` int32 `[lanes]` loop turns plus calls, `stack_entries` how many entries the
+    turns of the machine's loop, `steps` int32 `[examples]` loop turns plus calls, `stack_entries` how many entries the
     stacks had in the end (0 where there are none, or lists). `backend` is the library of the arrays; `can_fail` says
     whether any lane of the program could have failed at all. `checkpoint` is where a run in slices stands, from which
     it can go on; `trace` is the record of the first trips, where they were recorded (`trace.recorded`).
