@@ -6,13 +6,12 @@ import functools
 from collections.abc import Iterator
 
 import tensorflow as tf
-from tensorflow.python.framework.func_graph import FuncGraph
 
 from pcbatch.errors import PcbatchError
 from pcbatch.ir.code import Code
 from pcbatch.ir.types import TensorType
 from pcbatch.lowering.codegen.translate import translate
-from pcbatch.runtime.backends.tensorflow import ops
+from pcbatch.runtime.backends.tensorflow import ops, private
 from pcbatch.runtime.backends.tensorflow.structures import type_of, wrap
 
 WEAK = {"int": TensorType("int32", (), True), "float": TensorType("float64", (), True)}
@@ -41,7 +40,7 @@ REFUSED = "-"
 def _outcome(code: str, operands: dict[str, TensorType]) -> str:
     """The type of `code`, "int" and "float" for Python's numbers; `REFUSED` where it is an error."""
     text = translate(Code(f"result = {code}"), lambda status, message: 0, {}, frozenset(operands))
-    with FuncGraph("piece").as_default(), ops.recording():
+    with private.new_graph("piece").as_default(), ops.recording():
         placeholders = {n: wrap(tf.compat.v1.placeholder(t.dtype, ()), t) for n, t in operands.items()}
         scope = {"_ops": ops, **placeholders}
         try:

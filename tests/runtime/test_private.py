@@ -1,6 +1,8 @@
 """What pcbatch uses of TensorFlow's insides is there; where a part is gone, the rest works on or says what is gone."""
 
 import contextlib
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,6 +45,12 @@ def without(monkeypatch):
 
     yield gone
     forget()
+
+
+def test_the_help_names_the_versions_of_the_project():
+    project = (Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8")
+    (wanted,) = re.findall(r'"(tensorflow>=.*)"', project)
+    assert f"pip install '{wanted}'" in private._HELP
 
 
 def test_all_parts_are_found():

@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 
-AT_ONCE = 2**15
-"""How many numbers are looked at together: few enough to stay in a cache, many enough for small runs to be fast."""
+from pcbatch.runtime.costs.device import CPU
 
 
 def r_hat(draws: np.ndarray) -> np.ndarray:
@@ -24,7 +23,7 @@ def r_hat(draws: np.ndarray) -> np.ndarray:
     numbers = np.concatenate([draws[:, :half], draws[:, -half:]]).reshape(2 * len(draws), half, -1)
     rows = numbers.reshape(-1, numbers.shape[2]).T
     scores = rank_scores(rows.shape[1])
-    at_once = max(1, AT_ONCE // rows.shape[1])
+    at_once = max(1, CPU.cached_numbers // rows.shape[1])
     parts = [rows[first : first + at_once] for first in range(0, len(rows), at_once)]
     shape = (-1, *numbers.shape[:2])
     found = [_larger_r_hat(np.ascontiguousarray(part), shape, scores) for part in parts]

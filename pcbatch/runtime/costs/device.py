@@ -51,6 +51,11 @@ class Device:
     moved_element: float
     """Work: the same for each element."""
 
+    quantile: float
+    """Work: an element of the normal distribution's quantiles (`erfinv`, `ndtri`) in float32, by a polynomial."""
+    quantile_double: float
+    """Work: the same in float64, a call for each number."""
+
     first_capacity: int
     """How many live calls stacks have room for at first."""
     growth: int
@@ -84,6 +89,9 @@ class Device:
     """Work of the gradients of all chains of a sampler from which on XLA uses all cores for them. Logistic regressions
     on two cores: 4e6 (64 chains, 1,000 x 25) is 1.25 times as fast in two groups, 3e7 (8 chains, 10,000 x 100) half as
     fast."""
+    cached_numbers: int
+    """How many numbers a sampler's diagnostics look at together: few enough to stay in a cache of the CPU's, which
+    computes them on any device, many enough for small runs to be fast."""
 
     not_measured: frozenset[str] = frozenset()
     """The fields that nobody has measured on such a device: they read as the CPU's."""
@@ -102,6 +110,8 @@ CPU = Device(
     masked_element=4.0,
     moved_array=100.0,
     moved_element=4.0,
+    quantile=30.0,
+    quantile_double=200.0,
     first_capacity=32,
     growth=4,
     split_read=512 * KIB,
@@ -114,6 +124,7 @@ CPU = Device(
     short_write=64 * KIB,
     few_rows=32,
     expensive_gradients=1e7,
+    cached_numbers=2**15,
 )
 """Two cores of a server, TensorFlow 2.21."""
 

@@ -1,4 +1,4 @@
-"""Programs as TensorFlow's functions: traced and compiled when first needed, and kept."""
+"""Programs as TensorFlow's functions, which are traced and compiled when they are first called."""
 
 from __future__ import annotations
 
@@ -13,20 +13,16 @@ from pcbatch.runtime.backends.tensorflow import xla_cpu
 class Traced:
     """A `tf.function` that is a graph even where `tf.config.run_functions_eagerly(True)` is set for the user's own.
 
-    `make()` gives the function anew: one is kept for programs that are tuned to XLA's CPU compiler, one for plain ones.
+    `make()` gives the function anew: one is traced while programs may be tuned to XLA's CPU compiler, one while not.
     """
 
     def __init__(self, make: Callable[[], Any]):
-        self._make = make
-        self._made: dict[bool, Any] = {}
+        self._plain, self._tuned = make(), make()
 
     @property
     def function(self) -> Any:
         """The function for programs as they are traced now."""
-        on = xla_cpu.is_on()
-        if on not in self._made:
-            self._made[on] = self._make()
-        return self._made[on]
+        return self._tuned if xla_cpu.is_on() else self._plain
 
     @property
     def get_concrete_function(self) -> Any:

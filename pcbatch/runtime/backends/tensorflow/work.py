@@ -13,6 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
+from pcbatch.runtime.costs.device import CPU
 
 UNKNOWN_TURNS = 16
 """Turns that a loop inside an operation is taken to make where its condition does not tell: a guess."""
@@ -267,7 +268,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(
         ("FFT", "FFT2D", "FFT3D", "IFFT", "IFFT2D", "IFFT3D", "RFFT", "IRFFT", "TopK", "TopKV2"), _logarithmic
     ),
-    **dict.fromkeys(("Erfinv", "Ndtri"), _transcendental(30.0, 200.0)),
+    **dict.fromkeys(("Erfinv", "Ndtri"), _transcendental(CPU.quantile, CPU.quantile_double)),
     **dict.fromkeys(
         (
             "Gather", "GatherV2", "GatherNd", "ResourceGather", "ResourceGatherNd", "Slice", "StridedSlice",
