@@ -47,8 +47,9 @@ def assert_equal(name, schedule, jit):
     assert np.all((active <= rows) & (rows <= executions * BATCH) & (rows >= EVERY_BLOCK.floor * executions))
 
 
-@pytest.mark.parametrize("name", SEVERAL)
-@pytest.mark.parametrize("schedule", ["earliest", "sweep"])
+@pytest.mark.parametrize(
+    ("name", "schedule"), list(zip(SEVERAL, itertools.cycle(("earliest", "sweep")), strict=False)), ids=str
+)
 def test_several_programs_as_a_graph(name, schedule):
     """Rows that are left over must not make operations raise."""
     assert_equal(name, schedule, jit=False)
