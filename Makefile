@@ -13,10 +13,11 @@ demo: $(VENV)/.nuts
 	$(BIN)/python examples/nuts/breast_cancer.py
 
 # Two workers: TensorFlow starts once in each, and more of them fight over the cores of a small machine. Two runs, since
-# XLA keeps what it has compiled until its process ends: gigabytes, in so many tests.
+# XLA keeps what it has compiled until its process ends: gigabytes, in so many tests. In the second one, groups of tests
+# that share what is dear to make come first, each in one worker.
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" tests/test_corpus.py
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" --ignore=tests/test_corpus.py
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" --ignore=tests/test_corpus.py
 
 test-all: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal

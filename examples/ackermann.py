@@ -31,7 +31,7 @@ def main():
     last = run.value.numpy()[18:]
     print(f"\nthe last row is 2 ** (n + 3) - 3: {all(last == [2 ** (n + 3) - 3 for n in range(6)])}")
     alone = ackermann.run(m[-1:], n[-1:])
-    print(f"{run.steps} steps for {len(m)} lanes, {alone.steps} for the last one alone")
+    print(f"{run.block_runs} block runs for {len(m)} lanes, {alone.block_runs} for the last one alone")
     print(f"stacks of {ackermann.stats().stack_entries} entries")
 
 

@@ -49,7 +49,7 @@ def main():
     print(f"{'width':>8} {'integral':>16} {'error':>9}")
     for width, value, truth in zip(widths, np.asarray(run.value), exact, strict=True):
         print(f"{width:8.4f} {value:16.9f} {value - truth:9.1e}")
-    print(f"\n{run.steps} steps, {run.utilization.overall:.0%} of the computed rows were of use")
+    print(f"\n{run.block_runs} block runs, {run.utilization.overall:.0%} of the computed rows were of use")
 
 
 if __name__ == "__main__":

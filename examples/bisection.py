@@ -52,7 +52,7 @@ def main():
         for lane in range(0, 12, 3):
             print(f"{parameters[lane]:10.2f} {tolerance[lane]:10.0e} {halvings[lane]:9} {found[lane]:16.12f}", end="")
             print(f" {function(found[lane], parameters[lane]):10.0e}")
-        print(f"{run.steps} steps, {run.utilization.overall:.0%} of the computed rows were of use\n")
+        print(f"{run.block_runs} block runs, {run.utilization.overall:.0%} of the computed rows were of use\n")
 
 
 if __name__ == "__main__":

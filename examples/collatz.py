@@ -35,7 +35,7 @@ def main():
         print(f"{starts[lane]:6} {steps[lane]:6} {peak[lane]:6}  {pcbatch.LaneStatus(int(run.status[lane])).name}")
     for error in run.errors:
         print("\n" + str(error))
-    print(f"\n{run.steps} steps, {run.utilization.overall:.0%} of the computed rows were of use")
+    print(f"\n{run.block_runs} block runs, {run.utilization.overall:.0%} of the computed rows were of use")
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def main():
     for lane, (first, second) in enumerate(words):
         singly = edit_distance.single(a[lane], length_a[lane], b[lane], length_b[lane])
         print(f"{first:>10} {second:>10} {run.value[lane]:9} {singly:7}")
-    print(f"\n{run.steps} steps, {run.utilization.overall:.0%} of the computed rows were of use")
+    print(f"\n{run.block_runs} block runs, {run.utilization.overall:.0%} of the computed rows were of use")
 
 
 if __name__ == "__main__":

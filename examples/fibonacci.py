@@ -1,8 +1,8 @@
 """Fibonacci numbers by naive recursion: the smallest program that no `vmap` can batch.
 
 Look at: the function is plain recursive Python for one number. Lanes reach different depths and different calls at
-the same time; still every block runs once for all lanes that wait for it, so 64 numbers together take far fewer steps
-than one after the other.
+the same time; still every block runs once for all lanes that wait for it, so 64 numbers together take far fewer block
+runs than one after the other.
 """
 
 import tensorflow as tf
@@ -21,10 +21,10 @@ def fibonacci(n):
 def main():
     """A batch of four, then one of 64."""
     print("fibonacci([3, 7, 4, 5]) =", fibonacci(tf.constant([3, 7, 4, 5])).numpy())
-    print(f"\n{'lanes':>6} {'largest n':>10} {'steps':>7} {'rows of use':>12}")
+    print(f"\n{'lanes':>6} {'largest n':>10} {'runs':>7} {'rows of use':>12}")
     for lanes in (1, 64):
         run = fibonacci.run(14 - tf.range(lanes) % 15)
-        print(f"{lanes:6} {14:10} {run.steps:7} {run.utilization.overall:12.0%}")
+        print(f"{lanes:6} {14:10} {run.block_runs:7} {run.utilization.overall:12.0%}")
 
 
 if __name__ == "__main__":

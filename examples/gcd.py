@@ -37,7 +37,7 @@ def main():
         print(f"gcd({a[lane]}, {b[lane]}) = {divisor[lane]} after {divisions[lane]} divisions")
     print(f"\nwithout a common divisor: {np.mean(divisor == 1):.3f}, expected {6 / np.pi**2:.3f}")
     print(f"divisions per lane: {divisions.min()} to {divisions.max()}")
-    print(f"{run.steps} steps, {run.utilization.overall:.0%} of the computed rows were of use")
+    print(f"{run.block_runs} block runs, {run.utilization.overall:.0%} of the computed rows were of use")
 
 
 if __name__ == "__main__":

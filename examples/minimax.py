@@ -60,7 +60,7 @@ def main():
         answers = {nought: worth[lane] for lane, (cross, nought) in enumerate(moves) if cross == first}
         print(f"  {first}: {[nought for nought, won in answers.items() if won == 1]}")
     print(f"\npositions looked at: {seen.min()} to {seen.max()}, {seen.sum()} in all")
-    print(f"{run.steps} steps, {run.utilization.overall:.0%} of the computed rows were of use")
+    print(f"{run.block_runs} block runs, {run.utilization.overall:.0%} of the computed rows were of use")
 
 
 if __name__ == "__main__":

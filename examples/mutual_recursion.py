@@ -79,7 +79,7 @@ def main():
             print(f"{text:>20}   {pcbatch.LaneStatus(status).name}")
     for error in run.errors:
         print("\n" + str(error))
-    print(f"\n{run.steps} steps, {run.utilization.overall:.0%} of the computed rows were of use")
+    print(f"\n{run.block_runs} block runs, {run.utilization.overall:.0%} of the computed rows were of use")
 
 
 if __name__ == "__main__":

@@ -44,8 +44,8 @@ def main():
     print(f"{'size':>5} {'found':>6} {'known':>6}  by column of the first queen")
     for each, truth in known.items():
         print(f"{each:5} {found[size == each].sum():6} {truth:6}  {found[size == each]}")
-    alone = sum(with_first_queen.run([c], [s]).steps for c, s in zip(column, size, strict=True))
-    print(f"\n{run.steps} steps for {len(size)} lanes together, {alone} one after the other")
+    alone = sum(with_first_queen.run([c], [s]).block_runs for c, s in zip(column, size, strict=True))
+    print(f"\n{run.block_runs} block runs for {len(size)} lanes together, {alone} one after the other")
     print(f"{run.utilization.overall:.0%} of the computed rows were of use")
 
 

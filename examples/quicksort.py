@@ -42,7 +42,7 @@ def main():
     print(f"{'array':>10} {'in order':>9} {'calls and loop turns':>21}")
     for lane, name in enumerate(names):
         print(f"{name:>10} {right[lane]!s:>9} {run.lane_steps[lane]:21}")
-    print(f"\n{run.steps} steps, {run.utilization.overall:.0%} of the computed rows were of use")
+    print(f"\n{run.block_runs} block runs, {run.utilization.overall:.0%} of the computed rows were of use")
 
 
 if __name__ == "__main__":

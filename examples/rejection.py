@@ -46,7 +46,7 @@ def main():
         print(f"{shape:6} {row.mean():7.3f} {row.var():9.3f} {tries.mean():10.3f}")
     few, _ = gamma(keys[:10], tf.fill([10], shapes[0]))
     print(f"\nlargest difference to a batch of ten: {np.abs(few.numpy() - values[0, :10]).max()}")
-    print(f"{run.steps} steps, {run.utilization.overall:.0%} of the computed rows were of use")
+    print(f"{run.block_runs} block runs, {run.utilization.overall:.0%} of the computed rows were of use")
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def main():
     for lane in range(0, 16, 3):
         error = values[lane] - (math.cos(10.0) + math.exp(-10.0 * k[lane]))
         print(f"{k[lane]:8.1f} {values[lane]:12.9f} {error:9.1e} {accepted[lane]:9} {tried[lane]:6}")
-    print(f"\n{run.steps} steps, {run.utilization.overall:.0%} of the computed rows were of use")
+    print(f"\n{run.block_runs} block runs, {run.utilization.overall:.0%} of the computed rows were of use")
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def main():
         difference = np.abs(np.asarray(run.value) - by_hand(sequences, lengths)).max()
         print(f"weights times {scale}: largest difference to the masked loop {difference:.1e}")
     print(f"lengths {lengths.min()} to {lengths.max()}, {last_state.stats().compilations} compilation")
-    print(f"{run.steps} steps, {run.utilization.overall:.0%} of the computed rows were of use")
+    print(f"{run.block_runs} block runs, {run.utilization.overall:.0%} of the computed rows were of use")
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def main():
     print(f"{'nodes':>6} {'sum':>6} {'by NumPy':>9}")
     for lane, nodes in enumerate(sizes):
         print(f"{nodes:6} {run.value[lane]:6.0f} {value[lane, :nodes].sum():9.0f}")
-    print(f"\n{run.steps} steps, {run.utilization.overall:.0%} of the computed rows were of use")
+    print(f"\n{run.block_runs} block runs, {run.utilization.overall:.0%} of the computed rows were of use")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pcbatch.version import __version__
+
 if TYPE_CHECKING:
     from pcbatch import nuts, random, saving
     from pcbatch.api import autobatch
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
     from pcbatch.function.primitives import fallback, primitive
     from pcbatch.ir.status import LaneStatus
     from pcbatch.runtime.report.run import LaneError, Run, RunInterruptedError
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Batched",

@@ -45,7 +45,7 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         deterministic: every block computes a row for every lane, always (default: dear blocks that few lanes wait at
             run on those alone). A lane's floats then never depend, in their last bits, on which other lanes wait.
         trace: of how many trips of the machine's loop, from the first, to record which blocks ran for how many lanes;
-            `Run.trace` then has the steps. The default, 0, records nothing and costs nothing.
+            `Run.trace` then has them. The default, 0, records nothing and costs nothing.
         name: a name for messages.
         progress: show a bar with the lanes that have ended, trips and utilisation. The run goes in slices of about a
             quarter of a second, so that Ctrl-C can end it early with nothing lost: the `Run` can be saved.

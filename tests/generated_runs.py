@@ -18,7 +18,8 @@ from pcbatch.errors import CompileError
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import Code
 from pcbatch.ir.evaluation import copy_store, python_evaluate
-from pcbatch.ir.interpreter import Evaluate, LaneFaultError, interpret
+from pcbatch.ir.interpreter import interpret
+from pcbatch.ir.outcome import Evaluate, LaneFaultError
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.inference.webs import split_webs
 from pcbatch.optimize.pipeline import optimize
@@ -92,6 +93,7 @@ def examples(source: str) -> Iterator[tuple[Any, ...]]:
 # -- the truth ---------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=8)
 def truth(source: str) -> list[Lane]:
     """What Python makes of every example, batched functions being plain ones and the module new for each.
 
@@ -162,14 +164,15 @@ def _elements(array: Array, places: Array) -> Array:
     return Array(array[place] for place in places)
 
 
-def check_interpreted(source: str) -> None:
-    """Every stage of the pipeline, interpreted, against plain Python."""
-    wanted = truth(source)
-    for name, program in stages(batched(source)):
+def check_interpreted(source: str) -> dict[str, ir.Program]:
+    """Every stage of the pipeline, interpreted, against plain Python; the stages."""
+    wanted, programs = truth(source), dict(stages(batched(source)))
+    for name, program in programs.items():
         try:
             compare(interpreted(program, source), wanted)
         except AssertionError as error:
             raise AssertionError(f"{name}: {error}") from error
+    return programs
 
 
 def check_single(source: str) -> None:

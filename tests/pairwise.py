@@ -1,30 +1,48 @@
-"""Which program runs in which mode at which of the small batch sizes: a covering array of pairs, of bounded cost."""
+"""Fewer runs than all combinations: arrays that cover the pairs of program, mode, batch size and options."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import pytest
 
 Name = TypeVar("Name")
 Mode = TypeVar("Mode")
 
 
 def small_runs(
-    names: Sequence[Name], costs: Mapping[Mode, int], sizes: Sequence[int]
+    names: Sequence[Name], costs: Mapping[Mode, int], cheap: Mode, sizes: Sequence[int]
 ) -> tuple[tuple[Name, Mode, int], ...]:
     """Triples that cover every pair (name, size) once and every pair (mode, size); pairs (name, mode) run elsewhere.
 
-    Greedy: of the modes that have not met this program (there are more modes than sizes), take the one on which least
-    has been spent at this size. So all modes come up first, dear ones by `costs` less often later.
+    Each program compiles at one size, the sizes taken in turn, and runs in the `cheap` mode at the others. Greedy: of
+    the modes in `costs` take the one on which least has been spent at this size. So all modes come up first, dear ones
+    less often later.
     """
     spent: Counter[tuple[Mode, int]] = Counter()
     runs = []
-    for name in names:
-        met: set[Mode] = set()
+    for place, name in enumerate(names):
         for size in sizes:
-            mode = min(costs, key=lambda m: (m in met, spent[m, size], costs[m]))
-            spent[mode, size] += costs[mode]
-            met.add(mode)
+            mode = cheap
+            if size == sizes[place % len(sizes)]:
+                mode = min(costs, key=lambda m: (spent[m, size], costs[m]))
+                spent[mode, size] += costs[mode]
             runs.append((name, mode, size))
     return tuple(runs)
+
+
+def every_second(*options: Iterable[Any]) -> list[Any]:
+    """The combinations of some options, for `parametrize`: every second one, and the others as slow tests.
+
+    A chessboard: those for which the places of the values add up to an even number. Of two options each value comes
+    up; of three or more, with two values each or more, every pair of values of different options.
+    """
+    return [
+        combination if sum(places) % 2 == 0 else pytest.param(*combination, marks=pytest.mark.slow)
+        for places, combination in (
+            tuple(zip(*pairs, strict=True)) for pairs in itertools.product(*map(enumerate, options))
+        )
+    ]

@@ -11,14 +11,15 @@ import pcbatch
 FOLDER = Path(pcbatch.__file__).parent
 LEVELS = (
     ("", "__main__", "commands"),
-    ("nuts", "nuts.running", "nuts.results", "nuts.adaptation", "nuts.kernel", "nuts.parameters", "random"),
+    ("nuts", "nuts.running", "nuts.results", "nuts.adaptation", "nuts.kernel", "nuts.parameters", "nuts.settings"),
+    ("random",),
     ("saving", "api", "function"),
-    ("frontend", "frontend.build", "frontend.check", "frontend.source"),
+    ("frontend", "frontend.translate", "frontend.check", "frontend.source"),
     ("lowering", "lowering.inference", "lowering.codegen", "lowering.captures"),
     ("options", "axes"),
     ("runtime.resume", "runtime.report", "runtime.strategies", "runtime.machine", "runtime.schedules"),
-    ("runtime.costs", "runtime.backends", "runtime"),
-    ("optimize", "optimize.stack", "optimize.cfg"),
+    ("runtime.costs", "runtime.backends", "runtime.costs.device", "runtime"),
+    ("optimize", "optimize.machine", "optimize.stack", "optimize.cfg"),
     ("ir.verify", "ir.rewrite", "ir.text", "ir.analysis", "ir"),
     ("version", "installed", "errors"),
 )
@@ -52,6 +53,50 @@ def room_of(name):
     rooms = [room for room in ROOMS if path == room or (room and path.startswith(f"{room}."))]
     assert rooms, f"{name} is in no room"
     return ROOMS.index(max(rooms, key=len))
+
+
+TENSORFLOW = tuple(f"pcbatch.{room}." for room in ("runtime.backends.tensorflow", "random", "nuts"))
+"""The rooms that may know the array library."""
+PRIVATE = "pcbatch.runtime.backends.tensorflow.private"
+"""The one file that may know its insides."""
+QUIET = "pcbatch.commands.loading"
+"""Imports it without its chatter, for the command line, and does not use it."""
+NAMED_TUPLES = {"_replace", "_fields", "_asdict", "_make"}
+"""Documented in spite of the underscore."""
+TREES = {name: ast.parse(file.read_text()) for name, file in MODULES.items()}
+
+
+def modules_of_tensorflow(tree):
+    """The modules of TensorFlow's that a text imports, by statement or by name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "tensorflow")
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "tensorflow":
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+            yield from (
+                str(a.value) for a in node.args if isinstance(a, ast.Constant) and str(a.value).startswith("tensorflow")
+            )
+
+
+def test_tensorflow_is_imported_in_its_rooms_only():
+    outside = [name for name in TREES if not f"{name}.".startswith(TENSORFLOW) and name != QUIET]
+    assert not {name: found for name in outside if (found := [*modules_of_tensorflow(TREES[name])])}
+
+
+def test_tensorflows_insides_are_used_in_one_file_only():
+    imported = {name: {*modules_of_tensorflow(tree)} - {"tensorflow"} for name, tree in TREES.items()}
+    assert not {name: found for name, found in imported.items() if found}, "all that is public is in `tf`"
+    assert "tensorflow.python" in MODULES[PRIVATE].read_text()
+    assert not {
+        f"{name}: {ast.unparse(node)}"
+        for name, tree in TREES.items()
+        if f"{name}.".startswith(TENSORFLOW) and name != PRIVATE
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and node.attr not in NAMED_TUPLES
+        if node.attr == "__internal__"
+        or (not node.attr.endswith("__") and ast.unparse(node.value) not in ("self", "cls"))
+    }
 
 
 IMPORTS = {name: imported(name) for name in MODULES}

@@ -218,7 +218,7 @@ def test_each_lane_and_then_the_faults(runnable, capsys):
         "      |",
         '   12 |     return a // b, {"twice": a * 2}',
         "      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
-        "1 of 3 lanes failed, 0 trips, 3 steps, 100% of the rows of use",
+        "1 of 3 lanes failed, 0 trips, 3 block runs, 100% of the rows of use",
     ]
 
 

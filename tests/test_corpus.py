@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections import Counter
 
 import pytest
 
+from pcbatch.runtime.backends.tensorflow import xla_cpu
 from tests.harness import (
     AUTO,
     BATCH,
@@ -29,12 +31,12 @@ from tests.harness import (
     plain,
     run_python,
 )
-from tests.pairwise import small_runs
+from tests.pairwise import every_second, small_runs
 
 SIZES = (0, 1, 3)
-COSTS = {**dict.fromkeys(REFERENCE, 1), **dict.fromkeys(GRAPH, 2), **dict.fromkeys(XLA, 4)}
+COSTS = {**dict.fromkeys(GRAPH, 2), **dict.fromkeys(XLA, 3)}
 """Seconds per run, roughly and relatively: what decides how often a mode comes up in the runs of small batches."""
-SMALL_RUNS = small_runs(NAMES, COSTS, SIZES)
+SMALL_RUNS = small_runs(NAMES, COSTS, *REFERENCE, SIZES)
 ALWAYS = (*INTERPRETERS, *REFERENCE, AUTO)
 IN_TURN = tuple(mode for mode in MODES if mode not in ALWAYS)
 QUICK_RUNS = tuple(
@@ -42,6 +44,8 @@ QUICK_RUNS = tuple(
 )
 """Every program in the interpreters, the reference and the machine as users run it, and in one further mode."""
 LONG_RUNS = tuple(run for run in itertools.product(NAMES, MODES) if run not in set(QUICK_RUNS))
+PLAIN_RUNS = tuple((name, XLA[place % len(XLA)]) for place, name in enumerate(NAMES[::8]))
+"""Programs and modes in which nothing is tuned to XLA's CPU compiler; everything that XLA compiles elsewhere is."""
 OTHER_RUNS = tuple(run for run in itertools.product(NAMES, MACHINES, SIZES) if run not in set(SMALL_RUNS))
 
 
@@ -85,6 +89,12 @@ def test_every_program_in_the_other_modes(name: str, mode: Mode) -> None:
     check(name, mode, BATCH)
 
 
+@pytest.mark.parametrize(("name", "mode"), PLAIN_RUNS, ids=str)
+def test_programs_that_are_not_tuned(name: str, mode: Mode) -> None:
+    with xla_cpu.switched(False):
+        check(name, mode, BATCH)
+
+
 @pytest.mark.parametrize(("name", "mode", "lanes"), SMALL_RUNS, ids=lambda value: str(value))
 def test_small_batches(name: str, mode: Mode, lanes: int) -> None:
     check(name, mode, lanes)
@@ -99,3 +109,20 @@ def test_small_batches_in_the_other_modes(name: str, mode: Mode, lanes: int) -> 
 def test_small_batches_cover_all_pairs() -> None:
     assert {(name, size) for name, _, size in SMALL_RUNS} == set(itertools.product(NAMES, SIZES))
     assert {(mode, size) for _, mode, size in SMALL_RUNS} == set(itertools.product(MACHINES, SIZES))
+    compiled = [(name, mode) for name, mode, _ in SMALL_RUNS if mode in COSTS]
+    assert [name for name, _ in compiled] == list(NAMES), "each at one of the sizes"
+
+
+def test_every_mode_has_programs_enough() -> None:
+    assert {mode for mode, count in Counter(mode for _, mode in QUICK_RUNS).items() if count >= 30} == set(MODES)
+
+
+def test_every_second_combination_covers_all_pairs() -> None:
+    several = every_second("ab", "xyz", "12")
+    assert len(several) == 12
+    quick = [combination for combination in several if not hasattr(combination, "marks")]
+    for one, other in itertools.combinations(range(3), 2):
+        pairs = {(combination[one], combination[other]) for combination in quick}
+        assert pairs == set(itertools.product(("ab", "xyz", "12")[one], ("ab", "xyz", "12")[other]))
+    slow = [combination.values for combination in several if hasattr(combination, "marks")]
+    assert sorted([*quick, *slow]) == sorted(itertools.product("ab", "xyz", "12"))

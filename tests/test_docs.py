@@ -44,7 +44,7 @@ def sampler(what: str) -> str:
     """A stage of the IR of one of the sampler's functions."""
     import tensorflow as tf
 
-    from pcbatch.nuts.kernel.chain import make_sampler
+    from pcbatch.nuts.running.chain import make_sampler
 
     name, stage = what.split()
     made = make_sampler(lambda q, data: -tf.reduce_sum(q * q), dimensions=2, dtype=tf.float32, capacity=10)

@@ -74,7 +74,9 @@ def test_every_code_has_an_entry_and_every_entry_a_code() -> None:
     ]
     faults += [f"docs/errors.md has {c}, which no file in pcbatch/ names" for c in sorted(page - source.keys())]
     assert not faults, "\n".join(faults)
-    assert {code for code in page if code < "PCB300"} == set(CODES), "frontend/codes.py lists the codes below PCB300"
+    assert {code for code in page if code < "PCB300"} == set(CODES), (
+        "frontend/check/codes.py lists the codes below PCB300"
+    )
 
 
 def test_entries_are_complete_and_in_order() -> None:

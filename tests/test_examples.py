@@ -68,13 +68,13 @@ def test_example(name, capsys):
 
 
 def the_worst_lane_decides(printed):
-    together, alone = numbers(r"(\d+) steps for 24 lanes, (\d+) for the last", printed)[0]
+    together, alone = numbers(r"(\d+) block runs for 24 lanes, (\d+) for the last", printed)[0]
     assert together < 1.1 * alone
     assert "stacks of 513 entries" in printed
 
 
 def together_is_cheaper(printed):
-    together, alone = numbers(r"(\d+) steps for 30 lanes together, (\d+) one after", printed)[0]
+    together, alone = numbers(r"(\d+) block runs for 30 lanes together, (\d+) one after", printed)[0]
     assert together < alone / 3
 
 

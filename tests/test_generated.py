@@ -14,12 +14,10 @@ from pcbatch.errors import CompileError
 from tests.generated_runs import (
     LANES,
     REFUSED,
-    batched,
     check_interpreted,
     check_run,
     check_single,
     refused,
-    stages,
     truth,
 )
 from tests.generator import program_of, programs
@@ -44,7 +42,7 @@ def judge(check: Callable[..., None], source: str, *mode: Mode) -> None:
 # -- the tests ---------------------------------------------------------------------------------------------------------
 
 
-@settings(QUICK, max_examples=300)
+@settings(QUICK, max_examples=150)  # and as many in `test_what_the_generator_covers`
 @given(programs())
 def test_interpreters(source: str) -> None:
     judge(check_interpreted, source)
@@ -56,13 +54,13 @@ def test_single(source: str) -> None:
     judge(check_single, source)
 
 
-@settings(COMPILED, max_examples=80)
+@settings(COMPILED, max_examples=50)
 @given(programs(), st.sampled_from(REFERENCE))
 def test_reference(source: str, mode: Mode) -> None:
     judge(check_run, source, mode)
 
 
-@settings(COMPILED, max_examples=15)
+@settings(COMPILED, max_examples=10)
 @given(programs(), st.sampled_from(GRAPH))
 def test_graph(source: str, mode: Mode) -> None:
     judge(check_run, source, mode)
@@ -82,8 +80,8 @@ def test_interpreters_at_length(source: str) -> None:
 
 
 @pytest.mark.slow
-@settings(COMPILED, max_examples=200)
-@given(programs(), st.sampled_from(GRAPH + XLA))
+@settings(COMPILED, max_examples=300)
+@given(programs(), st.sampled_from(REFERENCE + GRAPH + XLA))
 def test_machines_at_length(source: str, mode: Mode) -> None:
     judge(check_run, source, mode)
 
@@ -123,7 +121,7 @@ def test_what_the_generator_covers(record_property: Callable[[str, object], None
     statuses: Counter[str] = Counter()
     for source in map(program_of, range(SAMPLE)):
         try:
-            programs_of = [program for _, program in stages(batched(source))]
+            programs_of = list(check_interpreted(source).values())
         except CompileError as error:
             counts["refused" if refused(error) else "refused wrongly"] += 1
             continue

@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 CLAIMED = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', (ROOT / "pyproject.toml").read_text("utf-8"))
-LOWEST = re.findall(r'"tensorflow>=([\d.]+)"', (ROOT / "pyproject.toml").read_text("utf-8"))[0]
+LOWEST = re.findall(r'"tensorflow>=([\d.]+)[,"]', (ROOT / "pyproject.toml").read_text("utf-8"))[0]
 
 SMOKE = """
 import sys

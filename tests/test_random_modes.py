@@ -54,13 +54,23 @@ def alone():
     return {name: np.stack([lane[name].numpy() for lane in lanes]) for name in lanes[0]}
 
 
-@pytest.mark.parametrize("jit", [False, True], ids=["graph", "xla"])
-def test_draws_are_the_same_alone_and_in_any_batch(jit, alone):
+ALL_SIZES = (1, 3, 17)
+
+
+@pytest.mark.parametrize(
+    ("jit", "sizes"),
+    [
+        pytest.param(False, (3,), id="graph"),
+        pytest.param(True, (1, 17), id="xla"),
+        *(pytest.param(jit, ALL_SIZES, marks=pytest.mark.slow) for jit in (False, True)),
+    ],
+)
+def test_draws_are_the_same_alone_and_in_any_batch(jit, sizes, alone):
     compiled = tf.function(batched, jit_compile=jit)
     reference = {name: values.numpy() for name, values in compiled(*LANE_ARGUMENTS).items()}
     for name, values in reference.items():
         np.testing.assert_allclose(values, alone[name], rtol=BETWEEN_MODES.get(name, 0), err_msg=name)
-    for lanes in (1, 3, 17):
+    for lanes in sizes:
         start = LANES - lanes - 1  # so that a lane's place in the arrays differs from its place in the largest batch
         place = slice(start, start + lanes)
         part = compiled(*(argument[place] for argument in LANE_ARGUMENTS))

@@ -17,15 +17,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pcbatch import __version__
 from pcbatch.commands.loading import entry_name, existing, loaded
 from pcbatch.errors import PcbatchError, UsageError
 from pcbatch.ir import program as ir
+from pcbatch.version import __version__
 
 if TYPE_CHECKING:
     from pcbatch.runtime.report.run import Run
 
-STAGES = ("cfg", "stack", "optimized")
+STAGES = ("cfg", "stack", "optimized", "machine")
 TRACED = 1000
 """How many trips `--trace` shows."""
 _NUMBER = re.compile(r"-(\d|\.\d|Infinity)")
@@ -67,7 +67,10 @@ def _parser() -> argparse.ArgumentParser:
         "--entry", metavar="NAME", help="the batched function to compile (needed if there are several)"
     )
     compile_.add_argument(
-        "--dump-ir", choices=STAGES, metavar="STAGE", help="print the IR: --dump-ir=cfg (default), =stack, =optimized"
+        "--dump-ir",
+        choices=STAGES,
+        metavar="STAGE",
+        help="print the IR: --dump-ir=cfg (default), =stack, =optimized, =machine",
     )
     compile_.add_argument("--dump-ast", action="store_true", help="print the syntax trees of the batched functions")
     compile_.add_argument(
@@ -152,6 +155,10 @@ def _compile(given: argparse.Namespace) -> int:
         raise UsageError(
             "PCB520", "the generated source depends on types and shapes: give example arguments with --args"
         )
+    if given.args is None and given.dump_ir == "machine":
+        raise UsageError(
+            "PCB520", "what the machine executes depends on types and shapes: give --args with --dump-ir=machine"
+        )
     if given.output is not None and Path(given.output).resolve() == path.resolve():
         raise UsageError("PCB573", f"-o {given.output} would overwrite the file that is compiled")
     name = entry_name(path, given.entry)
@@ -179,7 +186,7 @@ def _compile(given: argparse.Namespace) -> int:
 def _static_program(path: Path, name: str, stage: str) -> ir.Program:
     """The program of a file that is parsed, not imported."""
     from pcbatch.frontend import read_module
-    from pcbatch.frontend.build.build import build
+    from pcbatch.frontend.translate.build import build
     from pcbatch.lowering.calls import lower_calls
     from pcbatch.optimize.pipeline import optimize
 
@@ -202,7 +209,7 @@ def _trees(path: Path, name: str) -> str:
     import astunparse
 
     from pcbatch.frontend import read_module
-    from pcbatch.frontend.build.build import build
+    from pcbatch.frontend.translate.build import build
 
     module = read_module(str(path))
     sources = build(module.functions[name], module.resolve).sources.values()

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pcbatch import __version__
 from pcbatch.errors import UsageError
 from pcbatch.frontend import read_module
 from pcbatch.function.batched import Batched
 from pcbatch.lowering.codegen.tabletext import is_reserved
+from pcbatch.version import __version__
 
 LITERALS = (bool, int, float, str, bytes, type(None))
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from pcbatch.frontend.build.build import Built, build
-from pcbatch.frontend.build.module import ModuleSource, read_module
 from pcbatch.frontend.check.codes import CODES
+from pcbatch.frontend.check.reading import read_function
 from pcbatch.frontend.source.calls import Resolve
-from pcbatch.frontend.source.source import FunctionSource, Parameter, read_function
+from pcbatch.frontend.source.source import FunctionSource, Parameter
+from pcbatch.frontend.translate.build import Built, build
+from pcbatch.frontend.translate.module import ModuleSource, read_module
 
 __all__ = [
     "CODES",

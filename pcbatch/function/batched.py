@@ -10,11 +10,11 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, get_args
 
 from pcbatch.errors import PcbatchError, PieceRefusalError, UsageError
 from pcbatch.frontend import FunctionSource, read_function
-from pcbatch.frontend.build.plain import plain_function
+from pcbatch.frontend.translate.plain import plain_function
 from pcbatch.function import methods
 from pcbatch.function.arguments import one_example
 from pcbatch.function.cache import Cache
@@ -22,7 +22,9 @@ from pcbatch.function.linkable import Linkable
 from pcbatch.function.naming import by_name, short_signature
 from pcbatch.function.pipeline import Compilation
 from pcbatch.function.session import SIGNATURES, Compiler, Stats, compiling
+from pcbatch.ir import machine
 from pcbatch.ir.program import Program
+from pcbatch.ir.text.machine_printer import print_machine
 from pcbatch.ir.text.printer import print_program
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.captures.captured import Namespace
@@ -39,7 +41,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Q = ParamSpec("Q")
 T = TypeVar("T")
-Stage = Literal["cfg", "stack", "optimized"]
+Stage = Literal["cfg", "stack", "optimized", "machine"]
+
+STAGES: tuple[Stage, ...] = get_args(Stage)
 
 _running_singly: ContextVar[bool] = ContextVar("running_singly", default=False)
 
@@ -194,18 +198,26 @@ class Batched(Linkable, Generic[P, R]):
 
     @without_internals
     def ir(self, stage: Stage = "cfg", *args: Any, **kwargs: Any) -> str:
-        """The program's text at stage "cfg", "stack" or "optimized"; typed where example arguments are given."""
-        return print_program(self.program(stage, *args, **kwargs))
+        """The program's text at stage "cfg", "stack", "optimized" or "machine"; typed where arguments are given.
+
+        At stage "machine", which needs them, it is what the machine executes for so many lanes.
+        """
+        program = self.program(stage, *args, **kwargs)
+        return print_program(program) if isinstance(program, Program) else print_machine(program)
 
     @without_internals
-    def program(self, stage: Stage = "cfg", *args: Any, **kwargs: Any) -> Program:
-        """The program at stage "cfg", "stack" or "optimized", as `ir` prints it."""
-        if stage not in ("cfg", "stack", "optimized"):
-            raise UsageError("PCB505", f"there is no stage {stage!r}; the stages are 'cfg', 'stack' and 'optimized'")
+    def program(self, stage: Stage = "cfg", *args: Any, **kwargs: Any) -> Program | machine.Program:
+        """The program at one of the stages, as `ir` prints it."""
+        if stage not in STAGES:
+            known = f"{', '.join(map(repr, STAGES[:-1]))} and {STAGES[-1]!r}"
+            raise UsageError("PCB505", f"there is no stage {stage!r}; the stages are {known}")
         if args or kwargs or not self.__signature__.parameters:
-            compilation = self.compilation(*args, **kwargs)
-            by_stage = {"cfg": lambda: compilation.typed.program, "stack": lambda: compilation.stack}
-            return by_stage.get(stage, lambda: compilation.optimized)()
+            return self.compiler.stage(stage, args, kwargs)
+        if stage == "machine":
+            raise UsageError(
+                "PCB506",
+                "what the machine executes depends on types and shapes: give ir('machine', ..) arguments",
+            )
         cfg = self.compiler.link().built.program
         if stage == "cfg":
             return cfg

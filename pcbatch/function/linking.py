@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from pcbatch.frontend import Built, FunctionSource
-from pcbatch.frontend.build.build import build
+from pcbatch.frontend.translate.build import build
 from pcbatch.function.linkable import Linkable
 from pcbatch.lowering.captures.captured import FreeValues, Namespace, free_values
 

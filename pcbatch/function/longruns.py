@@ -1,6 +1,6 @@
 """Long runs: in slices, with a bar, stopped by Ctrl-C, saved, and resumed in another process.
 
-A file holds the machine's state, in which the lanes' arguments are, and the arguments that all lanes share; captured
+A file holds the machine's state, the arguments and results of every example, and the arguments that all share; captured
 arrays are the function's, and read from it anew. What a file says of its program is only ever compared: nothing in it
 is imported or executed.
 """
@@ -17,6 +17,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from types import ModuleType
 from typing import Any
 
+from pcbatch import version
 from pcbatch.errors import UsageError
 from pcbatch.function.arguments import Arguments
 from pcbatch.ir import values
@@ -85,20 +86,18 @@ class LongRun:
     def _run(
         self, snapshot: Snapshot, shared: dict[str, list[Any]], arguments: Arguments, saved: Saved | None = None
     ) -> Outcome:
-        from pcbatch import __version__
-
-        program, lanes = self._program, int(snapshot.state["pc"].shape[0])
+        program = self._program
         # Read once: a variable that changed in mid-run, or a large array copied for each slice, would both be wrong.
         captured = {n: self._leaves(n, self.operands[n]) for n in program.shared if not self._is_given(n)}
         if saved is not None:
             saved.check_captured(captured)
         every = {**shared, **captured}
         operands = [values.pack(program.shared_types[name], every[name]) for name in program.shared]
-        shown = progress.bar(program, lanes) if self.options.progress else contextlib.nullcontext()
+        shown = progress.bar(program, snapshot.pool.examples) if self.options.progress else contextlib.nullcontext()
         with shown as watch:
             standing = run_slices(self.machine, snapshot, operands, watch, self.guard)
         origin = {"program": self.digest, "options": compared(self.options), **_described(arguments)}
-        left = Checkpoint(standing.snapshot, shared, captured, origin, __version__, standing.interrupted)
+        left = Checkpoint(standing.snapshot, shared, captured, origin, version.__version__, standing.interrupted)
         return replace(standing.outcome, checkpoint=left)
 
     @property
@@ -132,9 +131,7 @@ def compared(options: Options) -> dict[str, Any]:
 
 def read(options: Options) -> Saved:
     """The run that `options` say to resume: OSError, PCB590, PCB591, or PCB593 if the options are not its own."""
-    from pcbatch import __version__
-
-    saved = checkpoint.read(options.resume or "", __version__)
+    saved = checkpoint.read(options.resume or "", version.__version__)
     saved.check_options(compared(options))
     return saved
 

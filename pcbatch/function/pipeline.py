@@ -10,33 +10,33 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from pcbatch.function.arguments import Arguments
+from pcbatch.function.executing import make_executable, parameters, run_on
 from pcbatch.function.identity import program_digest
 from pcbatch.function.linking import Linked
 from pcbatch.function.longruns import LongRun
-from pcbatch.function.precompiled import make_machine, parameters, run_machine
-from pcbatch.ir import machine as table
+from pcbatch.ir import machine
 from pcbatch.ir.program import Program
+from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.captures.captured import Captured
 from pcbatch.lowering.captures.reads import Record
-from pcbatch.lowering.codegen.emit import Emitted, emit
+from pcbatch.lowering.codegen.emit import Emitted, checked_sites, emit
 from pcbatch.lowering.codegen.environment import Environment
-from pcbatch.lowering.codegen.shareable import shareable
 from pcbatch.lowering.inference.static import Static
 from pcbatch.lowering.inference.typed import Typed
 from pcbatch.lowering.inference.types import infer
-from pcbatch.optimize.pipeline import optimize
+from pcbatch.lowering.machine import lower_stacks
+from pcbatch.optimize.pipeline import machine_passes, optimize, run_passes, verifying
 from pcbatch.options import Options
 from pcbatch.runtime.costs.estimate import block_cost
 from pcbatch.runtime.machine.legs import Snapshot
-from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.resume.checkpoint import Saved
-from pcbatch.runtime.strategies.reference import ReferenceMachine
+from pcbatch.runtime.strategies.executable import Executable, resumable
 
 
 @dataclass(frozen=True)
@@ -95,32 +95,45 @@ class Compilation:
         """The stack program after all passes."""
         return optimize(self.stack)
 
-    @cached_property
-    def shared_parameters(self) -> tuple[str, ...]:
-        """The parameters that stay one value for all lanes: the caller's shared ones that are passed on unchanged."""
-        wanted = [n for n in self._parameters() if self._parameters()[n] in self.arguments.shared]
-        return tuple(name for name in wanted if name in shareable(self.optimized))
-
     def _parameters(self) -> dict[str, str]:
         """Parameter of the stack program to parameter of the user's function."""
         return dict(zip(self.optimized.entry.parameters, self.arguments.types, strict=True))
 
     @cached_property
-    def emitted(self) -> Emitted:
-        """The generated Python source."""
-        return emit(self.optimized, self.typed.origin, self.typed.environment, self.shared_parameters)
+    def lowered(self) -> machine.Program:
+        """The machine program before its passes."""
+        return lower_stacks(self.optimized, self.typed.origin, self.typed.environment)
 
     @cached_property
-    def table(self) -> table.Program:
+    def machine_program(self) -> machine.Program:
+        """The machine program after all passes: what Python is generated from."""
+        shared = [name for name, user in self._parameters().items() if user in self.arguments.shared]
+        passes = machine_passes(partial(checked_sites, environment=self.typed.environment), shared)
+        return run_passes(self.lowered, passes, verifying(verify_machine))
+
+    def executed(self, lanes: Any) -> machine.Program:
+        """What the machine executes for `lanes` lanes: on which numbers of rows blocks may run depends on these."""
+        sized = self.machine.program_for(lanes).blocks
+        pairs = zip(self.machine_program.blocks, sized, strict=True)
+        blocks = tuple(replace(block, sizes=each.sizes) for block, each in pairs)
+        return replace(self.machine_program, name=self.machine.program.name, blocks=blocks)
+
+    @cached_property
+    def emitted(self) -> Emitted:
+        """The generated Python source."""
+        return emit(self.machine_program, self.typed.environment)
+
+    @cached_property
+    def table(self) -> machine.Program:
         """The executable table, from executing the generated source."""
         program = self.emitted.load()
-        program = table.with_kept(program, self.environment.kept)
+        program = machine.with_kept(program, self.environment.kept)
         return replace(program, name=self.options.name or program.name)
 
     @cached_property
-    def machine(self) -> Machine | ReferenceMachine:
+    def machine(self) -> Executable:
         """The machine that runs the table."""
-        return make_machine(self.table, self.options)
+        return make_executable(self.table, self.options)
 
     def row_cost(self, block: int) -> float:
         """The estimated work of one lane at the block of this number, in the unit of `runtime.costs`."""
@@ -128,7 +141,7 @@ class Compilation:
 
     def run(self, arguments: Arguments, captured: Captured) -> Outcome:
         """Run the machine on `arguments`, which fit this compilation's, and on the captured values of now."""
-        return run_machine(self.machine, self.environment.backend, self._parameters(), arguments, captured.values)
+        return run_on(self.machine, self.environment.backend, self._parameters(), arguments, captured.values)
 
     @cached_property
     def digest(self) -> str:
@@ -137,11 +150,10 @@ class Compilation:
 
     def run_in_slices(self, arguments: Arguments, captured: Captured, options: Options, saved: Saved | None) -> Outcome:
         """The same as `run`, as `options` say; from where `saved` stands, if that is given."""
-        machine = self.machine
-        assert isinstance(machine, Machine)  # options refuse the other one
+        machine = resumable(self.machine)
 
         def first_time(snapshot: Snapshot) -> contextlib.AbstractContextManager[None]:
-            return self.first_time(int(snapshot.state["pc"].shape[0]), int(machine.legs.capacity(snapshot)))
+            return self.first_time(snapshot.pool.lanes, int(machine.legs.capacity(snapshot)))
 
         given = self._parameters()
         run = LongRun(machine, given, options, self.digest, captured.values, first_time)

@@ -15,74 +15,18 @@ from typing import Any
 from pcbatch.errors import UsageError
 from pcbatch.function import longruns
 from pcbatch.function.arguments import Arguments, bind_arguments
+from pcbatch.function.executing import make_executable, parameters, run_on
 from pcbatch.function.identity import program_digest
 from pcbatch.ir import machine as table
-from pcbatch.ir import values
-from pcbatch.ir.types import leaves
 from pcbatch.lowering.captures.kept import holds, kept, objects
 from pcbatch.lowering.captures.reads import Record, watching
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
-from pcbatch.runtime.costs.compaction import DEFAULT
-from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.resume.checkpoint import Saved
-from pcbatch.runtime.strategies.reference import ReferenceMachine
-
-
-def make_machine(program: table.Program, options: Options) -> Machine | ReferenceMachine:
-    """The machine for a program under the given options."""
-    if options.backend == "reference":
-        return ReferenceMachine(
-            program, backend_named(options.backend), max_depth=options.max_depth, max_steps=options.max_steps
-        )
-    return Machine(
-        program,
-        backend_named(options.backend),
-        schedule=options.schedule,
-        jit=options.jit,
-        max_depth=options.max_depth,
-        max_steps=options.max_steps,
-        compaction=None if options.deterministic else DEFAULT,
-        trace=options.trace,
-    )
-
-
-def run_machine(
-    machine: Machine | ReferenceMachine,
-    backend: Backend,
-    given: Mapping[str, str],
-    arguments: Arguments,
-    operands: Mapping[str, Any],
-) -> Outcome:
-    """Run `machine`; `given` maps its parameters and shared parameters to those of the user's function."""
-    program = machine.program
-    shared = [arguments.values[given[name]] if name in given else operands[name] for name in program.shared]
-    return machine.run(parameters(machine, backend, given, arguments), shared, arguments.lanes)
-
-
-def parameters(
-    machine: Machine | ReferenceMachine, backend: Backend, given: Mapping[str, str], arguments: Arguments
-) -> list[Any]:
-    """What each parameter of the machine's program is for every lane.
-
-    What all lanes share but the program writes is repeated for every lane; a weak number takes the dtype that the
-    program's own values give it.
-    """
-
-    def lane_value(name: str) -> Any:
-        user = given[name]
-        value, type_ = arguments.values[user], machine.program.types[name]
-        if user in arguments.shared:
-            return backend.spread(value, type_, arguments.lanes)
-        if arguments.types[user] == type_:
-            return value
-        pairs = zip(leaves(type_), values.flatten(type_, value), strict=True)
-        return values.pack(type_, [backend.cast(leaf, leaf_type.dtype) for leaf_type, leaf in pairs])
-
-    return [lane_value(name) for name in machine.program.parameters]
+from pcbatch.runtime.strategies.executable import Executable, resumable
 
 
 class Compiled:
@@ -103,7 +47,7 @@ class Compiled:
         self.options = Options().changed(options)
         kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.signature = inspect.Signature([inspect.Parameter(name, kinds) for name in given.values()])
-        self._made: tuple[Mapping[str, table.Kept], Machine | ReferenceMachine] | None = None
+        self._made: tuple[Mapping[str, table.Kept], Executable] | None = None
 
     @cached_property
     def _functions(self) -> list[Any]:
@@ -111,12 +55,12 @@ class Compiled:
         items = (item for block in self.program.blocks for item in block.body)
         return [item.function for item in items if isinstance(item, table.Piece)]
 
-    def machine(self, operands: Mapping[str, Any]) -> Machine | ReferenceMachine:
+    def machine(self, operands: Mapping[str, Any]) -> Executable:
         """The machine, made at the first call."""
         if self._made is None:
             types = self.program.shared_types
             known = kept(operands, types, self._functions, backend_named(self.options.backend).is_variable)
-            self._made = (known, make_machine(table.with_kept(self.program, known), self.options))
+            self._made = (known, make_executable(table.with_kept(self.program, known), self.options))
         return self._made[1]
 
     @cached_property
@@ -160,9 +104,8 @@ class Compiled:
 
     def _run(self, backend: Backend, arguments: Arguments, operands: Mapping[str, Any], saved: Saved | None) -> Outcome:
         if not self.options.in_slices:
-            return run_machine(self.machine(operands), backend, self.given, arguments, operands)
-        machine = self.machine(operands)
-        assert isinstance(machine, Machine)  # options refuse the other one
+            return run_on(self.machine(operands), backend, self.given, arguments, operands)
+        machine = resumable(self.machine(operands))
         run = longruns.LongRun(machine, self.given, self.options, self.digest, operands)
         if saved is not None:
             return run.resume(saved, arguments)

@@ -19,6 +19,8 @@ from pcbatch.function.cache import Cache
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.linking import Linked, link
 from pcbatch.function.pipeline import Compilation
+from pcbatch.ir import machine
+from pcbatch.ir.program import Program
 from pcbatch.lowering.captures.captured import Captured, collect
 from pcbatch.lowering.captures.fingerprints import shallow, without_identity
 from pcbatch.lowering.captures.kept import holds, kept, objects, variables
@@ -102,6 +104,18 @@ class Compiler:
         backend = backend_named(self._options.backend)
         arguments = bind_arguments(self._function.__signature__, self._options, backend, args, kwargs)
         return arguments, *self._compiled_for(arguments)
+
+    def stage(self, name: str, args: Any, kwargs: Any) -> Program | machine.Program:
+        """The typed program for these arguments at stage "cfg", "stack", "optimized" or "machine"."""
+        arguments, compilation, _ = self.compilation(args, kwargs)
+        match name:
+            case "cfg":
+                return compilation.typed.program
+            case "stack":
+                return compilation.stack
+            case "optimized":
+                return compilation.optimized
+        return compilation.executed(arguments.lanes)
 
     def check(self, args: Any, kwargs: Any) -> None:
         """Compile without running."""

@@ -1,4 +1,4 @@
-"""Statements and stores on plain Python values, for `pcbatch.ir.interpreter`."""
+"""Statements and stores on plain Python values, for the interpreters of the IR."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import numpy as np
 
 from pcbatch.errors import Diagnostic, raise_all
 from pcbatch.ir.code import Code
-from pcbatch.ir.interpreter import Evaluate, LaneFaultError
+from pcbatch.ir.outcome import Evaluate, LaneFaultError
+from pcbatch.ir.types import TensorType, Type, leaves
+from pcbatch.ir.values import pack
 
 NO_NAMES: Mapping[str, Any] = {}
 
@@ -115,3 +117,14 @@ def copy_store(array: Any, indices: tuple[Any, ...], value: Any) -> Any:
     except IndexError as error:
         raise LaneFaultError("INDEX", f"IndexError: {error}") from error
     return array
+
+
+def zero(type_: Type) -> Any:
+    """The value of `type_` that is zero everywhere: Python's numbers and NumPy's arrays."""
+    return pack(type_, [_zero(leaf) for leaf in leaves(type_)])
+
+
+def _zero(type_: TensorType) -> Any:
+    prefixes: dict[str, type] = {"bool": bool, "float": float, "bfloat": float, "complex": complex, "string": str}
+    kind = next((kind for prefix, kind in prefixes.items() if type_.dtype.startswith(prefix)), int)
+    return np.zeros(type_.shape, kind) if type_.shape else kind()

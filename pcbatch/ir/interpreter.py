@@ -1,8 +1,9 @@
-"""The semantics of the IR: one lane, one op after the other, either dialect. Every pass must leave its answers alone.
+"""The semantics of the IR: one lane, one op after the other, "cfg" or "stack". Every pass must leave its answers alone.
 
 Calls of "cfg" live on an explicit list of frames and "stack" has its own stacks, so depth is bounded by memory only.
 What a statement of the user's source does is not the IR's business: `evaluate` runs it and `store` replaces elements
-of arrays (`pcbatch.ir.evaluation` has both for plain Python values).
+of arrays (`pcbatch.ir.evaluation` has both for plain Python values). `pcbatch.ir.machine_interpreter` is the third
+dialect's.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 import ast
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 from pcbatch.errors import Span
 from pcbatch.ir.code import Code
+from pcbatch.ir.outcome import Evaluate, LaneFaultError, Outcome, Status, StoreElement
 from pcbatch.ir.program import (
     Block,
     Branch,
@@ -36,42 +38,8 @@ from pcbatch.ir.program import (
     Update,
 )
 
-Status = Literal["OK", "ASSERTION", "RAISED", "ARITHMETIC", "INDEX", "MAX_DEPTH", "MAX_STEPS"]
-"""The names of what can become of a lane; the runtime gives them numbers."""
-
-Evaluate = Callable[[str, Code, dict[str, Any]], Mapping[str, Any]]
-"""`evaluate(function_name, code, inputs)` runs a statement: its outputs by name; may raise LaneFaultError."""
-
-StoreElement = Callable[[Any, tuple[Any, ...], Any], Any]
-"""`store(array, indices, value)`: a copy of `array` with one element replaced; may raise LaneFaultError."""
-
-
 CONTEXT = "_context"
 """By this name the interpreter evaluates context managers."""
-
-
-class LaneFaultError(Exception):
-    """The lane fails here, with `status` and `message`."""
-
-    def __init__(self, status: Status, message: str):
-        self.status: Status = status
-        self.message = message
-        super().__init__(message)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a lane ended. `value` is its result (a tuple where the function has several; None unless status is "OK").
-
-    `steps` counts loop turns and calls, `executions` how often each block was run, by label.
-    """
-
-    value: Any
-    status: Status = "OK"
-    message: str = ""
-    span: Span | None = None
-    steps: int = 0
-    executions: Counter[str] = field(default_factory=Counter)
 
 
 def interpret(
@@ -91,33 +59,19 @@ def interpret(
     if len(arguments) != len(program.entry.parameters):
         raise TypeError(f"{program.entry.name} takes {len(program.entry.parameters)} arguments, not {len(arguments)}")
     lane = _Lane(program, evaluate, store, max_depth, max_steps)
-    try:
-        values = (_run_cfg if program.dialect == "cfg" else _run_stack)(lane, program, arguments)
-    except LaneFaultError as fault:
-        for manager in reversed(lane.managers):
-            manager.__exit__(LaneFaultError, fault, fault.__traceback__)
-        return Outcome(None, fault.status, fault.message, lane.span, lane.steps, lane.executions)
-    value = values[0] if len(values) == 1 else values
-    return Outcome(value, steps=lane.steps, executions=lane.executions)
+    run = _run_cfg if program.dialect == "cfg" else _run_stack
+    return lane.outcome(lambda: run(lane, program, arguments))
 
 
-# -- what both dialects share ------------------------------------------------------------------------------------------
+# -- what all dialects share -------------------------------------------------------------------------------------------
 
 Read = Callable[[str], Any]
 
 
-class _Lane:
+class Lane:
     """The callbacks, the limits and the counts of one run; `span` is where it is."""
 
-    def __init__(
-        self,
-        program: Program,
-        evaluate: Evaluate,
-        store: StoreElement,
-        max_depth: int | None,
-        max_steps: int | None,
-    ):
-        self.owned = {block.label: (function, block) for function in program.functions for block in function.blocks}
+    def __init__(self, evaluate: Evaluate, store: StoreElement, max_depth: int | None, max_steps: int | None):
         self.evaluate, self.store = evaluate, store
         self.max_depth, self.max_steps = max_depth, max_steps
         self.span: Span | None = None
@@ -125,20 +79,26 @@ class _Lane:
         self.managers: list[Any] = []
         self.executions: Counter[str] = Counter()
 
-    def enter(self, label: str) -> Block:
-        """The block with this label, which is now run once more."""
-        self.executions[label] += 1
-        return self.owned[label][1]
+    def outcome(self, run: Callable[[], tuple[Any, ...]]) -> Outcome:
+        """How the lane ends that `run` runs: it gives the results."""
+        try:
+            values = run()
+        except LaneFaultError as fault:
+            for manager in reversed(self.managers):
+                manager.__exit__(LaneFaultError, fault, fault.__traceback__)
+            return Outcome(None, fault.status, fault.message, self.span, self.steps, self.executions)
+        value = values[0] if len(values) == 1 else values
+        return Outcome(value, steps=self.steps, executions=self.executions)
 
-    def compute(self, function: Function, op: Op, read: Read) -> dict[str, Any]:
-        """The values that `op` gives to variables, by name."""
+    def compute(self, function: str, op: Op, read: Read) -> dict[str, Any]:
+        """The values that `op`, in `function`, gives to variables, by name."""
         self.span = op.span
         match op:
             case Primitive(outputs, inputs, code) | Push(outputs, inputs, code) | Update(outputs, inputs, code):
-                values = self.evaluate(function.name, code, {name: read(name) for name in inputs})
+                values = self.evaluate(function, code, {name: read(name) for name in inputs})
                 return {name: values[name] for name in outputs}
             case Enter(outputs, inputs, code):
-                values = self.enter_context(function.name, code, {name: read(name) for name in inputs})
+                values = self.enter_context(function, code, {name: read(name) for name in inputs})
                 return {name: values[name] for name in outputs}
             case Exit():
                 self.managers.pop().__exit__(None, None, None)
@@ -156,6 +116,34 @@ class _Lane:
         if item.optional_vars is None:
             return {}
         return self.evaluate(function, Code(f"{ast.unparse(item.optional_vars)} = {CONTEXT}"), {CONTEXT: entered})
+
+    def can_call(self, depth: int) -> bool:
+        """Whether so many calls may be live."""
+        return self.max_depth is None or depth <= self.max_depth
+
+    def can_step(self) -> bool:
+        """Whether the lane may do one more loop turn or call."""
+        return self.max_steps is None or self.steps < self.max_steps
+
+
+class _Lane(Lane):
+    """A lane in a program of the first two dialects."""
+
+    def __init__(
+        self,
+        program: Program,
+        evaluate: Evaluate,
+        store: StoreElement,
+        max_depth: int | None,
+        max_steps: int | None,
+    ):
+        super().__init__(evaluate, store, max_depth, max_steps)
+        self.owned = {block.label: (function, block) for function in program.functions for block in function.blocks}
+
+    def enter(self, label: str) -> Block:
+        """The block with this label, which is now run once more."""
+        self.executions[label] += 1
+        return self.owned[label][1]
 
     def follow(self, terminator: Terminator, read: Read) -> str:
         """The label that `terminator`, which stays in its function, goes to."""
@@ -175,13 +163,13 @@ class _Lane:
     def call(self, span: Span | None, depth: int) -> None:
         """Count a call after which `depth` calls are live."""
         self.span = span
-        if self.max_depth is not None and depth > self.max_depth:
+        if not self.can_call(depth):
             raise LaneFaultError("MAX_DEPTH", f"more than {self.max_depth} live calls")
         self.step()
 
     def step(self) -> None:
         """Count a loop turn or a call."""
-        if self.max_steps is not None and self.steps >= self.max_steps:
+        if not self.can_step():
             raise LaneFaultError("MAX_STEPS", f"more than {self.max_steps} loop turns and calls")
         self.steps += 1
 
@@ -221,7 +209,7 @@ def _run_cfg(lane: _Lane, program: Program, arguments: Sequence[Any]) -> tuple[A
                 lane.call(op.span, len(frames))
                 start(functions[op.function], values)
             else:
-                frame.variables.update(lane.compute(frame.function, op, read))
+                frame.variables.update(lane.compute(frame.function.name, op, read))
         elif isinstance(frame.block.terminator, Return):
             results = tuple(map(read, frame.function.results))
             frames.pop()
@@ -262,7 +250,7 @@ def _run_stack(lane: _Lane, program: Program, arguments: Sequence[Any]) -> tuple
                 for name in op.variables:
                     stacks[name].pop()
                 continue
-            for name, value in lane.compute(lane.owned[block.label][0], op, read).items():
+            for name, value in lane.compute(lane.owned[block.label][0].name, op, read).items():
                 if isinstance(op, Push):
                     stacks[name].append(value)
                 elif name in local:

@@ -7,8 +7,8 @@
     statement  ::= Primitive | Enter | Exit of `pcbatch.ir.program`, and the fault sites of its checks
     terminator ::= Jump t | Branch x b b | Return | Fault site | PushJump t, back to b, site         t ::= b | Branch
 
-Blocks are numbered by their place in `Program.blocks`, and program counters are these numbers; `len(blocks)` means
-"finished". What a block does for the lanes that wait at it:
+Blocks are numbered by their place in `Program.blocks`, and program counters are these numbers; those beyond say that a
+lane is to begin, has ended, has failed (`runtime.machine.state`). What a block does for the lanes that wait at it:
 
 1. every variable of `pops` gets back the newest entry of its stack;
 2. `body` runs in order; an item reads tops, shared operands and what earlier items of the same block wrote;
@@ -20,11 +20,14 @@ under a predicate is not there for the lanes for which that does not hold.
 
 A piece is data until Python is generated for it: then it has a `function`, and its statements are needed no more.
 Generated source builds exactly these values (`f.source()` prints them), and the machine runs nothing else.
+
+`ir.text.machine_printer` and `machine_parser` write and read such programs, `ir.verify.machine` has their rules,
+`ir.machine_interpreter` says what they mean. Spans take no part in comparisons.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,6 +37,11 @@ from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import Type
 
 
+def _span() -> Span | None:
+    """A source span, which takes no part in comparisons."""
+    return field(default=None, compare=False, repr=False)
+
+
 @dataclass(frozen=True)
 class FaultSite:
     """A place where a lane can fail. `arguments` are variables whose tops fill the fields of `message`."""
@@ -41,7 +49,7 @@ class FaultSite:
     status: LaneStatus
     message: str
     arguments: tuple[str, ...] = ()
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 Kept = tuple[Any, ...]
@@ -72,7 +80,8 @@ class Piece:
     `Program.faults` that its checked operations may report. `spans[k]` is the user's source of line k of the function's
     body. `kept` are the captured arrays among its shared operands that a gradient tape inside must know; `tapes` says
     whether the program may have one. Where the scalar bool `predicate` does not hold, what the piece writes stays as it
-    was (zero, where it never had a value), and none of its checks fails.
+    was (zero, where it never had a value), and none of its checks fails. `scope` is the function, of the stack program,
+    in which the free names of its statements are looked up.
     """
 
     function: Callable[..., tuple[Any, ...]] | None
@@ -80,17 +89,23 @@ class Piece:
     writes: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
     sites: tuple[int, ...] = ()
-    spans: tuple[Span | None, ...] = ()
+    spans: tuple[Span | None, ...] = field(default=(), compare=False)
     kept: Mapping[str, Kept] = field(default_factory=dict, compare=False)
     tapes: bool = False
     statements: tuple[Statement, ...] = ()
     predicate: str | None = None
+    scope: str = ""
 
     @property
     def compiled(self) -> Callable[..., tuple[Any, ...]]:
         """The generated function; AssertionError where there is none yet."""
         assert self.function is not None, f"no code has been generated for the piece that gives {self.writes}"
         return self.function
+
+
+def checked_sites(statements: Iterable[Statement]) -> tuple[int, ...]:
+    """The fault sites that some of `statements` may report, each once, in order."""
+    return tuple(dict.fromkeys(site for statement in statements for site in statement.sites if site is not None))
 
 
 @dataclass(frozen=True)
@@ -105,6 +120,9 @@ class Store:
     value: str
     site: int
     predicate: str | None = None
+
+
+Item = Piece | Store
 
 
 @dataclass(frozen=True)
@@ -122,6 +140,7 @@ class Branch:
     condition: str
     true: int
     false: int
+    span: Span | None = _span()
 
 
 @dataclass(frozen=True)
@@ -130,11 +149,14 @@ class Jump:
 
     target: int | Branch
     turn: bool = False
+    span: Span | None = _span()
 
 
 @dataclass(frozen=True)
 class Return:
     """To the block number on top of the lane's stack of program counters."""
+
+    span: Span | None = _span()
 
 
 @dataclass(frozen=True)
@@ -142,6 +164,7 @@ class Fault:
     """The lane fails at `site`."""
 
     site: int
+    span: Span | None = _span()
 
 
 @dataclass(frozen=True)
@@ -154,6 +177,7 @@ class PushJump:
     target: int | Branch
     back: int
     site: int
+    span: Span | None = _span()
 
 
 Terminator = Jump | Branch | Return | Fault | PushJump
@@ -179,18 +203,18 @@ class Block:
 
     `steps_site` is the fault for exceeding `max_steps` where the terminator counts a step (a turn, a call). At a `sync`
     block lanes wait until no lane can run elsewhere. `cost` is what the user says that a row costs; None leaves it to
-    the estimate (`costs.estimate`). `dead` names variables that the block pops or writes and whose tops nobody reads
-    afterwards: they need not be kept. `sizes` are the numbers of rows, smaller than the batch and ascending, on which
-    it may run for lanes that are gathered.
+    the estimate (`costs.estimate`). `dead` names variables that the block pops, pushes or writes and whose tops nobody
+    reads afterwards: they need not be kept. `sizes` are the numbers of rows, smaller than the batch and ascending, on
+    which it may run for lanes that are gathered.
     """
 
     label: str
-    body: tuple[Piece | Store, ...]
+    body: tuple[Item, ...]
     terminator: Terminator
     pops: tuple[str, ...] = ()
     pushes: tuple[Push, ...] = ()
     function: str = ""
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
     steps_site: int = -1
     sync: bool = False
     cost: float | None = None
@@ -206,7 +230,8 @@ class Program:
     block. `parameters` and `results` are state variables of the entry function. `shared` names the shared operands,
     in the order in which the machine is given them; `shared_types` their types. `pointers` maps variables with a stack
     to the one whose stack pointer is theirs, too; one that is not in it has its own. `order` is in which order a trip
-    goes through the blocks that lanes can come to; empty, it is that of `blocks`.
+    goes through the blocks that lanes can come to; empty, it is that of `blocks`. `externs` are the free names, sorted,
+    of the statements of each scope.
     """
 
     name: str
@@ -220,6 +245,7 @@ class Program:
     shared_types: Mapping[str, Type] = field(default_factory=dict)
     pointers: Mapping[str, str] = field(default_factory=dict)
     order: tuple[int, ...] = ()
+    externs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def with_kept(program: Program, kept: Mapping[str, Kept]) -> Program:

@@ -2,7 +2,8 @@
 
 from pcbatch.nuts.api import resume, sample
 from pcbatch.nuts.parameters.bijectors import interval, ordered, positive
+from pcbatch.nuts.results.draws import Cost
 from pcbatch.nuts.results.reports import SamplerWarning
-from pcbatch.nuts.results.samples import Cost, Samples
+from pcbatch.nuts.results.samples import Samples
 
 __all__ = ["Cost", "SamplerWarning", "Samples", "interval", "ordered", "positive", "resume", "sample"]

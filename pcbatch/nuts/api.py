@@ -9,15 +9,15 @@ from typing import Any, Literal
 
 import tensorflow as tf
 
-from pcbatch import UsageError
+from pcbatch.errors import UsageError
 from pcbatch.nuts.parameters.bijectors import Bijector, Transform
 from pcbatch.nuts.parameters.parameters import dtype_of, layout_of
 from pcbatch.nuts.results import reports, savefile
+from pcbatch.nuts.results.draws import Origin
 from pcbatch.nuts.results.samples import Samples
-from pcbatch.nuts.results.savefile import Origin
 from pcbatch.nuts.running import programs, resuming, starts
 from pcbatch.nuts.running.driver import Course, Standing, chunk_size
-from pcbatch.nuts.running.settings import Settings
+from pcbatch.nuts.settings import Settings
 
 
 def sample(

@@ -6,10 +6,15 @@ show the program after each of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import TypeVar
 
+from pcbatch.ir import machine
 from pcbatch.ir.program import Dialect, Program
 from pcbatch.ir.rewrite.relabel import relabel
+from pcbatch.ir.verify.verifier import verify
 from pcbatch.optimize.cfg.dead_code import remove_dead_code
 from pcbatch.optimize.cfg.if_conversion import select_values
 from pcbatch.optimize.cfg.jump_threading import thread_jumps
@@ -17,6 +22,12 @@ from pcbatch.optimize.cfg.melding import meld_arms
 from pcbatch.optimize.cfg.multiple_results import take_results_apart
 from pcbatch.optimize.cfg.plain_conditions import branch_on_bools
 from pcbatch.optimize.cfg.straight_lines import merge_straight_lines
+from pcbatch.optimize.machine.block_order import order_blocks
+from pcbatch.optimize.machine.dead_writes import mark_dead_writes
+from pcbatch.optimize.machine.idle_checks import Checked, drop_idle_checks
+from pcbatch.optimize.machine.loop_header_duplication import duplicate_headers
+from pcbatch.optimize.machine.pointer_sharing import share_pointers
+from pcbatch.optimize.machine.shared_parameters import share_parameters
 from pcbatch.optimize.stack.caller_saves import save_only_live
 from pcbatch.optimize.stack.coalescing import coalesce
 from pcbatch.optimize.stack.copy_propagation import fold_copies
@@ -53,12 +64,25 @@ STACK_PASSES: Mapping[str, Pass] = {
 
 PASSES: Mapping[Dialect, Mapping[str, Pass]] = {"cfg": CFG_PASSES, "stack": STACK_PASSES}
 
+MachinePass = Callable[[machine.Program], machine.Program]
 
-def optimize(
-    program: Program,
-    passes: Mapping[str, Pass] | None = None,
-    after: Callable[[str, Program], None] = lambda name, program: None,
-) -> Program:
+
+def machine_passes(checked: Checked, shared: Collection[str]) -> Mapping[str, MachinePass]:
+    """The passes over machine programs, in their order.
+
+    `checked` says which fault sites of a piece are really checked, `shared` names the parameters that all lanes share.
+    """
+    return {
+        "loop_header_duplication": duplicate_headers,
+        "dead_writes": mark_dead_writes,
+        "idle_checks": partial(drop_idle_checks, checked=checked),
+        "shared_parameters": partial(share_parameters, wanted=shared),
+        "pointer_sharing": share_pointers,
+        "block_order": order_blocks,
+    }
+
+
+def optimize(program: Program, passes: Mapping[str, Pass] | None = None, after: Seen[Program] | None = None) -> Program:
     """Run the `passes` (None: all of the program's dialect); `after(name, program)` sees each result.
 
     Every round of the passes over control flow leaves fewer blocks or ops, so that they come to an end.
@@ -66,8 +90,35 @@ def optimize(
     chosen = PASSES[program.dialect] if passes is None else passes
     while True:
         before = program
-        for name, run in chosen.items():
-            program = run(program)
-            after(name, program)
+        program = run_passes(program, chosen, after if after is not None else verifying(verify))
         if program.dialect == "stack" or program == before:
             return relabel(program)
+
+
+P = TypeVar("P")
+Seen = Callable[[str, P], None]
+"""Told of the program after each pass, by the pass's name."""
+
+
+def run_passes(program: P, passes: Mapping[str, Callable[[P], P]], after: Seen[P]) -> P:
+    """The program after all `passes`, one after the other; `after(name, program)` sees each result."""
+    for name, run in passes.items():
+        program = run(program)
+        after(name, program)
+    return program
+
+
+def verifying(verify: Callable[[P], None]) -> Seen[P]:
+    """What looks at programs in the product: nothing, or the verifier where PCBATCH_VERIFY=1 asks for it."""
+    if os.environ.get("PCBATCH_VERIFY", "0") in ("", "0"):
+        return lambda name, program: None
+
+    def seen(name: str, program: P) -> None:
+        try:
+            verify(program)
+        except ValueError as error:
+            raise AssertionError(
+                f"the pass {name} gives a program that breaks the rules of the IR:\n{error}"
+            ) from error
+
+    return seen

@@ -11,10 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-try:  # TensorFlow's vectoriser has no public way to add a rule
-    from tensorflow.python.ops.parallel_for import pfor as _pfor
-except ImportError:
-    _pfor = None
+from pcbatch.runtime.backends.tensorflow import private
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
@@ -118,17 +115,13 @@ def _keep_whole(call: Any, apart: bool) -> None:
     """Tell the vectoriser that the rounds, which the operation `call` runs, are elementwise, so that it keeps the call.
 
     Without the rule it converts the body operation by operation at each draw: the same results, but 160 ms of tracing a
-    draw instead of 14 (2 CPU cores). pfor looks for a rule on the operation itself before it asks its registry, which
-    is everybody's.
+    draw instead of 14 (2 CPU cores).
     """
-    wrap = getattr(_pfor, "wrap", None)
-    if wrap is None:
-        return
 
-    def convert(pfor_input: Any) -> Any:
+    def convert(inputs: Any) -> list[tuple[tf.Tensor, bool]]:
         # In a copy of pfor, which is pcbatch's own, what is stacked are lanes, over which no program has a loop.
-        known = None if type(pfor_input.pfor) is _pfor.PFor else apart
+        known = None if private.is_tensorflows(inputs) else apart
         # The operands have one rank, so a lane axis in front of some of them broadcasts against the others.
-        return [wrap(y, True) for y in _drawn(*(operand.t for operand in pfor_input.inputs), apart=known)]
+        return [(y, True) for y in _drawn(*(operand.t for operand in inputs.inputs), apart=known)]
 
-    call.pfor_converter = convert
+    private.set_rule(call, convert)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parent / "beside.py"
+pytestmark = pytest.mark.xdist_group("beside")  # whose processes run once
 
 
 @pytest.fixture(scope="module")

@@ -138,6 +138,9 @@ def test_a_size_that_is_not_there(tmp_path):
     [
         ("state/pc", 77), ("state/pc", -1), ("state/fault", 99), ("state/fault", 1), ("state/steps", -5),
         ("counter/trips", -1), ("counter/trips", 2**63 - 1), ("counter/executions", -1),
+        ("state/example", -1), ("state/example", 3), ("state/example", 1), ("state/example", 2**31 - 1),
+        ("example/status", 8), ("example/status", -1), ("example/status", 1), ("example/site", -2),
+        ("example/site", 1), ("example/place", 0), ("example/place", 99), ("example/steps", -1),
     ],
 )  # fmt: skip
 def test_numbers_that_lead_nowhere(path, tmp_path, name, change):
@@ -147,6 +150,55 @@ def test_numbers_that_lead_nowhere(path, tmp_path, name, change):
         power.options(resume=tmp_path / "forged.npz")()
 
 
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("state/example", lambda array: array[:2]),
+        ("state/example", lambda array: array[None]),
+        ("state/example", lambda array: array.astype(np.int64)),
+        ("example/status", lambda array: array[:2]),
+        ("example/status", lambda array: array[:0]),
+        ("example/status", lambda array: array[0]),
+        ("example/input x 0", lambda array: array[:2]),
+        ("example/result result 0", lambda array: array[:, None]),
+        ("example/result result 0", lambda array: array.astype(np.int32)),
+        ("example/steps", None),
+        ("state/example", None),
+        ("state/pc", None),
+    ],
+)
+def test_pools_that_do_not_fit(path, tmp_path, name, change):
+    header, arrays = savefile.read(path)
+    array = arrays.pop(name)
+    if change is not None:
+        arrays[name] = change(array)
+    savefile.write(tmp_path / "forged.npz", header, arrays)
+    with pytest.raises(UsageError, match="PCB592"):
+        power.options(resume=tmp_path / "forged.npz")()
+
+
+def test_lanes_may_hold_the_examples_in_any_order(path, tmp_path):
+    """No run of today does that, but a state that says so is a state."""
+    header, arrays = savefile.read(path)
+    order = np.array([2, 0, 1], np.int32)
+    lanes = {name: array[order] for name, array in arrays.items() if name.startswith("state/")}
+    savefile.write(tmp_path / "forged.npz", header, {**arrays, **lanes})
+    resumed = power.options(resume=tmp_path / "forged.npz")
+    np.testing.assert_array_equal(resumed(), [1.0, 2.0, 9.0])
+    resumed.run().save(tmp_path / "again.npz")
+    np.testing.assert_array_equal(power.options(resume=tmp_path / "again.npz")(), [1.0, 2.0, 9.0])
+
+
+def test_files_of_before_the_pool_are_refused_by_their_format(path, tmp_path):
+    header, arrays = savefile.read(path)
+    old = {name: array for name, array in arrays.items() if not name.startswith("example/") and name != "state/example"}
+    savefile.write(tmp_path / "old.npz", {**header, "format": 1}, old)
+    with pytest.raises(UsageError, match=r"PCB591: .*it was saved by file format 1, this is 2"):
+        power.options(resume=tmp_path / "old.npz")()
+
+
 def test_a_file_that_numpy_reads_as_well(path):
     with np.load(path) as found:
         assert json.loads(found["header"].tobytes())["pcbatch"] == pcbatch.__version__
+        np.testing.assert_array_equal(found["example/input x 0"], X)
+        np.testing.assert_array_equal(found["example/status"], [0, 0, 0])

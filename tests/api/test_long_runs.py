@@ -19,10 +19,11 @@ import pcbatch
 from pcbatch import LaneStatus, RunInterruptedError, UsageError
 from pcbatch.runtime.machine import guarded
 from pcbatch.runtime.resume import slices
-from pcbatch.runtime.schedules import SCHEDULES
 from tests.api import long_programs
 from tests.api.interrupting import bare_interrupt, ctrl_c, everything, stopping
 from tests.api.long_programs import BATCHES, STATICS, depth, walk
+from tests.pairwise import every_second
+from tests.schedules import SCHEDULES
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,8 +48,7 @@ def as_new(function):
 
 
 MODES = [
-    *(("depth", schedule, False) for schedule in SCHEDULES),
-    *(("walk", schedule, False) for schedule in SCHEDULES),
+    *every_second(("depth", "walk"), SCHEDULES, [False]),
     *(("orbit", "auto", False), ("narrow", "auto", False), ("walk", "auto", True), ("depth", "auto", True)),
 ]
 
@@ -426,7 +426,7 @@ def test_a_run_goes_on_under_its_own_options(options, message, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("where", "what"), [("pcbatch.__version__", "0.0.1"), ("pcbatch.runtime.resume.checkpoint.FORMAT", 0)]
+    ("where", "what"), [("pcbatch.version.__version__", "0.0.1"), ("pcbatch.runtime.resume.checkpoint.FORMAT", 0)]
 )
 def test_the_run_of_another_version_is_refused(where, what, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:

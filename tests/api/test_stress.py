@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
 import pcbatch
 from pcbatch import LaneStatus
-from pcbatch.runtime.schedules import SCHEDULES
+from tests.pairwise import every_second
+from tests.schedules import SCHEDULES
 
 LANES, MAX_DEPTH, MAX_STEPS = 4096, 60, 90
 KINDS = {
@@ -72,7 +71,7 @@ def truth(kind, n, x, values):
     return np.where(fine, total, np.nan).astype(np.float32), np.where(fine, count, 0), status
 
 
-@pytest.mark.parametrize(("schedule", "jit"), [*itertools.product(sorted(SCHEDULES), [True, False])])
+@pytest.mark.parametrize(("schedule", "jit"), every_second(sorted(SCHEDULES), [True, False]))
 def test_every_lane_ends_as_it_would_alone(schedule, jit):
     arguments = batch(LANES)
     run = ordeal.options(schedule=schedule, jit=jit).run(*arguments)
@@ -113,8 +112,7 @@ def test_the_truth_is_what_single_says():
             assert int(two) == count[lane]
 
 
-@pytest.mark.parametrize("jit", [True, False])
-@pytest.mark.parametrize("schedule", sorted(SCHEDULES))
+@pytest.mark.parametrize(("schedule", "jit"), every_second(sorted(SCHEDULES), [False, True]))
 def test_a_lane_in_an_endless_loop_holds_up_nobody(schedule, jit):
     @pcbatch.autobatch(max_steps=500, schedule=schedule, jit=jit)
     def collatz(n):

@@ -10,7 +10,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from pcbatch.frontend import Built, FunctionSource, read_function
-from pcbatch.frontend.build.build import build
+from pcbatch.frontend.translate.build import build
 from pcbatch.function.hints import cost
 
 FOLDER = Path(__file__).parent

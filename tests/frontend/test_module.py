@@ -9,7 +9,7 @@ import pytest
 
 from pcbatch.errors import CompileError
 from pcbatch.frontend import ModuleSource, read_module
-from pcbatch.frontend.build.build import build
+from pcbatch.frontend.translate.build import build
 from pcbatch.ir.text.printer import print_program
 
 

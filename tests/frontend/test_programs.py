@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pcbatch.frontend import read_module
-from pcbatch.frontend.build.build import build as build_program
+from pcbatch.frontend.translate.build import build as build_program
 from pcbatch.ir.evaluation import copy_store, python_evaluate
 from pcbatch.ir.interpreter import interpret
 from pcbatch.ir.program import Function

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pcbatch.frontend import read_module
-from pcbatch.frontend.build.build import build
+from pcbatch.frontend.translate.build import build
 from pcbatch.ir.evaluation import copy_store, python_evaluate
 from pcbatch.ir.interpreter import interpret
 from pcbatch.ir.verify.verifier import verify

@@ -10,10 +10,10 @@ import pytest
 
 from pcbatch.errors import CompileError, Diagnostic, Span
 from pcbatch.frontend import CODES, Built, read_module
-from pcbatch.frontend.build.build import build
-from pcbatch.frontend.check.refusals import Refusal
 from pcbatch.frontend.check.syntax import RULES, check_syntax
+from pcbatch.frontend.source.refusal import Refusal
 from pcbatch.frontend.source.scope import StaticScope
+from pcbatch.frontend.translate.build import build
 from tests.frontend.helpers import FOLDER, programs
 from tests.goldens import check_golden
 

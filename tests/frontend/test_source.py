@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from pcbatch.errors import CompileError, Diagnostic, Span
+from pcbatch.errors import CompileError, Diagnostic, Span, UnsupportedSyntaxError
 from pcbatch.frontend import FunctionSource, read_function
-from pcbatch.frontend.build.build import build
+from pcbatch.frontend.translate.build import build
 from pcbatch.ir.text.printer import print_program
 
 
@@ -109,6 +109,26 @@ def test_methods() -> None:
     assert [p.name for p in bound.parameters] == ["x"]
     assert (bound.receiver, bound.qualname) == ("self", "Model.method")
     assert read_function(Model.__dict__["double"]).name == "double"
+
+
+class Box:
+    def item(self):
+        return 1
+
+    def method(self, x):
+        return self.item() + x
+
+    def array_method(self, x):
+        return self.item() + x.item()
+
+
+def test_methods_of_the_object_are_the_users_own_though_arrays_have_them_too() -> None:
+    for function in (Box.method, Box().method):
+        assert read_function(function).name == "method"
+    for function in (Box.array_method, Box().array_method):
+        with pytest.raises(UnsupportedSyntaxError) as info:
+            read_function(function)
+        assert [each.label for each in info.value.diagnostics] == ["`x.item` is called here"]
 
 
 def test_bound_methods_call_each_other() -> None:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from pcbatch.errors import Span
 from pcbatch.ir.evaluation import copy_store, python_evaluate
-from pcbatch.ir.interpreter import LaneFaultError, interpret
+from pcbatch.ir.interpreter import interpret
+from pcbatch.ir.outcome import LaneFaultError
 from pcbatch.ir.text.parser import parse_program
 from tests.ir import programs
 

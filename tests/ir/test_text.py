@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from pcbatch.errors import Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import Code
-from pcbatch.ir.text.parser import IRSyntaxError, parse_program
+from pcbatch.ir.text.lines import IRSyntaxError
+from pcbatch.ir.text.parser import parse_program
 from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.text.type_parser import parse_type
 from pcbatch.ir.types import StructType, TensorType

@@ -20,7 +20,7 @@ from pcbatch.nuts.adaptation.adaptation import (
     plan_of,
 )
 from pcbatch.nuts.kernel.algorithm import STATISTICS
-from pcbatch.nuts.kernel.chain import ChainState, fresh_state, make_sampler, padded
+from pcbatch.nuts.running.chain import ChainState, fresh_state, make_sampler, padded
 from pcbatch.nuts.running.gradients import gradient_blocks, gradient_rows
 
 CHAINS, CAPACITY = 32, 20

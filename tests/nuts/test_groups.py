@@ -1,6 +1,7 @@
 """Chains in groups, one for each core: the same draws, the same failures, each under its own number."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ import tensorflow as tf
 from pcbatch import nuts
 from pcbatch.nuts.running import groups
 from pcbatch.nuts.running.driver import Course
-from pcbatch.nuts.running.groups import DEAR, groups_of, side_by_side
+from pcbatch.nuts.running.groups import groups_of, side_by_side
+from pcbatch.runtime.costs.device import CPU
 from tests.nuts.densities import QUIET
+from tests.pairwise import every_second
 
 
 @pytest.mark.parametrize(
@@ -24,7 +27,7 @@ from tests.nuts.densities import QUIET
         (5, 8, 1.0, [5]),
         (1, 8, 1.0, [1]),
         (64, 1, 1.0, [64]),
-        (64, 2, DEAR / 63, [64]),
+        (64, 2, CPU.expensive_gradients / 63, [64]),
     ],
 )
 def test_groups_are_equal_and_multiples_of_four(monkeypatch, chains, cores, work, sizes):
@@ -79,13 +82,12 @@ def test_draws_do_not_depend_on_the_groups(monkeypatch):
     assert both.cost.rows <= alone.cost.rows  # a group does not wait for the other's last chain
 
 
-@pytest.mark.parametrize("kernel", ["multinomial", "slice"])
-@pytest.mark.parametrize("schedule", ["auto", "sweep"])
+@pytest.mark.parametrize(("schedule", "kernel"), every_second(["auto", "sweep"], ["slice", "multinomial"]))
 def test_chains_wait_at_gradients_that_are_dear_and_draw_the_same(monkeypatch, kernel, schedule):
     """The program has a block at which lanes wait where gradients are dear, or the schedule knows no prices."""
 
     def drawn(dear):
-        monkeypatch.setattr(groups, "DEAR", 0.0 if dear else np.inf)
+        monkeypatch.setattr(groups, "CPU", replace(CPU, expensive_gradients=0.0 if dear else np.inf))
         monkeypatch.setattr(groups, "cores", lambda: 1)
         settings = {"chains": 8, "warmup": 20, "draws": 10, "seed": 5, "kernel": kernel, "schedule": schedule}
         with warnings.catch_warnings():

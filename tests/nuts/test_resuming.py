@@ -15,7 +15,7 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import UsageError, nuts, saving
-from pcbatch.nuts.results.savefile import GROUPS
+from pcbatch.nuts.results.draws import GROUPS
 from pcbatch.nuts.running import driver
 from tests import forging
 from tests.nuts.densities import QUIET
@@ -109,16 +109,38 @@ def test_an_interrupted_warm_up_goes_on(adapt, tmp_path, monkeypatch):
     assert_same(resume(tmp_path / "part.npz"), expected)
 
 
-def test_another_process_goes_on(whole, path):
+def test_a_stretch_is_learnt_from_as_a_whole_or_was_never_made(tmp_path, monkeypatch):
+    options = {"warmup": 60, "draws": 5, "adapt": "pooled", "save_warmup": True}
+    expected = sample(**options)
+    advance = driver.Course.advance
+
+    def stopping(course, count, **kwargs):
+        if count == 0 and course.done:  # the search of a step that ends a window, after the stretch's trajectories
+            raise KeyboardInterrupt
+        return advance(course, count, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(driver.Course, "advance", stopping)
+        with pytest.warns(nuts.SamplerWarning, match="interrupted: 0 of 5 draws"):
+            part = sample(**options)
+    made = part.warmup_posterior["x"].shape[1]
+    assert 0 < made == part.origin.done < 60
+    part.save(tmp_path / "part.npz")
+    assert_same(resume(tmp_path / "part.npz"), expected)
+
+
+@pytest.mark.parametrize("draws", [0, pytest.param(4, marks=pytest.mark.slow)])
+def test_another_process_goes_on(draws, whole, path):
+    """It finds the density and the classes of the data, and its digests are those of this process."""
     code = """
 import sys, numpy as np, json
 from pcbatch import nuts
-samples = nuts.resume(sys.argv[1], draws=4, progress=False)
-print(json.dumps(samples["x"][:, 30:].tolist()))
+samples = nuts.resume(sys.argv[1], draws=int(sys.argv[2]), progress=False)
+print(json.dumps(samples["x"].tolist()))
 """
     (path.parent / "again.py").write_text(code)
     done = subprocess.run(
-        [sys.executable, str(path.parent / "again.py"), str(path)],
+        [sys.executable, str(path.parent / "again.py"), str(path), str(draws)],
         cwd=ROOT,
         env={**__import__("os").environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -126,7 +148,7 @@ print(json.dumps(samples["x"][:, 30:].tolist()))
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    np.testing.assert_array_equal(json.loads(done.stdout.splitlines()[-1]), resume(path, draws=4)["x"][:, 30:])
+    np.testing.assert_array_equal(json.loads(done.stdout.splitlines()[-1]), resume(path, draws=draws)["x"])
 
 
 def test_a_local_density_is_given_again(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 from pcbatch import nuts
 from pcbatch.nuts.results import reports
-from pcbatch.nuts.running.settings import Settings
+from pcbatch.nuts.settings import Settings
 
 SETTINGS = Settings(
     chains=4,

@@ -66,14 +66,11 @@ def test_new_data_seed_and_numbers_of_draws_compile_nothing(samples):
 
 def test_another_warmup_compiles_nothing():
     """There is one program for chains that adapt, whatever they learn, and one for those that never do."""
-    data, starts = gaussian_data(), exact_draws(12, 8)
-    options = {**FIXED, "adapt": "per_chain", "chunk": 20, "chains": 12, "data": data, "initial_per_chain": starts}
-    none = nuts.sample(gaussian, MEAN, draws=2, **options)
-    other = {"warmup": 25, "thin": 2, "target_accept": 0.9, "save_warmup": True, "seed": 9, "step_size": None}
-    warmed = nuts.sample(gaussian, MEAN, draws=5, **{**options, **other})
-    assert warmed["x"].shape == (12, 5, 2)
-    assert warmed.warmup_posterior["x"].shape == (12, 25, 2)
-    assert warmed.stats.compilations == none.stats.compilations
+    none = few(draws=2, warmup=0, step_size=0.1)
+    other = few(draws=5, warmup=25, thin=2, target_accept=0.9, save_warmup=True, seed=9)
+    assert other["x"].shape == (5, 5, 3)
+    assert other.warmup_posterior["x"].shape == (5, 25, 3)
+    assert other.stats.compilations == none.stats.compilations
 
 
 # -- one program for the rest ------------------------------------------------------------------------------------------

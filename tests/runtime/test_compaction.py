@@ -7,12 +7,13 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.function.precompiled import run_machine
+from pcbatch.function.executing import run_on
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.schedules import SCHEDULES
 from tests.harness import BATCH, NAMES, assert_close, leaves, load
+from tests.pairwise import every_second
 from tests.runtime.libraries import EVERY_BLOCK
 
 BACKEND = TensorFlowBackend()
@@ -29,7 +30,7 @@ def runs(name, schedule, jit):
     limits = {"max_depth": compilation.options.max_depth, "max_steps": compilation.options.max_steps}
     for compaction in (None, EVERY_BLOCK):
         machine = Machine(compilation.table, BACKEND, schedule=schedule, jit=jit, compaction=compaction, **limits)
-        outcome = run_machine(machine, BACKEND, compilation._parameters(), bound, captured.values)
+        outcome = run_on(machine, BACKEND, compilation._parameters(), bound, captured.values)
         yield Run.of(compilation.table, outcome)
 
 
@@ -47,15 +48,13 @@ def assert_equal(name, schedule, jit):
     assert np.all((active <= rows) & (rows <= executions * BATCH) & (rows >= EVERY_BLOCK.floor * executions))
 
 
-@pytest.mark.parametrize(
-    ("name", "schedule"), list(zip(SEVERAL, itertools.cycle(("earliest", "sweep")), strict=False)), ids=str
-)
+@pytest.mark.parametrize(("schedule", "name"), every_second(["earliest", "sweep"], SEVERAL))
 def test_several_programs_as_a_graph(name, schedule):
     """Rows that are left over must not make operations raise."""
     assert_equal(name, schedule, jit=False)
 
 
-@pytest.mark.parametrize("name", ["mixed_failures", "queens"])
+@pytest.mark.parametrize("name", ["mixed_failures", "ackermann", pytest.param("queens", marks=pytest.mark.slow)])
 def test_several_programs_under_xla(name):
     """The same compiled."""
     assert_equal(name, "auto", jit=True)

@@ -5,7 +5,8 @@ import random
 
 import pytest
 
-from pcbatch.runtime.schedules.flow import Flow
+from pcbatch.ir.analysis.effects import successors
+from pcbatch.optimize.machine.block_order import Ordering, order_blocks
 from tests.runtime import tables
 
 
@@ -17,23 +18,23 @@ def up(flow, order):
 
 
 def test_what_needs_no_other_order_keeps_that_of_the_source():
-    assert Flow([(1, 2), (3,), (3,), (4,)]).order == [0, 1, 2, 3]
-    assert Flow([(1, 2), (0,), (3,)]).order == [0, 1, 2]
+    assert Ordering([(1, 2), (3,), (3,), (4,)]).order == [0, 1, 2, 3]
+    assert Ordering([(1, 2), (0,), (3,)]).order == [0, 1, 2]
 
 
 def test_what_nobody_comes_to_is_left_out():
-    assert Flow([(2,), (2,), (3,)]).order == [0, 2]
+    assert Ordering([(2,), (2,), (3,)]).order == [0, 2]
 
 
 def test_a_recursion_comes_back_to_its_caller_in_the_same_trip():
     """b1 calls b0, which returns by b2 to b3, and b3 by b2 again: only the way down leads up."""
-    flow = Flow.of(tables.fibonacci())
+    flow = Ordering(successors(tables.fibonacci()))
     assert len(up(flow, flow.order)) < len(up(flow, range(len(flow.successors))))
 
 
 def test_where_lanes_wait_for_each_other_a_trip_begins():
     """A sampler's flow: the leaf b3 comes first, then what it returns to, at last what calls again; none leads up."""
-    flow = Flow([(1,), (1, 3), (1, 3), (2, 4), (1, 3, 5)], sync=[3])
+    flow = Ordering([(1,), (1, 3), (1, 3), (2, 4), (1, 3, 5)], sync=[3])
     assert flow.order[0] == 3
     assert up(flow, flow.order) == []
 
@@ -42,13 +43,18 @@ def test_where_lanes_wait_for_each_other_a_trip_begins():
 def test_no_order_is_much_better(seed):
     """Against all orders of six blocks: as good in most programs, never far off, and never worse than the source's."""
     chance = random.Random(seed)
-    successors = [tuple(sorted(chance.sample(range(7), chance.choice([1, 1, 2, 2, 3])))) for _ in range(6)]
-    flow = Flow(successors)
+    edges = [tuple(sorted(chance.sample(range(7), chance.choice([1, 1, 2, 2, 3])))) for _ in range(6)]
+    flow = Ordering(edges)
     best = min(map(flow._weight_up, itertools.permutations(flow.order)))
     assert best <= flow._weight_up(flow.order) <= min(1.5 * best, flow._weight_up(sorted(flow.order)))
 
 
 def test_long_programs_are_ordered_quickly():
     """No recursion of Python's, nothing that grows with the cube: 1500 blocks in a row, and back."""
-    flow = Flow([*((number + 1,) for number in range(1499)), (0, 1500)])
+    flow = Ordering([*((number + 1,) for number in range(1499)), (0, 1500)])
     assert flow.order == list(range(1500))
+
+
+def test_the_pass_says_the_order():
+    program = order_blocks(tables.fibonacci())
+    assert list(program.order) == Ordering(successors(program)).order

@@ -8,10 +8,11 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
-from pcbatch.runtime.backends.tensorflow.gathering import SPLIT, gather_by_lane
+from pcbatch.runtime.backends.tensorflow.xla_cpu.gathering import gather_by_lane
+from pcbatch.runtime.costs.device import CPU
 
 BACKEND = TensorFlowBackend()
-LANES = 4
+LANES, SPLIT = 4, CPU.split_read
 SIZE = SPLIT // (4 * LANES)
 """The length of an array of 4-byte elements from which on all lanes' arrays together are split."""
 

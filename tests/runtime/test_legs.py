@@ -32,7 +32,8 @@ def chain() -> Program:
 
 def away(snapshot: Snapshot) -> Snapshot:
     """The snapshot as NumPy arrays, as a file would hold it."""
-    return Snapshot(*({k: np.array(v) for k, v in part.items()} for part in (snapshot.state, snapshot.counters)))
+    parts = (snapshot.state, snapshot.counters, snapshot.inputs, snapshot.outputs)
+    return Snapshot(snapshot.pool, *({k: np.array(v) for k, v in part.items()} for part in parts))
 
 
 @on_both("schedule, jit", [(schedule, True) for schedule in SCHEDULES], [("earliest", True)])

@@ -1,5 +1,7 @@
 """The machine on tables written by hand: every schedule, with every kind of stack, on NumPy and on TensorFlow."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -212,7 +214,8 @@ def test_lanes_without_room_wait_and_go_on_later(library, schedule, jit, storage
     machine.capacity = 2
     arrived, outcome = machine.leg(machine.begin([n], 5), [])
     state = arrived.snapshot.state
-    np.testing.assert_array_equal(state["pc"] == len(program.blocks), [True, False, True, False, True])
+    ended = state["pc"] == machine.legs.layout.finish
+    np.testing.assert_array_equal(ended, [True, False, True, False, True])
     np.testing.assert_array_equal(state["fault"], np.zeros(5))
     assert (bool(arrived.paused), bool(arrived.can_run)) == (True, False)
     np.testing.assert_array_equal(outcome.status, [0, STATUS.UNFINISHED, 0, STATUS.UNFINISHED, 0])
@@ -315,3 +318,8 @@ def test_a_table_with_a_mistake_is_refused(library):
     ]:
         with pytest.raises(ValueError, match=message):
             Machine(Program("broken", ("x",), ("x",), {"x": INT}, {"x": "register"}, (block,)), library.backend)
+    program = tables.gcd(library.ops)
+    nameless = dataclasses.replace(program, blocks=tables.stepping(program.blocks, -1))
+    with pytest.raises(ValueError, match=r"gcd, b1: jump b0, turn: there is no fault site for exceeding max_steps"):
+        Machine(nameless, library.backend, max_steps=3)
+    Machine(nameless, library.backend)

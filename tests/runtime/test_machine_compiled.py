@@ -12,6 +12,7 @@ from pcbatch.ir.machine import Block, Jump, Program, Return
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend, ops
 from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.machine.pool import Pool
 from tests.runtime import tables
 from tests.runtime.tables import FLOAT, at, piece
 
@@ -25,8 +26,9 @@ def optimized_hlo(machine, roomy):
     if roomy:
         arguments, compiled = [tf.zeros([64], tf.int32), tf.zeros([64, 128])], machine._whole_run(machine.legs, 64)
     else:
-        specs = [*machine.legs.specs(64, 32), ("int64", ())]
-        arguments, compiled = [tf.zeros(shape, dtype) for dtype, shape in specs], machine._leg(64)
+        pool = Pool.of(64)
+        specs = [*machine.legs.specs(pool, 32), ("int64", ())]
+        arguments, compiled = [tf.zeros(shape, dtype) for dtype, shape in specs], machine._leg(pool)
     return compiled.experimental_get_compiler_ir(*arguments)(stage="optimized_hlo")
 
 

@@ -7,8 +7,9 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.runtime.backends.tensorflow.products import FEW
+from pcbatch.runtime.costs.device import CPU
 
+FEW = CPU.few_rows
 RNG = np.random.default_rng(0)
 WIDE = tf.constant(RNG.normal(size=(12, 5)) / 4, tf.float32)
 TURNS = np.array([0, 3, 1, 7], np.int32)

@@ -83,11 +83,11 @@ def test_lines_of_several_files_against_hand_counts(walked):
     """Every call is of lane 1 and 2 together, or of lane 2 alone."""
     found = lines(walked)
     body = found["profiled_user.py", "total += turn"]
-    assert (body.steps, body.active, body.rows, body.lanes) == (4, 1 + 4, 4 * 3, 5 / 4)
+    assert (body.runs, body.active, body.rows, body.lanes) == (4, 1 + 4, 4 * 3, 5 / 4)
     test = found["profiled_model.py", "if tf.reduce_sum(x) > 0.0:  # größer: 大きい"]
-    assert (test.steps, test.active, test.rows, test.utilization) == (4, 5, 12, 5 / 12)
+    assert (test.runs, test.active, test.rows, test.utilization) == (4, 5, 12, 5 / 12)
     product = found["profiled_model.py", "x = tf.linalg.matvec(WEIGHTS, x)"]
-    assert (product.steps, product.active, product.rows) == (1, 1, 3)
+    assert (product.runs, product.active, product.rows) == (1, 1, 3)
 
 
 def test_the_cost_is_that_of_the_rows_of_each_line(walked):
@@ -96,7 +96,7 @@ def test_the_cost_is_that_of_the_rows_of_each_line(walked):
     assert found["profiled_model.py", "x = tf.linalg.matvec(WEIGHTS, x)"].cost == pytest.approx(3 * 64 * 64)
     assert found["profiled_model.py", "if tf.reduce_sum(x) > 0.0:  # größer: 大きい"].cost == pytest.approx(12 * 65)
     assert sum(line.counts.cost for line in profile.lines) == pytest.approx(profile.total.cost)
-    assert profile.total.steps == walked.steps
+    assert profile.total.runs == walked.block_runs
     assert profile.total.utilization == walked.utilization.overall
     assert [function.name for function in profile.functions] == ["walk", "turned"]
 
@@ -127,7 +127,7 @@ def test_stores_are_at_their_line():
         xs[i] = 1.0
         return xs
 
-    counts = {line.text.strip(): line.counts.steps for line in stored.run(tf.zeros([2, 3]), [0, 2]).profile().lines}
+    counts = {line.text.strip(): line.counts.runs for line in stored.run(tf.zeros([2, 3]), [0, 2]).profile().lines}
     assert counts["xs[i] = 1.0"] == 1
 
 
@@ -149,7 +149,7 @@ def test_lines_without_text_still_have_figures(walked, monkeypatch):
 def test_the_trace_is_the_schedule():
     """Under "earliest" fibonacci([1, 2]) is: test, return for lane 0, then lane 1 alone, which asks as it calls."""
     run = fibonacci.options(schedule="earliest", jit=False, trace=100).run(np.array([1, 2], np.int32))
-    found = [(step.trip, step.block, step.ran, step.waiting) for step in run.trace.steps]
+    found = [(step.trip, step.block, step.ran, step.waiting) for step in run.trace.block_runs]
     assert found == [
         (1, "b0", 2, 0),
         (2, "b1", 1, 1),
@@ -173,10 +173,10 @@ def test_a_trace_adds_up_to_the_counters_and_changes_nothing(schedule, jit):
     assert run.executions == plain.executions
     np.testing.assert_array_equal(run.value, plain.value)
     for label, active in run.utilization.active.items():
-        steps = [step for step in run.trace.steps if step.block == label]
+        steps = [step for step in run.trace.block_runs if step.block == label]
         assert sum(step.times for step in steps) == run.executions[label]
         assert sum(step.lanes for step in steps) == active
-    assert all(step.ran + step.waiting <= len(n) for step in run.trace.steps)
+    assert all(step.ran + step.waiting <= len(n) for step in run.trace.block_runs)
 
 
 @pcbatch.autobatch
@@ -191,10 +191,10 @@ def test_what_does_not_fit_is_counted_and_said():
     n = np.array([3, 7, 4, 5], np.int32)
     whole = fibonacci.options(trace=1000).run(n).trace
     run = fibonacci.options(trace=3).run(n)
-    assert run.trace.steps == tuple(step for step in whole.steps if step.trip <= 3)
+    assert run.trace.block_runs == tuple(step for step in whole.block_runs if step.trip <= 3)
     assert run.trace.left_out == run.trips - 3
     assert str(run.trace).endswith(f"and {run.trips - 3} more trips, which were not recorded")
-    assert repr(run.trace) == f"<pcbatch.Trace: {len(run.trace.steps)} steps in 3 of {run.trips} trips>"
+    assert repr(run.trace) == f"<pcbatch.Trace: {len(run.trace.block_runs)} block runs in 3 of {run.trips} trips>"
 
 
 def test_without_the_option_nothing_is_recorded():

@@ -48,7 +48,9 @@ def test_how_the_rows_were_used(machine):
     """Four lanes: b0 ran for all; b2 for one of them; a line counts the blocks that come from it."""
     run = Run.of(machine.program, outcome_of(machine, 3, 0, -2, 1))
     assert run.executions == {"b0": 1, "b1": 1, "b2": 1, "b3": 1, "b4": 1, "b5": 1}
-    assert run.steps == 6
+    assert run.block_runs == 6
+    with pytest.warns(DeprecationWarning, match="is now Run.block_runs"):
+        assert run.steps == 6
     assert run.trips == 1
     used = run.utilization
     assert used.by_block == {"b0": 1.0, "b1": 0.75, "b2": 0.25, "b3": 0.5, "b4": 0.25, "b5": 0.25}
@@ -57,7 +59,7 @@ def test_how_the_rows_were_used(machine):
     assert used.by_line == {10: (4 + 3 + 2 + 1) / 16, 21: 0.25, 22: 0.25}
     assert used.rows_by_line == {10: 16, 21: 4, 22: 4}
     assert repr(used) == "<pcbatch.Utilization: 50% of 24 rows>"
-    assert repr(run) == "<pcbatch.Run of faults: 3 of 4 lanes failed, 1 trips, 6 steps, 50% of the rows of use>"
+    assert repr(run) == "<pcbatch.Run of faults: 3 of 4 lanes failed, 1 trips, 6 block runs, 50% of the rows of use>"
 
 
 @ON_BOTH
@@ -119,7 +121,7 @@ def test_report(machine):
         "lane 1: ARITHMETIC",
         "lane 1 (ARITHMETIC): ZeroDivisionError: integer division by zero",
     ]
-    assert lines[-1] == "1 of 2 lanes failed, 1 trips, 4 steps, 62% of the rows of use"
+    assert lines[-1] == "1 of 2 lanes failed, 1 trips, 4 block runs, 62% of the rows of use"
     assert run.report(lanes=1).splitlines()[1] == "and 1 more lanes"
 
 

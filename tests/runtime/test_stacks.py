@@ -11,7 +11,9 @@ from pcbatch.ir.machine import Block, FaultSite, Jump, Program, Push, Store
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.machine.blocks import BlockRunner
+from pcbatch.runtime.machine.ends import first_state
 from pcbatch.runtime.machine.limits import Limits
+from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.state import Layout
 from tests.runtime.libraries import Library, ints, library_named
 from tests.runtime.tables import INT, stored
@@ -106,7 +108,8 @@ def test_stacks_behave_as_lists_in_a_graph(dtype, storage, turns):
 def _act_as_lists(library, dtype, storage, turns):
     layout, runners = machinery(library, dtype, storage)
     first = np.array([[lane % 2, 1] for lane in range(LANES)]).astype(dtype)
-    state = layout.start(library.backend, LANES, {"x": [library.backend.array(first, dtype)]}, CAPACITY)
+    inputs = {"input x 0": library.backend.array(first, dtype)}
+    state = first_state(library.backend, layout, Pool.of(LANES), inputs, CAPACITY)
     models = [Model(row) for row in first]
     names = list(ACTIONS)
     for turn in turns:

@@ -4,7 +4,8 @@ import numpy as np
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.runtime.backends.tensorflow import TensorFlowBackend, succession
+from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
+from pcbatch.runtime.costs.device import CPU
 
 LANES = 6
 DTYPES = ["bool", "uint8", "int8", "int32", "uint32", "int64", "uint64", "float16", "bfloat16", "float32", "float64"]
@@ -42,11 +43,11 @@ def waits(count, numbers):
 
 
 def test_who_waits(monkeypatch):
-    few = succession.AT_ONCE
+    few = CPU.written_at_once
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
     assert waits(few, 8) == 0
     assert waits(few + 2, 8) == 2
-    assert waits(few + 2, succession.SHORT // 4 // LANES + 1) == 0
+    assert waits(few + 2, CPU.short_write // 4 // LANES + 1) == 0
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [kind])
     assert waits(few + 2, 8) == 0
 

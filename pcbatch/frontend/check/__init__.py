@@ -1,1 +1,1 @@
-"""The allow-list of syntax."""
+"""What a batched function may say: the allow-list of syntax, and sources that keep to it."""

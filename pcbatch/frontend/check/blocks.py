@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gast
 
 from pcbatch.frontend.check import refusals
+from pcbatch.frontend.check.checker import Checker
 from pcbatch.frontend.source.nodes import assigned_in, dotted, target_leaves
-
-if TYPE_CHECKING:
-    from pcbatch.frontend.check.checker import Checker
 
 CONTROL = (gast.If, gast.While, gast.For, gast.Match, gast.Return, gast.Break, gast.Continue, gast.Assert, gast.Raise)
 

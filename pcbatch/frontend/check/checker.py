@@ -10,9 +10,9 @@ import gast
 from pcbatch.errors import Diagnostic
 from pcbatch.frontend.check import refusals
 from pcbatch.frontend.check.banned import ban_on
-from pcbatch.frontend.check.refusals import Refusal
 from pcbatch.frontend.source.hints import is_sync
 from pcbatch.frontend.source.nodes import span_of, target_leaves, unparse
+from pcbatch.frontend.source.refusal import Refusal
 from pcbatch.frontend.source.scope import Scope, is_builtin
 
 INT32_MAX = 2**31 - 1
@@ -37,8 +37,7 @@ class Checker:
 
     def refuse(self, node: Any, refusal: Refusal) -> None:
         """Report `refusal` at `node`."""
-        span = span_of(node, self.file)
-        self.found.append(Diagnostic(refusal.code, refusal.message, span, refusal.label, refusal.help))
+        self.found.append(refusal.at(span_of(node, self.file)))
 
     def function(self, tree: Any) -> None:
         """Check a whole definition: kind, parameters, body."""

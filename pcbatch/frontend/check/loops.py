@@ -1,37 +1,14 @@
-"""The rules of the syntax check for `for` loops, and the built-ins that a loop understands."""
+"""The rules of the syntax check for `for` loops."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gast
 
 from pcbatch.frontend.check import refusals
-
-if TYPE_CHECKING:
-    from pcbatch.frontend.check.checker import Checker
-
-WRAPPERS = ("enumerate", "zip", "reversed")
-
-
-def range_arguments(node: Any, is_builtin: Callable[[str], bool]) -> tuple[list[Any], bool] | None:
-    """The arguments of `range(..)` and False, those of the range in `reversed(range(..))` and True, else None."""
-    match node:
-        case gast.Call(func=gast.Name(id="range"), args=arguments) if is_builtin("range"):
-            return arguments, False
-        case gast.Call(func=gast.Name(id="reversed"), args=[inner], keywords=[]) if is_builtin("reversed"):
-            found = range_arguments(inner, is_builtin)
-            return (found[0], True) if found is not None and not found[1] else None
-    return None
-
-
-def wrapper(node: Any, is_builtin: Callable[[str], bool]) -> str | None:
-    """The name of the built-in, one of WRAPPERS, that `node` calls, or None."""
-    match node:
-        case gast.Call(func=gast.Name(id=name)) if name in WRAPPERS and is_builtin(name):
-            return str(name)
-    return None
+from pcbatch.frontend.check.checker import Checker
+from pcbatch.frontend.source.iteration import range_arguments, wrapper
 
 
 def for_loop(checker: Checker, node: Any) -> None:

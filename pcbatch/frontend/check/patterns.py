@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gast
 
 from pcbatch.frontend.check import refusals
+from pcbatch.frontend.check.checker import Checker
 from pcbatch.frontend.source.nodes import assigned_in, dotted
-
-if TYPE_CHECKING:
-    from pcbatch.frontend.check.checker import Checker
 
 
 def match_statement(checker: Checker, node: Any) -> None:

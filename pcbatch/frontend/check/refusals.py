@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """What is wrong with a construct, a label for its carets and what to write instead."""
-
-    code: str
-    message: str
-    label: str
-    help: str
-
+from pcbatch.frontend.source.refusal import Refusal
 
 TRY = Refusal(
     "PCB101",
@@ -218,4 +207,3 @@ COST_LITERAL = Refusal(
     "write the number here: `@pcbatch.cost(1000.0)`",
 )
 TYPES = Refusal("PCB123", "type aliases and type parameters are not supported", "here", "leave the types out")
-PYTHON_2 = Refusal("PCB125", "this is syntax of Python 2", "here", "write Python 3")

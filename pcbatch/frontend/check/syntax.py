@@ -1,7 +1,7 @@
 """The allow-list of syntax: a table with a rule for every gast node type.
 
-A rule is `SUPPORTED` (look inside), a `Refusal` (report it) or a method of `Checker` that decides. A node type without
-a rule cannot happen: the tests walk gast's list.
+A rule is `SUPPORTED` (look inside), a `Refusal` (report it) or a function that decides: a method of `Checker`, or one
+of those in `blocks`, `loops` and `patterns`. A node type without a rule cannot happen: the tests walk gast's list.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic
-from pcbatch.frontend.check import blocks as check_blocks
-from pcbatch.frontend.check import loops as check_loops
-from pcbatch.frontend.check import patterns as check_patterns
-from pcbatch.frontend.check import refusals
+from pcbatch.frontend.check import blocks, loops, patterns, refusals
 from pcbatch.frontend.check.checker import SUPPORTED, Checker, Rule
+from pcbatch.frontend.source.parsing import PYTHON_2
 from pcbatch.frontend.source.scope import Scope
 
 
@@ -40,7 +38,7 @@ _RULES: dict[str, Rule] = {
     "Assign": Checker.assign,
     "AugAssign": Checker.augmented,
     "AnnAssign": Checker.annotated,
-    "For": check_loops.for_loop,
+    "For": loops.for_loop,
     "Return": Checker.returns,
     "Assert": Checker.asserts,
     "Raise": Checker.raises,
@@ -50,12 +48,12 @@ _RULES: dict[str, Rule] = {
     **_same(refusals.SCOPE, "Global", "Nonlocal"),
     "Delete": refusals.DELETE,
     **_same(refusals.IMPORT, "Import", "ImportFrom", "alias"),
-    **_same(check_blocks.with_block, "With"),
+    **_same(blocks.with_block, "With"),
     "withitem": SUPPORTED,
-    "Match": check_patterns.match_statement,
-    "match_case": check_patterns.match_case,
-    "MatchValue": check_patterns.value_pattern,
-    "MatchOr": check_patterns.alternatives,
+    "Match": patterns.match_statement,
+    "match_case": patterns.match_case,
+    "MatchValue": patterns.value_pattern,
+    "MatchOr": patterns.alternatives,
     **_same(SUPPORTED, "MatchAs", "MatchSequence", "MatchSingleton"),
     **_same(refusals.PATTERN, "MatchClass", "MatchMapping", "MatchStar"),
     **_same(refusals.TYPES, "TypeAlias", "TypeVar", "TypeVarTuple", "ParamSpec"),
@@ -83,6 +81,6 @@ _RULES: dict[str, Rule] = {
     **_same(SUPPORTED, "Load", "Store", "Del", "Param", "AugLoad", "AugStore", "arguments"),
     # What can stand around a function, never in it.
     **_same(refusals.DEFINITION, "Module", "Interactive", "Expression", "FunctionType", "TypeIgnore", "type_ignore"),
-    **_same(refusals.PYTHON_2, "Print", "Exec", "Repr", "Suite"),
+    **_same(PYTHON_2, "Print", "Exec", "Repr", "Suite"),
 }
 RULES: dict[type, Rule] = {getattr(gast, name): rule for name, rule in _RULES.items() if hasattr(gast, name)}

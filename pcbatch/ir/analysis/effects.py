@@ -53,13 +53,13 @@ def successors(program: Program) -> list[tuple[int, ...]]:
             onward[number].add(len(program.blocks))
     for block in program.blocks:
         if isinstance(block.terminator, PushJump):
-            for number in _same_call(program, targets(block.terminator)):
+            for number in calls_from(program, targets(block.terminator)):
                 if isinstance(program.blocks[number].terminator, Return):
                     onward[number].add(block.terminator.back)
     return [tuple(sorted(places)) for places in onward]
 
 
-def _same_call(program: Program, entries: tuple[int, ...]) -> set[int]:
+def calls_from(program: Program, entries: tuple[int, ...]) -> set[int]:
     """The blocks that a call can run that begins at one of `entries`, before it returns; not those of calls in it."""
     found: set[int] = set()
     waiting = [*entries]
@@ -69,4 +69,17 @@ def _same_call(program: Program, entries: tuple[int, ...]) -> set[int]:
             found.add(number)
             terminator = program.blocks[number].terminator
             waiting += [terminator.back] if isinstance(terminator, PushJump) else targets(terminator)
+    return found
+
+
+def reachable(program: Program) -> set[int]:
+    """The blocks that a lane can come to."""
+    onward = successors(program)
+    found: set[int] = set()
+    waiting = [0]
+    while waiting:
+        number = waiting.pop()
+        if number not in found and number < len(program.blocks):
+            found.add(number)
+            waiting += onward[number]
     return found

@@ -39,26 +39,24 @@ from pcbatch.ir.program import (
     Update,
     Variable,
 )
-from pcbatch.ir.text.printer import INDENT, LINE_COMMENT
+from pcbatch.ir.text.lines import (
+    NAME,
+    NAMES,
+    IRSyntaxError,
+    Line,
+    indented,
+    lines_of,
+    split,
+    take,
+    without_comment,
+)
 from pcbatch.ir.text.type_parser import parse_type_at
 from pcbatch.ir.types import Type
 
 
-class IRSyntaxError(ValueError):
-    """The text is not a program. `line` is the 1-based line of the IR's text."""
-
-    def __init__(self, line: int, message: str):
-        self.line = line
-        super().__init__(f"line {line}: {message}")
-
-
-Line = tuple[int, str]
-"""The number of a line and its text."""
-
-
 def parse_program(text: str) -> Program:
     """The program that `text` denotes; IRSyntaxError where it denotes none."""
-    lines = _lines(text)
+    lines = lines_of(text, 1)
     number, header = lines.pop(0) if lines else (1, "")
     if (match := re.fullmatch(rf"program ({'|'.join(get_args(Dialect))})", header)) is None:
         raise IRSyntaxError(number, f"expected 'program cfg' or 'program stack', not {header!r}")
@@ -86,65 +84,27 @@ def _with_inputs(program: Program) -> Program:
     return replace(program, functions=tuple(functions))
 
 
-# -- lines -------------------------------------------------------------------------------------------------------------
-
-_LABEL = re.compile(r"(\w+)(, sync)?:")
-
-
-def _lines(text: str) -> list[Line]:
-    """Lines that say something: blank and comment lines left out. Ops have one level of indentation, headers none."""
-    lines: list[Line] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.startswith(INDENT + " "):
-            raise IRSyntaxError(number, "unexpected indentation")
-        if line.strip() and not line.lstrip().startswith("#"):
-            lines.append((number, line))
-    return lines
-
-
-def _indented(lines: list[Line]) -> bool:
-    return bool(lines) and lines[0][1].startswith(INDENT)
-
-
-def _take(lines: list[Line]) -> Line:
-    """The next line without its indentation."""
-    number, text = lines.pop(0)
-    return number, text.removeprefix(INDENT)
-
-
-def _without_comment(text: str) -> str:
-    """`text` without the `# line 7` behind it."""
-    return LINE_COMMENT.sub("", text)
-
-
 # -- functions and blocks ----------------------------------------------------------------------------------------------
 
-_NAME = r"[^\W\d]\w*"
-_NAMES = rf"{_NAME}(?:, {_NAME})*"
-_COST = r"(?:, cost (?P<cost>[0-9.e+-]+))?"
-_FUNCTION = re.compile(
-    rf"function (?P<name>[^\s()]+)\((?P<parameters>{_NAMES})?\)(?: -> (?P<results>{_NAMES}))?{_COST}"
-)
-_VARIABLE = re.compile(rf"var (?P<name>{_NAME})")
+_LABEL = re.compile(r"(\w+)(, sync)?:")
+COST = r"(?:, cost (?P<cost>[0-9.e+-]+))?"
+_FUNCTION = re.compile(rf"function (?P<name>[^\s()]+)\((?P<parameters>{NAMES})?\)(?: -> (?P<results>{NAMES}))?{COST}")
+_VARIABLE = re.compile(rf"var (?P<name>{NAME})")
 _STORAGE = re.compile(rf"(?:  (?P<storage>{'|'.join(get_args(StorageKind))}))?(?:  -- (?P<reason>.+))?")
-
-
-def _split(text: str | None) -> tuple[str, ...]:
-    return tuple(text.split(", ")) if text else ()
 
 
 def _function(lines: list[Line]) -> Function:
     number, header = lines.pop(0)
-    if (match := _FUNCTION.fullmatch(_without_comment(header))) is None:
+    if (match := _FUNCTION.fullmatch(without_comment(header))) is None:
         raise IRSyntaxError(number, f"expected 'function name(parameters) -> results', not {header!r}")
     externs: tuple[str, ...] = ()
     variables: list[Variable] = []
-    while _indented(lines):
-        at, text = _take(lines)
-        if extern := re.fullmatch(rf"extern ({_NAMES})", text):
-            externs += _split(extern[1])
+    while indented(lines):
+        at, text = take(lines)
+        if extern := re.fullmatch(rf"extern ({NAMES})", text):
+            externs += split(extern[1])
         else:
-            variables.append(_variable(at, text))
+            variables.append(parse_variable(at, text))
     blocks: list[Block] = []
     while lines and (label := _LABEL.fullmatch(lines[0][1])):
         at, _ = lines.pop(0)
@@ -153,23 +113,25 @@ def _function(lines: list[Line]) -> Function:
         raise IRSyntaxError(number, f"function {match['name']} has no blocks")
     return Function(
         match["name"],
-        _split(match["parameters"]),
-        _split(match["results"]),
+        split(match["parameters"]),
+        split(match["results"]),
         tuple(blocks),
         externs,
         tuple(variables),
-        None if match["cost"] is None else _cost(number, match["cost"]),
+        None if match["cost"] is None else parse_cost(number, match["cost"]),
     )
 
 
-def _cost(number: int, text: str) -> float:
+def parse_cost(number: int, text: str) -> float:
+    """What a row costs."""
     try:
         return float(text)
     except ValueError:
         raise IRSyntaxError(number, f"{text} is no cost") from None
 
 
-def _variable(number: int, text: str) -> Variable:
+def parse_variable(number: int, text: str) -> Variable:
+    """The entry of the table of variables that the line denotes."""
     if (match := _VARIABLE.match(text)) is None:
         raise IRSyntaxError(number, f"expected 'var', 'extern' or a label, not {text!r}")
     place, type_ = match.end(), cast("Type | None", None)
@@ -185,13 +147,13 @@ def _variable(number: int, text: str) -> Variable:
 
 def _block(number: int, label: str, lines: list[Line]) -> Block:
     ops: list[Op] = []
-    while _indented(lines):
-        at, text = _take(lines)
-        text = _without_comment(text)
+    while indented(lines):
+        at, text = take(lines)
+        text = without_comment(text)
         terminator = _terminator(at, text)
         if terminator is None:
-            ops.append(_op(at, text))
-        elif _indented(lines):
+            ops.append(parse_op(at, text))
+        elif indented(lines):
             raise IRSyntaxError(lines[0][0], f"block {label} goes on after its terminator")
         else:
             return Block(label, tuple(ops), terminator)
@@ -200,22 +162,22 @@ def _block(number: int, label: str, lines: list[Line]) -> Block:
 
 # -- ops and terminators -----------------------------------------------------------------------------------------------
 
-_STORE = re.compile(rf"store ({_NAME})\[({_NAMES})\] = ({_NAME})")
-_CALL = re.compile(rf"(?:({_NAMES}) = )?call ([^\s()]+)\(({_NAMES})?\)")
-_POP = re.compile(rf"pop ({_NAMES})")
+_STORE = re.compile(rf"store ({NAME})\[({NAMES})\] = ({NAME})")
+_CALL = re.compile(rf"(?:({NAMES}) = )?call ([^\s()]+)\(({NAMES})?\)")
+_POP = re.compile(rf"pop ({NAMES})")
 _CODE_OP = re.compile(r"(push|update) (?![-+*/%@&|^<>=!]+ |(?:in|is|if|and|or|not) )(.*)", re.DOTALL)
-_ENTER = re.compile(rf"enter (?={_NAME}|[\[({{'\"])(?!(?:in|is|if|and|or|not) )(.*)", re.DOTALL)
+_ENTER = re.compile(rf"enter (?={NAME}|[\[({{'\"])(?!(?:in|is|if|and|or|not) )(.*)", re.DOTALL)
 _QUOTED = re.compile(r'code (".*")')
 
 _TERMINATORS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Terminator]], ...] = (
-    (re.compile(rf"jump ({_NAME})(, turn)?"), lambda m: Jump(m[1], m[2] is not None)),
-    (re.compile(rf"branch ({_NAME}) ({_NAME}) ({_NAME})"), lambda m: Branch(m[1], m[2], m[3])),
+    (re.compile(rf"jump ({NAME})(, turn)?"), lambda m: Jump(m[1], m[2] is not None)),
+    (re.compile(rf"branch ({NAME}) ({NAME}) ({NAME})"), lambda m: Branch(m[1], m[2], m[3])),
     (re.compile(r"return"), lambda m: Return()),
     (
-        re.compile(rf'fault ({"|".join(get_args(FaultKind))}) (".*")(?: ({_NAMES}))?'),
-        lambda m: Fault(json.loads(m[2]), _split(m[3]), cast(FaultKind, m[1])),
+        re.compile(rf'fault ({"|".join(get_args(FaultKind))}) (".*")(?: ({NAMES}))?'),
+        lambda m: Fault(json.loads(m[2]), split(m[3]), cast(FaultKind, m[1])),
     ),
-    (re.compile(rf"pushjump ({_NAME}), back to ({_NAME})"), lambda m: PushJump(m[1], m[2])),
+    (re.compile(rf"pushjump ({NAME}), back to ({NAME})"), lambda m: PushJump(m[1], m[2])),
 )
 
 
@@ -230,13 +192,14 @@ def _terminator(number: int, text: str) -> Terminator | None:
     return None
 
 
-def _op(number: int, text: str) -> Op:
+def parse_op(number: int, text: str) -> Op:
+    """The op that the line denotes, the inputs of its code left out."""
     if match := _STORE.fullmatch(text):
-        return Store(match[1], _split(match[2]), match[3])
+        return Store(match[1], split(match[2]), match[3])
     if match := _CALL.fullmatch(text):
-        return Call(_split(match[1]), match[2], _split(match[3]))
+        return Call(split(match[1]), match[2], split(match[3]))
     if match := _POP.fullmatch(text):
-        return Pop(_split(match[1]))
+        return Pop(split(match[1]))
     if text == "exit":
         return Exit()
     kind: type[Coded] = Primitive

@@ -24,8 +24,8 @@ bad {}" x` and `pushjump b0, back to b3`. None of them can be mistaken for Pytho
 from __future__ import annotations
 
 import json
-import re
 
+from pcbatch.errors import Span
 from pcbatch.ir.code import Code
 from pcbatch.ir.program import (
     Block,
@@ -48,9 +48,7 @@ from pcbatch.ir.program import (
     Update,
     Variable,
 )
-
-INDENT = "  "
-LINE_COMMENT = re.compile(r"\s+# line \d+$")
+from pcbatch.ir.text.lines import INDENT, LINE_COMMENT
 
 
 def print_program(program: Program, *, lines: bool = False) -> str:
@@ -63,7 +61,7 @@ def print_function(function: Function, *, lines: bool = False) -> str:
     results = f" -> {', '.join(function.results)}" if function.results else ""
     cost = "" if function.cost is None else f", cost {function.cost!r}"
     header = f"function {function.name}({', '.join(function.parameters)}){results}{cost}"
-    text = [_with_line(header, function, lines)]
+    text = [with_line(header, function.span, lines)]
     if function.externs:
         text.append(f"{INDENT}extern {', '.join(function.externs)}")
     text += [INDENT + print_variable(variable) for variable in function.variables]
@@ -81,8 +79,8 @@ def print_variable(variable: Variable) -> str:
 
 def print_block(block: Block, *, lines: bool = False) -> str:
     """The text of one block, label first."""
-    body = [_with_line(print_op(op), op, lines) for op in block.ops]
-    body.append(_with_line(print_terminator(block.terminator), block.terminator, lines))
+    body = [with_line(print_op(op), op.span, lines) for op in block.ops]
+    body.append(with_line(print_terminator(block.terminator), block.terminator.span, lines))
     header = f"{block.label}{', sync' if block.sync else ''}:"
     return "\n".join([header, *(INDENT + text for text in body)])
 
@@ -143,6 +141,6 @@ def _code(code: str) -> str:
     return f"code {json.dumps(code, ensure_ascii=False)}"
 
 
-def _with_line(text: str, node: Op | Terminator | Function, lines: bool) -> str:
-    """`text` with the number of the user's line behind it."""
-    return text if not lines or node.span is None else f"{text}  # line {node.span.line}"
+def with_line(text: str, span: Span | None, lines: bool) -> str:
+    """`text` with the number of the user's line behind it, if that is asked for and known."""
+    return text if not lines or span is None else f"{text}  # line {span.line}"

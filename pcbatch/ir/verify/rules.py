@@ -64,7 +64,8 @@ def repeated(names: Iterable[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1]
 
 
-def _is_name(name: str) -> bool:
+def is_name(name: str) -> bool:
+    """Whether Python takes it for a variable."""
     return name.isidentifier() and not iskeyword(name)
 
 
@@ -83,7 +84,7 @@ def functions(program: Program) -> Violations:
     for name in repeated(function.name for function in program.functions):
         yield f"two functions are called {name}"
     for function in program.functions:
-        if not all(map(_is_name, function.name.split("."))):
+        if not all(map(is_name, function.name.split("."))):
             yield f"{function.name!r} is no name for a function"
         if not function.blocks:
             yield f"{function.name} has no blocks"
@@ -92,7 +93,7 @@ def functions(program: Program) -> Violations:
         for name in (*repeated(function.parameters), *repeated(function.results)):
             yield f"{function.name} has two parameters or two results called {name}"
         for name in (*variables_of(function), *function.externs, *(block.label for block in function.blocks)):
-            if not _is_name(name):
+            if not is_name(name):
                 yield f"{function.name}: {name!r} is no name for a variable, an extern or a label"
 
 
@@ -161,9 +162,9 @@ def operands(program: Program) -> Violations:
                 yield f"{at(function, block, node)}: {name} is given two values"
             match node:
                 case Primitive() | Enter() | Push() | Update():
-                    complaints = _code(node, variables)
+                    complaints = about_code(node, variables)
                 case Fault(message, arguments):
-                    complaints = _message(message, len(arguments))
+                    complaints = about_message(message, len(arguments))
                 case _:
                     continue
             for complaint in complaints:
@@ -178,7 +179,8 @@ _STATEMENTS: dict[type[Coded], tuple[type[ast.stmt], ...]] = {
 }
 
 
-def _code(op: Coded, variables: frozenset[str]) -> Violations:
+def about_code(op: Coded, variables: frozenset[str]) -> Violations:
+    """What is wrong with the code of one op, where `variables` are in scope."""
     try:
         body = op.code.body
     except SyntaxError as error:
@@ -196,7 +198,8 @@ def _code(op: Coded, variables: frozenset[str]) -> Violations:
         yield f"the code assigns {outputs}, the op says {op.outputs}"
 
 
-def _message(message: str, arguments: int) -> Violations:
+def about_message(message: str, arguments: int) -> Violations:
+    """What is wrong with the message of a fault that has so many arguments."""
     try:
         fields = [name for _, name, _, _ in Formatter().parse(message) if name is not None]
     except ValueError as error:

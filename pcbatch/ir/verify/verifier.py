@@ -1,7 +1,8 @@
 """The verifier: the rules of the IR, per dialect; tests run it after every pass.
 
 First what a program is made of (`pcbatch.ir.verify.rules`), then, where that holds, what happens along its paths
-(`pcbatch.ir.verify.path_rules`). Every rule is a generator of violations, one line of text each.
+(`pcbatch.ir.verify.path_rules`). Every rule is a generator of violations, one line of text each. The third dialect's
+verifier is `pcbatch.ir.verify.machine`.
 """
 
 from __future__ import annotations

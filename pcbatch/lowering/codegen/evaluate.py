@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pcbatch.errors import Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import Code
-from pcbatch.ir.interpreter import Evaluate, LaneFaultError
 from pcbatch.ir.machine import Piece
+from pcbatch.ir.outcome import Evaluate, LaneFaultError
 from pcbatch.ir.status import LaneStatus
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import compile_piece, write_piece
@@ -41,7 +40,7 @@ def _compile(
 ) -> tuple[Piece, list[tuple[LaneStatus, str]]]:
     faults: list[tuple[LaneStatus, str]] = []
 
-    def site(span: Span | None, status: LaneStatus, message: str) -> int:
+    def site(number: int, status: LaneStatus, message: str) -> int:
         faults.append((status, message))
         return len(faults) - 1
 
@@ -55,7 +54,6 @@ def _compile(
         environment,
         function,
         site,
-        literal_indices=True,
     )
     return compile_piece(text, environment, function, tuple(range(len(faults)))), faults
 

@@ -19,7 +19,8 @@ from pcbatch.ir.status import LaneStatus
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.translate import translate
 
-SpannedSite = Callable[[Span | None, LaneStatus, str], int]
+SiteOf = Callable[[int, LaneStatus, str], int]
+"""From the number of a statement in its piece, and how and with what message a check of it fails, to the fault site."""
 _numbers = itertools.count()
 
 
@@ -89,26 +90,25 @@ def write_piece(
     variables: frozenset[str],
     environment: Environment,
     function: str,
-    site: SpannedSite,
-    literal_indices: bool = False,
+    site: SiteOf,
+    is_literal: Callable[[int], bool] = lambda number: True,
 ) -> PieceText:
     """The piece that runs `statements` of the user's `function` and gives `writes`.
 
     `variables` are the names that are variables there; the others are free, captured arrays (`environment`) apart.
-    `literal_indices` are checked in all statements, else in those of which inference found that they need it.
+    `is_literal` says of the number of a statement whether indices written as numbers are checked in it.
     """
     operands = environment.operands(function)
     own = variables | environment.hidden_builtins(function)
     twin = partial(environment.twin, function)
 
-    def translated_op(op: ir.Primitive | ir.Enter | ir.Exit) -> Statement:
+    def translated_op(number: int, op: ir.Primitive | ir.Enter | ir.Exit) -> Statement:
         if isinstance(op, ir.Exit):
             return Statement(Code(""), op.span, closes=True)
-        checked = literal_indices or op.span in environment.overruns
-        code = translate(op.code, partial(site, op.span), operands, own, twin, literal_indices=checked)
+        code = translate(op.code, partial(site, number), operands, own, twin, literal_indices=is_literal(number))
         return Statement(code, op.span, opens=isinstance(op, ir.Enter))
 
-    translated = tuple(map(translated_op, statements))
+    translated = tuple(translated_op(number, op) for number, op in enumerate(statements))
     read: dict[str, None] = {}
     shared: dict[str, None] = {}
     free: dict[str, None] = {}

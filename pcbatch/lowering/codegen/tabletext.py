@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 
 from pcbatch.errors import Span
-from pcbatch.ir import program as ir
-from pcbatch.ir.machine import FaultSite
+from pcbatch.ir.machine import (
+    Block,
+    Branch,
+    Fault,
+    FaultSite,
+    Jump,
+    Piece,
+    Program,
+    Push,
+    PushJump,
+    Return,
+    Store,
+    Terminator,
+)
 from pcbatch.ir.types import Type
 from pcbatch.lowering.codegen.pieces import PieceText
 from pcbatch.lowering.codegen.translate import MIDDLE, OPS
@@ -22,133 +33,85 @@ def is_reserved(name: str) -> bool:
     return _RESERVED.fullmatch(name) is not None
 
 
-@dataclass
-class BlockParts:
-    """What emission makes of one block: texts of pieces, and the table's entries as text."""
-
-    label: str
-    function: str
-    span: Span | None
-    pops: tuple[str, ...]
-    sync: bool = False
-    cost: float | None = None
-    dead: tuple[str, ...] = ()
-    answer: ir.Branch | None = None
-    """How the head goes on that the block jumps to; the block has the head's statements."""
-    body: list[PieceText | tuple[ir.Store, int]] = field(default_factory=list)
-    sites: list[tuple[int, ...]] = field(default_factory=list)
-    pushes: list[tuple[str, str | None]] = field(default_factory=list)
-
-
 class TableText:
     """Collects the blocks of a program and prints the module."""
 
-    def __init__(self, program: ir.Program, origin: Mapping[str, str], numbers: Mapping[str, int]):
+    def __init__(self, program: Program):
         self.program = program
-        self.origin = origin
-        self.numbers = numbers
         self.functions: list[str] = []
         self.blocks: list[str] = []
         self.files: dict[str, str] = {}
 
     # -- one block -----------------------------------------------------------------------------------------------------
 
-    def add(self, parts: BlockParts, terminator: ir.Terminator, site: int, steps_site: int) -> None:
-        """Print one block: its pieces' functions, and its entry in the table."""
+    def add(self, block: Block, pieces: Sequence[PieceText]) -> None:
+        """Print one block: its pieces' functions, of these texts, and its entry in the table."""
+        texts = iter(pieces)
         body = []
-        for entry, sites in zip(parts.body, parts.sites, strict=True):
-            if isinstance(entry, PieceText):
-                self.functions.append(f"{self._header(parts, entry, terminator)}\n{entry.source()}")
-                spans = f"spans=({self._spans(entry.spans())})"
-                checks = f", sites={_tuple(sites)}" if sites else ""
-                shared = f", shared={_tuple(entry.shared)}" if entry.shared else ""
-                reads, writes = _tuple(entry.reads), _tuple(entry.writes)
-                body.append(f"_pcb.Piece({entry.name}, {reads}, {writes}{shared}{checks}, {spans})")
+        for item in block.body:
+            if isinstance(item, Piece):
+                text = next(texts)
+                self.functions.append(f"{self._header(block, text)}\n{text.source()}")
+                body.append(self._piece(item, text))
             else:
-                store, place = entry
-                body.append(f"_pcb.Store({store.array!r}, {_tuple(store.indices)}, {store.value!r}, {place})")
-        pushes = [
-            f"_pcb.Push({name!r})" if saved is None else f"_pcb.Push({name!r}, {saved!r})"
-            for name, saved in parts.pushes
-        ]
+                body.append(self._store(item))
         lines = [
-            f"{parts.label!r},",
-            f"body=({''.join(f'{entry}, ' for entry in body).rstrip()}),",
-            f"terminator={self._terminator(terminator, parts.answer, site)},",
-            *([f"pops={_tuple(parts.pops)},"] if parts.pops else []),
-            *([f"pushes=({''.join(f'{push}, ' for push in pushes).rstrip()}),"] if pushes else []),
-            f"function={self.origin[parts.function]!r},",
-            f"span={self._span(parts.span)},",
-            *([f"steps_site={steps_site},"] if steps_site >= 0 else []),
-            *(["sync=True,"] if parts.sync else []),
-            *([f"cost={parts.cost!r},"] if parts.cost is not None else []),
-            *([f"dead={_tuple(parts.dead)},"] if parts.dead else []),
+            f"{block.label!r},",
+            f"body=({_list(body)}),",
+            f"terminator={_terminator(block.terminator)},",
+            *([f"pops={_tuple(block.pops)},"] if block.pops else []),
+            *([f"pushes=({_list(map(_push, block.pushes))}),"] if block.pushes else []),
+            f"function={block.function!r},",
+            f"span={self._span(block.span)},",
+            *([f"steps_site={block.steps_site},"] if block.steps_site >= 0 else []),
+            *(["sync=True,"] if block.sync else []),
+            *([f"cost={block.cost!r},"] if block.cost is not None else []),
+            *([f"dead={_tuple(block.dead)},"] if block.dead else []),
         ]
         inner = "".join(f"{INDENT * 3}{line}\n" for line in lines)
         self.blocks.append(f"{INDENT * 2}_pcb.Block(\n{inner}{INDENT * 2}),\n")
 
-    def _header(self, parts: BlockParts, piece: PieceText, terminator: ir.Terminator) -> str:
+    def _piece(self, piece: Piece, text: PieceText) -> str:
+        shared = f", shared={_tuple(piece.shared)}" if piece.shared else ""
+        checks = f", sites={_tuple(piece.sites)}" if piece.sites else ""
+        spans = f", spans=({_list(map(self._span, text.spans()))})"
+        asked = f", predicate={piece.predicate!r}" if piece.predicate is not None else ""
+        return f"_pcb.Piece({text.name}, {_tuple(piece.reads)}, {_tuple(piece.writes)}{shared}{checks}{spans}{asked})"
+
+    def _store(self, store: Store) -> str:
+        asked = f", predicate={store.predicate!r}" if store.predicate is not None else ""
+        return f"_pcb.Store({store.array!r}, {_tuple(store.indices)}, {store.value!r}, {store.site}{asked})"
+
+    def _header(self, block: Block, piece: PieceText) -> str:
         """A comment with the user's source lines that a piece comes from."""
-        spans = [s for s in (*piece.spans(), terminator.span) if s is not None]
+        spans = [s for s in (*piece.spans(), block.terminator.span) if s is not None]
         lines = {(span.file, span.line): span.text.strip() for span in spans}
-        name = self.origin[parts.function]
         quoted = [f"#   {line}: {text}" for (_, line), text in sorted(lines.items()) if text]
-        return "\n".join([f"# {name}, block {parts.label}", *quoted])
-
-    def _terminator(self, terminator: ir.Terminator, answer: ir.Branch | None, site: int) -> str:
-        """The table's entry; where a jump or call leads to a head, it goes on by the head's `answer`."""
-        number = self.numbers
-
-        def place(label: str) -> str:
-            return str(number[label]) if answer is None else branch(answer)
-
-        def branch(to: ir.Branch) -> str:
-            return f"_pcb.Branch({to.condition!r}, {number[to.true]}, {number[to.false]})"
-
-        match terminator:
-            case ir.Jump(target=target, turn=turn):
-                return f"_pcb.Jump({place(target)}{', turn=True' if turn else ''})"
-            case ir.Branch():
-                return branch(terminator)
-            case ir.Return():
-                return "_pcb.Return()"
-            case ir.Fault():
-                return f"_pcb.Fault({site})"
-            case ir.PushJump(target, back):
-                return f"_pcb.PushJump({place(target)}, {number[back]}, {site})"
-        raise TypeError(f"not a terminator: {terminator!r}")
+        return "\n".join([f"# {block.function}, block {block.label}", *quoted])
 
     # -- the module ----------------------------------------------------------------------------------------------------
 
-    def source(
-        self,
-        *,
-        ops_module: str,
-        parameters: Sequence[str],
-        results: Sequence[str],
-        types: Mapping[str, Type],
-        storage: Mapping[str, str | None],
-        faults: Sequence[FaultSite],
-        shared: Mapping[str, Type | None],
-        records: Sequence[str],
-    ) -> str:
-        """The whole generated module."""
-        sites = "".join(f"{INDENT * 2}{self._fault(fault)},\n" for fault in faults)
+    def source(self, ops_module: str, records: Sequence[str]) -> str:
+        """The whole generated module; `records` are the names of the classes of named tuples and dataclasses."""
+        program = self.program
+        sites = "".join(f"{INDENT * 2}{self._fault(fault)},\n" for fault in program.faults)
         package, _, module = ops_module.rpartition(".")
         table = [
-            f"{self.program.entry.name!r},",
-            f"parameters={_tuple(parameters)},",
-            f"results={_tuple(results)},",
-            f"types={_types(types, records)},",
-            f"storage={_dict(storage)},",
-            f"shared={_tuple(tuple(shared))},",
-            f"shared_types={_types(shared, records)},",
+            f"{program.name!r},",
+            f"parameters={_tuple(program.parameters)},",
+            f"results={_tuple(program.results)},",
+            f"types={_types(program.types, records)},",
+            f"storage={_dict(program.storage)},",
+            f"shared={_tuple(program.shared)},",
+            f"shared_types={_types(program.shared_types, records)},",
+            *([f"pointers={_dict(program.pointers)},"] if program.pointers else []),
+            *([f"order={_tuple(program.order)},"] if program.order else []),
             f"faults=(\n{sites}{INDENT}),",
             f"blocks=(\n{''.join(self.blocks)}{INDENT}),",
         ]
         files = "".join(f"{alias} = _pcb.at({file!r})\n" for file, alias in self.files.items())
         return (
-            f'"""{self.program.entry.name}, compiled by pcbatch: the pieces of its blocks, then their table."""\n\n'
+            f'"""{program.name}, compiled by pcbatch: the pieces of its blocks, then their table."""\n\n'
             f"from pcbatch.runtime.machine import generated as _pcb\n"
             f"from {package} import {module} as {OPS}\n"
             + "\n\n".join(["", *self.functions])
@@ -162,14 +125,41 @@ class TableText:
         span = f", span={self._span(fault.span)}" if fault.span is not None else ""
         return f"_pcb.FaultSite(_pcb.LaneStatus.{fault.status.name}, {fault.message!r}{arguments}{span})"
 
-    def _spans(self, spans: Sequence[Span | None]) -> str:
-        return "".join(f"{self._span(span)}, " for span in spans).rstrip()
-
     def _span(self, span: Span | None) -> str:
         if span is None:
             return "None"
         alias = self.files.setdefault(span.file, "_at" if not self.files else f"_at{len(self.files)}")
         return f"{alias}({span.line}, {span.column}, {span.end_line}, {span.end_column})"
+
+
+def _terminator(terminator: Terminator) -> str:
+    match terminator:
+        case Jump(target, turn):
+            return f"_pcb.Jump({_target(target)}{', turn=True' if turn else ''})"
+        case Branch():
+            return _target(terminator)
+        case Return():
+            return "_pcb.Return()"
+        case Fault(site):
+            return f"_pcb.Fault({site})"
+        case PushJump(target, back, site):
+            return f"_pcb.PushJump({_target(target)}, {back}, {site})"
+    raise TypeError(f"not a terminator: {terminator!r}")
+
+
+def _target(target: int | Branch) -> str:
+    if isinstance(target, int):
+        return str(target)
+    return f"_pcb.Branch({target.condition!r}, {target.true}, {target.false})"
+
+
+def _push(push: Push) -> str:
+    return f"_pcb.Push({push.variable!r})" if push.saved is None else f"_pcb.Push({push.variable!r}, {push.saved!r})"
+
+
+def _list(items: Iterable[str]) -> str:
+    """The inside of a tuple."""
+    return "".join(f"{item}, " for item in items).rstrip()
 
 
 def _tuple(names: Sequence[object]) -> str:
@@ -180,7 +170,7 @@ def _dict(entries: Mapping[str, object]) -> str:
     return "{" + ", ".join(f"{key!r}: {value!r}" for key, value in entries.items()) + "}"
 
 
-def _types(types: Mapping[str, Type | None], records: Sequence[str]) -> str:
+def _types(types: Mapping[str, Type], records: Sequence[str]) -> str:
     if not types:
         return "{}"
     return "_pcb.types(" + ", ".join([*records, *(f'{name}="{type_}"' for name, type_ in types.items())]) + ")"

@@ -104,8 +104,8 @@ class Actions:
         writes = tuple(name for name in spans if name in live)
         variables = function_variables(function)
         name = f"{function.name}_{label}"
-        text = write_piece(name, ops, writes, variables, self.environment, function.name, _no_site)
-        checked = write_piece(name, ops, writes, variables, self.environment, function.name, _no_site, True)
+        write = partial(write_piece, name, ops, writes, variables, self.environment, function.name, _no_site)
+        text, checked = write(is_literal=lambda number: ops[number].span in self.environment.overruns), write()
         known = tuple(name for name in writes if name in wanted)
         return Run(function.name, users, text, spans, known, checked if checked != text else None)
 
@@ -203,6 +203,6 @@ def _in_users_words(diagnostic: Diagnostic, users: Mapping[str, str]) -> Diagnos
     return replace(diagnostic, message=words(diagnostic.message), label=words(diagnostic.label))
 
 
-def _no_site(span: Span | None, status: LaneStatus, message: str) -> int:
+def _no_site(number: int, status: LaneStatus, message: str) -> int:
     """Sites are numbered at emission; types do not depend on them."""
     return 0

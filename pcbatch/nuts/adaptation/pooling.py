@@ -17,17 +17,16 @@ makes trajectories of different lengths, 1.25 times the rows of every run. This 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import tensorflow as tf
 
 from pcbatch.nuts.adaptation.adaptation import CLOSE, LAST, READY, SEARCH, STEP, Averaging, learned_step, restarted
 from pcbatch.nuts.kernel.metrics import Metric, Window, empty_window, learned_metric
-
-if TYPE_CHECKING:
-    from pcbatch.nuts.running.driver import Course
+from pcbatch.nuts.settings import Settings
 
 STRETCH = 5
 """The most trajectories between two updates."""
@@ -55,25 +54,50 @@ class Pool(NamedTuple):
     """For how many trajectories each chain has stood still by now, `[chains]`."""
 
 
+class Course(Protocol):
+    """What pooled warm-up knows of the run that it teaches: `running.driver.Course`."""
+
+    settings: Settings
+
+    @property
+    def done(self) -> int:
+        """How many trajectories of each chain are behind."""
+
+    @property
+    def actions(self) -> np.ndarray:
+        """What each trajectory of the warm-up is for."""
+
+    @property
+    def state(self) -> Any:
+        """The chains' state, a `ChainState` of arrays `[chains, ..]`."""
+
+    @property
+    def pool(self) -> Pool | None:
+        """What the chains know together; None before the first stretch."""
+
+    def advance(self, count: int, **changes: Any) -> tuple[np.ndarray, Mapping[str, np.ndarray]]:
+        """Make `count` trajectories of each chain, after `changes` to the state: positions and statistics."""
+
+    def remember(self, **changes: Any) -> None:
+        """Change `state` or `pool`."""
+
+    def whole_or_not(self) -> AbstractContextManager[None]:
+        """What is done within is done as a whole: Ctrl-C leaves the run as it was before."""
+
+
 def warm_up(course: Course) -> Iterator[None]:
     """What is left of the warm-up of all chains, pausing after each stretch."""
     settings = course.settings
     while settings.adapts and course.done < settings.warmup:
-        before = course.standing
-        try:
+        with course.whole_or_not():  # a stretch without what was learnt from it is no place to go on from
             _learn(course, min(stretch(course.actions, course.done), settings.chunk))
-        except KeyboardInterrupt:  # a stretch without what was learnt from it is no place to go on from
-            course.standing = before
-            raise
         yield
 
 
 def _learn(course: Course, count: int) -> None:
     """Make `count` trajectories, those of a stretch, and learn from them what their actions say."""
     settings, action = course.settings, course.actions[course.done + count - 1]
-    if course.standing.origin.pool is None:
-        _search(course, _empty(course))
-    averaging, window, limits, still = course.standing.origin.pool
+    averaging, window, limits, still = course.pool or _search(course, _empty(course))
     step_size = float(np.exp(averaging.log_step))
     together = limits >= step_size
     moved, statistics = course.advance(count, step_size=_steps(course, step_size, limits))
@@ -83,7 +107,7 @@ def _learn(course: Course, count: int) -> None:
     limits = np.where(acceptance >= settings.target_accept, 2 * limits, limits)
     still = np.where(stand_still(acceptance, together), still + count, 0.0)
     if action == CLOSE:
-        metric = learned_metric(*_tensors((window, _first(course.standing.origin.state.metric))))
+        metric = learned_metric(*_tensors((window, _first(course.state.metric))))
         course.remember(state=_with(course, metric=Metric(*(_of_all(course, part) for part in _arrays(metric)))))
         _search(course, _arrays(empty_window(window)))
         return
@@ -126,25 +150,26 @@ def stand_still(acceptance: np.ndarray, together: np.ndarray) -> np.ndarray:
 
 def _limits(course: Course, limits: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """The limits after the chosen chains have searched a step where they stand."""
-    before = np.asarray(course.standing.origin.state.step_size, np.float64)
+    before = np.asarray(course.state.step_size, np.float64)
     found = _searched(course, np.where(chosen, SEARCH, READY))
     return np.where(chosen & (found < before), found, limits)
 
 
-def _search(course: Course, window: Window) -> None:
+def _search(course: Course, window: Window) -> Pool:
     """Let each chain search a step size, and begin dual averaging anew at their geometric mean."""
-    state, pool = course.standing.origin.state, course.standing.origin.pool
-    found = _searched(course, state.phase if pool is None else np.full(course.settings.chains, SEARCH))
+    found = _searched(course, course.state.phase if course.pool is None else np.full(course.settings.chains, SEARCH))
     step_size = np.exp(_mean(np.log(found)))
     limits = np.where(found < FAR * step_size, found, np.inf)
     averaging = _arrays(restarted(tf.constant(step_size, tf.float64)))
-    course.remember(pool=Pool(averaging, window, limits, np.zeros(course.settings.chains)))
+    pool = Pool(averaging, window, limits, np.zeros(course.settings.chains))
+    course.remember(pool=pool)
+    return pool
 
 
 def _searched(course: Course, phase: np.ndarray) -> np.ndarray:
     """The step size of each chain after the trials that `phase` asks for."""
     course.advance(0, phase=np.asarray(phase, np.int32))
-    return np.asarray(course.standing.origin.state.step_size, np.float64)
+    return np.asarray(course.state.step_size, np.float64)
 
 
 def _steps(course: Course, step_size: float, limits: np.ndarray) -> np.ndarray:
@@ -169,7 +194,7 @@ def with_draws(window: Window, moved: np.ndarray) -> Window:
 
 
 def _empty(course: Course) -> Window:
-    window = _first(course.standing.origin.state.window)
+    window = _first(course.state.window)
     return Window(*(np.zeros(np.shape(part)) for part in window))
 
 
@@ -190,7 +215,7 @@ def _of_all(course: Course, value: Any) -> np.ndarray:
 
 
 def _with(course: Course, **changes: Any) -> Any:
-    return course.standing.origin.state._replace(**changes)
+    return course.state._replace(**changes)
 
 
 def _tensors(structure: Any) -> Any:

@@ -3,7 +3,7 @@
 Hoffman and Gelman, "The No-U-Turn Sampler", JMLR 15, 2014 (the doubling of trajectories); Betancourt, "A Conceptual
 Introduction to Hamiltonian Monte Carlo", arXiv:1701.02434, 2017, appendix A (multinomial sampling, progressive within a
 tree and biased between doublings, and the U-turn criterion by sums of momenta); the checks across seams are Stan's.
-`slice.py` has the sampler as it was in 2014, `chain.py` what makes a chain of trajectories.
+`slice.py` has the sampler as it was in 2014, `running/chain.py` what makes a chain of trajectories.
 
 Letters as in the papers: `q` position, `p` momentum, `g` gradient of the log density `lp` at q, `rho` sum of the
 momenta of a stretch of trajectory. The weight of a point is exp(energy of the trajectory's start - its own energy),
@@ -24,8 +24,9 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-import pcbatch
 from pcbatch import random
+from pcbatch.api import autobatch
+from pcbatch.function.hints import sync
 from pcbatch.nuts.kernel.dynamics import (
     DIVERGENCE_THRESHOLD,
     LogDensity,
@@ -86,9 +87,9 @@ def multinomial(
     leapfrogs_per_leaf: int,
     waits: bool = True,
 ) -> Kernel:
-    """The sampler with points drawn by their weights; arguments as those of `chain.make_sampler`."""
+    """The sampler with points drawn by their weights; arguments as those of `make_sampler`."""
 
-    @pcbatch.autobatch
+    @autobatch
     def build_tree(
         depth: Tensor, walk: Walk, step: Tensor, inverse_mass: Tensor, energy_0: Tensor, key: Tensor, data: Any
     ) -> Walk:
@@ -104,7 +105,7 @@ def multinomial(
             return walk._replace(rho=rho + walk.rho, p_first=p_first, stop=walk.stop | turning)
 
         if waits:  # a leaf: all gradients are computed here, for all chains at once
-            pcbatch.sync()
+            sync()
         q, p, g, lp = leapfrog(log_density, leapfrogs_per_leaf, inverse_mass, walk.q, walk.p, walk.g, step, data)
         energy = energy_of(inverse_mass, p, lp)
         log_weight = log_weight_of(energy, energy_0)
@@ -116,7 +117,7 @@ def multinomial(
         tally = walk.tally + tf.stack([acceptance, tf.ones_like(lp), tf.cast(diverging, dtype)])
         return Walk(q, p, g, proposal, total, tally, rho=p, p_first=p, stop=diverging)
 
-    @pcbatch.autobatch
+    @autobatch
     def transition(
         q: Tensor, g: Tensor, lp: Tensor, step_size: Tensor, metric: Metric, limit: Tensor, key: Tensor, data: Any
     ) -> tuple[Proposal, Tensor]:

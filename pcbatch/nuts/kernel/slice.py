@@ -15,8 +15,9 @@ from typing import Any
 
 import tensorflow as tf
 
-import pcbatch
 from pcbatch import random
+from pcbatch.api import autobatch
+from pcbatch.function.hints import sync
 from pcbatch.nuts.kernel.algorithm import Kernel, Proposal, statistics_of
 from pcbatch.nuts.kernel.dynamics import (
     DIVERGENCE_THRESHOLD,
@@ -50,9 +51,9 @@ def slice_sampler(
     leapfrogs_per_leaf: int,
     waits: bool = True,
 ) -> Kernel:
-    """Algorithm 6, apart from the step size's adaptation; arguments as those of `chain.make_sampler`."""
+    """Algorithm 6, apart from the step size's adaptation; arguments as those of `make_sampler`."""
 
-    @pcbatch.autobatch
+    @autobatch
     def build_tree(
         depth: Tensor,
         walk: Walk,
@@ -81,7 +82,7 @@ def slice_sampler(
             return proposal, n + n_next, first, walk, stop
 
         if waits:  # a leaf: all gradients are computed here, for all chains at once
-            pcbatch.sync()
+            sync()
         q, p, g, tally = walk
         q, p, g, lp = leapfrog(log_density, leapfrogs_per_leaf, inverse_mass, q, p, g, step, data)
         energy = energy_of(inverse_mass, p, lp)
@@ -92,7 +93,7 @@ def slice_sampler(
         tally = tally + tf.stack([acceptance, tf.ones_like(lp), tf.cast(diverging, dtype)])
         return (q, g, lp, energy), inside, (q, p), (q, p, g, tally), diverging
 
-    @pcbatch.autobatch
+    @autobatch
     def transition(
         q: Tensor, g: Tensor, lp: Tensor, step_size: Tensor, metric: Metric, limit: Tensor, key: Tensor, data: Any
     ) -> tuple[Proposal, Tensor]:

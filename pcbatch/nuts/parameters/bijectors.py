@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import tensorflow as tf
 
-from pcbatch import UsageError
+from pcbatch.errors import UsageError
 from pcbatch.nuts.parameters.parameters import Layout, leaves, split
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from pcbatch.nuts.results.samples import Samples
+from pcbatch.nuts.results.draws import Draws
 
 NUMBERS, CHAINS = 8, 8
 """How many numbers, and of how many chains, the traces show."""
 
 
-def save_pictures(samples: Samples, folder: Path) -> list[Path]:
+def save_pictures(samples: Draws, folder: Path) -> list[Path]:
     """`Samples.plot`."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = {"trace.png": _traces(samples), "utilization.png": _utilization(samples)}
@@ -34,7 +33,7 @@ def _figure(rows: int, columns: int, **options: Any) -> tuple[Any, np.ndarray]:
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
-def numbers(samples: Samples) -> Iterator[tuple[str, np.ndarray]]:
+def numbers(samples: Draws) -> Iterator[tuple[str, np.ndarray]]:
     """Each number that is sampled, by name: `[chains, draws]`."""
     for name, draws in samples.items():
         for place in np.ndindex(draws.shape[2:]):
@@ -42,7 +41,7 @@ def numbers(samples: Samples) -> Iterator[tuple[str, np.ndarray]]:
             yield label, draws[(slice(None), slice(None), *place)]
 
 
-def _traces(samples: Samples) -> Any:
+def _traces(samples: Draws) -> Any:
     """A row for each of the first numbers: a histogram and the trace of each chain, divergences as ticks below."""
     shown = [pair for pair, _ in zip(numbers(samples), range(NUMBERS), strict=False)]
     figure, axes = _figure(max(len(shown), 1), 2, figsize=(12, 1 + 1.6 * max(len(shown), 1)))
@@ -61,7 +60,7 @@ def _traces(samples: Samples) -> Any:
     return figure
 
 
-def _utilization(samples: Samples) -> Any:
+def _utilization(samples: Draws) -> Any:
     """What share of gradients was of use, beside how unequal the trajectories are that make chains wait."""
     figure, ((left, right),) = _figure(1, 2, figsize=(12, 4))
     bars = left.bar(

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pcbatch.nuts.results import diagnostics
-
-if TYPE_CHECKING:
-    from pcbatch.nuts.results.samples import Samples
+from pcbatch.nuts.results.draws import Draws
 
 LARGEST_R_HAT = 1.01
 """Vehtari et al. 2021."""
@@ -28,7 +25,7 @@ class SamplerWarning(RuntimeWarning):
     """The draws of a run should not be trusted as they are, or not all of them."""
 
 
-def findings(samples: Samples) -> tuple[str, ...]:
+def findings(samples: Draws) -> tuple[str, ...]:
     """What is wrong with a run, a text for each kind of fault."""
     found: list[str] = []
     if samples.failed:
@@ -46,13 +43,13 @@ def findings(samples: Samples) -> tuple[str, ...]:
     return tuple(found)
 
 
-def warn(samples: Samples, stacklevel: int) -> None:
+def warn(samples: Draws, stacklevel: int) -> None:
     """Say what is wrong with a run, at the line of the user's `stacklevel` calls up, as `warnings.warn` counts."""
     for text in findings(samples):
         warnings.warn(text, SamplerWarning, stacklevel=stacklevel + 1)
 
 
-def _failures(samples: Samples) -> str:
+def _failures(samples: Draws) -> str:
     chains = sorted(samples.failed)
     return (
         f"{len(chains)} of {samples.chains} chains failed ({_listed(chains)}), the first with: "
@@ -60,7 +57,7 @@ def _failures(samples: Samples) -> str:
     )
 
 
-def _frozen(samples: Samples) -> Iterator[str]:
+def _frozen(samples: Draws) -> Iterator[str]:
     frozen = samples.sample_stats["acceptance_rate"].mean(axis=1) < LEAST_ACCEPTANCE
     if samples.draws >= 2 * LONG:
         late = [draws[:, samples.draws // 2 :] for draws in samples.values()]
@@ -74,7 +71,7 @@ def _frozen(samples: Samples) -> Iterator[str]:
         )
 
 
-def _divergences(samples: Samples) -> Iterator[str]:
+def _divergences(samples: Draws) -> Iterator[str]:
     by_chain = np.count_nonzero(samples.sample_stats["diverging"], axis=1)
     total = int(by_chain.sum())
     if not total:
@@ -86,7 +83,7 @@ def _divergences(samples: Samples) -> Iterator[str]:
     yield text + "; the draws may miss a region of high curvature: raise target_accept, or write the model otherwise"
 
 
-def _saturation(samples: Samples) -> Iterator[str]:
+def _saturation(samples: Draws) -> Iterator[str]:
     deepest = samples.settings.max_tree_depth
     saturated = int(np.count_nonzero(samples.sample_stats["tree_depth"] >= deepest))
     if saturated:
@@ -97,7 +94,7 @@ def _saturation(samples: Samples) -> Iterator[str]:
         )
 
 
-def _energies(samples: Samples) -> Iterator[str]:
+def _energies(samples: Draws) -> Iterator[str]:
     fractions = diagnostics.energy_fractions(samples.sample_stats["energy"])
     low = np.flatnonzero(fractions < SMALLEST_FRACTION)
     if low.size:
@@ -108,7 +105,7 @@ def _energies(samples: Samples) -> Iterator[str]:
         )
 
 
-def _r_hats(samples: Samples) -> Iterator[str]:
+def _r_hats(samples: Draws) -> Iterator[str]:
     found = {}
     for name, draws in samples.items():
         values = diagnostics.r_hat(draws[samples.healthy])

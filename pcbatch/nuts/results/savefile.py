@@ -15,19 +15,18 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-import pcbatch
-from pcbatch import UsageError, saving
+from pcbatch import saving
+from pcbatch.errors import UsageError
 from pcbatch.nuts.parameters import bijectors
 from pcbatch.nuts.parameters.parameters import Layout, Leaf, Node, arrays_of, layout_of, leaves, made
+from pcbatch.nuts.results.draws import GROUPS, Draws
 from pcbatch.runtime.resume import headers
 from pcbatch.runtime.resume.checkpoint import python_version
-
-if TYPE_CHECKING:
-    from pcbatch.nuts.results.samples import Samples
+from pcbatch.version import __version__
 
 KIND, FORMAT = "samples", 2
 """The version goes up with every change of the header or of the arrays' names."""
@@ -46,28 +45,10 @@ FORM = {
     "failed": {str: str},
 }
 """What a header says."""
-GROUPS = ("posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats")
 PLAIN = {"dict": dict, "tuple": tuple, "list": list}
 
 
-@dataclass(frozen=True)
-class Origin:
-    """Where samples come from, and where their chains stand.
-
-    `state` is the chains' state (arrays `[chains, ..]`) after `done` trajectories, `keys` their keys, `pool` what
-    pooled adaptation knows.
-    """
-
-    density: Any
-    data: Any
-    transform: bijectors.Transform
-    keys: np.ndarray
-    state: Any
-    done: int
-    pool: Any = None
-
-
-def save(samples: Samples, path: str | os.PathLike[str]) -> None:
+def save(samples: Draws, path: str | os.PathLike[str]) -> None:
     """`Samples.save`."""
     origin = samples.origin
     arrays = {f"{group}/{name}": array for group in GROUPS for name, array in getattr(samples, group).items()}
@@ -78,7 +59,7 @@ def save(samples: Samples, path: str | os.PathLike[str]) -> None:
     header = {
         "format": KIND,
         "version": FORMAT,
-        "pcbatch": pcbatch.__version__,
+        "pcbatch": __version__,
         "python": python_version(),
         "settings": samples.settings.as_json(),
         "density": described_density(origin.density),

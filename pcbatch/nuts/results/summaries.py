@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from pcbatch.nuts.results.samples import Samples
+from pcbatch.nuts.results.draws import Draws
 
 COLUMNS = ("mean", "sd", "mcse_mean", "mcse_sd", "ess_bulk", "ess_tail", "r_hat")
 
 
-def table(samples: Samples) -> Any:
+def table(samples: Draws) -> Any:
     """`Samples.summary`."""
     import arviz
 
@@ -18,7 +17,7 @@ def table(samples: Samples) -> Any:
     return arviz.summary(_converted({"posterior": healthy}), round_to="none")[list(COLUMNS)]
 
 
-def to_arviz(samples: Samples) -> Any:
+def to_arviz(samples: Draws) -> Any:
     """`Samples.to_arviz`."""
     groups = {"posterior": dict(samples.posterior), "sample_stats": dict(samples.sample_stats)}
     if samples.settings.save_warmup:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -10,25 +11,25 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-import pcbatch
 from pcbatch.nuts.adaptation import pooling, windows
 from pcbatch.nuts.adaptation.adaptation import plan_of
 from pcbatch.nuts.kernel.algorithm import STATISTICS
-from pcbatch.nuts.kernel.chain import ChainState, padded
 from pcbatch.nuts.parameters.parameters import by_name
-from pcbatch.nuts.results.samples import Cost, Samples
-from pcbatch.nuts.results.savefile import GROUPS, Origin
+from pcbatch.nuts.results.draws import GROUPS, Cost, Origin
+from pcbatch.nuts.results.samples import Samples
 from pcbatch.nuts.running import programs, progress
+from pcbatch.nuts.running.chain import ChainState, padded
 from pcbatch.nuts.running.gradients import gradient_rows
 from pcbatch.nuts.running.groups import are_dear, groups_of, side_by_side
-from pcbatch.nuts.running.settings import Settings
+from pcbatch.nuts.settings import Settings
+from pcbatch.runtime.report.run import Run
 
 LONGEST_CHUNK = 250
-"""Draws; chains wait for each other at the end of a chunk, and a bar moves on."""
+"""Arrays; chains wait for each other at the end of a chunk, and a bar moves on."""
 CHUNK_BYTES = 1 << 26
 """The most that the draws of a chunk may take on the device."""
 
-Draws = Mapping[str, np.ndarray]
+Arrays = Mapping[str, np.ndarray]
 
 
 def chunk_size(chains: int, size: int) -> int:
@@ -48,7 +49,7 @@ class Standing:
     origin: Origin
     cost: Cost = Cost(0, 0)
     failed: Mapping[int, str] = field(default_factory=dict)
-    chunks: Mapping[str, tuple[Draws, ...]] = field(default_factory=lambda: dict.fromkeys(GROUPS, ()))
+    chunks: Mapping[str, tuple[Arrays, ...]] = field(default_factory=lambda: dict.fromkeys(GROUPS, ()))
 
 
 class Course:
@@ -81,6 +82,16 @@ class Course:
         return self.standing.origin.done
 
     @property
+    def state(self) -> ChainState:
+        """The chains' state, arrays `[chains, ..]`."""
+        return self.standing.origin.state
+
+    @property
+    def pool(self) -> pooling.Pool | None:
+        """What pooled adaptation knows; None before it knows anything."""
+        return self.standing.origin.pool
+
+    @property
     def divergences(self) -> int:
         """How many draws ended trajectories that diverged."""
         return sum(int(np.count_nonzero(part["diverging"])) for part in self.standing.chunks["sample_stats"])
@@ -102,7 +113,7 @@ class Course:
             self.advance(min(settings.chunk, left) * settings.thin, thin=settings.thin, actions=self.actions)
             yield
 
-    def advance(self, count: int, *, actions: Any = (), thin: int = 1, **changes: Any) -> tuple[np.ndarray, Draws]:
+    def advance(self, count: int, *, actions: Any = (), thin: int = 1, **changes: Any) -> tuple[np.ndarray, Arrays]:
         """Make `count` trajectories of each chain: positions before bijectors `[chains, rows, size]`, and statistics.
 
         `actions` says what trajectories are for, counted from the first of the run; those beyond it give draws. A row
@@ -122,7 +133,7 @@ class Course:
         )
         groups = groups_of(settings.chains, self._work)
 
-        def part(group: slice) -> pcbatch.Run:
+        def part(group: slice) -> Run:
             return self.chain.run(
                 *padded(tf.nest.map_structure(lambda array: np.asarray(array)[group], lanes)), *shared
             )
@@ -149,7 +160,7 @@ class Course:
         )
         return moved, statistics
 
-    def _with_draws(self, moved: np.ndarray, statistics: Draws) -> Mapping[str, tuple[Draws, ...]]:
+    def _with_draws(self, moved: np.ndarray, statistics: Arrays) -> Mapping[str, tuple[Arrays, ...]]:
         """The chunks so far and these, where they are to be given back."""
         settings, chunks = self.settings, self.standing.chunks
         is_warmup = self.done < settings.warmup
@@ -163,6 +174,16 @@ class Course:
     def remember(self, **changes: Any) -> None:
         """Change what is known of the origin (`state`, `pool`)."""
         self.standing = replace(self.standing, origin=replace(self.standing.origin, **changes))
+
+    @contextmanager
+    def whole_or_not(self) -> Iterator[None]:
+        """What is done within is done as a whole: Ctrl-C leaves the run as it was before."""
+        before = self.standing
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.standing = before
+            raise
 
     def _named(self, rows: np.ndarray, failed: Mapping[int, str]) -> dict[str, np.ndarray]:
         """Statistics `[chains, rows, len(STATISTICS)]` under ArviZ's names; NaN or 0 for chains that failed."""
@@ -218,7 +239,7 @@ class Course:
             origin=standing.origin,
         )
 
-    def nothing(self) -> dict[str, Draws]:
+    def nothing(self) -> dict[str, Arrays]:
         """No draws of each group."""
         settings, layout = self.settings, self.standing.origin.transform.layout
         posterior = by_name(layout, np.zeros((settings.chains, 0, layout.size), settings.dtype))
@@ -232,6 +253,6 @@ class Course:
         }
 
 
-def _joined(parts: Sequence[Draws]) -> dict[str, np.ndarray]:
-    """Draws one after another, by name."""
+def _joined(parts: Sequence[Arrays]) -> dict[str, np.ndarray]:
+    """Arrays one after another, by name."""
     return {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}

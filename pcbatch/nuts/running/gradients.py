@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pcbatch
 from pcbatch.ir.analysis import places
 from pcbatch.ir.machine import Program
 from pcbatch.nuts.kernel.dynamics import leapfrog, value_and_gradient
+from pcbatch.runtime.report.run import Run
 
 CALLS = tuple(f"{function.__name__}(" for function in (leapfrog, value_and_gradient))
 """What stands in the sampler's lines that compute gradients, and in no others."""
@@ -26,7 +26,7 @@ def gradient_blocks(program: Program) -> tuple[int, ...]:
     return found
 
 
-def gradient_rows(run: pcbatch.Run) -> tuple[int, int]:
+def gradient_rows(run: Run) -> tuple[int, int]:
     """How many rows of gradients a run of `chain` needed, and how many it computed."""
     labels = [run.program.blocks[number].label for number in gradient_blocks(run.program)]
     active, executed = run.utilization.active, run.utilization.executed

@@ -15,20 +15,20 @@ from typing import TypeVar
 
 import tensorflow as tf
 
-from pcbatch.nuts.kernel.chain import LANES
-
-DEAR = 1e7
-"""The work of the gradients of all chains, in the unit of `runtime.costs`, from which on XLA uses all cores for them.
-
-Logistic regressions on two cores: 4e6 (64 chains, 1,000 x 25) is 1.25 times as fast in two groups, 3e7 (8 chains,
-10,000 x 100) half as fast."""
+from pcbatch.nuts.running.chain import LANES
+from pcbatch.runtime.costs.device import CPU, GPU, Device
 
 Result = TypeVar("Result")
 
 
+def device() -> Device:
+    """What gradients are computed on."""
+    return GPU if tf.config.list_physical_devices("GPU") else CPU
+
+
 def are_dear(chains: int, work: float) -> bool:
     """Whether the gradients of all chains are dear, if a gradient of one chain is so much work."""
-    return chains * work > DEAR
+    return chains * work > device().expensive_gradients
 
 
 def groups_of(chains: int, work: float) -> list[slice]:
@@ -37,7 +37,7 @@ def groups_of(chains: int, work: float) -> list[slice]:
     As many groups as there are cores, or fewer: of equal numbers of chains, which are multiples of `LANES` as those of
     all chains would be, so that draws do not depend on the groups where they do not depend on the number of chains.
     """
-    most = 1 if tf.config.list_physical_devices("GPU") or are_dear(chains, work) else cores()
+    most = 1 if device() is GPU or are_dear(chains, work) else cores()
     number = max(n for n in range(1, max(1, most) + 1) if n == 1 or chains % (n * LANES) == 0)
     size = chains // number
     return [slice(first, first + size) for first in range(0, chains, max(1, size))]

@@ -11,13 +11,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import tensorflow as tf
 
-import pcbatch
-from pcbatch.nuts.kernel.chain import make_sampler
+from pcbatch.api import autobatch
+from pcbatch.errors import PcbatchError
 from pcbatch.nuts.kernel.dynamics import value_and_gradient
 from pcbatch.nuts.parameters.bijectors import Transform
 from pcbatch.nuts.parameters.parameters import unravel
+from pcbatch.nuts.running.chain import make_sampler
 from pcbatch.nuts.running.gradients import gradient_blocks
-from pcbatch.nuts.running.settings import Settings
+from pcbatch.nuts.settings import Settings
 
 TRIALS = 5
 """How often a gradient is timed each way."""
@@ -80,7 +81,7 @@ def _gradient(log_density: Callable[..., Any], transform: Transform, with_data: 
     """The batched function `(q, data) -> (log density, gradient)`."""
     density = density_of_vector(log_density, transform, with_data)
 
-    @pcbatch.autobatch(in_axes=(0, None))
+    @autobatch(in_axes=(0, None))
     def gradient(q: tf.Tensor, data: Any) -> tuple[tf.Tensor, tf.Tensor]:
         return value_and_gradient(density, q, data)
 
@@ -103,7 +104,7 @@ def gradient_work(log_density: Callable[..., Any], transform: Transform, data: A
         try:
             compilation = gradient.compilation(positions[:1], data)
             known[kinds] = max(map(compilation.row_cost, gradient_blocks(compilation.table)))
-        except pcbatch.PcbatchError:
+        except PcbatchError:
             return float("inf")
     return known[kinds]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from pcbatch.nuts.running.settings import Settings
+from pcbatch.nuts.settings import Settings
 
 Watch = Callable[[int, int, float], None]
 """Told after each chunk: how many trajectories of each chain are done, divergences so far, utilisation."""

@@ -15,13 +15,14 @@ import tensorflow as tf
 from pcbatch import saving
 from pcbatch.nuts.adaptation.adaptation import restarted
 from pcbatch.nuts.adaptation.pooling import Pool
-from pcbatch.nuts.kernel.chain import fresh_state
 from pcbatch.nuts.parameters.bijectors import Ordered, Transform
 from pcbatch.nuts.parameters.parameters import leaves
-from pcbatch.nuts.results.samples import Cost, Samples
-from pcbatch.nuts.results.savefile import GROUPS, Origin, Saved, named_arrays
+from pcbatch.nuts.results.draws import GROUPS, Cost, Origin
+from pcbatch.nuts.results.samples import Samples
+from pcbatch.nuts.results.savefile import Saved, named_arrays
+from pcbatch.nuts.running.chain import fresh_state
 from pcbatch.nuts.running.driver import Course, Standing, row_bytes
-from pcbatch.nuts.running.settings import Settings
+from pcbatch.nuts.settings import Settings
 from pcbatch.runtime.schedules import schedule_named
 
 SIZE = 3

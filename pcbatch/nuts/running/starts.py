@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch import UsageError, random
-from pcbatch.nuts.kernel.chain import ChainState, fresh_state
+from pcbatch import random
+from pcbatch.errors import UsageError
 from pcbatch.nuts.parameters.bijectors import Transform
 from pcbatch.nuts.parameters.parameters import layout_of, leaves, ravel
-from pcbatch.nuts.running.settings import Settings
+from pcbatch.nuts.running.chain import ChainState, fresh_state
+from pcbatch.nuts.settings import Settings
 
 NOISE = {"jitter": 1.0, "uniform": 2.0}
 """Half the width of the uniform noise."""

@@ -9,27 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Block, Piece, Program, Store
+from pcbatch.runtime.costs.device import CPU, Device
 from pcbatch.runtime.costs.estimate import elements
-
-FIXED = 4_000_000.0
-"""What a half must save more than the next larger size, in the unit of `costs`: 200 us to 1 ms, many times what
-gathering costs at any size (5 to 10 us), so that the second or so that it takes to compile pays within 5,000 runs."""
-SMALL = 0.27
-"""How much of that an eighth must save, which serves blocks that few lanes come to at a time."""
-TAIL = 0.03
-"""The part of a run in which few lanes are left at a block where they wait for each other (samplers: 0.03 to 0.1).
-
-The size for 16 of 64 chains of a dear density (27 us a row) takes 1 s to compile and saves 0.15 s in 250 draws."""
-SHARE = 0.02
-"""How much of what the dearest block costs for all lanes a size must save: else it is lost beside that block."""
-MASKED = 4.0
-"""What it costs to keep an element from being written for the lanes that take no part: it is read and written, too."""
-LEAF, ELEMENT = 100.0, 4.0
-"""What moving one array's row there and back costs, and each element of it."""
 
 
 @dataclass(frozen=True)
@@ -38,24 +23,30 @@ class Compaction:
 
     At most `most` of them, each of which saves enough more than the next larger one, eighths before halves.
     Sizes are rounded up to a multiple of `multiple`, that of the vectors of float64 that XLA computes at once: the same
-    operations on a number of rows that is none may round differently. `fixed` and `scale` weigh what gathering costs;
-    with both at 0 every block is dear.
+    operations on a number of rows that is none may round differently. What gathering costs was measured on `device`; of
+    that `fixed` stands in for `gathered_size`, and all else is taken `scale` times: with both at 0 every block is dear.
     """
 
     floor: int = 4
     most: int = 4
     multiple: int = 4
-    fixed: float = FIXED
+    fixed: float = CPU.gathered_size
     scale: float = 1.0
+    device: Device = CPU
+
+    def sized(self, program: Program, costs: Sequence[float], lanes: int) -> Program:
+        """The program, each block with the sizes at which it may run in a batch of `lanes`."""
+        pairs = zip(program.blocks, self.sizes(program, costs, lanes), strict=True)
+        return replace(program, blocks=tuple(replace(block, sizes=sizes) for block, sizes in pairs))
 
     def sizes(self, program: Program, costs: Sequence[float], lanes: int) -> list[tuple[int, ...]]:
         """For each block the sizes smaller than `lanes` that it may run at, in increasing order."""
         comes_back = any(0 in places for places in effects.successors(program))
-        beside = self.scale * SHARE * max(costs) * lanes
+        beside = self.scale * self.device.gathered_share * max(costs) * lanes
         return [
             self._sizes(
-                cost + MASKED * self.scale * _row_writes(program, block),
-                self.scale * _row_moves(program, block),
+                cost + self.device.masked_element * self.scale * _row_writes(program, block),
+                self.scale * self._row_moves(program, block),
                 lanes,
                 beside,
                 waits=block.sync,
@@ -73,8 +64,9 @@ class Compaction:
         Where lanes wait for each other (`waits`), few come only as a run ends: quarters will do, and must pay then.
         """
         if waits:
-            return tuple(sorted(self._parts(4, max(beside, self.fixed) / TAIL, cost, moves, lanes)[: self.most]))
-        least, little = max(beside, self.fixed), max(beside, SMALL * self.fixed)
+            parts = self._parts(4, max(beside, self.fixed) / self.device.gathered_tail, cost, moves, lanes)
+            return tuple(sorted(parts[: self.most]))
+        least, little = max(beside, self.fixed), max(beside, self.device.gathered_eighth * self.fixed)
         eighths = self._parts(8, little, cost, moves, lanes)
         halves = [size for size in self._parts(2, least, cost, moves, lanes) if size not in eighths]
         return tuple(sorted([*eighths, *halves][: self.most]))
@@ -93,15 +85,19 @@ class Compaction:
     def _rounded(self, size: float) -> int:
         return math.ceil(size / self.multiple) * self.multiple
 
+    def _row_moves(self, program: Program, block: Block) -> float:
+        """What it costs to gather what one row of the block reads and to scatter what it writes."""
+        array, element = self.device.moved_array, self.device.moved_element
+        return sum(array + element * elements(program.types[name]) for name in _moved(program, block))
+
 
 DEFAULT = Compaction()
 
 
-def _row_moves(program: Program, block: Block) -> float:
-    """What it costs to gather what one row of the block reads and to scatter what it writes."""
+def _moved(program: Program, block: Block) -> list[str]:
+    """The variables that one row of the block reads or writes; twice, if both."""
     read = {name for item in block.body for name in (item.reads if isinstance(item, Piece) else _read(item))}
-    moved = [*(read & program.storage.keys()), *(set(effects.written(block)) & program.storage.keys())]
-    return sum(LEAF + ELEMENT * elements(program.types[name]) for name in moved)
+    return [*(read & program.storage.keys()), *(set(effects.written(block)) & program.storage.keys())]
 
 
 def _row_writes(program: Program, block: Block) -> int:

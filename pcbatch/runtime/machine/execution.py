@@ -182,7 +182,7 @@ class Execution:
 
         *outputs, site = self.backend.cond(self.backend.any(taking_part), live, [*blank, no_site])
         remaining = iter(outputs)
-        return [[next(remaining) for _ in group] for group in types], site
+        return [[next(remaining) for _ in group] for group in types], site if piece.sites else None
 
     def store(self, store: Store) -> None:
         """`array[indices..] = value` for the moving lanes, negative indices as in Python."""
@@ -252,7 +252,7 @@ class Execution:
                 self.written["depth"] = (self.moving, shorter)
                 return self.rows.load(self.state["calls"], [shorter])
             case Return() | Fault():
-                return self.backend.constant(self.layout.finished)
+                return self.backend.constant(self.layout.finish)
         raise TypeError(f"not a terminator: {self.block.terminator!r}")
 
     def place(self, target: int | Branch) -> Array:

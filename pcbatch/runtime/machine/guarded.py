@@ -52,12 +52,12 @@ class GuardedBlocks:
         return any(runner.can_lack_room for runner in self.runners)
 
     def waiting(self, state: State, numbers: Sequence[int]) -> Array:
-        """The block at which each lane waits; "finished" for lanes that lack room for one of the blocks `numbers`."""
+        """The block at which each lane waits; FREE for lanes that lack room for one of the blocks `numbers`."""
         waiting = state["pc"]
         for number in numbers:
             if self.runners[number].can_lack_room:
                 lacking = (state["pc"] == number) & ~self.runners[number].room(state)
-                waiting = self.backend.where(lacking, self.backend.constant(self.layout.finished), waiting)
+                waiting = self.backend.where(lacking, self.backend.constant(self.layout.free), waiting)
         return waiting
 
     def counts(self, number: int, followed: Sequence[int]) -> bool:
@@ -155,8 +155,8 @@ class GuardedBlocks:
 
     def _arrivals(self, state: State, moving: Array, places: Sequence[int]) -> Array:
         """How many of the `moving` lanes wait at each of `places`, able to run: int32 `[places]`."""
-        gone = self.backend.constant(self.layout.finished)
-        return self.backend.tally(self.backend.where(moving, self.waiting(state, places), gone), places)
+        nowhere = self.backend.constant(self.layout.free)
+        return self.backend.tally(self.backend.where(moving, self.waiting(state, places), nowhere), places)
 
     def _all_arrive(self, number: int, followed: Sequence[int]) -> bool:
         """Whether every lane that runs the block is then sure to wait, able to run, at the only place in `followed`."""

@@ -3,13 +3,15 @@
 What goes from one leg to the next is a `Snapshot`: plain arrays, which may leave the device in between, be given longer
 stacks, and go on, with the same results to the bit. Nothing is done twice and nothing is lost: a lane that lacks room
 is paused before its block has any effect, and the counters add up.
+
+A leg is START for the lanes that wait there, the loop, FINISH for those that have ended. Of a `whole` pool all lanes
+have started before the first leg, so a leg takes no inputs, and FINISH needs nothing of the outputs before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pcbatch.ir import values
@@ -18,37 +20,45 @@ from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec, State
 from pcbatch.runtime.costs.compaction import Compaction
+from pcbatch.runtime.machine import ends
 from pcbatch.runtime.machine.limits import GROWTH, Limits
 from pcbatch.runtime.machine.loop import Counters, Loop
 from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules.trip import Schedule
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A run between two legs: the machine's state and its counters, each a flat dictionary of arrays."""
+    """A run between two legs, each part a flat dictionary of arrays: see `Layout` and `Loop` for the keys.
 
+    `state` is by lane; `inputs` and `outputs` are by example, `outputs` as the last leg has left them: in a whole pool
+    nothing before the first.
+    """
+
+    pool: Pool
     state: State
     counters: Counters
+    inputs: State = field(default_factory=dict)
+    outputs: State = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Arrived:
-    """The end of a leg: where the run stands, and what the user gets to see of it so far.
+    """The end of a leg: where the run stands, whose `outputs` are what the user gets to see of it so far.
 
     Two scalar bools: `can_run`, some lane could go on, the budget is used up; `paused`, none can, and some lanes want
-    room on their stacks. `outputs` are the leaves of the Outcome.
+    room on their stacks.
     """
 
     snapshot: Snapshot
     can_run: Array
     paused: Array
-    outputs: Sequence[Array]
 
 
 class Legs:
-    """The legs of one program, to be traced for any number of lanes and any capacity of stacks.
+    """The legs of one program, to be traced for any pool and any capacity of stacks.
 
     `leaves` of arguments and shared operands come as flat sequences of arrays, in the program's order.
     """
@@ -69,16 +79,15 @@ class Legs:
         self.loop = Loop(
             self.layout, limits, backend, schedule, spread_live=spread_live, compaction=compaction, trace=trace
         )
-        self.fault_names = tuple(dict.fromkeys(name for site in program.faults for name in site.arguments))
 
     # -- a run ---------------------------------------------------------------------------------------------------------
 
-    def begin(self, arguments: Sequence[Array], lanes: Any, capacity: Any) -> Snapshot:
+    def begin(self, arguments: Sequence[Array], pool: Pool, capacity: Any) -> Snapshot:
         """A run that has not begun, on stacks with room for `capacity` live calls."""
-        remaining = iter(arguments)
-        inputs = {name: [next(remaining) for _ in self.layout.leaves(name)] for name in self.program.parameters}
-        state = self.layout.start(self.backend, lanes, inputs, capacity)
-        return Snapshot(state, self.loop.start())
+        inputs = dict(zip(self.layout.inputs, arguments, strict=True))
+        state = ends.first_state(self.backend, self.layout, pool, inputs, capacity)
+        outputs = {} if pool.whole else ends.blank_outputs(self.backend, self.layout, pool.examples)
+        return Snapshot(pool, state, self.loop.start(), inputs, outputs)
 
     def leg(self, snapshot: Snapshot, shared: Sequence[Array], until: Array) -> Arrived:
         """On from `snapshot`, until no lane can run or there have been `until` trips (an int64 scalar) in all."""
@@ -86,19 +95,24 @@ class Legs:
         for name in self.program.shared:
             type_ = self.program.shared_types[name]
             operands[name] = self.backend.wrap(values.pack(type_, [next(remaining) for _ in leaves(type_)]), type_)
-        state, counters, can_run = self.loop.run(snapshot.state, snapshot.counters, operands, until)
-        paused = ~can_run & self.backend.any(state["pc"] < self.layout.finished)
-        return Arrived(Snapshot(state, counters), can_run, paused, self._outputs(state))
+        pool, state = snapshot.pool, snapshot.state
+        if not pool.whole:
+            state = ends.start(self.backend, self.layout, pool, state, snapshot.inputs)
+        carried = {key: state[key] for key in self.layout.carried}
+        after, counters, can_run = self.loop.run(carried, snapshot.counters, operands, until)
+        paused = ~can_run & self.backend.any(after["pc"] < self.layout.start)
+        state, outputs = ends.finish(self.backend, self.layout, pool, {**state, **after}, snapshot.outputs)
+        return Arrived(replace(snapshot, state=state, counters=counters, outputs=outputs), can_run, paused)
 
     def all_legs(self, leg: Callable[[Snapshot], Arrived], snapshot: Snapshot) -> Arrived:
         """One `leg` after another, on larger and larger stacks, until no lane wants more room or there is none."""
 
         def wants_room(carried: Sequence[Array]) -> Array:
-            arrived = self.unpack(carried)
+            arrived = self.unpack(carried, snapshot)
             return arrived.paused & (self.capacity(arrived.snapshot) < self.limits.largest_capacity)
 
         def next_leg(carried: Sequence[Array]) -> list[Array]:
-            return self.pack(leg(self.grown(self.unpack(carried).snapshot)))
+            return self.pack(leg(self.grown(self.unpack(carried, snapshot).snapshot)))
 
         first = self.pack(leg(snapshot))
 
@@ -106,7 +120,7 @@ class Legs:
             return list(self.backend.while_loop(wants_room, next_leg, first))
 
         # Most runs need no more: to skip a loop in a plain graph takes a tenth of a millisecond less than to enter it.
-        return self.unpack(self.backend.cond(wants_room(first), more_legs, first))
+        return self.unpack(self.backend.cond(wants_room(first), more_legs, first), snapshot)
 
     def capacity(self, snapshot: Snapshot) -> Any:
         """How many live calls there is room for: an int where known, else an int32 scalar."""
@@ -119,55 +133,73 @@ class Legs:
             larger = min(capacity * GROWTH, largest)
         else:
             larger = self.backend.where(capacity < largest // GROWTH, capacity * GROWTH, self.backend.constant(largest))
-        return Snapshot(self.layout.grown(self.backend, snapshot.state, larger), snapshot.counters)
+        return replace(snapshot, state=self.layout.grown(self.backend, snapshot.state, larger))
 
     # -- flat, as compiled programs take and give it -------------------------------------------------------------------
 
     def flat(self, snapshot: Snapshot) -> list[Array]:
-        """The arrays of `snapshot`, in the order of `specs`."""
-        states = (snapshot.state[key] for key in self.layout.arrays)
-        return [*states, *(snapshot.counters[key] for key in self.loop.counter_specs)]
+        """The arrays of `snapshot` that a leg needs, in the order of `specs`."""
+        found = [snapshot.state[key] for key in self.layout.carried]
+        found += [snapshot.counters[key] for key in self.loop.counter_specs]
+        if not snapshot.pool.whole:
+            found.append(snapshot.state["example"])
+            found += [snapshot.inputs[key] for key in self.layout.inputs]
+            found += [snapshot.outputs[key] for key in self.layout.outputs]
+        return found
+
+    def snapshot(self, remaining: Iterator[Array], pool: Pool) -> Snapshot:
+        """The inverse of `flat`; takes from `remaining` what belongs to the snapshot."""
+        state = {key: next(remaining) for key in self.layout.carried}
+        counters = {key: next(remaining) for key in self.loop.counter_specs}
+        if pool.whole:
+            return Snapshot(pool, state, counters)
+        state["example"] = next(remaining)
+        inputs = {key: next(remaining) for key in self.layout.inputs}
+        return Snapshot(pool, state, counters, inputs, {key: next(remaining) for key in self.layout.outputs})
+
+    def specs(self, pool: Pool, capacity: int | None) -> list[Spec]:
+        """The dtypes and shapes of a flat snapshot; None for what is known only when it runs."""
+        lanes = self.lane_specs(pool.static.lanes, capacity)
+        found = [*(lanes[key] for key in self.layout.carried), *self.loop.counter_specs.values()]
+        if not pool.whole:
+            examples = self.example_specs(pool.static.examples)
+            found += [lanes["example"], *(examples[key] for key in (*self.layout.inputs, *self.layout.outputs))]
+        return found
+
+    def lane_specs(self, lanes: int | None, capacity: int | None) -> dict[str, Spec]:
+        """The dtypes and shapes of all arrays by lane."""
+        entries = None if capacity is None else capacity + 1
+        return {
+            key: (held.type.dtype, (lanes, *([entries] if held.stacked else []), *held.type.shape))
+            for key, held in self.layout.arrays.items()
+        }
+
+    def example_specs(self, examples: int | None) -> dict[str, Spec]:
+        """The dtypes and shapes of all arrays by example, outputs and inputs."""
+        arrays = {**self.layout.outputs, **self.layout.inputs}
+        return {key: (held.type.dtype, (examples, *held.type.shape)) for key, held in arrays.items()}
 
     def pack(self, arrived: Arrived) -> list[Array]:
-        """All arrays of `arrived`."""
-        return [*self.flat(arrived.snapshot), arrived.can_run, arrived.paused, *arrived.outputs]
+        """All arrays of `arrived` that a leg makes."""
+        now = arrived.snapshot
+        return [
+            *(now.state[key] for key in self.layout.carried),
+            *(now.counters[key] for key in self.loop.counter_specs),
+            arrived.can_run,
+            arrived.paused,
+            *(now.outputs[key] for key in self.layout.outputs),
+        ]
 
-    def unpack(self, arrays: Sequence[Array]) -> Arrived:
-        """The inverse of `pack`."""
+    def unpack(self, arrays: Sequence[Array], before: Snapshot) -> Arrived:
+        """The inverse of `pack`, after a leg on from `before`."""
         remaining = iter(arrays)
-        snapshot = self.snapshot(remaining)
-        return Arrived(snapshot, next(remaining), next(remaining), list(remaining))
-
-    def snapshot(self, remaining: Iterator[Array]) -> Snapshot:
-        """The inverse of `flat`; takes from `remaining` what belongs to the snapshot."""
-        state = {key: next(remaining) for key in self.layout.arrays}
-        return Snapshot(state, {key: next(remaining) for key in self.loop.counter_specs})
-
-    def specs(self, lanes: int | None, capacity: int | None) -> list[Spec]:
-        """The dtypes and shapes of a flat snapshot; None for what is known only when it runs."""
-        entries = None if capacity is None else capacity + 1
-        found: list[Spec] = []
-        for held in self.layout.arrays.values():
-            found.append((held.type.dtype, (lanes, *([entries] if held.stacked else []), *held.type.shape)))
-        return [*found, *self.loop.counter_specs.values()]
+        state = {**before.state, **{key: next(remaining) for key in self.layout.carried}}
+        counters = {key: next(remaining) for key in self.loop.counter_specs}
+        can_run, paused = next(remaining), next(remaining)
+        outputs = {key: next(remaining) for key in self.layout.outputs}
+        return Arrived(replace(before, state=state, counters=counters, outputs=outputs), can_run, paused)
 
     # -- the end -------------------------------------------------------------------------------------------------------
-
-    def _outputs(self, state: State) -> list[Array]:
-        """Status, site, place, steps, results (of failed lanes, too) and what fault messages show, leaf by leaf."""
-        backend = self.backend
-        statuses = backend.array([LaneStatus.OK, *(site.status for site in self.program.faults)], "int32")
-        status = backend.take(statuses, state["fault"])
-        unfinished = (state["fault"] == 0) & (state["pc"] < self.layout.finished)
-        status = backend.where(unfinished, backend.constant(LaneStatus.UNFINISHED), status)
-        results = [
-            backend.cast(leaf, type_.returned)
-            for name in self.program.results
-            for type_, leaf in zip(self.layout.leaves(name), self.layout.read(backend, state, name), strict=True)
-        ]
-        shown = chain.from_iterable(self.layout.read(backend, state, name) for name in self.fault_names)
-        place = backend.where(state["fault"] > 0, state["pc"] - self.layout.failed(0), backend.constant(-1))
-        return [status, state["fault"] - 1, place, state["steps"], *results, *shown]
 
     def _blanked(self, results: Sequence[Array], status: Array) -> list[Array]:
         """The leaves `results`, those of failed lanes NaN or 0.
@@ -187,28 +219,27 @@ class Legs:
         zeros = self.backend.zeros(lanes, type_)
         return zeros + float("nan") if type_.dtype.startswith(("float", "bfloat", "complex")) else zeros
 
-    def outcome(self, counters: Mapping[str, Array], outputs: Sequence[Array], capacity: Any) -> Outcome:
+    def outcome(self, counters: Mapping[str, Array], outputs: Mapping[str, Array], capacity: Any) -> Outcome:
         """What a run leaves behind."""
-        status, site, place, steps, *arrays = outputs
-        count = sum(len(self.layout.leaves(name)) for name in self.program.results)
-        remaining = iter([*self._blanked(arrays[:count], status), *arrays[count:]])
+        layout = self.layout
+        keys = [key for name in self.program.results for key in layout.keys("result", name)]
+        results = iter(self._blanked([outputs[key] for key in keys], outputs["status"]))
 
-        def structure(name: str) -> Any:
-            return values.pack(self.program.types[name], [next(remaining) for _ in self.layout.leaves(name)])
+        def structure(name: str, arrays: Iterator[Array]) -> Any:
+            return values.pack(self.program.types[name], [next(arrays) for _ in layout.leaves(name)])
 
-        results = tuple(structure(name) for name in self.program.results)
         return Outcome(
-            values=results,
-            status=status,
-            site=site,
-            place=place,
-            fault_values={name: structure(name) for name in self.fault_names},
+            values=tuple(structure(name, results) for name in self.program.results),
+            status=outputs["status"],
+            site=outputs["site"],
+            place=outputs["place"],
+            fault_values={n: structure(n, iter([outputs[k] for k in layout.keys("shown", n)])) for n in layout.shown},
             executions=counters["executions"],
             active=counters["active"],
             rows=counters["rows"],
             trips=counters["trips"],
-            steps=steps,
-            stack_entries=capacity + 1 if self.layout.all_stacks else 0,
+            steps=outputs["steps"],
+            stack_entries=capacity + 1 if layout.all_stacks else 0,
             backend=self.backend,
             can_fail=self.loop.can_fail,
             trace=counters.get("trace"),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pcbatch.runtime.costs.device import CPU
+
 DEFAULT_MAX_DEPTH = 8192
 """Live calls that a lane may have unless `max_depth` says otherwise: a limit against recursion without end."""
 
-FIRST_CAPACITY = 32
-"""How many live calls stacks have room for at first, where `max_depth` allows more."""
-
-GROWTH = 4
-"""By what stacks grow. Each size is compiled anew (1 to 3 s), so few sizes: from 32 to 8192 there are five."""
+FIRST_CAPACITY, GROWTH = CPU.first_capacity, CPU.growth
+"""How many live calls stacks have room for at first, where `max_depth` allows more; and by what they grow."""
 
 LARGEST = 2**31 - 2
 """Depths and steps are counted in int32."""

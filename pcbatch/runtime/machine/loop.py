@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from pcbatch.ir.analysis import effects
+from pcbatch.ir.machine import Program
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.costs.compaction import Compaction
@@ -95,7 +96,7 @@ class Loop:
         """
         backend = self.backend
         every = backend.lanes_of(state["pc"])
-        sizes = self._sizes(every)
+        sizes = [block.sizes for block in self.sized(every).blocks]
         prices = functools.partial(self.prices, every if isinstance(every, int) else USUAL_LANES)
 
         def turn(carried: Carried) -> tuple[Carried, Array]:
@@ -150,11 +151,11 @@ class Loop:
             end["counters"]["rows"] = counters["rows"] + ran * backend.cast(every, "int64")
         return end["state"], end["counters"], ready(end)
 
-    def _sizes(self, lanes: Array | int) -> Sequence[tuple[int, ...]]:
-        """The sizes smaller than the batch that each block may run at; none where that is not known when tracing."""
+    def sized(self, lanes: Array | int) -> Program:
+        """The program with the sizes that its blocks may run at; those given where that is not known when tracing."""
         if self.compaction is None or not isinstance(lanes, int) or lanes < 2 * self.compaction.floor:
-            return [()] * len(self.blocks)
-        return self.compaction.sizes(self.layout.program, self.row_costs, lanes)
+            return self.layout.program
+        return self.compaction.sized(self.layout.program, self.row_costs, lanes)
 
     def _rows(self, before: Array, trip: Trip, sizes: Sequence[tuple[int, ...]], lanes: Array | int) -> Array:
         """`before` and the rows that the blocks computed in a trip: int64 `[blocks]`.
@@ -184,11 +185,11 @@ class Loop:
         if not self.sync and not self.guarded.can_lack_room:
             return carried["waiting"]
         backend = self.backend
-        live = backend.sum(carried["state"]["pc"] < self.layout.finished)
+        live = backend.sum(carried["state"]["pc"] < self.layout.start)
         return backend.stack([live, *(backend.constant(0) for _ in self.blocks[1:])])
 
     def _in_turn(self, state: State, waiting: Array) -> Array:
-        """`waiting`, but "finished" for the lanes that wait for others at a sync block.
+        """`waiting`, but FREE for the lanes that wait for others at a sync block.
 
         They go on when all lanes that can run are at such blocks: those at one of them, where the lane with the fewest
         steps is, so that lanes that come back to the same place for ever hold up nobody.
@@ -196,11 +197,11 @@ class Loop:
         if not self.sync:
             return waiting
         backend = self.backend
-        finished = backend.constant(self.layout.finished)
+        nowhere = backend.constant(self.layout.free)
         there = functools.reduce(operator.or_, [waiting == number for number in self.sync])
-        elsewhere = backend.any((waiting < finished) & ~there)
+        elsewhere = backend.any((waiting < self.layout.start) & ~there)
         if len(self.sync) == 1:
-            return backend.where(there & elsewhere, finished, waiting)
+            return backend.where(there & elsewhere, nowhere, waiting)
         fewest = backend.min(backend.where(there, state["steps"], backend.constant(INT32_MAX)))
-        turn = backend.min(backend.where(there & (state["steps"] == fewest), waiting, finished))
-        return backend.where(there & (elsewhere | (waiting != turn)), finished, waiting)
+        turn = backend.min(backend.where(there & (state["steps"] == fewest), waiting, nowhere))
+        return backend.where(there & (elsewhere | (waiting != turn)), nowhere, waiting)

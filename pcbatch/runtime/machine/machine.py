@@ -7,6 +7,8 @@ over. If lanes are paused for want of room, their stacks are enlarged and the ne
 Where all stacks have their full size at once (no calls, or few allowed) a whole run is one compiled program. Else it is
 a plain graph that calls the compiled leg once, and again as often as stacks grow. The leg is traced once, for stacks
 of any size, and XLA compiles it for the sizes that occur.
+
+A whole run has a lane for each example (a `whole` pool); a run leg by leg may have any pool of lanes.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.legs import Arrived, Legs, Snapshot
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Outcome, Statistics
+from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.schedules import schedule_named
 
 NO_BUDGET = 2**63 - 1
@@ -38,7 +41,7 @@ NO_BUDGET = 2**63 - 1
 
 
 class Machine:
-    """Runs one program. Compiled once for each number of lanes and size of stacks, then reused.
+    """Runs one program. Compiled once for each pool of lanes and size of stacks, then reused.
 
     `compaction` says which blocks may run on gathered lanes; with None every block computes a row for every lane.
     `trace` is the number of trips of which is recorded what the schedule chose.
@@ -56,7 +59,7 @@ class Machine:
         compaction: Compaction | None = DEFAULT,
         trace: int = 0,
     ):
-        validate(program)
+        validate(program, max_steps)
         self.program = program
         self.backend = backend
         self.jit = jit
@@ -69,7 +72,7 @@ class Machine:
         self.capacity = self.legs.limits.first_capacity
         self.statistics = Statistics()
         self._compiled: dict[Any, Callable[..., Any]] = {}
-        self._sizes: dict[tuple[int | None, bool], set[int]] = {}
+        self._sizes: dict[tuple[Pool, bool], set[int]] = {}
 
     def _legs(self, limits: Limits) -> Legs:
         return Legs(
@@ -115,10 +118,15 @@ class Machine:
             arrays = list(sealed(*flat))
             names = legs.loop.counter_specs
             counters = dict(zip(names, arrays[1:], strict=False))
-            outcome = legs.outcome(counters, arrays[1 + len(names) :], arrays[0])
+            outputs = dict(zip(legs.layout.outputs, arrays[1 + len(names) :], strict=True))
+            outcome = legs.outcome(counters, outputs, arrays[0])
             if not legs.limits.roomy and self.backend.is_concrete(outcome.status):
-                self._note_sizes(lanes, capacity, int(arrays[0]), outcome)
+                self._note_sizes(Pool.of(lanes), capacity, int(arrays[0]), outcome)
         return outcome
+
+    def program_for(self, lanes: Any) -> Program:
+        """What is executed for `lanes` lanes: the program, and on how many rows its blocks may run."""
+        return self.legs.loop.sized(lanes)
 
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
@@ -127,19 +135,22 @@ class Machine:
         ]
         with self._timed(), explaining(self.program, self.backend, self.jit):
             if self.legs.limits.roomy:
-                layout = self.legs.layout
-                inputs = [leaf for name in self.program.parameters for leaf in layout.leaves(name)]
-                specs: list[Spec] = [(leaf.dtype, (lanes, *leaf.shape)) for leaf in inputs]
+                examples = self.legs.example_specs(lanes)
+                specs: list[Spec] = [examples[key] for key in self.legs.layout.inputs]
                 self.backend.lower(self._whole_run(self.legs, lanes), specs + operands, self.jit)
             else:
-                specs = self.legs.specs(lanes, self.capacity)
-                self.backend.lower(self._leg(lanes), [*specs, *operands, ("int64", ())], self.jit)
+                pool = Pool.of(lanes)
+                specs = self.legs.specs(pool, self.capacity)
+                self.backend.lower(self._leg(pool), [*specs, *operands, ("int64", ())], self.jit)
 
     # -- a run leg by leg ----------------------------------------------------------------------------------------------
 
-    def begin(self, arguments: Sequence[Any], lanes: int) -> Snapshot:
-        """A run of `lanes` lanes that has not begun; nothing is compiled."""
-        return self.legs.begin(self._arguments(arguments, lanes), lanes, self.capacity)
+    def begin(self, arguments: Sequence[Any], examples: int, lanes: int | None = None) -> Snapshot:
+        """A run of `examples` examples that has not begun; nothing is compiled.
+
+        It has a lane for each of them, or so many `lanes`, which hold the first examples then, as many as there are.
+        """
+        return self.legs.begin(self._arguments(arguments, examples), Pool.of(examples, lanes), self.capacity)
 
     def leg(self, snapshot: Snapshot, shared: Sequence[Any], trips: int | None = None) -> tuple[Arrived, Outcome]:
         """On from `snapshot` for at most `trips` trips, on stacks of the size that they have.
@@ -147,17 +158,17 @@ class Machine:
         `snapshot` may hold arrays of the backend or NumPy's. If lanes are `paused` at the end, go on from
         `grown(arrived.snapshot)`.
         """
-        lanes = int(snapshot.state["pc"].shape[0])
+        pool = snapshot.pool
         done = int(snapshot.counters["trips"])
         until = self.backend.array(NO_BUDGET if trips is None else done + trips, "int64")
         capacity = int(self.legs.capacity(snapshot))
-        sealed = self.backend.forbid_gradients(self._leg(lanes), self.program.name)
-        specs = self.legs.specs(lanes, capacity)
+        sealed = self.backend.forbid_gradients(self._leg(pool), self.program.name)
+        specs = self.legs.specs(pool, capacity)
         given = [self.backend.array(a, dtype) for a, (dtype, _) in zip(self.legs.flat(snapshot), specs, strict=True)]
         with self._timed(), explaining(self.program, self.backend, self.jit):
-            arrived = self.legs.unpack(list(sealed(*given, *self._operands(shared), until)))
-            outcome = self.legs.outcome(arrived.snapshot.counters, arrived.outputs, capacity)
-            self._note_sizes(lanes, capacity, capacity, outcome, direct=True)
+            arrived = self.legs.unpack(list(sealed(*given, *self._operands(shared), until)), snapshot)
+            outcome = self.legs.outcome(arrived.snapshot.counters, arrived.snapshot.outputs, capacity)
+            self._note_sizes(pool, capacity, capacity, outcome, direct=True)
         return arrived, outcome
 
     def grown(self, snapshot: Snapshot) -> Snapshot | None:
@@ -196,36 +207,35 @@ class Machine:
         return self._once(("run", legs.limits.roomy, key), lambda: self.backend.compile(program, jit))
 
     def _traced_run(self, legs: Legs, arrays: list[Array], lanes: int | None) -> list[Array]:
-        count = sum(len(legs.layout.leaves(name)) for name in self.program.parameters)
+        count = len(legs.layout.inputs)
         arguments, rest = arrays[:count], arrays[count:]
         if lanes is None:
             given = rest.pop()  # a shape is a constant to the compiler, a value need not be
             lanes = self.backend.lanes_of(arguments[0]) if arguments else given
-        until = self.backend.array(NO_BUDGET, "int64")
+        pool, until = Pool.of(lanes), self.backend.array(NO_BUDGET, "int64")
         if legs.limits.roomy:
-            arrived = legs.leg(legs.begin(arguments, lanes, legs.limits.largest_capacity), rest, until)
+            last = legs.leg(legs.begin(arguments, pool, legs.limits.largest_capacity), rest, until).snapshot
         else:
-            snapshot = legs.begin(arguments, lanes, rest.pop())
-            compiled = self._leg(lanes)
-            arrived = legs.all_legs(lambda s: legs.unpack(compiled(*legs.flat(s), *rest, until)), snapshot)
-        capacity = legs.capacity(arrived.snapshot)
-        counters = arrived.snapshot.counters
-        return [capacity, *(counters[name] for name in legs.loop.counter_specs), *arrived.outputs]
+            snapshot = legs.begin(arguments, pool, rest.pop())
+            compiled = self._leg(pool)
+            last = legs.all_legs(lambda s: legs.unpack(compiled(*legs.flat(s), *rest, until), s), snapshot).snapshot
+        counters = (last.counters[name] for name in legs.loop.counter_specs)
+        return [legs.capacity(last), *counters, *(last.outputs[name] for name in legs.layout.outputs)]
 
-    def _leg(self, lanes: Any) -> Callable[..., Any]:
+    def _leg(self, pool: Pool) -> Callable[..., Any]:
         """The program of a leg on stacks of any size: from flat snapshot, shared operands and `until` to `Arrived`."""
-        key, legs = (lanes if isinstance(lanes, int) else None), self.legs
+        pool, legs = pool.static, self.legs
 
         def program(*arrays: Array) -> list[Array]:
             with self._tracing(counts=True):
                 remaining = iter(arrays)
-                snapshot = legs.snapshot(remaining)
+                snapshot = legs.snapshot(remaining, pool)
                 *shared, until = remaining
                 return legs.pack(legs.leg(snapshot, shared, until))
 
         operands = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
-        specs = [*legs.specs(key, None), *((leaf.dtype, leaf.shape) for leaf in operands), ("int64", ())]
-        return self._once(("leg", key), lambda: self.backend.compile(program, self.jit, specs))
+        specs = [*legs.specs(pool, None), *((leaf.dtype, leaf.shape) for leaf in operands), ("int64", ())]
+        return self._once(("leg", pool), lambda: self.backend.compile(program, self.jit, specs))
 
     def _once(self, key: Any, make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
         if key not in self._compiled:
@@ -252,7 +262,7 @@ class Machine:
             tracing = self.statistics.trace_seconds - traced
             self.statistics.compile_seconds += time.perf_counter() - started - tracing
 
-    def _note_sizes(self, lanes: Any, first: int, last: int, outcome: Outcome, direct: bool = False) -> None:
+    def _note_sizes(self, pool: Pool, first: int, last: int, outcome: Outcome, direct: bool = False) -> None:
         """Remember that stacks grew from capacity `first` to `last`: the next run starts there.
 
         What lanes needed that failed with MAX_DEPTH, maybe in a recursion without end, no other run is to pay for; nor
@@ -264,7 +274,7 @@ class Machine:
             untold = (outcome.status == LaneStatus.MAX_DEPTH) | (outcome.status == LaneStatus.UNFINISHED)
             if not bool(self.backend.any(untold)):
                 self.capacity = last
-        key = lanes if isinstance(lanes, int) else None
+        key = pool.static
         seen = self._sizes.setdefault((key, direct), set() if (key, not direct) in self._sizes else {first})
         new = {first, *self.legs.limits.sizes(first, last)} - seen
         seen |= new

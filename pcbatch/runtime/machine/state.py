@@ -1,11 +1,19 @@
-"""The machine's state: one flat dictionary of arrays laid out `[lanes, ...]`.
+"""The machine's state: flat dictionaries of arrays, by lane `[lanes, ...]` or by example `[examples, ...]`.
 
-Keys, for every lane: `pc` (the block it waits at; the number of blocks means finished, more means failed), `fault`
-(fault site plus one, or 0), `steps` (loop turns plus calls so far), and in programs with calls `depth` (entries on its
-stack of program counters) and `calls` (that stack; its bottom is the number of the place that ends the program). For
-every variable `v` and every leaf of its type: `top v 0` is the top, `stack v 0` the stack, and `pointer v` says how
-many entries the stack holds below the top. Variables that are pushed and popped together share one pointer, named after
-the first of them.
+By lane, keys for every lane: `example` (which example it holds), `pc` (where it waits), `fault` (fault site plus one,
+or 0), `steps` (loop turns plus calls so far), and in programs with calls `depth` (entries on its stack of program
+counters) and `calls` (that stack; the label at its bottom is FINISH). For every variable `v` and every leaf of its
+type: `top v 0` is the top, `stack v 0` the stack, and `pointer v` says how many entries the stack holds below the top.
+Variables that are pushed and popped together share one pointer, named after the first of them.
+
+A program counter is the number of a block of the program, or else: START, the lane is to begin its example; FINISH, it
+has returned; FREE, it holds no example, whatever `example` says; and behind these, it has failed in a block. In the
+order of these numbers: blocks, START, FINISH, FREE, failed.
+
+By example, what goes in: `input p 0` for every leaf of every parameter; and what comes out: `status` (LaneStatus),
+`site` (the fault site, or -1), `place` (the block in which it failed, or -1), `steps`, `result r 0` for the results,
+and `shown v 0` for the values that messages of faults show. Results are of no account where the status is not OK, what
+is shown where nothing failed.
 
 A "register" has a top only. A "cached stack" keeps the top apart; entries `0 .. pointer - 1` of the stack lie below
 it. A "stack" has no top apart: it is entry `pointer` of the stack.
@@ -16,7 +24,7 @@ every lane `room`. So a state can leave the machine, be given longer stacks (`La
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -29,7 +37,7 @@ from pcbatch.runtime.backends.protocol import Array, Backend, State
 
 @dataclass(frozen=True)
 class Held:
-    """What an array of the state holds for each lane: one value of `type`, or, `stacked`, a stack of them."""
+    """What an array holds for each lane or example: one value of `type`, or, `stacked`, a stack of them."""
 
     value: TensorType
     stacked: bool = False
@@ -40,9 +48,12 @@ class Held:
         return TensorType("uint8", self.value.shape) if self.stacked and self.value.dtype == "bool" else self.value
 
 
+NUMBER = Held(TensorType("int32"))
+
+
 @dataclass(frozen=True)
 class Layout:
-    """Which arrays a program's state has."""
+    """Which arrays a program's state has, and what its program counters mean."""
 
     program: Program
 
@@ -56,14 +67,28 @@ class Layout:
         """Whether a lane's stacks are never longer than its stack of program counters."""
         return is_framed(self.program)
 
+    # -- program counters ----------------------------------------------------------------------------------------------
+
     @cached_property
-    def finished(self) -> int:
-        """The program counter of a lane that has nothing left to do."""
+    def start(self) -> int:
+        """START. Program counters below it are the program's blocks."""
         return len(self.program.blocks)
+
+    @property
+    def finish(self) -> int:
+        """FINISH, the label at the bottom of every stack of program counters."""
+        return self.start + 1
+
+    @property
+    def free(self) -> int:
+        """FREE. Program counters beyond it are those of lanes that have failed."""
+        return self.start + 2
 
     def failed(self, number: int) -> int:
         """The program counter of a lane that has failed in block `number`."""
-        return self.finished + 1 + number
+        return self.free + 1 + number
+
+    # -- variables -----------------------------------------------------------------------------------------------------
 
     def leaves(self, name: str) -> list[TensorType]:
         """The tensor types that variable `name` is made of."""
@@ -83,37 +108,62 @@ class Layout:
             [] if self.storage(name) == "register" else [f"stack {name} {i}" for i, _ in enumerate(self.leaves(name))]
         )
 
+    def keys(self, what: str, name: str) -> list[str]:
+        """The keys of the arrays by example of `name`: of "input", "result" or "shown"."""
+        return [f"{what} {name} {i}" for i, _ in enumerate(self.leaves(name))]
+
     def pointer(self, name: str) -> str:
         """The key of the stack pointer of `name`."""
-        return self._pointers[name]
+        return f"pointer {self.program.pointers.get(name, name)}"
 
     @cached_property
-    def _pointers(self) -> dict[str, str]:
-        """The key of the stack pointer of every variable that has a stack."""
-        first: dict[tuple[tuple[int, int], ...], str] = {}
-        found = {}
-        for name, storage in self.program.storage.items():
-            if storage != "register":
-                moves = [([push.variable for push in block.pushes], block.pops) for block in self.program.blocks]
-                together = tuple((pushed.count(name), popped.count(name)) for pushed, popped in moves)
-                found[name] = f"pointer {first.setdefault(together, name)}"
-        return found
+    def shown(self) -> tuple[str, ...]:
+        """The variables that messages of faults show."""
+        return tuple(dict.fromkeys(name for site in self.program.faults for name in site.arguments))
+
+    # -- arrays --------------------------------------------------------------------------------------------------------
 
     @cached_property
     def arrays(self) -> dict[str, Held]:
-        """What every array of the state holds, by key, in the order in which states are passed on."""
-        number = Held(TensorType("int32"))
-        found = dict.fromkeys(("pc", "fault", "steps"), number)
+        """What every array by lane holds, by key, in the order in which states are passed on."""
+        found = dict.fromkeys(("pc", "example", "fault", "steps"), NUMBER)
         if self.has_calls:
-            found |= {"depth": number, "calls": Held(TensorType("int32"), stacked=True)}
+            found |= {"depth": NUMBER, "calls": Held(TensorType("int32"), stacked=True)}
         if self.has_calls or set(self.program.storage.values()) - {"register"}:
-            found["room"] = number
+            found["room"] = NUMBER
         for name, storage in self.program.storage.items():
             types = self.leaves(name)
             found.update(zip(self.tops(name), map(Held, types), strict=False))  # no keys for a "stack"
             if storage != "register":
-                found[self.pointer(name)] = number
+                found[self.pointer(name)] = NUMBER
                 found.update((key, Held(t, stacked=True)) for key, t in zip(self.stacks(name), types, strict=True))
+        return found
+
+    @cached_property
+    def carried(self) -> list[str]:
+        """The keys of the arrays that blocks may read or change: all but which examples the lanes hold."""
+        return [key for key in self.arrays if key != "example"]
+
+    @cached_property
+    def pointers(self) -> list[str]:
+        """The keys of all stack pointers."""
+        return [key for key in self.arrays if key.startswith("pointer ")]
+
+    @cached_property
+    def inputs(self) -> dict[str, Held]:
+        """What every array of inputs holds, by key, in the order of the program's parameters."""
+        names = self.program.parameters
+        return {key: Held(t) for n in names for key, t in zip(self.keys("input", n), self.leaves(n), strict=True)}
+
+    @cached_property
+    def outputs(self) -> dict[str, Held]:
+        """What every array of outputs holds, by key, in the order in which they are passed on."""
+        found = dict.fromkeys(("status", "site", "place", "steps"), NUMBER)
+        for name in self.program.results:
+            given = [TensorType(type_.returned, type_.shape) for type_ in self.leaves(name)]
+            found.update(zip(self.keys("result", name), map(Held, given), strict=True))
+        for name in self.shown:
+            found.update(zip(self.keys("shown", name), map(Held, self.leaves(name)), strict=True))
         return found
 
     @cached_property
@@ -121,30 +171,25 @@ class Layout:
         """The keys of all stacks, that of program counters included."""
         return [key for key, held in self.arrays.items() if held.stacked]
 
-    def start(self, backend: Backend, lanes: Any, inputs: Mapping[str, Sequence[Array]], capacity: Any) -> State:
-        """The state of lanes that wait at the entry block with `inputs` (leaves by parameter); all else reads zero.
+    # -- states --------------------------------------------------------------------------------------------------------
+
+    def free_lanes(self, backend: Backend, lanes: Any, capacity: Any) -> State:
+        """So many lanes that are free and new: all else but the bottoms of their stacks reads zero.
 
         The stacks have room for `capacity` live calls: an int, or an int32 scalar.
         """
-        given = {key: leaf for name, group in inputs.items() for key, leaf in zip(self.tops(name), group, strict=False)}
-        state = {}
-        for key, held in self.arrays.items():
-            # An odd number of entries: with a power of two the lanes' rows lie a power of two apart and fall into the
-            # same few sets of the cache (128 floats, 64 lanes: 32 us a trip at depth 256 instead of 11).
-            entries = capacity + 1 if held.stacked else None
-            state[key] = given[key] if key in given else backend.zeros(lanes, held.type, entries)
+        # An odd number of entries: with a power of two the lanes' rows lie a power of two apart and fall into the
+        # same few sets of the cache (128 floats, 64 lanes: 32 us a trip at depth 256 instead of 11).
+        entries = capacity + 1
+        state = {
+            key: backend.zeros(lanes, held.type, entries if held.stacked else None) for key, held in self.arrays.items()
+        }
+        state["pc"] = state["pc"] + self.free
         if "room" in state:
             # An array, as reading it off a stack's shape inside the loop makes XLA copy that stack in every block.
             state["room"] = state["room"] + capacity
         if self.has_calls:
-            state["depth"] = state["depth"] + 1
-            state["calls"] = state["calls"] + self.finished
-        for name, group in inputs.items():
-            if self.storage(name) == "stack":
-                everyone = state["pc"] == 0
-                for key, type_, value in zip(self.stacks(name), self.leaves(name), group, strict=True):
-                    first = to_stored(backend, value, type_)
-                    state[key] = backend.masked_store(state[key], [state["pc"]], everyone, first)
+            state["calls"] = state["calls"] + self.finish
         return state
 
     def capacity(self, backend: Backend, state: State) -> Any:

@@ -6,6 +6,7 @@ many rows, whether anybody asks or not.
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -21,9 +22,9 @@ from pcbatch.runtime.report.utilization import ratio
 
 Place = tuple[str, int]
 """A file and a line."""
-HEADER = ("steps", "lanes", "rows", "of use", "cost", "")
+HEADER = ("runs", "lanes", "rows", "of use", "cost", "")
 LEGEND = (
-    "steps: how often a block with a part of the line ran; lanes: how many took part on average; rows: computed in all;"
+    "runs: how often a block with a part of the line ran; lanes: how many took part on average; rows: computed in all;"
     "\nof use: of these rows, those of lanes that took part; cost: the line's share of the estimated work of all rows"
 )
 
@@ -35,20 +36,26 @@ class Counts:
     `cost` is in the unit of the static estimate: a multiply-add or an element (`runtime.costs`).
     """
 
-    steps: int = 0
+    runs: int = 0
     active: int = 0
     rows: int = 0
     cost: float = 0.0
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(
-            self.steps + other.steps, self.active + other.active, self.rows + other.rows, self.cost + other.cost
+            self.runs + other.runs, self.active + other.active, self.rows + other.rows, self.cost + other.cost
         )
+
+    @property
+    def steps(self) -> int:
+        """The old name of `runs`."""
+        warnings.warn("Counts.steps is now Counts.runs", DeprecationWarning, stacklevel=2)
+        return self.runs
 
     @property
     def lanes(self) -> float:
         """How many lanes took part on average when a block ran; 0 where none ran."""
-        return self.active / self.steps if self.steps else 0.0
+        return self.active / self.runs if self.runs else 0.0
 
     @property
     def utilization(self) -> float:
@@ -57,10 +64,10 @@ class Counts:
 
     def cells(self, total: float) -> tuple[str, ...]:
         """The figures as a table shows them; `total` is the cost of everything."""
-        if not self.steps:
+        if not self.runs:
             return ("0", "", "0", "", "")
         share = ratio(self.cost, total)
-        return f"{self.steps:,}", f"{self.lanes:,.1f}", f"{self.rows:,}", f"{self.utilization:.0%}", f"{share:.1%}"
+        return f"{self.runs:,}", f"{self.lanes:,.1f}", f"{self.rows:,}", f"{self.utilization:.0%}", f"{share:.1%}"
 
 
 @dataclass(frozen=True)
@@ -154,8 +161,8 @@ def _counted(program: Program, outcome: Outcome) -> Iterator[tuple[str, Counts, 
     """Of each block its function, its counts, and those of each line of which it has a part."""
     counted = [np.asarray(each).tolist() for each in (outcome.executions, outcome.active, outcome.rows)]
     costs = line_costs(program, outcome.backend)
-    for block, steps, active, rows, by_span in zip(program.blocks, *counted, costs, strict=True):
-        counts = Counts(steps, active, rows, sum(by_span.values()) * rows)
+    for block, runs, active, rows, by_span in zip(program.blocks, *counted, costs, strict=True):
+        counts = Counts(runs, active, rows, sum(by_span.values()) * rows)
         by_line: defaultdict[Place, float] = defaultdict(float)
         for span, cost in by_span.items():
             by_line[span.file, span.line] += cost * rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -103,9 +104,15 @@ class Run:
         return int(self._concrete.trips)
 
     @property
-    def steps(self) -> int:
-        """How many blocks the machine ran in all, each for all lanes that waited at it."""
+    def block_runs(self) -> int:
+        """How often the machine ran a block in all, each time for all lanes that waited at it."""
         return sum(self.executions.values())
+
+    @property
+    def steps(self) -> int:
+        """The old name of `block_runs`: a step is a loop turn or a call of one lane, as in `max_steps`."""
+        warnings.warn("Run.steps is now Run.block_runs", DeprecationWarning, stacklevel=2)
+        return self.block_runs
 
     @cached_property
     def executions(self) -> dict[str, int]:
@@ -175,7 +182,7 @@ class Run:
             else:
                 end |= {"message": failed[lane].message}
             lanes.append(end)
-        counts = {"trips": self.trips, "steps": self.steps, "utilization": round(self.utilization.overall, 4)}
+        counts = {"trips": self.trips, "block_runs": self.block_runs, "utilization": round(self.utilization.overall, 4)}
         return {"function": self.program.name, "lanes": lanes, **counts}
 
     def _ended(self, lane: int) -> str:
@@ -204,7 +211,8 @@ class Run:
         unended = int(np.count_nonzero(self.status == LaneStatus.UNFINISHED))
         ended = f"{failed - unended} of {lanes} lanes failed" if failed > unended else f"{lanes} lanes"
         ended += f", {unended} not at their end" if unended else ""
-        return f"{ended}, {self.trips} trips, {self.steps} steps, {self.utilization.overall:.0%} of the rows of use"
+        ran = f"{self.trips} trips, {self.block_runs} block runs"
+        return f"{ended}, {ran}, {self.utilization.overall:.0%} of the rows of use"
 
     def __repr__(self) -> str:
         backend = self.outcome.backend

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from pcbatch.runtime.schedules.flow import Flow
 
 
 @dataclass(frozen=True)
-class Step:
+class BlockRun:
     """A block that ran in a trip (counted from 1): for `ran` lanes, while `waiting` others had not ended before it.
 
     It ran `times` times in a row: for the `ran` lanes, and again for those of them that came back, `lanes` in all.
@@ -33,12 +34,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Trace:
-    """The steps of the first trips of a run, in order, and how many trips came after those.
+    """The block runs of the first trips of a run, in order, and how many trips came after those.
 
-    The steps of a trip are in the order in which it goes through the blocks (`schedules.flow.Flow.order`).
+    Those of a trip are in the order in which it goes through the blocks (`schedules.flow.Flow.order`).
     """
 
-    steps: tuple[Step, ...]
+    block_runs: tuple[BlockRun, ...]
     trips: int
     left_out: int
 
@@ -57,29 +58,37 @@ class Trace:
         changes = np.diff(rows[:, :2], axis=0, prepend=np.zeros_like(rows[:1, :2]))  # modulo 2**32, as the totals are
         spans = [block.span or next(iter(places.spans(program, block)), None) for block in blocks]
         order = Flow.of(program).order
-        steps = []
+        found = []
         for trip, (change, (_, _, ran, live)) in enumerate(zip(changes.tolist(), rows.tolist(), strict=True)):
             times, lanes = change
             for n in order:
                 if ran[n]:
                     where = (blocks[n].label, blocks[n].function, spans[n])
-                    steps.append(Step(trip + 1, *where, ran[n], sum(live) - ran[n], times[n], lanes[n]))
-        return cls(tuple(steps), trips, max(0, trips - len(record)))
+                    found.append(BlockRun(trip + 1, *where, ran[n], sum(live) - ran[n], times[n], lanes[n]))
+        return cls(tuple(found), trips, max(0, trips - len(record)))
+
+    @property
+    def steps(self) -> tuple[BlockRun, ...]:
+        """The old name of `block_runs`."""
+        warnings.warn("Trace.steps is now Trace.block_runs", DeprecationWarning, stacklevel=2)
+        return self.block_runs
 
     def __str__(self) -> str:
         rows = [
-            (f"{step.trip:,}", step.block, f"{step.ran:,}", f"{step.waiting:,}", f"{step.times:,}", f" {_where(step)}")
-            for step in self.steps
+            (f"{run.trip:,}", run.block, f"{run.ran:,}", f"{run.waiting:,}", f"{run.times:,}", f" {_where(run)}")
+            for run in self.block_runs
         ]
         more = [f"and {self.left_out:,} more trips, which were not recorded"] if self.left_out else []
         return "\n".join([*listing.table(("trip", "block", "lanes", "waiting", "times", ""), rows), *more])
 
     def __repr__(self) -> str:
-        return f"<pcbatch.Trace: {len(self.steps)} steps in {self.trips - self.left_out} of {self.trips} trips>"
+        return (
+            f"<pcbatch.Trace: {len(self.block_runs)} block runs in {self.trips - self.left_out} of {self.trips} trips>"
+        )
 
 
-def _where(step: Step) -> str:
+def _where(run: BlockRun) -> str:
     """The function, the line, and its text."""
-    if step.span is None:
-        return step.function
-    return f"{step.function}:{step.span.line}  {listing.line_text(step.span.file, step.span.line).strip()}"
+    if run.span is None:
+        return run.function
+    return f"{run.function}:{run.span.line}  {listing.line_text(run.span.file, run.span.line).strip()}"

@@ -12,13 +12,17 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import UsageError
-from pcbatch.runtime.backends.protocol import Array
+from pcbatch.runtime.backends.protocol import Array, Spec
 from pcbatch.runtime.machine.legs import Legs, Snapshot
+from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.state import Layout
-from pcbatch.runtime.resume import headers, savefile
+from pcbatch.runtime.resume import headers, numbers, savefile
 
-FORMAT = 1
-"""The version of what a file holds. It goes up with every change of the header or of the arrays' names."""
+FORMAT = 2
+"""The version of what a file holds. It goes up with every change of the header or of the arrays' names.
+
+2: which example each lane holds, and inputs and outputs by example; labels behind the blocks' numbers.
+"""
 
 FORM = {
     "format": int,
@@ -62,7 +66,8 @@ class Checkpoint:
             "captured": digests(self.captured),
             **self.origin,
         }
-        parts = {"state": self.snapshot.state, "counter": self.snapshot.counters}
+        now = self.snapshot
+        parts = {"state": now.state, "example": {**now.inputs, **now.outputs}, "counter": now.counters}
         arrays = {f"{part}/{key}": np.asarray(array) for part, found in parts.items() for key, array in found.items()}
         arrays |= {f"shared/{n}/{i}": np.asarray(a) for n, found in self.shared.items() for i, a in enumerate(found)}
         savefile.write(path, header, arrays)
@@ -78,37 +83,32 @@ class Saved:
 
     def snapshot(self, legs: Legs) -> Snapshot:
         """Where the run stands: arrays of exactly the dtypes and shapes of `legs`, or PCB592."""
-        names = [
-            *(f"state/{key}" for key in legs.layout.arrays),
-            *(f"counter/{key}" for key in legs.loop.counter_specs),
-        ]
-        found = [name for name in self.arrays if not name.startswith("shared/")]
-        if sorted(found) != sorted(names):
-            raise self.refusal("PCB592", "it does not hold the variables of this program")
-        lanes = len(self.arrays["state/pc"]) if self.arrays["state/pc"].shape else 0
-        stacks = [self.arrays[f"state/{key}"] for key in legs.layout.all_stacks]
-        capacity = stacks[0].shape[1] - 1 if stacks and stacks[0].ndim > 1 else 0
+        layout = legs.layout
+        stacks = [self.arrays.get(f"state/{key}") for key in layout.all_stacks]
+        capacity = stacks[0].shape[1] - 1 if stacks and stacks[0] is not None and stacks[0].ndim > 1 else 0
         if stacks and not 0 <= capacity <= legs.limits.largest_capacity:
             raise self.refusal("PCB592", f"its stacks have room for {capacity} calls")
-        arrays = []
-        for name, (dtype, shape) in zip(names, legs.specs(lanes, capacity), strict=True):
-            arrays.append(self._array(name, dtype, shape))
-        self._check_numbers(legs.layout, capacity)
-        return legs.snapshot(iter(arrays))
+        specs: dict[str, Mapping[str, Spec]] = {
+            "state": legs.lane_specs(self._length("state/pc"), capacity),
+            "example": legs.example_specs(self._length("example/status")),
+            "counter": legs.loop.counter_specs,
+        }
+        found = [name for name in self.arrays if not name.startswith("shared/")]
+        if sorted(found) != sorted(f"{part}/{key}" for part, each in specs.items() for key in each):
+            raise self.refusal("PCB592", "it does not hold the variables of this program")
+        state, examples, counters = (
+            {key: self._array(f"{part}/{key}", *spec) for key, spec in each.items()} for part, each in specs.items()
+        )
+        if why := numbers.wrong(layout, state, examples, counters, capacity):
+            raise self.refusal("PCB592", why)
+        inputs = {key: examples[key] for key in layout.inputs}
+        outputs = {key: examples[key] for key in layout.outputs}
+        return Snapshot(_pool(layout, state, outputs), state, counters, inputs, outputs)
 
-    def _check_numbers(self, layout: Layout, capacity: int) -> None:
-        """PCB592 where the state leads to a block, a fault or an entry of a stack that does not exist."""
-        blocks, faults = len(layout.program.blocks), len(layout.program.faults)
-        ends = {"state/pc": 2 * blocks, "state/fault": faults, "state/calls": 2 * blocks, "state/depth": capacity + 1}
-        ends |= {f"state/{key}": capacity for key in layout.arrays if key == "room" or key.startswith("pointer ")}
-        ends |= {"state/steps": 2**31 - 1}
-        ends |= {f"counter/{name}": headers.LARGEST for name in ("trips", "executions", "active", "rows")}
-        for name, end in ends.items():
-            array = self.arrays.get(name, np.zeros(0, np.int32))
-            if array.size and not 0 <= array.min() <= array.max() <= end:
-                raise self.refusal("PCB592", f"its array {name!r} has numbers beyond 0 to {end}")
-        if ((self.arrays["state/pc"] > blocks) != (self.arrays["state/fault"] > 0)).any():
-            raise self.refusal("PCB592", "lanes have failed in it for no reason, or go on after they have failed")
+    def _length(self, name: str) -> int:
+        """How many lanes or examples an array is of."""
+        array = self.arrays.get(name)
+        return 0 if array is None or not array.shape else len(array)
 
     def shared(self, name: str, leaves: Sequence[tuple[str, tuple[int, ...]]]) -> list[np.ndarray]:
         """The leaves of a shared argument, of these dtypes and shapes."""
@@ -162,6 +162,14 @@ def read(path: str, version: str) -> Saved:
     with savefile.interpreting(path):
         headers.check(header, FORM)
     return saved
+
+
+def _pool(layout: Layout, state: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]) -> Pool:
+    """The pool that a saved run is in."""
+    lanes, examples = len(state["pc"]), len(outputs["status"])
+    each_its_own = np.array_equal(state["example"], np.arange(examples))
+    busy = (state["pc"] != layout.start) & (state["pc"] != layout.free)
+    return Pool(lanes, examples, whole=bool(each_its_own and busy.all()))
 
 
 def digests(operands: Operands) -> dict[str, str]:

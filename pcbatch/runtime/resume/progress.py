@@ -17,11 +17,11 @@ Watch = Callable[[Outcome], None]
 
 
 @contextmanager
-def bar(program: Program, lanes: int) -> Iterator[Watch]:
+def bar(program: Program, examples: int) -> Iterator[Watch]:
     """A bar of tqdm's, in a notebook or a terminal; tqdm's own environment variables (TQDM_DISABLE, ..) hold."""
     from tqdm.auto import tqdm  # only now: it looks for a notebook
 
-    with tqdm(total=lanes, desc=program.name, unit="lane") as shown:
+    with tqdm(total=examples, desc=program.name, unit="lane") as shown:
 
         def watch(outcome: Outcome) -> None:
             run = Run.of(program, outcome)

@@ -28,7 +28,7 @@ class ReferenceMachine:
     def __init__(
         self, program: Program, backend: Backend, *, max_depth: int | None = None, max_steps: int | None = None
     ):
-        validate(program)
+        validate(program, max_steps)
         self.program, self.backend = program, backend
         self.max_depth, self.max_steps = max_depth, max_steps
         self.statistics = Statistics()
@@ -37,6 +37,10 @@ class ReferenceMachine:
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> Outcome:
         """Run `lanes` lanes, one after the other."""
         return run_reference(self.program, self.backend, arguments, shared, lanes, self.max_depth, self.max_steps)
+
+    def program_for(self, lanes: Any) -> Program:
+        """What is executed for `lanes` lanes."""
+        return self.program
 
     def check(self, lanes: int) -> None:
         """Nothing is compiled, so nothing can be refused."""

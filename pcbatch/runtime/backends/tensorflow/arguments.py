@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from pcbatch.ir import values
 from pcbatch.ir.types import Type, leaves
-from pcbatch.runtime.backends.tensorflow import arithmetic, structures
+from pcbatch.runtime.backends.tensorflow import arithmetic, private, structures
 from pcbatch.runtime.backends.tensorflow.membership import same_flag
 from pcbatch.runtime.backends.tensorflow.weak import unify
 
@@ -108,7 +108,7 @@ def _is_reachable(graph: Any) -> bool:
     """Whether what is traced now may use the tensors of `graph`: its own, or one around it."""
     current = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
     while current is not None and current is not graph:
-        current = getattr(current, "outer_graph", None)
+        current = private.around(current)
     return current is graph
 
 
@@ -116,7 +116,7 @@ _ONE_LENGTH = "give all lanes one length, and the lengths as an argument"
 
 
 def _tensor(value: Any) -> tf.Tensor:
-    is_composite = isinstance(value, tf.__internal__.CompositeTensor) and not isinstance(value, tf.Variable)
+    is_composite = isinstance(value, private.composite_types()) and not isinstance(value, tf.Variable)
     if is_composite or isinstance(value, tf.TensorArray):
         help = _ONE_LENGTH if isinstance(value, tf.RaggedTensor) else "pass tensors, such as tf.sparse.to_dense(x)"
         raise TypeError(f"not an array but {structures.describe(value)}; {help}")

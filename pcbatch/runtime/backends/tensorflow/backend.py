@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.compiler.tf2xla.python import xla
 
 from pcbatch.ir import values
 from pcbatch.ir.machine import Piece, Program
@@ -17,23 +16,19 @@ from pcbatch.ir.types import TensorType, Type
 from pcbatch.runtime.backends.protocol import Ended, Explanation, Spec
 from pcbatch.runtime.backends.tensorflow import (
     arguments,
-    counting,
-    gathering,
+    compiling,
     gradients,
     graphs,
-    guards,
     pieces,
+    private,
     refusals,
     scattering,
     structures,
-    succession,
     traces,
     twins,
 )
 from pcbatch.runtime.backends.tensorflow.recorder import recording
-
-FUSED = 8
-"""XLA's CPU compiler fuses no concatenation of more arrays: each would become a kernel of its own."""
+from pcbatch.runtime.backends.tensorflow.xla_cpu import counting, gathering, guards, stacking, succession, writing
 
 
 class TensorFlowBackend:
@@ -159,9 +154,7 @@ class TensorFlowBackend:
     def where_each(
         self, masks: Sequence[tf.Tensor], new: Sequence[tf.Tensor], old: Sequence[tf.Tensor]
     ) -> list[tf.Tensor]:
-        if graphs.in_outer_xla():
-            return succession.in_succession(self.where, masks, new, old)
-        return [self.where(*each) for each in zip(masks, new, old, strict=True)]
+        return succession.in_succession(self.where, masks, new, old)
 
     # -- rows and elements ---------------------------------------------------------------------------------------------
 
@@ -202,9 +195,7 @@ class TensorFlowBackend:
         return tf.raw_ops.TensorScatterUpdate(tensor=array, indices=places, updates=value, bad_indices_policy="IGNORE")
 
     def with_row(self, array: tf.Tensor, place: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
-        if graphs.in_outer_xla():  # a scatter would be a loop of its own
-            return xla.dynamic_update_slice(array, row[None], tf.stack([place, *(0 for _ in row.shape)]))
-        return tf.tensor_scatter_nd_update(array, [[place]], row[None])
+        return writing.with_row(array, place, row)
 
     def all_of_lane(self, mask: tf.Tensor) -> tf.Tensor:
         return tf.reduce_all(mask, axis=list(range(1, mask.shape.rank)))
@@ -230,12 +221,7 @@ class TensorFlowBackend:
         return counting.tally(numbers, labels)
 
     def stack(self, scalars: Sequence[tf.Tensor]) -> tf.Tensor:
-        if len(scalars) <= FUSED:
-            return tf.stack(scalars)
-        places, (result, *others) = tf.range(len(scalars)), scalars
-        for place, scalar in enumerate(others, 1):
-            result = tf.where(places < place, result, scalar)
-        return result
+        return stacking.stack(scalars)
 
     def joined(self, *vectors: tf.Tensor) -> tf.Tensor:
         return tf.concat(vectors, axis=0)
@@ -260,7 +246,7 @@ class TensorFlowBackend:
         before: Sequence[tf.Tensor],
         in_place: Sequence[bool],
     ) -> list[tf.Tensor]:
-        if not graphs.in_outer_xla() or not guards.would_copy(before, in_place):
+        if not guards.would_copy(before, in_place):
             return self.cond(predicate, lambda: function(predicate, *before), list(before))
         return self.repeated(predicate, lambda go, arrays: (go & False, function(go, *arrays)), before)
 
@@ -276,7 +262,7 @@ class TensorFlowBackend:
         return list(after)
 
     def in_turn(self, arrays: Sequence[tf.Tensor]) -> bool:
-        return graphs.in_outer_xla() and guards.in_turn(arrays)
+        return guards.in_turn(arrays)
 
     def while_loop(self, condition: Callable[[Any], tf.Tensor], body: Callable[[Any], Any], state: Any) -> Any:
         # A caller may know the number of lanes of some arrays only: all loop variables keep their first shape.
@@ -298,13 +284,13 @@ class TensorFlowBackend:
     ) -> Callable[..., Any]:
         # TensorFlow warns of retracing by a function's code, which all our programs share; a partial stands for itself.
         signature = None if specs is None else [tf.TensorSpec(shape, dtype) for dtype, shape in specs]
-        return graphs.Traced(
-            tf.function(
+        return compiling.Traced(
+            lambda: tf.function(
                 functools.partial(traces.remembering, function),
                 jit_compile=True if jit else None,
                 autograph=False,
                 input_signature=signature,
-                experimental_attributes={"_disable_acd": True},  # pieces are pure: no operation has to wait for another
+                experimental_attributes=private.unordered(),  # pieces are pure: no operation has to wait for another
             )
         )
 

@@ -9,9 +9,9 @@ from types import CodeType, FunctionType
 from typing import Any, NoReturn
 
 import tensorflow as tf
-from tensorflow.python.eager import record  # private, but what tf.recompute_grad is made of; there is no public twin
 
 from pcbatch.errors import GradientError, PieceRefusalError
+from pcbatch.runtime.backends.tensorflow import private
 
 TAPES = (tf.GradientTape, tf.autodiff.ForwardAccumulator)
 
@@ -69,10 +69,10 @@ def seal(function: Any, name: str) -> Callable[..., Any]:
         traced = function.get_concrete_function(*arrays)  # outside of the pause: tapes inside pieces must record
         # Without this pause a tape builds the gradient of the machine's loop at once, which fails even if nobody asks
         # for it.
-        with record.stop_recording():
+        with private.unrecorded():
             outputs = traced(*arrays)
         return list(outputs), no_gradient
 
-    if tf.executing_eagerly() and not record.could_possibly_record():
+    if tf.executing_eagerly() and not private.may_record():
         return function  # there is no tape that could ask, and sealing costs each call 0.3 ms
     return tf.custom_gradient(sealed)

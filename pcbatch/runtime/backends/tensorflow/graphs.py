@@ -1,4 +1,4 @@
-"""Runs inside a caller's own `tf.function`: whether XLA compiles it, and raising for failed lanes when it runs."""
+"""What is known of the graph that is traced now, a caller's `tf.function` perhaps; raising for failed lanes in it."""
 
 from __future__ import annotations
 
@@ -7,34 +7,25 @@ from string import Formatter
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.framework.func_graph import FuncGraph  # private, too
-from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext  # private; there is no public twin
 
 from pcbatch.ir import values
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Ended
-
-
-class Traced:
-    """A `tf.function` that is a graph even where `tf.config.run_functions_eagerly(True)` is set for the user's own."""
-
-    def __init__(self, function: Any):
-        self.function = function
-        self.get_concrete_function = function.get_concrete_function
-        self.experimental_get_compiler_ir = function.experimental_get_compiler_ir
-
-    def __call__(self, *arrays: Any) -> Any:
-        """Run it."""
-        if tf.config.functions_run_eagerly():
-            return self.get_concrete_function(*arrays)(*arrays)
-        return self.function(*arrays)
+from pcbatch.runtime.backends.tensorflow import private
 
 
 def in_outer_xla() -> bool:
-    """Whether this is traced inside a function with `jit_compile=True`."""
-    if tf.executing_eagerly():
-        return False
-    return bool(GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()))
+    """Whether this is traced inside a function with `jit_compile=True`; False where TensorFlow cannot be asked."""
+    return bool(_in_xla())
+
+
+def may_be_in_xla() -> bool:
+    """The same; True where TensorFlow cannot be asked, for what is right without XLA, too."""
+    return _in_xla() is not False
+
+
+def _in_xla() -> bool | None:
+    return False if tf.executing_eagerly() else private.in_xla(tf.compat.v1.get_default_graph())
 
 
 def on_gpu() -> bool:
@@ -44,11 +35,10 @@ def on_gpu() -> bool:
 
 def source(tensor: tf.Tensor) -> tf.Tensor:
     """The tensor of an outer graph that `tensor` is handed down from, of the outermost one; itself if it is not."""
-    while isinstance(tensor.graph, FuncGraph):
-        outer = next((outer for outer, inner in tensor.graph.captures if inner is tensor), None)
-        if outer is None or not tf.is_symbolic_tensor(outer):
-            break
+    outer: tf.Tensor | None = tensor
+    while outer is not None and tf.is_symbolic_tensor(outer):
         tensor = outer
+        outer = next((outer for outer, inner in private.captures(tensor.graph) if inner is tensor), None)
     return tensor
 
 

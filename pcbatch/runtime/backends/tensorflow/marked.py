@@ -1,7 +1,7 @@
 """Function calls in a graph that carry their own vectorisation rule, and whose gradients do as well.
 
-pfor looks for a rule on the operation itself before it asks its registry. A rule gets the operation's inputs, arguments
-first and captured values after them, each stacked (`[lanes, ...]`) or the same for all lanes.
+The rule lies on the operation itself, where TensorFlow's vectoriser looks first. It gets the operation's inputs,
+arguments first and captured values after them, each stacked (`[lanes, ...]`) or the same for all lanes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.eager import record  # private, but what tf.recompute_grad is made of; there is no public twin
+
+from pcbatch.runtime.backends.tensorflow import private
 
 Body = Callable[..., list[tf.Tensor]]
 
@@ -44,7 +45,7 @@ class Whole:
 
     def outputs(self, call: _Function, inputs: Any) -> list[tf.Tensor]:
         """`[lanes, ...]` outputs."""
-        lanes = inputs.pfor.loop_len_vector
+        lanes = private.lanes_of(inputs)
         arguments = []
         for place, (tensor, is_stacked, _) in enumerate(inputs.inputs):
             if place >= call.arguments or place not in self.stacked:
@@ -83,7 +84,7 @@ class Loop:
             return tuple(call([tf.gather(t, lane) if is_stacked else t for t, is_stacked, _ in inputs.inputs]))
 
         specs = tuple(tf.TensorSpec(output.shape, output.dtype) for output in call.concrete.graph.outputs)
-        return list(tf.map_fn(one, tf.range(inputs.pfor.loop_len_vector[0]), fn_output_signature=specs))
+        return list(tf.map_fn(one, tf.range(private.lanes_of(inputs)[0]), fn_output_signature=specs))
 
     def gradient(self, count: int, upstreams: int, vector_jacobian: Callable[[Body], Body]) -> Loop:
         """The rule for the gradient."""
@@ -121,8 +122,6 @@ def call(body: Body, arguments: Sequence[tf.Tensor], rule: Rule | None, name: st
 
     Tapes see the operation, not what is inside it: its gradient is again such an operation.
     """
-    from tensorflow.python.ops.parallel_for.pfor import wrap
-
     named = tf.autograph.experimental.do_not_convert(lambda *leaves: body(*leaves))
     named.__name__ = "".join(letter if letter.isalnum() else "_" for letter in name)
     specs = [tf.TensorSpec(argument.shape, argument.dtype) for argument in arguments]
@@ -132,24 +131,24 @@ def call(body: Body, arguments: Sequence[tf.Tensor], rule: Rule | None, name: st
     # XLA must never see the function of one example, which it may have no kernels for; stateful is what pfor converts
     # even where no input differs by lane.
     always = isinstance(rule, Whole) and _lane_graph.get() is tf.compat.v1.get_default_graph()
-    with record.stop_recording():
+    with private.unrecorded():
         outputs = function(inputs, stateful=always)
 
-    def convert(given: Any) -> list[Any]:
+    def convert(given: Any) -> list[tuple[tf.Tensor, bool]]:
         assert rule is not None
         if not always and not any(is_stacked for _, is_stacked, _ in given.inputs):
-            return [wrap(output, False) for output in function([tensor for tensor, _, _ in given.inputs])]
-        return [wrap(output, True) for output in rule.outputs(function, given)]
+            return [(output, False) for output in function([tensor for tensor, _, _ in given.inputs])]
+        return [(output, True) for output in rule.outputs(function, given)]
 
     if rule is not None:
-        outputs[0].op.pfor_converter = convert
-    for variable in concrete.graph.trainable_variables:
+        private.set_rule(outputs[0].op, convert)
+    for variable in private.trainable_variables(concrete):
         tf.convert_to_tensor(variable)  # reading it is what makes a tape watch it
 
     def backward(*upstreams: tf.Tensor) -> list[tf.Tensor | None]:
         return _gradients(body, arguments, concrete, upstreams, rule, name)
 
-    record.record_operation(name, outputs, inputs, backward)
+    private.record_as_one(name, outputs, inputs, backward)
     return outputs
 
 
@@ -219,14 +218,16 @@ def _captured_gradients(
 ) -> list[tf.Tensor | None]:
     """Gradients with respect to what the function captures: variables, and values of the lane from around it."""
     captured = concrete.captured_inputs
-    variables = {id(variable.handle): variable for variable in concrete.graph.trainable_variables}
+    variables = {id(variable.handle): variable for variable in private.trainable_variables(concrete)}
     places = [i for i, tensor in enumerate(captured) if id(tensor) in variables or _differentiable(tensor)]
 
     def gradient(*leaves: tf.Tensor) -> list[tf.Tensor]:
         with tf.GradientTape() as tape:
             graph = tf.compat.v1.get_default_graph()
             sources = [variables.get(id(captured[i])) for i in places]
-            sources = [graph.capture(captured[i]) if s is None else s for i, s in zip(places, sources, strict=True)]
+            sources = [
+                private.capture(graph, captured[i]) if s is None else s for i, s in zip(places, sources, strict=True)
+            ]
             tape.watch(sources)
             outputs = body(*leaves[: len(arguments)])
             targets = [outputs[place] for place in carrying]

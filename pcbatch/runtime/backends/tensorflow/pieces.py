@@ -17,7 +17,7 @@ from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends.tensorflow import blame, gradients, graphs, purity, rules, work
+from pcbatch.runtime.backends.tensorflow import blame, compiling, gradients, private, purity, rules, work
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, leaf_tensors, type_of
 from pcbatch.runtime.backends.tensorflow.traces import trace
 
@@ -119,9 +119,8 @@ def vectorize(
             each for type_, value in zip(read_types, reads, strict=True) for each in values.flatten(type_, value)
         ]
         vectorized = partial(_vectorized, piece, stacked, shared, types, read_types, lanes)
-        rows = list(
-            graphs.Traced(tf.function(vectorized, autograph=False))() if tf.executing_eagerly() else vectorized()
-        )
+        at_once = compiling.Traced(lambda: tf.function(vectorized, autograph=False))
+        rows = list(at_once() if tf.executing_eagerly() else vectorized())
     known = lanes if isinstance(lanes, int) else None
     for row, leaf_type in zip(rows, out_types, strict=True):
         row.set_shape([known, *leaf_type.shape])
@@ -153,7 +152,7 @@ def _vectorized(
     except CompileError:
         raise
     except Exception as error:
-        operations = rules.failing_operations(error)
+        operations = [*private.operations_being_converted(error)]
         if not operations:
             raise
         raise blame.unbatched(piece, operations, error) from None

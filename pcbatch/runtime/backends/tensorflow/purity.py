@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from pcbatch.errors import raise_all
 from pcbatch.ir.machine import Piece
-from pcbatch.runtime.backends.tensorflow import blame
+from pcbatch.runtime.backends.tensorflow import blame, private
 
 
 @dataclass(frozen=True)
@@ -124,21 +124,15 @@ def _refused(kind: str) -> _Refusal | None:
     return None
 
 
-def _definition(kind: str) -> Any:
-    from tensorflow.python.framework import op_def_registry
-
-    return op_def_registry.get(kind)
-
-
 def _is_stateful(kind: str) -> bool:
-    definition = _definition(kind)
+    definition = private.definition(kind)
     return definition is not None and definition.is_stateful
 
 
 @cache
 def _calls(kind: str) -> bool:
     """Whether operations of type `kind` run other functions."""
-    definition = _definition(kind)
+    definition = private.definition(kind)
     return definition is not None and any(attr.type in ("func", "list(func)") for attr in definition.attr)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from pcbatch.runtime.backends.tensorflow import private
+
 
 class Recorder:
     """The checks of one example, in the order in which Python evaluates them.
@@ -28,7 +30,7 @@ class Recorder:
         Raises TypeError inside a function that TensorFlow runs by itself, such as the body of a `tf.while_loop`.
         """
         graph, scope = _place()
-        if graph is not self._place[0] or "loop_body" in scope[len(self._place[1]) :]:
+        if graph is not self._place[0] or private.in_vectorized_map(scope[len(self._place[1]) :]):
             raise TypeError(
                 "a //, % or a[i] that can fail cannot be checked inside a function that TensorFlow calls (tf.cond, "
                 "tf.while_loop, tf.map_fn, tf.vectorized_map, tf.function); write Python's if, while or for instead"

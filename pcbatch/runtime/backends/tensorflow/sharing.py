@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.errors import PieceRefusalError
+from pcbatch.runtime.backends.tensorflow import private
 from pcbatch.runtime.backends.tensorflow.weak import is_number
 
 
@@ -68,7 +69,7 @@ def _is_data(value: Any) -> bool:
     known = (
         tf.Tensor,
         tf.Variable,
-        tf.__internal__.CompositeTensor,
+        *private.composite_types(),
         np.ndarray,
         np.generic,
         bool,

@@ -19,7 +19,7 @@ from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends.tensorflow import blame, gradients, marked
+from pcbatch.runtime.backends.tensorflow import blame, gradients, marked, private
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, wrap
 
@@ -49,7 +49,7 @@ class Trace:
             leaves = [
                 leaf for type_, value in zip(types, self.outputs, strict=True) for leaf in leaf_tensors(value, type_)
             ]
-            return [self.graph.capture(leaf) for leaf in leaves]
+            return [private.capture(self.graph, leaf) for leaf in leaves]
 
 
 _Key = tuple[Piece, tuple[Type, ...], tuple[Type, ...]]
@@ -77,10 +77,8 @@ def trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
 
 
 def _trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
-    from tensorflow.python.framework.func_graph import FuncGraph
-
     scope = tf.get_current_name_scope()  # by which errors tell the block that an operation comes from
-    graph = FuncGraph("piece")
+    graph = private.new_graph("piece")
     with (
         graph.as_default(),
         tf.name_scope(scope),
@@ -97,7 +95,7 @@ def _trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace
                     for type_, leaves in zip((*reads, *shared), (*lane, *given), strict=True)
                 )
             )
-        except CompileError:
+        except (CompileError, private.MissingError):
             raise
         except Exception as error:
             raise blame.traced(piece, error) from None
@@ -133,7 +131,7 @@ def _known(piece: Piece, graph: Any, shared: Sequence[Sequence[tf.Tensor]]) -> l
             else:
                 if id(array) not in places:
                     places[id(array)] = placeholder
-                    graph.add_capture(array, placeholder)
+                    private.let_stand_for(graph, array, placeholder)
                 given[-1].append(places[id(array)])
     return given
 
@@ -142,7 +140,7 @@ def _handles(graph: Any, given: Sequence[Sequence[Any]], shared: Sequence[Sequen
     """The handles of variables that `graph` captures, with the placeholders that stand for what is read from them."""
     pairs = zip(chain(*given), chain(*shared), strict=True)
     places = {id(array.handle): leaf for array, leaf in pairs if isinstance(array, tf.Variable)}
-    return [(inner, places[id(outer)]) for outer, inner in graph.captures if id(outer) in places]
+    return [(inner, places[id(outer)]) for outer, inner in private.captures(graph) if id(outer) in places]
 
 
 def _placeholders(type_: Type) -> list[tf.Tensor]:

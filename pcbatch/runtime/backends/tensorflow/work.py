@@ -12,6 +12,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from pcbatch.runtime.backends.tensorflow import private
+
 UNKNOWN_TURNS = 16
 """Turns that a loop inside an operation is taken to make where its condition does not tell: a guess."""
 
@@ -60,15 +62,15 @@ def _operation(operation: Any) -> float:
 
 
 def _bodies(operation: Any) -> list[Any]:
-    """The graphs of the functions that an operation runs: all arms of a conditional, for lanes may take each."""
+    """The graphs of the functions that an operation runs, if known: all arms of a conditional, for lanes take each."""
     names: list[str] = []
     for attribute in operation.node_def.attr.values():
         names += filter(None, [attribute.func.name, *(function.name for function in attribute.list.func)])
-    return [_body(operation, name) for name in names]
+    return [body for name in names if (body := _body(operation, name)) is not None]
 
 
 def _body(operation: Any, name: str) -> Any:
-    return operation.graph._get_function(name).graph  # private; a graph's own list of functions has no shapes
+    return private.body_of(operation.graph, name)  # a graph's own list of functions has no shapes
 
 
 def _whole(graph: Any) -> float:
@@ -79,6 +81,8 @@ def _whole(graph: Any) -> float:
 def _loop(operation: Any) -> float:
     condition = _body(operation, operation.get_attr("cond").name)
     body = _body(operation, operation.get_attr("body").name)
+    if condition is None or body is None:
+        return _elements(operation)
     return (_whole(condition) + _whole(body)) * _turns(operation, condition, body)
 
 

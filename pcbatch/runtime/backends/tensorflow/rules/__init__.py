@@ -1,8 +1,8 @@
 """Vectorisation rules of our own, for operations that TensorFlow's pfor has none for, or one that does not do.
 
-They are in a copy of pfor (`vectoriser`), so that they are ours alone. A rule gets the inputs of one operation, each
-either *stacked* (`[lanes, ...]`) or the same for all lanes, and gives stacked outputs. The rules lie by family in the
-files beside this one.
+They are in a copy of pfor (`private.copy_of_pfor`), so that they are ours alone. A rule gets the inputs of one
+operation, each either *stacked* (`[lanes, ...]`) or the same for all lanes, and gives stacked outputs. The rules lie by
+family in the files beside this one.
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import work
+from pcbatch.runtime.backends.tensorflow import private, work
 from pcbatch.runtime.backends.tensorflow.rules import (
     arrays,
     convolutions,
     elements,
-    elementwise,
     extremes,
     images,
     linear_algebra,
     loops,
 )
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule
-from pcbatch.runtime.backends.tensorflow.rules.vectoriser import Converter, copied
+from pcbatch.runtime.backends.tensorflow.xla_cpu import softplus
 
 RULES: dict[str, Rule] = {
     **arrays.RULES,
@@ -42,21 +41,21 @@ CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
     **arrays.CORRECTIONS,
     **convolutions.CORRECTIONS,
     **elements.CORRECTIONS,
-    **elementwise.CORRECTIONS,
     **extremes.CORRECTIONS,
     **linear_algebra.CORRECTIONS,
+    **softplus.CORRECTIONS,
 }
 """Cases in which our rule stands in for TensorFlow's own, which gives up on them or gets them wrong."""
 
 
-def _register(registry: MutableMapping[str, Converter], pfor: Any) -> None:
-    """Put our rules into the registry of a copy of `pfor`; operations that TensorFlow has a rule for keep it."""
+def _register(registry: MutableMapping[str, private.Converter], wrap: Callable[[tf.Tensor, bool], Any]) -> None:
+    """Put our rules into the registry of a copy of pfor; operations that TensorFlow has a rule for keep it."""
     for name, rule in RULES.items():
         if name not in registry:
-            registry[name] = functools.partial(_apply, rule, pfor.wrap)
+            registry[name] = functools.partial(_apply, rule, wrap)
     for name, (applies, rule) in CORRECTIONS.items():
         if name in registry:
-            ours = functools.partial(_apply, rule, pfor.wrap)
+            ours = functools.partial(_apply, rule, wrap)
             registry[name] = functools.partial(_choose, applies, ours, registry[name])
     for name in loops.LOOPS:
         if name in registry:
@@ -82,41 +81,28 @@ def vectorized(
     Not `tf.vectorized_map`, which gathers where the number of lanes is unknown and broadcasts axes of length 1; nor the
     public `pfor`, which traces anew each time, into the present graph, and leaves what it has traced there.
     """
-    pfor = copied(_register)
     present = tf.compat.v1.get_default_graph()
-    for function in graph._functions.values():  # an operation that no lane's value goes into is taken as it is
-        present._add_function_recursive(function)
-    with graph.as_default():
-        lane = tf.compat.v1.placeholder_with_default(0, [])
-    converter = pfor.PFor(lane, lanes, graph.get_operations(), fallback_to_while_loop=False)
+    private.share_functions(graph, present)  # an operation that no lane's value goes into is taken as it is
+    conversion = private.Conversion(private.copy_of_pfor(_register), graph, lanes)
     known = [(handle, value) for handle, value in handles if {user.type for user in handle.consumers()} <= READS]
     read = [(user.outputs[0], value) for handle, value in handles for user in handle.consumers() if _is_read(user)]
     done = {id(inner) for inner, _ in (*known, *same)}
-    captured = [(inner, present.capture(outer)) for outer, inner in graph.captures if id(inner) not in done]
+    captured = [
+        (inner, private.capture(present, outer)) for outer, inner in private.captures(graph) if id(inner) not in done
+    ]
     for pairs, is_stacked in ((stacked, True), *((pairs, False) for pairs in (same, known, read, captured))):
         for inner, outer in pairs:
-            converter._add_conversion(inner, pfor.wrap(outer, is_stacked))
+            conversion.give(inner, outer, is_stacked)
     used = work.needed(outputs)
     operations = [operation for operation in graph.get_operations() if operation.name in used]
-    for output, safe in extremes.same_for_all(operations, converter._convert_helper):
-        converter._add_conversion(output, pfor.wrap(safe, False))
-    found = [converter._convert_helper(output) for output in outputs]
+    for output, safe in extremes.same_for_all(operations, conversion.convert):
+        conversion.give(output, safe, False)
+    found = [conversion.convert(output) for output in outputs]
     return [row.t if row.is_stacked else tf.broadcast_to(row.t, [lanes, *row.t.shape]) for row in found]
 
 
 def _is_read(operation: Any) -> bool:
     return bool(operation.type == "ReadVariableOp")
-
-
-def failing_operations(error: BaseException) -> list[Any]:
-    """The operations that pfor was converting when it raised `error`, the outermost (nearest to the piece) first."""
-    found = []
-    traceback = error.__traceback__
-    while traceback is not None:
-        if traceback.tb_frame.f_code.co_name == "_convert_helper" and "y_op" in traceback.tb_frame.f_locals:
-            found.append(traceback.tb_frame.f_locals["y_op"])
-        traceback = traceback.tb_next
-    return found
 
 
 _observed: ContextVar[list[str] | None] = ContextVar("observed", default=None)

@@ -7,8 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import gathering
+from pcbatch.runtime.backends.tensorflow import private
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule, stacked
+from pcbatch.runtime.backends.tensorflow.xla_cpu import gathering
 
 
 def _resource_gather(inputs: Any) -> tf.Tensor:
@@ -47,7 +48,7 @@ def _is_large(inputs: Any) -> bool:
     array, indices = inputs.input(0), inputs.input(1)
     if not indices.is_stacked or inputs.get_attr("batch_dims") or tf.get_static_value(inputs.unstacked_input(2)) != 0:
         return False
-    if indices.t is inputs.pfor.all_indices:  # each lane its own row: the array as it is
+    if private.is_every_lane(inputs, indices.t):  # each lane its own row: the array as it is
         return False
     return gathering.is_split(array.t)
 

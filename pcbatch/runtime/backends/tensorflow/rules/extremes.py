@@ -148,7 +148,7 @@ def _in_segments(plain: Plain) -> Rule:
 
 def _corrects(name: str, attribute: Attribute) -> bool:
     """Whether an operation on such numbers loses NaN where it is compiled, or treats it by its place everywhere."""
-    return bool(attribute("T").is_floating) and (name in _BY_PLACE or graphs.in_outer_xla())
+    return bool(attribute("T").is_floating) and (name in _BY_PLACE or graphs.may_be_in_xla())
 
 
 def _correction(name: str, rule: Rule) -> tuple[Applies, Rule]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import products
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule, with_leading_axes
+from pcbatch.runtime.backends.tensorflow.xla_cpu import products
 
 
 def _svd(inputs: Any) -> tuple[tf.Tensor, ...]:

@@ -1,0 +1,30 @@
+"""The text of a file as Python's own tree, or why it has none."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from functools import lru_cache
+
+from pcbatch.errors import Diagnostic, Span, UnsupportedSyntaxError
+from pcbatch.frontend.source.refusal import Refusal
+
+PYTHON_2 = Refusal("PCB125", "this is syntax of Python 2", "here", "write Python 3")
+
+
+@lru_cache(maxsize=64)
+def parse_lines(lines: tuple[str, ...], file: str) -> ast.Module:
+    """The tree of a file's text; UnsupportedSyntaxError if it is not Python."""
+    try:
+        return ast.parse("".join(lines), filename=file)
+    except SyntaxError as error:
+        line, column = error.lineno or 1, max(0, (error.offset or 1) - 1)
+        width = error.end_offset - (error.offset or 1) if error.end_lineno == line and error.end_offset else 1
+        span = Span(file, line, column, line, column + max(1, width))
+        if (error.msg or "").startswith("Missing parentheses in call to"):
+            old = replace(PYTHON_2, message=f"{PYTHON_2.message}: {error.msg}")
+            raise UnsupportedSyntaxError([old.at(span)]) from None
+        raise UnsupportedSyntaxError([Diagnostic("PCB152", f"not valid Python: {error.msg}", span)]) from None
+    except ValueError as error:  # a null byte
+        message = f"{file} is not valid Python: {error}"
+        raise UnsupportedSyntaxError([Diagnostic("PCB152", message, None, help="save it as text")]) from None

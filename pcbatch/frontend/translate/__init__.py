@@ -1,0 +1,1 @@
+"""From checked sources to a "cfg" program: statements into basic blocks, names, element stores."""

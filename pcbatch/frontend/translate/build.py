@@ -1,0 +1,93 @@
+"""From functions to a "cfg" program: the entry and every batched function that it reaches through calls."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pcbatch.errors import Diagnostic, raise_all
+from pcbatch.frontend.check.syntax import check_syntax
+from pcbatch.frontend.source.calls import Callees, Report, Resolve, check_uses
+from pcbatch.frontend.source.scope import is_builtin
+from pcbatch.frontend.source.source import FunctionSource
+from pcbatch.frontend.translate.aliasing import shared_stores
+from pcbatch.frontend.translate.binding import free_names, rebound_receiver, unassigned, unknown_names
+from pcbatch.frontend.translate.draft import DraftBlock, relabelled
+from pcbatch.frontend.translate.late_reads import late_reads
+from pcbatch.frontend.translate.statements import Statements
+from pcbatch.ir.program import Function, Program
+from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
+
+
+@dataclass(frozen=True)
+class Built:
+    """A program and, by the names of its functions, where they come from."""
+
+    program: Program
+    sources: Mapping[str, FunctionSource]
+
+
+def build(entry: FunctionSource, resolve: Resolve) -> Built:
+    """The "cfg" program of `entry` and of all batched functions that it calls, directly or not.
+
+    `resolve(source, name)` gives the batched function that a dotted name denotes in the function `source`, else None.
+    Functions stand in the order in which calls reach them, breadth first; blocks are numbered through the program.
+    Raises NameResolutionError (or UnsupportedSyntaxError) with every fault found in any of the functions.
+    """
+    found: list[Diagnostic] = []
+    names: dict[FunctionSource, str] = {}
+    queue: list[FunctionSource] = []
+    numbers = itertools.count()
+    functions: list[Function] = []
+
+    def name_of(source: FunctionSource) -> str:
+        if source not in names:
+            candidates = itertools.chain([source.name], map(f"{source.name}_{{}}".format, itertools.count(1)))
+            names[source] = next(name for name in candidates if name not in names.values())
+            queue.append(source)
+        return names[source]
+
+    name_of(entry)
+    for source in queue:  # grows while callees are found
+        statements = Statements(source, Callees(source, resolve), name_of, found.append)
+        functions.append(_build_function(names[source], statements, numbers, found.append))
+    sources = {name: source for source, name in names.items()}
+    shared, checked = shared_stores(functions, sources)
+    found += shared
+    late = [late_reads(function) for function in checked]
+    raise_all([*found, *(diagnostic for diagnostics, _ in late for diagnostic in diagnostics)])
+    return Built(Program("cfg", tuple(function for _, function in late)), sources)
+
+
+def _build_function(name: str, code: Statements, numbers: itertools.count[int], report: Report) -> Function:
+    source = code.source
+    # Names may have got their meaning since the function was read: `np.random` is known by its import.
+    for diagnostic in check_syntax(source.tree, source.file, source.locals, source.scope, source.receiver):
+        report(diagnostic)
+    check_uses(code.callees, report)
+    code.function()
+    drafts = code.draft.finish()
+    labels = {draft.label: f"b{next(numbers)}" for draft in drafts}
+    function = Function(
+        name=name,
+        parameters=tuple(parameter.name for parameter in source.parameters),
+        results=(code.result,),
+        blocks=relabelled(drafts, labels),
+        cost=source.cost,
+        span=source.span,
+    )
+    free = free_names(function, frozenset(code.variables))
+    for diagnostic in _check(function, drafts, source, free):
+        report(diagnostic)
+    externs = [each for each in free if each not in PSEUDO_BUILTINS and not is_builtin(source.scope, each)]
+    return Function(**{**vars(function), "externs": tuple(sorted(externs))})
+
+
+def _check(function: Function, drafts: list[DraftBlock], source: FunctionSource, free: list[str]) -> list[Diagnostic]:
+    known = {*PSEUDO_BUILTINS, source.receiver}
+    return [
+        *rebound_receiver(source),
+        *unassigned(function, drafts, source),
+        *unknown_names(free, drafts, source, known),
+    ]

@@ -1,0 +1,75 @@
+"""`with` blocks: inside a piece, so that a gradient tape lives where its gradient is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import gast
+
+from pcbatch.errors import Diagnostic
+from pcbatch.frontend.source.nodes import INNER_SCOPES, children, unparse
+from pcbatch.frontend.translate.expressions import Expressions
+from pcbatch.ir.program import Exit
+
+
+def emit_with(code: Expressions, node: Any, statement: Callable[[Any], None]) -> None:
+    """Emit the block, its assignments by `statement`; batched calls and branches in its expressions are reported."""
+    _report(code, node)
+    _emit(code, node, statement)
+
+
+def _emit(code: Expressions, node: Any, statement: Callable[[Any], None]) -> None:
+    for item in node.items:
+        code.enter(item, node)
+    for each in node.body:
+        match each:
+            case gast.With():
+                _emit(code, each, statement)
+            case gast.Assign() | gast.AnnAssign() | gast.AugAssign():
+                statement(each)
+            case gast.Pass() | gast.Expr(value=gast.Constant()):
+                pass
+            case _:  # a call of a method of a context manager; the syntax check has refused all else
+                code.effect(each)
+    for _ in node.items:
+        code.draft.emit(Exit(code.span(node)), {})
+
+
+def _report(code: Expressions, node: Any) -> None:
+    for expression in _expressions(node):
+        for part in gast.walk(expression):
+            if isinstance(part, gast.Call) and code.callees.called(part) is not None:
+                code.report(
+                    _refusal(code, part, f"the batched function `{unparse(part.func)}` is called", "called here")
+                )
+                break
+        else:
+            branching = next(_branching(code, expression), None)
+            if branching is not None:
+                code.report(_refusal(code, branching, "a conditional part calls something", "this would branch"))
+
+
+def _refusal(code: Expressions, node: Any, what: str, label: str) -> Diagnostic:
+    help_ = "do it before the block or after it, and use its value inside"
+    return Diagnostic("PCB107", f"{what} inside `with`", code.span(node), label, help_)
+
+
+def _expressions(node: Any) -> Iterator[Any]:
+    """The expressions of a block and of the blocks inside it."""
+    for item in node.items:
+        yield item.context_expr
+    for statement in node.body:
+        if isinstance(statement, gast.With):
+            yield from _expressions(statement)
+        elif getattr(statement, "value", None) is not None:
+            yield statement.value
+
+
+def _branching(code: Expressions, node: Any) -> Iterator[Any]:
+    """The conditional expressions inside `node` that need control flow."""
+    if not isinstance(node, INNER_SCOPES):
+        if code.effects.branches(node):
+            yield node
+        for child in children(node):
+            yield from _branching(code, child)

@@ -1,0 +1,134 @@
+"""Which names may be one object if calls of which nobody knows anything give back what they take: names alone.
+
+A coarse analysis, beside that of `aliasing`, which knows parts: its facts are a row of bits for each name, those of the
+names that may share an object with it. Only what such a call adds to its answer counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pcbatch.frontend.translate.references import NEW, KindOf, assignments, has_unknown_call
+from pcbatch.ir.analysis.dataflow import Analysis, solve
+from pcbatch.ir.program import Block, Coded, Function, Op, Store, reads, writes
+
+Rows = tuple[int, ...]
+Spot = tuple[str, int]
+"""The label of a block and the number of an op in it."""
+Clash = tuple[Spot, int]
+"""A store, and the names, as bits, that may then hold its array and are read later or belong to another scope."""
+
+
+class PossibleNames:
+    """Asks one function. `live` has what is live after each op, by block."""
+
+    def __init__(self, function: Function, kind_of: KindOf, live: Mapping[str, tuple[frozenset[str], ...]]):
+        self.function, self.live = function, live
+        self.places = {(block.label, at): op for block in function.blocks for at, op in enumerate(block.ops)}
+        every = (name for op in self.places.values() for name in (*_names_read(op), *writes(op)))
+        self.bit = {name: 1 << at for at, name in enumerate(dict.fromkeys((*function.parameters, *every)))}
+        written = {name for op in self.places.values() for name in writes(op)}
+        self.free = self._bits(name for name in self.bit if name not in written and name not in function.parameters)
+        self.unknown = [
+            spot
+            for spot, op in self.places.items()
+            if isinstance(op, Coded) and op.outputs and has_unknown_call(op.code, kind_of)
+        ]
+        self.sources = {
+            spot: self._bits(
+                source
+                for _, (_, (source, _)) in (assignments(op.code, kind_of) if isinstance(op, Coded) else ())
+                if not source.startswith(NEW)
+            )
+            for spot, op in self.places.items()
+        }
+
+    def calls_to_check(self) -> list[Spot]:
+        """The ops with calls that must give something new for the stores of the function to be right."""
+        known = self._clashes(frozenset())
+        if self._clashes(frozenset(self.unknown)) == known:
+            return []
+        found = [spot for spot in self.unknown if self._clashes(frozenset((spot,))) != known]
+        return found or self.unknown
+
+    def related(self, spot: Spot) -> frozenset[str]:
+        """The names that may hold what op `spot` assigns, if its calls give back what they take."""
+        label, wanted = spot
+        for at, rows in self._before_each_op(label, self._solved(frozenset((spot,))), frozenset((spot,))):
+            if at == wanted:
+                after = self._through(spot, rows, True)
+                return self._names(self._union(after, self._bits(writes(self.places[spot]))))
+        raise KeyError(spot)
+
+    def _clashes(self, loose: frozenset[Spot]) -> frozenset[Clash]:
+        start = self._solved(loose)
+        found = set()
+        for block in self.function.blocks:
+            for at, rows in self._before_each_op(block.label, start, loose):
+                op = block.ops[at]
+                if isinstance(op, Store):
+                    own = self.bit[op.array]
+                    read = self._bits(name for name in self.live[block.label][at] if name in self.bit) | self.free
+                    found.add(((block.label, at), self._union(rows, own) & read & ~own))
+        return frozenset(found)
+
+    # -- the effect of ops ---------------------------------------------------------------------------------------------
+
+    def _solved(self, loose: frozenset[Spot]) -> dict[str, Rows]:
+        nothing: Rows = (0,) * len(self.bit)
+
+        def merge(one: Rows, other: Rows) -> Rows:
+            return tuple(a | b for a, b in zip(one, other, strict=True))
+
+        def through(block: Block, rows: Rows) -> Rows:
+            for at in range(len(block.ops)):
+                rows = self._through((block.label, at), rows, (block.label, at) in loose)
+            return rows
+
+        facts = solve(self.function.blocks, Analysis("forward", {}, nothing, merge, through))
+        return {label: each.start for label, each in facts.items()}
+
+    def _before_each_op(
+        self, label: str, start: Mapping[str, Rows], loose: frozenset[Spot]
+    ) -> Iterator[tuple[int, Rows]]:
+        rows = start[label]
+        at = 0
+        while (label, at) in self.places:
+            yield at, rows
+            rows = self._through((label, at), rows, (label, at) in loose)
+            at += 1
+
+    def _through(self, spot: Spot, rows: Rows, loose: bool) -> Rows:
+        op = self.places[spot]
+        if isinstance(op, Store) or not writes(op):
+            return rows
+        taken = self._bits(_names_read(op)) if loose else self.sources[spot]
+        rebound = self._bits(writes(op))
+        shared = ((taken | self._union(rows, taken)) & ~rebound) | (rebound if taken else 0)
+        return tuple(
+            shared & ~bit if bit & rebound else row & ~rebound | (rebound if bit & shared else 0)
+            for row, bit in zip(rows, self.bit.values(), strict=True)
+        )
+
+    # -- bits ----------------------------------------------------------------------------------------------------------
+
+    def _bits(self, names: Iterator[str] | tuple[str, ...]) -> int:
+        found = 0
+        for name in names:
+            found |= self.bit[name]
+        return found
+
+    def _union(self, rows: Rows, bits: int) -> int:
+        """What the names among `bits` may share an object with."""
+        found = 0
+        for row, bit in zip(rows, self.bit.values(), strict=True):
+            if bit & bits:
+                found |= row
+        return found
+
+    def _names(self, bits: int) -> frozenset[str]:
+        return frozenset(name for name, bit in self.bit.items() if bit & bits)
+
+
+def _names_read(op: Op) -> tuple[str, ...]:
+    return op.code.reads if isinstance(op, Coded) else reads(op)

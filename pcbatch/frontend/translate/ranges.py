@@ -1,0 +1,143 @@
+"""`for i in range(..)`: a hidden counter, as the iterator is in Python.
+
+The target keeps its last value after the loop, assigning it in the body does not disturb the iteration, and the
+arguments are evaluated once. Where the body leaves the target alone the counter is derived from it (`t0 = i + 1`) at
+the end of a turn, so that only the target has to be kept while the body runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gast
+
+from pcbatch.frontend.source.nodes import assigned_in, call, constant, load, names_in
+from pcbatch.frontend.translate.expressions import Expressions
+from pcbatch.ir.program import Fault
+
+INDEX = "__index__"
+"""The pseudo-builtin that turns a scalar integer tensor into a weak int."""
+
+
+class RangeLoop:
+    """The parts of one loop, emitted through `code` in the order start, test, begin_turn, advance."""
+
+    def __init__(self, code: Expressions, node: Any, arguments: Sequence[Any], backwards: bool):
+        self.code = code
+        self.node = node
+        self.arguments = arguments
+        self.backwards = backwards
+        self.span = code.span(node)
+        self.changed = assigned_in([*node.body, node.iter])
+        self.counter = ""
+        self.stop: Any = None
+        self.step: Any = None
+
+    def start(self) -> None:
+        """Evaluate the arguments, from left to right, and set the counter."""
+        arguments = self.arguments
+        first = arguments[0] if len(arguments) > 1 else self._number(0)
+        self.counter = self.code.temporary()
+        if self.backwards:
+            self._start_backwards(first, arguments[-1])
+            return
+        self.code.assign(self.counter, self._bound(first, kept=False), self.code.span(first))
+        self.stop = self._bound(arguments[1] if len(arguments) > 1 else arguments[0])
+        self.step = self._bound(arguments[2]) if len(arguments) > 2 else self._number(1)
+        if literal(self.step) is None:
+            self._refuse_zero_step(arguments[2])
+
+    def _start_backwards(self, low: Any, high: Any) -> None:
+        """From `high - 1` down to `low`."""
+        low = self._bound(low)
+        number = literal(low)
+        self.stop = self._placed(
+            gast.BinOp(low, gast.Sub(), self._number(1)) if number is None else _signed(number - 1)
+        )
+        first = self._placed(gast.BinOp(self._bound(high, kept=False), gast.Sub(), self._number(1)))
+        self.code.assign(self.counter, first, self.code.span(high))
+        self.step = self._placed(_signed(-1))
+
+    def test(self, body: str, otherwise: str) -> None:
+        """Go to `body` while the counter has not reached the end."""
+        step = literal(self.step)
+        below, above = self._compared(gast.Lt()), self._compared(gast.Gt())
+        if step is None:
+            upward = self._placed(gast.Compare(self.step, [gast.Gt()], [self._number(0)]))
+            condition = self._placed(gast.IfExp(upward, below, above))
+        else:
+            condition = below if step > 0 else above
+        self.code.condition(condition, body, otherwise)
+
+    def begin_turn(self) -> None:
+        """Give the target the counter's value."""
+        self.code.assign(self.node.target.id, self._placed(load(self.counter)), self.code.span(self.node.target))
+
+    def advance(self) -> None:
+        """Move the counter on."""
+        target = self.node.target.id
+        base = self._placed(load(self.counter if target in self.changed else target))
+        step = literal(self.step)
+        if step is not None and step < 0:
+            following = gast.BinOp(base, gast.Sub(), self._number(-step))
+        else:
+            following = gast.BinOp(base, gast.Add(), self.step)
+        self.code.assign(self.counter, self._placed(following), self.span)
+
+    def _bound(self, node: Any, *, kept: bool = True) -> Any:
+        """An expression for an argument of the range that has the same value in every turn, if it is to be `kept`."""
+        if literal(node) is not None:
+            return node
+        if kept and not self._is_fixed(node):
+            value = call(INDEX, self.code.rewrite(node))
+            name = self.code.temporary()
+            self.code.assign(name, value, self.code.span(node))
+            return self._placed(load(name))
+        return call(INDEX, node if kept else self.code.rewrite(node))
+
+    def _is_fixed(self, node: Any) -> bool:
+        """Whether `node` is a name, a length or a part of a shape that the loop does not change: no need to keep it."""
+        match node:
+            case (
+                gast.Name()
+                | gast.Subscript(value=gast.Attribute(value=gast.Name(), attr="shape"), slice=gast.Constant())
+            ):
+                pass
+            case gast.Call(func=gast.Name(id="len"), args=[gast.Name()]) if self.code.is_builtin("len"):
+                pass
+            case _:
+                return False
+        return not names_in(node) & (self.changed | {self.node.target.id})
+
+    def _refuse_zero_step(self, node: Any) -> None:
+        fine, zero = self.code.draft.label(), self.code.draft.label()
+        condition = gast.copy_location(gast.Compare(self.step, [gast.Eq()], [self._number(0)]), node)
+        self.code.condition(condition, zero, fine)
+        self.code.draft.open(zero)
+        self.code.draft.end(Fault("ValueError: range() arg 3 must not be zero", (), "raise", self.code.span(node)))
+        self.code.draft.open(fine)
+
+    def _compared(self, op: Any) -> Any:
+        return self._placed(gast.Compare(load(self.counter), [op], [self.stop]))
+
+    def _number(self, value: int) -> Any:
+        return self._placed(constant(value))
+
+    def _placed(self, node: Any) -> Any:
+        return gast.copy_location(node, self.node.iter)
+
+
+def _signed(value: int) -> Any:
+    """The literal of an int, placed nowhere yet."""
+    return gast.UnaryOp(gast.USub(), constant(-value)) if value < 0 else constant(value)
+
+
+def literal(node: Any) -> int | None:
+    """The value of an integer literal, which may have a sign; None for everything else."""
+    match node:
+        case gast.Constant(value=int(value)) if not isinstance(value, bool):
+            return int(value)
+        case gast.UnaryOp(op=gast.USub(), operand=gast.Constant(value=int(value))) if not isinstance(value, bool):
+            return -int(value)
+    return None

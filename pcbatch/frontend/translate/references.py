@@ -1,0 +1,202 @@
+"""Where the value of an expression, and each of its parts, comes from: from a variable, from a part of one, or new."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Literal
+
+from pcbatch.frontend.source.scope import Scope
+from pcbatch.frontend.translate.matching import PARTS
+from pcbatch.frontend.translate.sequences import ELEMENT, SEQUENCE
+from pcbatch.ir.code import Code
+from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
+
+Path = tuple[int | str, ...]
+ANY = "*"
+"""The path step of an index that is not known here."""
+NEW = "new "
+"""Begins the names of objects that a statement makes: they hold inside the statement only."""
+LIMIT = 6
+"""Longer paths are cut: what is true of a part is then taken for true of what it is in."""
+
+Place = tuple[str, Path]
+Reference = tuple[Path, Place]
+"""A part of a value, by its path, and the place that it is taken from."""
+Taking = tuple[str, Reference]
+"""A variable that is assigned, and where a part of its new value comes from."""
+
+Kind = Literal["new", "view", "copy", "row", "rows", "unknown"]
+"""What a call gives: a new object; one that shares its elements with an argument; a container of the same
+elements in the same order; one of its arguments' elements, or of tuples of them; nobody knows."""
+KindOf = Callable[[ast.Call], Kind]
+
+_MAKING = ("tensorflow.", "tf_keras.", "keras.", "math.", "pcbatch.")
+"""Modules whose functions give new arrays, as far as arrays can be changed at all."""
+_NUMBERS = frozenset({"abs", "all", "any", "bool", "divmod", "float", "int", "len", "pow", "range", "round"})
+"""Built-ins that give numbers."""
+_CONTAINERS: dict[str, Kind] = {"list": "copy", "tuple": "copy", "sorted": "row", "reversed": "row"}
+_CONTAINERS |= {"zip": "rows", "enumerate": "rows"}
+"""Built-ins that give containers."""
+_VIEWS = frozenset(
+    {"asanyarray", "asarray", "ascontiguousarray", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "diagonal"}
+    | {"expand_dims", "flip", "fliplr", "flipud", "moveaxis", "ravel", "reshape", "rollaxis", "rot90", "split"}
+    | {"squeeze", "swapaxes", "transpose"}
+)
+"""NumPy's functions whose results share elements with their argument, or may."""
+
+
+def kind_of_calls(scope: Scope, is_variable: Callable[[str], bool]) -> KindOf:
+    """What calls in a function with this scope and these variables give."""
+
+    def kind(node: ast.Call) -> Kind:
+        root: ast.expr = node.func
+        steps: list[str] = []
+        while isinstance(root, ast.Attribute):
+            steps.insert(0, root.attr)
+            root = root.value
+        if not isinstance(root, ast.Name) or is_variable(root.id):
+            return "unknown"
+        if root.id in PSEUDO_BUILTINS:
+            return "view" if root.id == SEQUENCE else "new"
+        origin = scope.origin(root.id)
+        path = ".".join([origin.path if origin is not None else "", *steps])
+        if path.startswith("numpy."):
+            return "view" if path.rpartition(".")[2] in _VIEWS else "new"
+        if path.startswith("builtins."):
+            name = path.removeprefix("builtins.")
+            return "new" if name in _NUMBERS else _CONTAINERS.get(name, "unknown")
+        return "new" if path.startswith(_MAKING) else "unknown"
+
+    return kind
+
+
+def assignments(code: Code, kind_of: KindOf) -> tuple[Taking, ...]:
+    """What the variables that `code` assigns get, and from where.
+
+    What a call gives of which nobody knows anything is taken for new.
+    """
+    match code.body:
+        case [ast.With(items=[ast.withitem(context_expr=value, optional_vars=target)])]:
+            targets = [] if target is None else [target]
+        case [ast.Assign(targets=targets, value=value)]:
+            pass
+        case _:
+            return ()
+    references = tuple(_Reader(kind_of).of(value))
+    return tuple(taking for target in targets for taking in _bound(target, references))
+
+
+def has_unknown_call(code: Code, kind_of: KindOf) -> bool:
+    """Whether something in `code` is called of which nobody knows what it gives."""
+    nodes = (node for statement in code.body for node in ast.walk(statement))
+    return any(isinstance(node, ast.Call) and kind_of(node) == "unknown" for node in nodes)
+
+
+def free_arguments(code: Code, variables: Collection[str]) -> list[str]:
+    """The free names, and paths from them, that calls in `code` take as arguments."""
+    nodes = [node for statement in code.body for node in ast.walk(statement)]
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    given = [value for call in calls for value in (*call.args, *(keyword.value for keyword in call.keywords))]
+    return list(dict.fromkeys(ast.unparse(value) for value in given if _is_free_path(value, variables)))
+
+
+def _is_free_path(node: ast.expr, variables: Collection[str]) -> bool:
+    while isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id not in variables
+
+
+def _bound(target: ast.expr, references: tuple[Reference, ...]) -> Iterator[Taking]:
+    match target:
+        case ast.Name(id=name):
+            yield from ((name, reference) for reference in references)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            steps = _steps(parts)
+            for step, part in zip(steps, parts, strict=True):
+                inner = tuple(element(references, step))
+                if isinstance(part, ast.Starred):  # a list of what is left
+                    part, inner = part.value, tuple(((ANY, *path)[:LIMIT], place) for path, place in inner)
+                yield from _bound(part, inner)
+
+
+class _Reader:
+    """Reads the references of expressions."""
+
+    def __init__(self, kind_of: KindOf):
+        self.kind_of = kind_of
+
+    def of(self, node: ast.expr) -> Iterator[Reference]:
+        """Where the value of `node`, and its parts, come from. A new object comes from a place of its own."""
+        match node:
+            case ast.Name(id=name):
+                yield (), (name, ())
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                for step, part in zip(_steps(parts), parts, strict=True):
+                    yield from _inside(step, self.of(part))
+            case ast.Starred(value=value):
+                yield from element(tuple(self.of(value)), ANY)
+            case ast.Dict(keys=keys, values=parts):
+                for key, part in zip(keys, parts, strict=True):
+                    yield from _inside(ANY, self.of(part) if key is not None else element(tuple(self.of(part)), ANY))
+            case ast.IfExp(body=body, orelse=orelse):
+                yield from self.of(body)
+                yield from self.of(orelse)
+            case ast.BoolOp(values=parts):
+                for part in parts:
+                    yield from self.of(part)
+            case ast.NamedExpr(value=value):
+                yield from self.of(value)
+            case ast.Subscript(value=value, slice=index):
+                if any(isinstance(each, ast.Slice) for each in (index, *ast.iter_child_nodes(index))):
+                    yield from self.of(value)  # a view
+                else:
+                    references = tuple(self.of(value))
+                    for part in index.elts if isinstance(index, ast.Tuple) else [index]:
+                        references = tuple(element(references, _step(part)))
+                    yield from references
+            case ast.Attribute(value=value, attr=name):
+                yield from element(tuple(self.of(value)), f".{name}")
+            case ast.Constant():
+                pass
+            case ast.Call(func=ast.Name(id=name), args=[value, _]) if name == ELEMENT:
+                yield from element(tuple(self.of(value)), ANY)
+            case ast.Call(func=ast.Name(id=name), args=[value, _]) if name == PARTS:
+                yield from self.of(value)
+            case ast.Call(args=[value, *_]) if self.kind_of(node) == "view":
+                yield from self.of(value)
+            case ast.Call(args=[value]) if self.kind_of(node) == "copy":
+                for path, place in self.of(value):
+                    yield from [(path, place)] if path else _inside(ANY, element((((), place),), ANY))
+            case ast.Call(args=arguments) if (kind := self.kind_of(node)) in ("row", "rows"):
+                for argument in arguments:
+                    elements = list(element(tuple(self.of(argument)), ANY))
+                    yield from _inside(ANY, elements if kind == "row" else _inside(ANY, elements))
+            case _:
+                yield (), (f"{NEW}{node.lineno}:{node.col_offset}", ())
+
+
+def _inside(step: int | str, references: Sequence[Reference] | Iterator[Reference]) -> Iterator[Reference]:
+    return (((step, *path)[:LIMIT], place) for path, place in references)
+
+
+def _steps(parts: Sequence[ast.expr]) -> list[int | str]:
+    """The positions of the parts of a display or a target: unknown from the first starred one on."""
+    first = next((at for at, part in enumerate(parts) if isinstance(part, ast.Starred)), len(parts))
+    return [at if at < first else ANY for at in range(len(parts))]
+
+
+def _step(index: ast.expr) -> int | str:
+    match index:
+        case ast.Constant(value=int(value)) if value >= 0:
+            return value
+    return ANY
+
+
+def element(references: tuple[Reference, ...], step: int | str) -> Iterator[Reference]:
+    """Where the element at `step` of a value comes from."""
+    for path, (name, inside) in references:
+        if not path:
+            yield (), (name, (*inside, step)[:LIMIT])
+        elif path[0] == step or ANY in (path[0], step):
+            yield path[1:], (name, inside)

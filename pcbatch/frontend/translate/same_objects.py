@@ -1,0 +1,73 @@
+"""Facts about which places may hold the same object, and what becomes of them when names are assigned."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from pcbatch.frontend.translate.references import ANY, LIMIT, NEW, Path, Place, Taking
+
+Fact = tuple[Place, Place]
+"""Two places, in order, that may hold the same object (and then also the same parts)."""
+Facts = frozenset[Fact]
+
+
+def fact_of(first: Place, second: Place) -> Fact:
+    """That two places may hold the same object."""
+    return min((first, second), (second, first), key=repr)
+
+
+def places_related(place: Place, facts: Facts) -> Iterator[Place]:
+    """The places that may hold the object that `place` holds."""
+    for first, second in facts:
+        if first == place:
+            yield second
+        if second == place:
+            yield first
+
+
+def names_related(name: str, facts: Facts) -> Iterator[str]:
+    """The names of which some part may be one object with some part of `name`."""
+    for (first, _), (second, _) in facts:
+        if name in (first, second):
+            yield second if first == name else first
+
+
+def facts_after(rebound: frozenset[str], taken: tuple[Taking, ...], facts: Facts) -> Facts:
+    """What holds after names are rebound to what they take."""
+    kept = {fact for fact in facts if fact[0][0] not in rebound and fact[1][0] not in rebound}
+    sources = {source for _, (_, (source, _)) in taken}
+    near = [fact for fact in facts if fact[0][0] in sources or fact[1][0] in sources]
+    # Every name that is not rebound keeps what it was: it is taken from itself.
+    others = {name for fact in near for name, _ in fact} | sources
+    staying = sorted(name for name in others - rebound if not name.startswith(NEW))
+    everything = [*taken, *((name, ((), (name, ()))) for name in staying)]
+    for new, other in itertools.product(taken, everything):
+        if new is not other:
+            kept.update(_meeting(new, other, near))
+    return frozenset(kept)
+
+
+def _meeting(first: Taking, second: Taking, facts: Sequence[Fact]) -> Iterator[Fact]:
+    """The facts about two new values, from the old `facts` about the places that they are taken from."""
+    (name, (path, (source, inside))), (name2, (path2, (source2, inside2))) = first, second
+    pairs: list[tuple[Path, Path]] = [((), ())] if source == source2 else []
+    pairs += [(p, q) for (x, p), (y, q) in facts if (x, y) == (source, source2)]
+    pairs += [(q, p) for (x, p), (y, q) in facts if (y, x) == (source, source2)]
+    for old, old2 in pairs:
+        if (met := _meet(inside, old)) is None:
+            continue
+        below, onward = met
+        if (met := _meet(inside2, (*old2, *onward))) is None:
+            continue
+        below2, further = met
+        places = ((name, (*path, *below, *further)[:LIMIT]), (name2, (*path2, *below2)[:LIMIT]))
+        if places[0] != places[1]:
+            yield fact_of(*places)
+
+
+def _meet(first: Path, second: Path) -> tuple[Path, Path] | None:
+    """What must be appended to each path so that both lead to the same part; None if they part before."""
+    if any(a != b and ANY not in (a, b) for a, b in zip(first, second, strict=False)):
+        return None
+    return second[len(first) :], first[len(second) :]

@@ -1,0 +1,135 @@
+"""`for x in xs`, with `enumerate`, `zip` and `reversed`: over the leading axis of arrays and over fixed structures.
+
+A hidden counter runs up to a length that is known at compile time; the sequence is evaluated once. A path around the
+function (`W`, `model.w`) is read where it is used, so that it stays one value for all lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gast
+
+from pcbatch.frontend.source.calls import is_literal
+from pcbatch.frontend.source.iteration import wrapper
+from pcbatch.frontend.source.nodes import assigned_in, call, constant, dotted, load, stored_in
+from pcbatch.frontend.translate.expressions import Expressions
+from pcbatch.frontend.translate.ranges import INDEX, literal
+
+LENGTH = "__length__"
+"""The pseudo-builtin that gives the static length of the shortest of some sequences."""
+ELEMENT = "__element__"
+"""The pseudo-builtin that gives an element of a sequence at a position that is in range."""
+SEQUENCE = "__sequence__"
+"""The pseudo-builtin that gives a value on, if a loop can go over it."""
+
+
+@dataclass(frozen=True)
+class _Sequence:
+    """The sequences that end a loop when the first of them ends, and the element for a position.
+
+    With `strict` the sequences must be of one length.
+    """
+
+    ends: tuple[Any, ...]
+    element: Callable[[Any], Any]
+    strict: bool = False
+
+
+class SequenceLoop:
+    """The parts of one loop, emitted through `code` in the order start, test, begin_turn, advance."""
+
+    def __init__(self, code: Expressions, node: Any):
+        self.code = code
+        self.node = node
+        self.span = code.span(node)
+        self.changed = assigned_in([node.target, *node.body, node.iter]) | stored_in(node.body)
+        self.counter = ""
+        self.sequence = _Sequence((), load)
+
+    def start(self) -> None:
+        """Evaluate what the loop goes over, from left to right, and set the counter."""
+        self.sequence = self._sequence(self.node.iter)
+        self.counter = self.code.temporary()
+        self.code.assign(self.counter, self._placed(constant(0)), self.span)
+
+    def test(self, body: str, otherwise: str) -> None:
+        """Go to `body` while there is an element."""
+        self.code.condition(
+            self._placed(gast.Compare(load(self.counter), [gast.Lt()], [self._length(self.sequence)])), body, otherwise
+        )
+
+    def begin_turn(self) -> None:
+        """Give the targets the element."""
+        value = self.sequence.element(self._placed(load(self.counter)))
+        self.code.primitive([self.node.target], value, self.code.span(self.node.target))
+
+    def advance(self) -> None:
+        """Move the counter on."""
+        following = gast.BinOp(self._placed(load(self.counter)), gast.Add(), self._placed(constant(1)))
+        self.code.assign(self.counter, self._placed(following), self.span)
+
+    # -- sequences -----------------------------------------------------------------------------------------------------
+
+    def _sequence(self, node: Any) -> _Sequence:
+        name = wrapper(node, self.code.is_builtin)
+        if name is None:
+            kept = self._kept(node)
+            return _Sequence((kept,), lambda position: call(ELEMENT, kept, position))
+        inner = [self._sequence(each) for each in (node.args if name == "zip" else node.args[:1])]
+        ends = tuple(end for each in inner for end in each.ends)
+        strict = any(each.strict for each in inner)
+        if name == "zip":
+            strict |= any(keyword.value.value for keyword in node.keywords)
+            return _Sequence(ends, lambda position: self._tuple(*(each.element(position) for each in inner)), strict)
+        (only,) = inner
+        if name == "reversed":
+            return _Sequence(ends, lambda position: only.element(self._mirrored(only, position)))
+        start = self._start([*node.args[1:], *(keyword.value for keyword in node.keywords)])
+        return _Sequence(ends, lambda position: self._tuple(self._sum(start, position), only.element(position)), strict)
+
+    def _kept(self, node: Any) -> Any:
+        """An expression that gives the sequence in every turn."""
+        if is_literal(node):
+            return node
+        path = dotted(node)
+        if path is not None:
+            root = path.partition(".")[0]
+            is_free = root not in self.code.source.locals
+            if is_free or (isinstance(node, gast.Name) and root not in self.changed):
+                return node
+        value = self.code.rewrite(node)
+        makes = isinstance(value, gast.Call | gast.Constant | gast.Dict | gast.DictComp | gast.GeneratorExp)
+        return self._held(call(SEQUENCE, value) if makes else value, node)
+
+    def _held(self, value: Any, node: Any) -> Any:
+        """A hidden variable with the value of `node`."""
+        name = self.code.temporary()
+        self.code.assign(name, value, self.code.span(node))
+        return self._placed(load(name))
+
+    def _start(self, arguments: list[Any]) -> Any:
+        """The number that `enumerate` begins with, evaluated once."""
+        if not arguments or literal(arguments[0]) is not None:
+            return arguments[0] if arguments else constant(0)
+        return self._held(call(INDEX, self.code.rewrite(arguments[0])), arguments[0])
+
+    def _sum(self, start: Any, position: Any) -> Any:
+        return position if literal(start) == 0 else self._placed(gast.BinOp(start, gast.Add(), position))
+
+    def _mirrored(self, sequence: _Sequence, position: Any) -> Any:
+        last = self._placed(gast.BinOp(self._length(sequence), gast.Sub(), constant(1)))
+        return self._placed(gast.BinOp(last, gast.Sub(), position))
+
+    def _length(self, sequence: _Sequence) -> Any:
+        length = call(LENGTH, *sequence.ends)
+        length.keywords = [gast.keyword("strict", constant(True))] if sequence.strict else []
+        return length
+
+    def _tuple(self, *parts: Any) -> Any:
+        return self._placed(gast.Tuple(list(parts), gast.Load()))
+
+    def _placed(self, node: Any) -> Any:
+        return gast.copy_location(node, self.node.iter)

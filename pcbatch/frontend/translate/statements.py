@@ -1,0 +1,261 @@
+"""Statements into basic blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gast
+
+from pcbatch.errors import Diagnostic, Span
+from pcbatch.frontend.source.iteration import range_arguments
+from pcbatch.frontend.source.nodes import dotted, load, store, target_leaves
+from pcbatch.frontend.translate.contexts import emit_with
+from pcbatch.frontend.translate.expressions import Expressions
+from pcbatch.frontend.translate.matching import Match
+from pcbatch.frontend.translate.messages import template
+from pcbatch.frontend.translate.ranges import RangeLoop
+from pcbatch.frontend.translate.sequences import SequenceLoop
+from pcbatch.frontend.translate.stores import store_indices, stored_element
+from pcbatch.ir.program import Fault, FaultKind, Return, Store
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Where `break` and `continue` of the innermost loop go; `turns` if `continue` is a turn of it."""
+
+    leave: str
+    again: str
+    turns: bool
+
+
+class Statements(Expressions):
+    """Translates the statements of one function; see `Expressions` for its arguments."""
+
+    loops: tuple[Loop, ...] = ()
+
+    def function(self) -> None:
+        """Translate the whole body."""
+        body = self.source.tree.body
+        self.body(body)
+        if self.draft.current is not None:
+            self.report(
+                Diagnostic(
+                    "PCB203",
+                    f"`{self.source.name}` can end without `return`",
+                    self.span(body[-1]),
+                    "after this statement the function ends",
+                    "return a value on every path",
+                )
+            )
+            self.draft.end(Return(self.span(body[-1])))
+
+    def body(self, statements: Sequence[Any]) -> None:
+        """Translate statements up to the first that cannot be reached."""
+        for statement in statements:
+            if self.draft.current is None:
+                return
+            self.statement(statement)
+
+    def statement(self, node: Any) -> None:
+        """Translate one statement."""
+        match node:
+            case gast.Expr(value=gast.Call()):  # the syntax check lets nothing else pass that is called for nothing
+                self._sync(self.span(node))
+            case gast.Expr() | gast.Pass():
+                pass
+            case gast.Assign(targets=targets, value=value):
+                self._assign(targets, value, self.span(node))
+            case gast.AnnAssign(target=target, value=value):
+                if value is not None:
+                    self._assign([target], value, self.span(node))
+            case gast.AugAssign():
+                self._augmented(node)
+            case gast.Return(value=value):
+                self._return(value, self.span(node))
+            case gast.If():
+                self._if(node)
+            case gast.While():
+                self._while(node)
+            case gast.For():
+                self._for(node)
+            case gast.Match():
+                Match(self, node, self.body).translate()
+            case gast.With():
+                emit_with(self, node, self.statement)
+            case gast.Break():
+                self.jump(self.loops[-1].leave, self.span(node))
+            case gast.Continue():
+                self.jump(self.loops[-1].again, self.span(node), turn=self.loops[-1].turns)
+            case gast.Assert(test=test, msg=message):
+                self._assert(test, message, self.span(node))
+            case gast.Raise(exc=error):
+                self._raise(error, self.span(node))
+            case _:
+                raise TypeError(f"the syntax check lets pass a statement that is not translated: {node!r}")
+
+    # -- assignments ---------------------------------------------------------------------------------------------------
+
+    def _assign(self, targets: Sequence[Any], value: Any, span: Span) -> None:
+        if any(isinstance(each, gast.Subscript) for target in targets for each in target_leaves(target)):
+            self._assign_with_stores(targets, value, span)
+        elif len(targets) == 1 and isinstance(targets[0], gast.Name):
+            self.into(value, targets[0].id, span)
+        else:
+            self.primitive(targets, self.rewrite(value), span)
+
+    def _assign_with_stores(self, targets: Sequence[Any], value: Any, span: Span) -> None:
+        """Values first, then the targets from left to right, as Python does."""
+        if len(targets) == 1 and isinstance(targets[0], gast.Subscript):
+            later = [targets[0].slice]
+            self._store(targets[0], self.operand(value, later), span)
+            return
+        whole = self.operand(value, targets) if len(targets) > 1 else None
+        for target in targets:
+            source = value if whole is None else load(whole, value)
+            for leaf, name in zip(list(target_leaves(target)), self._spread(target, source, span), strict=True):
+                if isinstance(leaf, gast.Subscript):
+                    self._store(leaf, name, span)
+                else:
+                    self.assign(leaf.id, load(name, value), span)
+
+    def _spread(self, target: Any, value: Any, span: Span) -> list[str]:
+        """Variables for the values that the leaves of `target` get."""
+        leaves = list(target_leaves(target))
+        if leaves == [target]:
+            return [self.operand(value)]
+        names = {id(leaf): self.temporary() for leaf in leaves}
+
+        def renamed(part: Any) -> Any:
+            if id(part) in names:
+                return store(names[id(part)])
+            return gast.Tuple([renamed(each) for each in part.elts], gast.Store())
+
+        self.primitive([renamed(target)], self.rewrite(value), span)
+        return [names[id(leaf)] for leaf in leaves]
+
+    def _store(self, target: Any, value: str, span: Span) -> None:
+        """`array[i, j] = value`."""
+        indices = store_indices(target)
+        names = [self.operand(index, indices[position + 1 :]) for position, index in enumerate(indices)]
+        self._emit_store(target, names, value, span)
+
+    def _emit_store(self, target: Any, indices: Sequence[str], value: str, span: Span) -> None:
+        array = target.value.id
+        if array not in self.source.locals:
+            self.report(
+                Diagnostic(
+                    "PCB204",
+                    f"an element of `{array}` is assigned, which is not a local variable",
+                    self.span(target.value),
+                    "this belongs to another scope",
+                    f"pass `{array}` as an argument, or copy it first: `own = tf.identity({array})`; return the result",
+                )
+            )
+        places = {value: span, **{name: self.span(target.slice) for name in indices}, array: self.span(target.value)}
+        self.draft.emit(Store(array, tuple(indices), value, span), places)
+
+    def _augmented(self, node: Any) -> None:
+        target, span = node.target, self.span(node)
+        if isinstance(target, gast.Name):
+            value = gast.copy_location(gast.BinOp(load(target.id, target), node.op, node.value), node)
+            self.into(value, target.id, span)
+            return
+        indices = store_indices(target)
+        names = [self.operand(index, [*indices[at + 1 :], node.value]) for at, index in enumerate(indices)]
+        value = gast.copy_location(gast.BinOp(stored_element(target, names), node.op, node.value), node)
+        self._emit_store(target, names, self.operand(value), span)
+
+    def _sync(self, span: Span) -> None:
+        """`pcbatch.sync()`: a block of its own begins, at which lanes wait."""
+        here = self.draft.label()
+        self.jump(here, span)
+        self.draft.open(here, sync=True)
+
+    # -- control flow --------------------------------------------------------------------------------------------------
+
+    def _return(self, value: Any, span: Span) -> None:
+        if isinstance(value, gast.IfExp) and self.effects.branches(value):
+            arms = [(self.draft.label(), value.body), (self.draft.label(), value.orelse)]
+            self.condition(value.test, arms[0][0], arms[1][0])
+            for label, arm in arms:
+                self.draft.open(label)
+                self._return(arm, span)
+            return
+        self.into(value, self.result, span)
+        self.draft.end(Return(span))
+
+    def _if(self, node: Any) -> None:
+        then, otherwise, join = self.draft.label(), self.draft.label(), self.draft.label()
+        self.condition(node.test, then, otherwise if node.orelse else join)
+        for label, statements in ((then, node.body), (otherwise, node.orelse)):
+            self.draft.open(label)
+            self.body(statements)
+            self.jump(join, self.span(node))
+        self.draft.open(join)
+
+    def _while(self, node: Any) -> None:
+        span = self.span(node)
+        head, body, orelse, leave = (self.draft.label() for _ in range(4))
+        self.jump(head, span)
+        self.draft.open(head)
+        self.condition(node.test, body, orelse)
+        self.draft.open(body)
+        self._loop_body(node.body, Loop(leave, head, turns=True))
+        self.jump(head, span, turn=True)
+        self._orelse(node, orelse, leave)
+
+    def _for(self, node: Any) -> None:
+        span = self.span(node)
+        head, body, again, orelse, leave = (self.draft.label() for _ in range(5))
+        found = range_arguments(node.iter, self.is_builtin)
+        loop = RangeLoop(self, node, *found) if found is not None else SequenceLoop(self, node)
+        loop.start()
+        self.jump(head, span)
+        self.draft.open(head)
+        loop.test(body, orelse)
+        self.draft.open(body)
+        loop.begin_turn()
+        self._loop_body(node.body, Loop(leave, again, turns=False))
+        self.jump(again, span)
+        self.draft.open(again)
+        loop.advance()
+        self.jump(head, span, turn=True)
+        self._orelse(node, orelse, leave)
+
+    def _loop_body(self, statements: Sequence[Any], loop: Loop) -> None:
+        self.loops += (loop,)
+        self.body(statements)
+        self.loops = self.loops[:-1]
+
+    def _orelse(self, node: Any, orelse: str, leave: str) -> None:
+        """The loop's `else`, which runs when its condition fails, and the block behind the loop."""
+        self.draft.open(orelse)
+        self.body(node.orelse)
+        self.jump(leave, self.span(node))
+        self.draft.open(leave)
+
+    # -- faults --------------------------------------------------------------------------------------------------------
+
+    def _assert(self, test: Any, message: Any, span: Span) -> None:
+        passed, failed = self.draft.label(), self.draft.label()
+        self.condition(test, passed, failed)
+        self.draft.open(failed)
+        self._fault("AssertionError", message, "assert", span)
+        self.draft.open(passed)
+
+    def _raise(self, error: Any, span: Span) -> None:
+        arguments: list[Any] = []
+        if isinstance(error, gast.Call):
+            error, arguments = error.func, error.args
+        name = (dotted(error) or "").rpartition(".")[2]
+        self._fault(name, arguments[0] if arguments else None, "raise", span)
+
+    def _fault(self, error: str, message: Any, kind: FaultKind, span: Span) -> None:
+        if self.draft.current is None:
+            return
+        text, fields = template(error, message)
+        names = tuple(self.operand(field, fields[at + 1 :]) for at, field in enumerate(fields))
+        places = {name: self.span(field) for name, field in zip(names, fields, strict=True)}
+        self.draft.end(Fault(text, names, kind, span), places)

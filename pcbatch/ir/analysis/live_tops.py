@@ -1,0 +1,60 @@
+"""Which variables of a machine program may still be read where a block begins and where it ends."""
+
+from __future__ import annotations
+
+from pcbatch.ir.analysis.effects import calls_from, successors
+from pcbatch.ir.machine import Block, Branch, Fault, Item, Jump, Piece, Program, PushJump, Return, Store
+
+Variables = frozenset[str]
+
+
+def live_at_end(program: Program) -> list[Variables]:
+    """For each block the variables whose tops may be read behind it, results where the program may end there.
+
+    A saved value lies below the top of its stack: it is not what is live, and comes back by a pop.
+    """
+    edges = successors(program)
+    ending = {number for number in calls_from(program, (0,)) if isinstance(program.blocks[number].terminator, Return)}
+    ends = [frozenset(program.results) if number in ending else Variables() for number in range(len(program.blocks))]
+    starts = [Variables() for _ in program.blocks]
+    arriving: list[list[int]] = [[] for _ in program.blocks]
+    for number, places in enumerate(edges):
+        for place in places:
+            if place < len(program.blocks):
+                arriving[place].append(number)
+    work = dict.fromkeys(range(len(program.blocks)))
+    while work:
+        number, _ = work.popitem()
+        following = (starts[place] for place in edges[number] if place < len(program.blocks))
+        ends[number] = ends[number].union(*following)
+        start = _before(program, program.blocks[number], ends[number])
+        if start != starts[number]:
+            starts[number] = start
+            work.update(dict.fromkeys(arriving[number]))
+    return ends
+
+
+def read_at_end(program: Program, block: Block) -> Variables:
+    """The variables that the terminator of a block reads; those that a fault's message shows."""
+    match block.terminator:
+        case Branch(condition=asked) | Jump(target=Branch(condition=asked)) | PushJump(target=Branch(condition=asked)):
+            return frozenset((asked,))
+        case Fault(site=site):
+            return frozenset(program.faults[site].arguments)
+    return frozenset()
+
+
+def _before(program: Program, block: Block, live: Variables) -> Variables:
+    live = live | read_at_end(program, block) | {push.saved for push in block.pushes if push.saved is not None}
+    for item in reversed(block.body):
+        live = _before_item(item, live)
+    return (live | {push.variable for push in block.pushes if push.saved is None}).difference(block.pops)
+
+
+def _before_item(item: Item, live: Variables) -> Variables:
+    asked = () if item.predicate is None else (item.predicate,)
+    match item:
+        case Piece(reads=reads, writes=writes, predicate=predicate):
+            return (live.difference(writes) if predicate is None else live).union(reads, asked)
+        case Store(array=array, indices=indices, value=value):
+            return live.union((array, *indices, value), asked)

@@ -1,0 +1,46 @@
+"""Which names are variables in the pieces of a machine program: what tells inputs of statements from free names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pcbatch.ir.analysis.scope import inputs_and_outputs
+from pcbatch.ir.code import Code
+from pcbatch.ir.machine import Block, Piece, Program, Statement, Store
+from pcbatch.ir.program import Coded, writes
+
+
+def variables_of(program: Program) -> frozenset[str]:
+    """The names that are variables in all pieces: those of the state, temporaries, what a statement assigns."""
+    pieces = [item for block in program.blocks for item in block.body if isinstance(item, Piece)]
+    assigned = {name for piece in pieces for statement in piece.statements for name in writes(statement.op)}
+    return frozenset({*program.storage, *(program.types.keys() - {*program.shared})}) | assigned
+
+
+def scope(program: Program, variables: frozenset[str], piece: Piece) -> frozenset[str]:
+    """The names that are variables in `piece`: its operands, those that all lanes share among them, and `variables`.
+
+    Captured arrays are free names of the code, though the piece is handed them as shared operands.
+    """
+    return variables.union(piece.reads, piece.writes, piece.shared).difference(program.externs.get(piece.scope, ()))
+
+
+def with_inputs(program: Program) -> Program:
+    """`program` with the inputs of the statements of its pieces filled in."""
+    variables = variables_of(program)
+
+    def statement(each: Statement, names: frozenset[str]) -> Statement:
+        if isinstance(each.op, Coded) and isinstance(each.op.code, Code):
+            return replace(each, op=replace(each.op, inputs=inputs_and_outputs(each.op.code, names)[0]))
+        return each
+
+    def item(each: Piece | Store) -> Piece | Store:
+        if not isinstance(each, Piece) or not each.statements:
+            return each
+        names = scope(program, variables, each)
+        return replace(each, statements=tuple(statement(one, names) for one in each.statements))
+
+    def block(each: Block) -> Block:
+        return replace(each, body=tuple(map(item, each.body)))
+
+    return replace(program, blocks=tuple(map(block, program.blocks)))

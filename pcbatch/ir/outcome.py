@@ -1,0 +1,44 @@
+"""How a lane ends, and what runs its statements and stores: what the interpreters of all dialects have in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pcbatch.errors import Span
+from pcbatch.ir.code import Code
+
+Status = Literal["OK", "ASSERTION", "RAISED", "ARITHMETIC", "INDEX", "MAX_DEPTH", "MAX_STEPS"]
+"""The names of what can become of a lane; the runtime gives them numbers."""
+
+Evaluate = Callable[[str, Code, dict[str, Any]], Mapping[str, Any]]
+"""`evaluate(function_name, code, inputs)` runs a statement: its outputs by name; may raise LaneFaultError."""
+
+StoreElement = Callable[[Any, tuple[Any, ...], Any], Any]
+"""`store(array, indices, value)`: a copy of `array` with one element replaced; may raise LaneFaultError."""
+
+
+class LaneFaultError(Exception):
+    """The lane fails here, with `status` and `message`."""
+
+    def __init__(self, status: Status, message: str):
+        self.status: Status = status
+        self.message = message
+        super().__init__(message)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a lane ended. `value` is its result (a tuple where the function has several; None unless status is "OK").
+
+    `steps` counts loop turns and calls, `executions` how often each block was run, by label.
+    """
+
+    value: Any
+    status: Status = "OK"
+    message: str = ""
+    span: Span | None = None
+    steps: int = 0
+    executions: Counter[str] = field(default_factory=Counter)

@@ -1,0 +1,184 @@
+"""The machine dialect as text, which `pcbatch.ir.text.machine_parser` reads back.
+
+    program machine fibonacci(n) -> result
+      var n: int32[]  cached stack                 a variable of the state
+      var t0: bool[]  temporary                    a name that does not outlive its block
+      var w: float32[3]  shared                    a shared operand; these in the machine's order
+      pointer n: left, right                       variables that move with the stack pointer of `n`
+      site 0: MAX_DEPTH "RecursionError: .."       the fault sites, in order; behind a message its arguments
+      order b0, b2, b1                             in which a trip goes through the blocks, if not as written
+      extern fibonacci: np, tf                     free names of a function's code
+
+    function fibonacci                             the user's function of the blocks that follow
+    b0:
+      piece (n) -> t0:                             what it reads, what it writes, then its statements
+        t0 = n <= 1
+      branch t0 b1 b2
+    b2, sync, cost 1000.0:                         lanes wait here; what a row costs
+      rows 8, 16                                   on how many rows it may run for gathered lanes
+      pop n, left
+      piece (n) -> n, i  shared w  if t0:          shared operands, a predicate
+        check 2, -: i = w[n // 2]                  the fault site of each of its checks; `-` for one that cannot fail
+        check literal: n = n + w[7]                indices written as numbers are checked, too
+      store a[i, j] = v  site 3  if t0
+      push n                                       the top that it had after the pops
+      push left  saved t1                          what is saved is another value
+      dead left                                    its top is not kept
+      jump b0, turn  steps 1                       the fault site for one step too many
+
+The other terminators are `return`, `fault 4` and `pushjump b0, back to b3, site 0`; for a label of a jump or a call
+there may be a branch: `jump branch t0 b1 b2, turn`. Statements are written as in the other dialects. A piece that is
+part of a program with gradient tapes says `tapes`, one whose names are another function's `of g`; one whose fault sites
+are not those of its statements names them, `sites 3, 4`. One that is generated code is written `piece fibonacci_b0(n)
+-> t0` and cannot be read back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from pcbatch.ir.machine import (
+    Block,
+    Branch,
+    Fault,
+    FaultSite,
+    Jump,
+    Piece,
+    Program,
+    Push,
+    PushJump,
+    Return,
+    Statement,
+    Store,
+    Terminator,
+    checked_sites,
+)
+from pcbatch.ir.program import Variable
+from pcbatch.ir.text.lines import INDENT
+from pcbatch.ir.text.printer import print_op, print_variable, with_line
+from pcbatch.ir.types import Type
+
+
+def print_machine(program: Program, *, lines: bool = False) -> str:
+    """The text of `program`, ending in a newline; with `lines`, it names the user's source lines that it comes from."""
+    results = f" -> {', '.join(program.results)}" if program.results else ""
+    text = [f"program machine {program.name}({', '.join(program.parameters)}){results}"]
+    labels = [block.label for block in program.blocks]
+    text += [INDENT + line for line in _tables(program, labels, lines)]
+    function = None
+    for block in program.blocks:
+        if block.function != function:
+            text += ["", *([f"function {block.function}".rstrip()] if block.function or function else [])]
+        function = block.function
+        text += _block(block, labels, lines)
+    return "\n".join(text) + "\n"
+
+
+def _tables(program: Program, labels: Sequence[str], lines: bool) -> Iterator[str]:
+    """What the program says of its variables, its fault sites and the order of its blocks."""
+    for name, storage in program.storage.items():
+        yield _variable(name, program.types.get(name), storage)
+    for name, type_ in program.types.items():
+        if name not in program.storage:
+            yield _variable(name, type_, "temporary")
+    for name in program.shared:
+        yield _variable(name, program.shared_types.get(name), "shared")
+    for leader in dict.fromkeys(program.pointers.values()):
+        yield f"pointer {leader}: {', '.join(name for name, of in program.pointers.items() if of == leader)}"
+    for number, site in enumerate(program.faults):
+        yield with_line(f"site {number}: {print_site(site)}", site.span, lines)
+    for scope, names in program.externs.items():
+        yield f"extern {scope}: {', '.join(names)}"
+    if program.order:
+        yield f"order {', '.join(_label(number, labels) for number in program.order)}"
+
+
+def _variable(name: str, type_: Type | None, storage: str) -> str:
+    return f"{print_variable(Variable(name, type_))}  {storage}"
+
+
+def print_site(site: FaultSite) -> str:
+    """`INDEX "IndexError: index {} is out of range" k`."""
+    text = f"{site.status.name} {json.dumps(site.message, ensure_ascii=False)}"
+    return f"{text} {', '.join(site.arguments)}" if site.arguments else text
+
+
+# -- blocks ------------------------------------------------------------------------------------------------------------
+
+
+def _block(block: Block, labels: Sequence[str], lines: bool) -> Iterator[str]:
+    cost = "" if block.cost is None else f", cost {float(block.cost)!r}"
+    yield with_line(f"{block.label}{', sync' if block.sync else ''}{cost}:", block.span, lines)
+    if block.sizes:
+        yield f"{INDENT}rows {', '.join(map(str, block.sizes))}"
+    if block.pops:
+        yield f"{INDENT}pop {', '.join(block.pops)}"
+    for item in block.body:
+        yield INDENT + print_item(item, block.function)
+        for statement in item.statements if isinstance(item, Piece) else ():
+            yield with_line(INDENT * 2 + print_statement(statement), statement.op.span, lines)
+    for push in block.pushes:
+        yield INDENT + print_push(push)
+    if block.dead:
+        yield f"{INDENT}dead {', '.join(block.dead)}"
+    steps = "" if block.steps_site == -1 else f"  steps {block.steps_site}"
+    yield f"{INDENT}{print_terminator(block.terminator, labels)}{steps}"
+
+
+def print_item(item: Piece | Store, function: str = "") -> str:
+    """One item without what is in it: `piece (n) -> t0:`, `store a[i] = v  site 3`."""
+    predicate = "" if item.predicate is None else f"  if {item.predicate}"
+    match item:
+        case Store(array, indices, value, site):
+            return f"store {array}[{', '.join(indices)}] = {value}  site {site}{predicate}"
+        case Piece(reads=reads, writes=writes, shared=shared, sites=sites, tapes=tapes, statements=statements):
+            generated = item.function is not None and not statements
+            name = getattr(item.function, "__name__", "?") if generated else ""
+            parts = [
+                f"piece {name}({', '.join(reads)})" + (f" -> {', '.join(writes)}" if writes else ""),
+                f"shared {', '.join(shared)}" if shared else "",
+                f"sites {', '.join(map(str, sites)) or '-'}" if sites != checked_sites(statements) else "",
+                f"of {item.scope or '-'}" if item.scope != function else "",
+                "tapes" if tapes else "",
+            ]
+            return f"{'  '.join(filter(None, parts))}{predicate}{'' if generated else ':'}"
+
+
+def print_statement(statement: Statement) -> str:
+    """A statement of a piece, its fault sites before it: `check 2, -: i = w[n // 2]`."""
+    checks = ["-" if site is None else str(site) for site in statement.sites]
+    checks += ["literal"] if statement.literal else []
+    return f"check {', '.join(checks)}: {print_op(statement.op)}" if checks else print_op(statement.op)
+
+
+def print_push(push: Push) -> str:
+    """`push n`, `push left  saved t1`."""
+    return f"push {push.variable}" + ("" if push.saved is None else f"  saved {push.saved}")
+
+
+def print_terminator(terminator: Terminator, labels: Sequence[str]) -> str:
+    """The text of one terminator of a program whose blocks have these labels."""
+    match terminator:
+        case Jump(target, turn):
+            return f"jump {_target(target, labels)}{', turn' if turn else ''}"
+        case Branch():
+            return _target(terminator, labels)
+        case Return():
+            return "return"
+        case Fault(site):
+            return f"fault {site}"
+        case PushJump(target, back, site):
+            return f"pushjump {_target(target, labels)}, back to {_label(back, labels)}, site {site}"
+    raise TypeError(f"not a terminator: {terminator!r}")
+
+
+def _target(target: int | Branch, labels: Sequence[str]) -> str:
+    if isinstance(target, int):
+        return _label(target, labels)
+    return f"branch {target.condition} {_label(target.true, labels)} {_label(target.false, labels)}"
+
+
+def _label(number: int, labels: Sequence[str]) -> str:
+    """The label of a block; its number where there is no such block, which cannot be read back."""
+    return labels[number] if 0 <= number < len(labels) else str(number)

@@ -1,0 +1,179 @@
+"""Rules of the machine dialect for what happens inside a block: who reads, writes, pushes and pops what.
+
+Second part of `pcbatch.ir.verify.machine`; programs that break `machine_rules` are not for here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pcbatch.ir.analysis.effects import written
+from pcbatch.ir.analysis.machine_scope import scope, variables_of
+from pcbatch.ir.code import Code
+from pcbatch.ir.machine import Block, Branch, Jump, Piece, Program, PushJump, Store, Terminator, checked_sites
+from pcbatch.ir.program import Coded, Enter, Exit, reads, writes
+from pcbatch.ir.text.machine_printer import print_push, print_statement
+from pcbatch.ir.types import NONE, TensorType, leaves
+from pcbatch.ir.verify.machine_rules import at, at_end
+from pcbatch.ir.verify.rules import Violations, about_code, repeated
+
+
+def values(program: Program) -> Violations:
+    """What is read is a variable of the state or written before in the block; what is written has a type."""
+    for block in program.blocks:
+        known = set(program.storage)
+        for item in block.body:
+            needed = item.reads if isinstance(item, Piece) else (item.array, *item.indices, item.value)
+            yield from _unknown(at(program, block, item), needed, known)
+            yield from _condition(program, at(program, block, item), item.predicate, known)
+            if isinstance(item, Piece):
+                known.update(item.writes)
+                for name in item.writes:
+                    if name not in program.types:
+                        yield f"{at(program, block, item)}: {name!r} has no type"
+        for push in block.pushes:
+            if push.saved is not None:
+                yield from _unknown(f"{at(program, block)}: {print_push(push)}", (push.saved,), known)
+        yield from _condition(program, at_end(program, block), _asked(block.terminator), known)
+
+
+def _unknown(where: str, needed: Iterable[str], known: set[str]) -> Violations:
+    for name in dict.fromkeys(needed):
+        if name not in known:
+            yield f"{where}: {name!r} was never written"
+
+
+def _asked(terminator: Terminator) -> str | None:
+    """The condition by which lanes go on, if any."""
+    match terminator:
+        case Branch() as branch:
+            return branch.condition
+        case Jump(target=Branch() as branch) | PushJump(target=Branch() as branch):
+            return branch.condition
+    return None
+
+
+def _condition(program: Program, where: str, name: str | None, known: set[str]) -> Violations:
+    """Complaints about a predicate or the condition of a branch: it is known, and a scalar bool."""
+    if name is None:
+        return
+    yield from _unknown(where, (name,), known)
+    if program.types.get(name, TensorType("bool")) != TensorType("bool"):
+        yield f"{where}: {name!r} is {program.types[name]}, no scalar bool"
+
+
+def stores(program: Program) -> Violations:
+    """Stores are to tensors, with no more indices than these have axes."""
+    for block in program.blocks:
+        for item in block.body:
+            if isinstance(item, Store):
+                type_ = program.types.get(item.array)
+                if not isinstance(type_, TensorType):
+                    yield f"{at(program, block, item)}: {item.array!r} is no tensor"
+                elif not 0 < len(item.indices) <= len(type_.shape):
+                    yield f"{at(program, block, item)}: {item.array!r} is {type_}"
+
+
+def stacks(program: Program) -> Violations:
+    """What is popped or pushed has a stack, and what is saved is a value of the variable's type."""
+    for block in program.blocks:
+        for name in dict.fromkeys((*block.pops, *(push.variable for push in block.pushes))):
+            if program.storage.get(name) not in ("stack", "cached stack"):
+                yield f"{at(program, block)}: {name!r} is popped or pushed but has no stack"
+        for push in block.pushes:
+            saved = push.variable if push.saved is None else push.saved
+            if _kind(program, saved) != _kind(program, push.variable):
+                yield f"{at(program, block)}: {print_push(push)}: a value of another type"
+
+
+def _kind(program: Program, name: str) -> list[tuple[str, tuple[int, ...]]]:
+    """What a stack of such values holds: dtype and shape of each leaf. Nothing of what has no type, said elsewhere."""
+    return [(leaf.dtype, leaf.shape) for leaf in leaves(program.types.get(name, NONE))]
+
+
+def dead(program: Program) -> Violations:
+    """A top that is not kept is one that the block pops, pushes or computes, and not one that it stores to in place."""
+    for block in program.blocks:
+        stored = {item.array for item in block.body if isinstance(item, Store)}
+        pushed = {push.variable for push in block.pushes}
+        given = ({*block.pops, *pushed, *written(block)} & program.storage.keys()) - stored
+        if not given.issuperset(block.dead):
+            wrong = ", ".join(repr(name) for name in block.dead if name not in given)
+            yield f"{at(program, block)}: {block.dead} cannot all be dead, {wrong} not"
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------
+
+
+def pieces(program: Program) -> Iterator[tuple[Block, Piece]]:
+    """Every piece with its block."""
+    for block in program.blocks:
+        for item in block.body:
+            if isinstance(item, Piece):
+                yield block, item
+
+
+def operands(program: Program) -> Violations:
+    """The operands of a piece differ, as its results do; those that all lanes share exist and are not written."""
+    for block, piece in pieces(program):
+        where = at(program, block, piece)
+        for name in repeated((*piece.reads, *piece.shared)):
+            yield f"{where}: {name!r} is an operand twice"
+        for name in repeated(piece.writes):
+            yield f"{where}: {name!r} is written twice"
+        for name in piece.shared:
+            if name not in program.shared:
+                yield f"{where}: {name!r} is an unknown shared operand"
+        for name in piece.writes:
+            if name in program.shared:
+                yield f"{where}: {name!r} is a shared operand and cannot be written"
+
+
+def statements(program: Program) -> Violations:
+    """The statements of a piece are what its operands, its results and its fault sites say."""
+    variables = variables_of(program)
+    for block, piece in pieces(program):
+        if piece.function is not None and not piece.statements:  # generated code
+            continue
+        where = at(program, block, piece)
+        needed: dict[str, None] = {}
+        assigned: set[str] = set()
+        for statement in piece.statements:
+            if isinstance(statement.op, Coded) and isinstance(statement.op.code, Code):
+                for complaint in about_code(statement.op, scope(program, variables, piece)):
+                    yield f"{where}: {print_statement(statement)}: {complaint}"
+            needed.update(dict.fromkeys(name for name in reads(statement.op) if name not in assigned))
+            assigned.update(writes(statement.op))
+        for name in needed:
+            if name not in (*piece.reads, *piece.shared):
+                yield f"{where}: its statements read {name!r}, which is no operand"
+        for name in piece.reads:  # a shared operand may be in the code as a path (`model.w`)
+            if name not in needed:
+                yield f"{where}: none of its statements reads {name!r}"
+        for name in piece.writes:
+            if name not in assigned:
+                yield f"{where}: none of its statements assigns {name!r}"
+        for name in sorted(assigned.intersection(program.shared)):
+            yield f"{where}: {name!r} is a shared operand and cannot be assigned"
+        if piece.sites != checked_sites(piece.statements):
+            yield f"{where}: its statements can report {checked_sites(piece.statements)}, not {piece.sites}"
+
+
+def contexts(program: Program) -> Violations:
+    """Every `with` block ends in the piece that it began in."""
+    for block, piece in pieces(program):
+        depth = 0
+        for statement in piece.statements:
+            depth += isinstance(statement.op, Enter) - isinstance(statement.op, Exit)
+            if depth < 0:
+                yield f"{at(program, block, piece)}: no `with` block has begun"
+                break
+        if depth > 0:
+            yield f"{at(program, block, piece)}: a `with` block does not end"
+
+
+def generated(program: Program) -> Violations:
+    """There is generated code for every piece."""
+    for block, piece in pieces(program):
+        if piece.function is None:
+            yield f"{at(program, block, piece)}: no code has been generated"

@@ -1,0 +1,105 @@
+"""What a run was asked for, numbers and names only: enough, with the density and the data, to repeat it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from numbers import Integral, Real
+from typing import Any
+
+from pcbatch.errors import UsageError
+
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "init": ("jitter", "uniform", "exact"),
+    "metric": ("diag", "dense"),
+    "adapt": ("per_chain", "pooled", None),
+    "kernel": ("multinomial", "slice"),
+    "jit": (True, False, "auto"),
+}
+AT_LEAST = {
+    "chains": 1,
+    "warmup": 0,
+    "draws": 0,
+    "max_tree_depth": 1,
+    "leapfrogs_per_leaf": 1,
+    "thin": 1,
+    "chunk": 1,
+}
+AT_MOST = {"warmup": 10_000_000}
+"""What each trajectory of a warm-up is for is written down."""
+LONGEST = 2**31 - 1
+"""Trajectories of a run; they are counted in int32."""
+DEEPEST = 24
+"""2^24 leaves are the most that float32 counts exactly."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options of `sample`, under their names; `jit` is what was chosen if "auto" was asked for."""
+
+    chains: int
+    warmup: int
+    draws: int
+    seed: int
+    init: str
+    metric: str
+    target_accept: float
+    max_tree_depth: int
+    leapfrogs_per_leaf: int
+    adapt: str | None
+    kernel: str
+    thin: int
+    save_warmup: bool
+    dtype: str
+    jit: Any
+    schedule: str
+    chunk: int
+
+    def __post_init__(self) -> None:
+        for name, least in AT_LEAST.items():
+            value = self._whole(name)
+            if value < least:
+                raise UsageError("PCB551", f"{name} must be an int of at least {least}, not {value!r}")
+        for name, most in AT_MOST.items():
+            if getattr(self, name) > most:
+                raise UsageError("PCB551", f"{name} must be at most {most}, not {getattr(self, name)}")
+        if self.trajectories > LONGEST:
+            raise UsageError("PCB551", f"warmup + draws * thin must be at most {LONGEST}, not {self.trajectories}")
+        self._whole("seed")
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                listed = ", ".join(map(repr, known))
+                raise UsageError("PCB551", f"{name} must be one of {listed}, not {getattr(self, name)!r}")
+        target: Any = self.target_accept
+        if not isinstance(target, Real) or not 0 < float(target) < 1:
+            raise UsageError("PCB551", f"target_accept must be between 0 and 1, not {target!r}")
+        object.__setattr__(self, "target_accept", float(target))
+        if self.max_tree_depth > DEEPEST:
+            raise UsageError("PCB551", f"max_tree_depth must be at most {DEEPEST}, not {self.max_tree_depth}")
+        if self.dtype not in ("float32", "float64"):
+            raise UsageError("PCB551", f"dtype must be float32 or float64, not {self.dtype}")
+
+    def _whole(self, name: str) -> int:
+        """The value of an option that is an int; NumPy's become Python's, for JSON."""
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise UsageError("PCB551", f"{name} must be an int, not {value!r}")
+        object.__setattr__(self, name, int(value))
+        return int(value)
+
+    @property
+    def adapts(self) -> bool:
+        """Whether the warm-up changes anything but the positions."""
+        return self.adapt is not None and self.warmup > 0
+
+    @property
+    def trajectories(self) -> int:
+        """How many trajectories each chain makes, warm-up included: after it, `thin` for each draw."""
+        return self.warmup + self.draws * self.thin
+
+    def with_draws(self, draws: int) -> Settings:
+        """The same with another number of draws."""
+        return replace(self, draws=draws)
+
+    def as_json(self) -> dict[str, Any]:
+        """The options by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -1,0 +1,60 @@
+"""Loop-header duplication: who jumps to a block that only asks where to go on asks at once.
+
+    b0: piece count = 0; jump b1             b0: piece count = 0; piece t0 = n > 1; jump t0 ? b2 : b3
+    b1: piece t0 = n > 1; branch t0 b2 b3    b1: ..                        (nobody comes here any more)
+    b2: piece n = n // 2; jump b1     -->    b2: piece n = n // 2; piece t0 = n > 1; jump t0 ? b2 : b3
+
+In the machine each block that runs costs the same few kernels, whatever it computes, and one that sends lanes to a
+block further up costs them a trip. So a jump or call that leads to a header evaluates the header's question itself and
+goes on to the answer: a recursion descends, and a loop turns, in one block instead of two. (The sampler: 8.3 trips and
+32 blocks run for each gradient of 64 chains become 7.3 and 23.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pcbatch.ir.analysis.cheap_code import is_cheap
+from pcbatch.ir.machine import Block, Branch, Jump, Piece, Program, PushJump
+from pcbatch.ir.program import writes
+from pcbatch.ir.types import TensorType
+
+LARGEST = 4
+"""How many statements a header may have: all who jump there get a copy."""
+
+
+def duplicate_headers(program: Program) -> Program:
+    """Give jumps and calls to headers the header's statements, and its branch for a target."""
+    headers = {number: block for number, block in enumerate(program.blocks) if _is_header(program, block)}
+    return replace(program, blocks=tuple(_asking(block, headers) for block in program.blocks))
+
+
+def _asking(block: Block, headers: dict[int, Block]) -> Block:
+    match block.terminator:
+        case Jump(target=int(target)) | PushJump(target=int(target)) if target in headers:
+            header = headers[target]
+            assert isinstance(header.terminator, Branch)
+            return replace(
+                block,
+                body=(*block.body, *header.body),
+                terminator=replace(block.terminator, target=header.terminator),
+            )
+    return block
+
+
+def _is_header(program: Program, block: Block) -> bool:
+    """Whether the block only computes scalars that do not leave it, cannot fail, and branches."""
+
+    def is_scalar(name: str) -> bool:
+        type_ = program.types.get(name)
+        return name not in program.storage and isinstance(type_, TensorType) and type_.shape == ()
+
+    match block:
+        case Block(body=(Piece(statements=statements, predicate=None, scope=scope),), terminator=Branch(), sync=False):
+            ops = [statement.op for statement in statements]
+            return (
+                not (block.pops or block.pushes)
+                and 0 < len(ops) <= LARGEST
+                and all(is_cheap(op, program.externs.get(scope, ())) and all(map(is_scalar, writes(op))) for op in ops)
+            )
+    return False

@@ -1,0 +1,271 @@
+"""TensorFlow's insides: all that pcbatch uses of what TensorFlow does not document, and what is lost where it is gone.
+
+No other file of pcbatch imports from `tensorflow.python` or `tensorflow.compiler`, or reads an attribute of
+TensorFlow's that begins with an underscore. Where only speed or a clear message is lost with one, the rest works on;
+else whatever needs it raises PCB580. `probes.py` has a check of each, and says what is lost.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import importlib
+import inspect
+import warnings
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.errors import UsageError
+
+_FUNC_GRAPH = "tensorflow.python.framework.func_graph.FuncGraph"
+_PFOR = "tensorflow.python.ops.parallel_for.pfor"
+_IN_XLA = "tensorflow.python.ops.control_flow_util.GraphOrParentsInXlaContext"
+_RECORD = "tensorflow.python.eager.record"
+_DEFINITIONS = "tensorflow.python.framework.op_def_registry"
+_UPDATE_SLICE = "tensorflow.compiler.tf2xla.python.xla.dynamic_update_slice"
+_NO_ORDER = "tensorflow.python.eager.polymorphic_function.attributes.DISABLE_ACD"
+
+
+@functools.cache
+def find(path: str) -> Any:
+    """A module of TensorFlow's, or something in one, by its whole name; None where this version has none."""
+    try:
+        return importlib.import_module(path)
+    except ImportError:
+        module, _, name = path.rpartition(".")
+        return getattr(find(module), name, None) if module else None
+
+
+class MissingError(UsageError):
+    """PCB580: a part of TensorFlow that is needed now is not there."""
+
+
+def needed(path: str) -> Any:
+    """The same; MissingError PCB580 where this version has none."""
+    found = find(path)
+    if found is None:
+        raise _missing(path)
+    return found
+
+
+def _missing(path: str) -> MissingError:
+    return MissingError("PCB580", f"{_gone(path)}\n  help: {_HELP}")
+
+
+def _gone(path: str) -> str:
+    return f"pcbatch needs {path}, which TensorFlow {tf.__version__} does not have"
+
+
+_HELP = "install a version of TensorFlow that this pcbatch was made for: pip install 'tensorflow>=2.20,<2.22'"
+
+# -- graphs of functions -----------------------------------------------------------------------------------------------
+
+
+def new_graph(name: str) -> Any:
+    """An empty graph, apart from all others, which may capture tensors of others and has `inputs` and `outputs`."""
+    return needed(_FUNC_GRAPH)(name)
+
+
+def captures(graph: Any) -> list[tuple[Any, tf.Tensor]]:
+    """The tensors from outside that a function's graph uses, each with what stands for it there."""
+    return list(graph.captures) if isinstance(graph, needed(_FUNC_GRAPH)) else []
+
+
+def capture(graph: Any, tensor: Any) -> tf.Tensor:
+    """What stands for `tensor` in the graph of a function."""
+    return graph.capture(tensor)
+
+
+def let_stand_for(graph: Any, tensor: Any, placeholder: tf.Tensor) -> None:
+    """From now on `placeholder` is what `capture` gives for `tensor`."""
+    graph.add_capture(tensor, placeholder)
+
+
+def around(graph: Any) -> Any:
+    """The graph around that of a function; None where there is none."""
+    return getattr(graph, "outer_graph", None)
+
+
+def trainable_variables(function: Any) -> Sequence[tf.Variable]:
+    """The variables that a traced function reads and that can be trained."""
+    return function.graph.trainable_variables
+
+
+def body_of(graph: Any, name: str) -> Any:
+    """The graph of a function that operations of `graph` run, with its `inputs` and `outputs`; None where not known."""
+    of_function = getattr(graph, "_get_function", None)
+    return getattr(of_function and of_function(name), "graph", None)
+
+
+def share_functions(graph: Any, present: Any) -> None:
+    """Let operations of `graph` run in the graph `present` as they are, though they call functions."""
+    try:
+        for function in graph._functions.values():
+            present._add_function_recursive(function)
+    except AttributeError:
+        if graph.as_graph_def().library.function:
+            raise _missing("a list of the functions of a graph") from None
+
+
+def definition(kind: str) -> Any:
+    """What TensorFlow says of operations of type `kind`: their attributes, whether they are stateful; None if unknown.
+
+    MissingError where it cannot be asked, since nobody could say then what is pure.
+    """
+    return needed(_DEFINITIONS).get(kind)
+
+
+def in_vectorized_map(scope: str) -> bool:
+    """Whether operations made under a name scope are traced by `tf.vectorized_map`, into the graph that it finds."""
+    return "loop_body" in scope
+
+
+def unordered() -> dict[str, Any]:
+    """Attributes of a `tf.function` by which no operation waits for another that has side effects."""
+    name = find(_NO_ORDER)
+    return {} if name is None else {name: True}
+
+
+def composite_types() -> tuple[type, ...]:
+    """The types of values that are made of several tensors: sparse, ragged, a user's own."""
+    every = getattr(getattr(tf, "__internal__", None), "CompositeTensor", None)
+    return (tf.SparseTensor, tf.RaggedTensor, tf.IndexedSlices) if every is None else (every,)
+
+
+# -- XLA ---------------------------------------------------------------------------------------------------------------
+
+
+def in_xla(graph: Any) -> bool | None:
+    """Whether XLA compiles what is traced into `graph`; None where TensorFlow cannot be asked."""
+    known = find(_IN_XLA)
+    if known is None:
+        warnings.warn(f"{_gone(_IN_XLA)}: {_WITHOUT_IN_XLA}", RuntimeWarning, stacklevel=2)
+        return None
+    return bool(known(graph))
+
+
+_WITHOUT_IN_XLA = (
+    "everything is taken to run without XLA, so nothing is tuned to it, and a recursion or an assertion inside a "
+    "function with jit_compile=True fails with a message of XLA's own"
+)
+
+
+def update_slice() -> Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor] | None:
+    """XLA's `(array, part, starts) -> array` with `part` at `starts`; None where there is none."""
+    return find(_UPDATE_SLICE)
+
+
+# -- tapes -------------------------------------------------------------------------------------------------------------
+
+
+def unrecorded() -> contextlib.AbstractContextManager[Any]:
+    """No tape sees what runs inside."""
+    record = find(_RECORD)
+    return contextlib.nullcontext() if record is None else record.stop_recording()
+
+
+def may_record() -> bool:
+    """Whether there may be a tape that sees what runs now."""
+    record = find(_RECORD)
+    return record is None or bool(record.could_possibly_record())
+
+
+def record_as_one(
+    name: str, outputs: Sequence[tf.Tensor], inputs: Sequence[tf.Tensor], gradient: Callable[..., Any]
+) -> None:
+    """Tell all tapes that `outputs` come from `inputs` by one operation."""
+    needed(_RECORD).record_operation(name, outputs, inputs, gradient)
+
+
+# -- the vectoriser ----------------------------------------------------------------------------------------------------
+
+Converter = Callable[[Any], Any]
+"""From the inputs of an operation, as pfor hands them over, to its outputs, wrapped."""
+
+
+@functools.cache
+def copy_of_pfor(register: Callable[[MutableMapping[str, Converter], Any], None]) -> Any:
+    """A copy of TensorFlow's vectoriser, in whose registry `register(registry, wrap)` has put what it wants.
+
+    pfor looks for rules in a registry that is a global of its module, and nested conversions (the body of a loop, of a
+    conditional, of a function that is called) are started by rules that look there, too. So does all that TensorFlow
+    vectorises for others, in any thread: `tf.vectorized_map`, `tape.jacobian`. A copy of the module has a registry of
+    its own, and whatever starts in the copy stays in it. Operations for which someone else has registered a rule with
+    TensorFlow have it in the copy, too.
+    """
+    pfor = needed(_PFOR)
+    tree = ast.parse(inspect.getsource(pfor))
+    # A module's statements other than imports, definitions and assignments act on others: this one defines a flag.
+    tree.body = [statement for statement in tree.body if not isinstance(statement, ast.Expr)]
+    copy: Any = ModuleType(pfor.__name__)
+    copy.__file__ = pfor.__file__
+    exec(compile(tree, pfor.__file__, "exec"), vars(copy))
+    copy.WrappedTensor = pfor.WrappedTensor  # what rules give that belong to operations, or to TensorFlow's registry
+    # Pages about a rule that fails: our error says what matters.
+    copy.logging = SimpleNamespace(**dict.fromkeys(("debug", "error", "info", "vlog", "warning"), _nothing))
+    register(copy._pfor_converter_registry, copy.wrap)
+    copy._pfor_converter_registry = ChainMap(copy._pfor_converter_registry, pfor._pfor_converter_registry)
+    return copy
+
+
+def _nothing(*arguments: Any) -> None:
+    """Log nothing."""
+
+
+class Conversion:
+    """One graph, which computes something for one lane, on its way to all lanes, by a copy of pfor."""
+
+    def __init__(self, copy: Any, graph: Any, lanes: Any):
+        with graph.as_default():
+            lane = tf.compat.v1.placeholder_with_default(0, [])
+        self._wrap = copy.wrap
+        self._pfor = copy.PFor(lane, lanes, graph.get_operations(), fallback_to_while_loop=False)
+
+    def give(self, tensor: tf.Tensor, value: tf.Tensor, is_stacked: bool) -> None:
+        """Let `value` stand for `tensor` of the graph, `[lanes, ...]` if it is stacked."""
+        self._pfor._add_conversion(tensor, self._wrap(value, is_stacked))
+
+    def convert(self, tensor: tf.Tensor) -> Any:
+        """What stands for `tensor`: `t`, and whether it `is_stacked`."""
+        return self._pfor._convert_helper(tensor)
+
+
+def operations_being_converted(error: BaseException) -> Iterator[Any]:
+    """The operations that pfor was converting when it raised `error`, the outermost first."""
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_name == "_convert_helper" and "y_op" in traceback.tb_frame.f_locals:
+            yield traceback.tb_frame.f_locals["y_op"]
+        traceback = traceback.tb_next
+
+
+def set_rule(operation: Any, rule: Callable[[Any], Iterable[tuple[tf.Tensor, bool]]]) -> None:
+    """Let every vectoriser, ours and TensorFlow's, convert this one operation by `rule`.
+
+    pfor looks for a rule on the operation itself before it asks its registry, which is everybody's. `rule` gets the
+    operation's inputs, as pfor hands them over, and gives outputs and whether each is stacked. Without a vectoriser the
+    operation keeps the rule that it has.
+    """
+    wrap = getattr(find(_PFOR), "wrap", None)
+    if wrap is not None:
+        operation.pfor_converter = lambda inputs: [wrap(*output) for output in rule(inputs)]
+
+
+def is_tensorflows(inputs: Any) -> bool:
+    """Whether `inputs` come from TensorFlow's own pfor, not from a copy."""
+    return type(inputs.pfor) is find(_PFOR).PFor
+
+
+def lanes_of(inputs: Any) -> tf.Tensor:
+    """How many lanes pfor converts for: int32 `[1]`."""
+    return inputs.pfor.loop_len_vector
+
+
+def is_every_lane(inputs: Any, indices: tf.Tensor) -> bool:
+    """Whether `indices` are the numbers of all lanes."""
+    return indices is inputs.pfor.all_indices

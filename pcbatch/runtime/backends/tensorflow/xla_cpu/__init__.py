@@ -1,0 +1,48 @@
+"""What is tuned to XLA's CPU compiler, each file with its measured reason, and the switch by which all of it is off.
+
+With the switch off every operation takes its plain form, as it does on a GPU and outside of XLA. The results are the
+same bits but for products and softplus, which then round otherwise. The environment variable PCBATCH_XLA_CPU=0, set
+before pcbatch is imported, switches it off for a process: to see what it is worth, or whether it is to blame.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pcbatch.runtime.backends.tensorflow import graphs
+
+
+@dataclass
+class _Switch:
+    on: bool
+
+
+def wanted(environment: Mapping[str, str]) -> bool:
+    """What the environment says."""
+    return environment.get("PCBATCH_XLA_CPU") != "0"
+
+
+_switch = _Switch(wanted(os.environ))
+
+
+def is_on() -> bool:
+    """Whether programs that are traced now may be tuned."""
+    return _switch.on
+
+
+def applies() -> bool:
+    """Whether what is traced now may be tuned, and XLA compiles it for a CPU."""
+    return _switch.on and graphs.in_outer_xla() and not graphs.on_gpu()
+
+
+@contextlib.contextmanager
+def switched(on: bool) -> Iterator[None]:
+    """Programs that are traced inside, in any thread, may be tuned or not; compiled ones are kept apart."""
+    before, _switch.on = _switch.on, on
+    try:
+        yield
+    finally:
+        _switch.on = before

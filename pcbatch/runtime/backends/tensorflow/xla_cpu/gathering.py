@@ -1,0 +1,45 @@
+"""Reading rows of a large array, on CPU without the threads that XLA would start for it.
+
+XLA reckons that a gather which it has fused with other work reads the whole array. From 512 KiB on it splits the few
+rows that are read between threads, and starting those takes far longer than reading: 64 lanes that read one element of
+10,000 each take 2 to 9 us instead of 0.3. Of an array that is updated, however, it counts only the update. So large
+arrays are read as if their first element had just been written over itself, at a place that XLA cannot know. The update
+is fused with the gather: no array is made, an element that is read is compared with that place, and that is all.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import graphs, private, xla_cpu
+from pcbatch.runtime.costs.device import CPU
+
+
+def unsplit(array: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
+    """`array`, to be read at `indices` (int32 of any shape, none of them negative), by one thread."""
+    update = private.update_slice()
+    if update is None or not xla_cpu.applies() or not is_split(array) or indices.shape.num_elements() == 0:
+        return array
+    if tf.is_symbolic_tensor(array) and array.op.type == "Reshape":  # also counts as reading everything
+        return tf.reshape(unsplit(array.op.inputs[0], indices), array.shape)
+    # By the indices themselves: what does not depend on them could be moved out of a loop, where it would be a copy.
+    here = tf.cast(tf.reshape(indices, [-1])[0] == -1, tf.int32)
+    rank, sizes = array.shape.rank, array.shape.as_list()
+    longest = max(range(rank), key=lambda axis: float("inf") if sizes[axis] is None else sizes[axis])
+    first = tf.slice(array, [0] * rank, [1] * rank)
+    return update(array, first, tf.stack([here if axis == longest else 0 for axis in range(rank)]))
+
+
+def is_split(array: tf.Tensor) -> bool:
+    """Whether XLA might split reading from an array of this shape, maybe not known in full, between threads.
+
+    A bool array counts as one that it would not: `unsplit` needs numbers.
+    """
+    if not xla_cpu.is_on() or graphs.on_gpu() or array.dtype == tf.bool:
+        return False
+    return graphs.bytes_of(array) >= CPU.split_read
+
+
+def gather_by_lane(array: tf.Tensor, lanes: tf.Tensor, indices: list[tf.Tensor]) -> tf.Tensor:
+    """`array[lane, i, j, ..]` for the rows of int32 `lanes` and `indices`, `[n]` each, all within the array."""
+    return tf.gather_nd(unsplit(array, indices[0]), tf.stack([lanes, *indices], axis=-1))

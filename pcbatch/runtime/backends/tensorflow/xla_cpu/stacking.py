@@ -1,0 +1,25 @@
+"""Scalars as one vector: XLA's CPU compiler fuses no concatenation of many arrays, each becomes a kernel of its own.
+
+A chain of selections, one for each scalar, is fused with what makes them and what reads the vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import xla_cpu
+
+FUSED = 8
+"""Of how many arrays XLA's CPU compiler still fuses a concatenation: a constant of its source."""
+
+
+def stack(scalars: Sequence[tf.Tensor]) -> tf.Tensor:
+    """`scalars` as a vector."""
+    if len(scalars) <= FUSED or not xla_cpu.applies():
+        return tf.stack(scalars)
+    places, (result, *others) = tf.range(len(scalars)), scalars
+    for place, scalar in enumerate(others, 1):
+        result = tf.where(places < place, result, scalar)
+    return result

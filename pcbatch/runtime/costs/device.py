@@ -1,0 +1,132 @@
+"""What was measured on a machine, by kind of device: the numbers that would be others on another one.
+
+Work is in the unit of `estimate`, a multiply-add or an element; a microsecond of one CPU core is about 4000. What is
+reckoned with these numbers need be right to a factor of two.
+
+Not here is what no machine was asked for. What if-conversion and loop-header duplication may copy (`optimize`,
+`lowering`) is decided for a program's text, below all that knows of devices. When the schedule "adaptive" takes a block
+for expensive was chosen on simulated programs, in prices of this page. The limits in `random` keep LLVM from a pattern
+on which it never ends. How long a slice of a resumable run takes is a promise to the user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+KIB = 1024
+
+
+@dataclass(frozen=True)
+class Device:
+    """The measurements of one kind of device."""
+
+    kind: str
+    """"cpu" or "gpu"."""
+
+    guard: float
+    """Work: to look whether a block runs, in every trip. CPU: 0.6 to 1.3 us."""
+    trip: float
+    """Work: a turn of the machine's loop, counting the waiting lanes. CPU: 3 us."""
+    execution: float
+    """Work: to run a block, whatever it computes: program counters, masks, stack pointers. CPU: 3 us."""
+    usual_lanes: int
+    """How many lanes to reckon with while their number is not known."""
+
+    gathered_size: float
+    """Work that a block on gathered lanes, half of the next larger number, must save. CPU: 200 us to 1 ms, many times
+    what gathering costs at any size (5 to 10 us), so that the second that it takes to compile pays in 5,000 runs."""
+    gathered_eighth: float
+    """How much of that an eighth must save, which serves blocks that few lanes come to at a time."""
+    gathered_tail: float
+    """The part of a run in which few lanes are left at a block where they wait for each other. Samplers: 0.03 to 0.1;
+    the size for 16 of 64 chains of an expensive density (27 us a row) compiles in 1 s and saves 0.15 s in 250 draws."""
+    gathered_share: float
+    """How much of what the most expensive block costs for all lanes a size must save: else it is lost beside that."""
+    masked_element: float
+    """Work: to keep an element from being written for lanes that take no part: it is read and written, too."""
+    moved_array: float
+    """Work: to gather one array's row and scatter it back, whatever its size."""
+    moved_element: float
+    """Work: the same for each element."""
+
+    first_capacity: int
+    """How many live calls stacks have room for at first."""
+    growth: int
+    """By what stacks grow. Each size is compiled anew (1 to 3 s), so few sizes: from 32 to 8192 there are five."""
+
+    split_read: int
+    """Bytes from which on XLA's CPU compiler splits a loop that reads them: two threads' worth of its `L2 Cache size`.
+    64 lanes that read one element of 10,000 each take 2 to 9 us by threads, 0.3 without."""
+    split_copy: int
+    """Bytes from which on XLA's CPU runtime splits a copy between threads: 4 us even where nothing moves."""
+    copied: int
+    """Bytes from which on copying an array in the idle arm of a conditional costs more than a loop of one turn."""
+    few_copied: int
+    """So many arrays that are computed anew may be copied, if they are small."""
+    in_turn: int
+    """Bytes: if no array is larger, XLA's CPU runtime runs kernels one after the other. Else it looks for some that
+    could run at once, which costs a small program a third of its time."""
+    tallied: int
+    """Lanes times labels from which on a sum by segments is faster than a product. 4096 lanes, 40 labels: 27 us instead
+    of 440; below, segments save compiling only (512 lanes, 21 labels: 0.19 s, for 0.2 us a time)."""
+    written_at_once: int
+    """How many short writes at the end of a block wait for the same one: of more than eight kernels that could run, XLA
+    hands half to another thread, and a block has others, too."""
+    short_write: int
+    """Bytes of the largest array that is written faster than another thread takes it over."""
+    few_rows: int
+    """Up to so many rows are multiplied by a matrix as it lies in memory in less time than by its transpose; from 64 on
+    both take equally long."""
+
+    expensive_gradients: float
+    """Work of the gradients of all chains of a sampler from which on XLA uses all cores for them. Logistic regressions
+    on two cores: 4e6 (64 chains, 1,000 x 25) is 1.25 times as fast in two groups, 3e7 (8 chains, 10,000 x 100) half as
+    fast."""
+
+    not_measured: frozenset[str] = frozenset()
+    """The fields that nobody has measured on such a device: they read as the CPU's."""
+
+
+CPU = Device(
+    kind="cpu",
+    guard=4_000.0,
+    trip=12_000.0,
+    execution=12_000.0,
+    usual_lanes=64,
+    gathered_size=4_000_000.0,
+    gathered_eighth=0.27,
+    gathered_tail=0.03,
+    gathered_share=0.02,
+    masked_element=4.0,
+    moved_array=100.0,
+    moved_element=4.0,
+    first_capacity=32,
+    growth=4,
+    split_read=512 * KIB,
+    split_copy=1024 * KIB,
+    copied=32 * KIB,
+    few_copied=2,
+    in_turn=512,
+    tallied=2**12,
+    written_at_once=3,
+    short_write=64 * KIB,
+    few_rows=32,
+    expensive_gradients=1e7,
+)
+"""Two cores of a server, TensorFlow 2.21."""
+
+MEASURED = tuple(field.name for field in fields(Device) if field.name not in ("kind", "not_measured"))
+
+
+def like_the_cpu(kind: str, entries: Mapping[str, Any]) -> Device:
+    """A device of which `entries` (every one of `MEASURED`) were measured, or, where None, not: they are the CPU's."""
+    if entries.keys() != set(MEASURED):
+        raise ValueError(f"a device has the entries {', '.join(MEASURED)}")
+    known = {name: value for name, value in entries.items() if value is not None}
+    return replace(CPU, kind=kind, not_measured=frozenset(entries.keys() - known.keys()), **known)
+
+
+GPU = like_the_cpu("gpu", dict.fromkeys(MEASURED))
+"""Nothing was measured on one. What is tuned to XLA's CPU compiler is off there."""

@@ -1,0 +1,46 @@
+"""What a strategy gives: something that runs a machine program on batches, whatever it does for that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from pcbatch.ir.machine import Program
+from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.machine.outcome import Outcome, Statistics
+
+
+class Executable(Protocol):
+    """A program made ready to run: the machine is one, the reference another."""
+
+    @property
+    def program(self) -> Program:
+        """The program that it was made of."""
+
+    @property
+    def backend(self) -> Backend:
+        """The library of its arrays."""
+
+    @property
+    def statistics(self) -> Statistics:
+        """What compiling has cost so far."""
+
+    @property
+    def stack_entries(self) -> int:
+        """How many entries the stacks of the next run have at first; 0 if there are none."""
+
+    def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
+        """Run `lanes` lanes: a structure of `[lanes, ...]` arrays for each parameter, one for each shared operand."""
+
+    def check(self, lanes: int) -> None:
+        """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
+
+    def program_for(self, lanes: Any) -> Program:
+        """What is executed for `lanes` lanes."""
+
+
+def resumable(executable: Executable) -> Machine:
+    """The executable, which runs leg by leg: options refuse runs in slices of all others."""
+    assert isinstance(executable, Machine), f"{type(executable).__name__} does not run leg by leg"
+    return executable

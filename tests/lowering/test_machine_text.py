@@ -1,0 +1,80 @@
+"""What `f.ir("machine")` prints is what the machine executes: read back, it runs with the same bits."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pcbatch
+from pcbatch import UsageError
+from pcbatch.function.executing import make_executable, run_on
+from pcbatch.ir.machine import Piece, with_kept
+from pcbatch.ir.text.machine_parser import parse_machine
+from pcbatch.ir.verify.machine import verify_machine
+from pcbatch.lowering.codegen.emit import emit
+from tests.harness import NAMES, load
+
+LANES = 5
+RUN = NAMES[::6]
+"""Programs whose printed text is run."""
+
+
+def compiled(name):
+    """A program's function, its arguments, and what was compiled for them."""
+    program = load(name)
+    arguments = program.arguments(LANES)
+    return program.function, arguments, program.function.compiler.compilation(arguments, {})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_text_says_all_that_is_executed(name):
+    function, arguments, (_, compilation, _) = compiled(name)
+    text = function.ir("machine", *arguments)
+    program = parse_machine(text)
+    assert program == compilation.executed(LANES)
+    verify_machine(program)
+    assert without_code(compilation.table) == without_code(compilation.machine_program)
+
+
+def without_code(program):
+    """`program` without what tells generated code from the statements that it was generated from."""
+
+    def bare(item):
+        return dataclasses.replace(item, function=None, statements=(), scope="") if isinstance(item, Piece) else item
+
+    blocks = tuple(dataclasses.replace(block, body=tuple(map(bare, block.body))) for block in program.blocks)
+    return dataclasses.replace(program, name="", blocks=blocks, externs={})
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_the_text_runs_with_the_same_bits(name):
+    function, arguments, _ = compiled(name)
+    function = function.options(jit=False)
+    bound, compilation, captured = function.compiler.compilation(arguments, {})
+    program = parse_machine(function.ir("machine", *arguments))
+    table = with_kept(emit(program, compilation.typed.environment).load(), compilation.environment.kept)
+    backend = compilation.environment.backend
+    outcomes = [
+        run_on(machine, backend, compilation._parameters(), bound, captured.values)
+        for machine in (make_executable(table, compilation.options), compilation.machine)
+    ]
+    for read, own in zip(*map(found, outcomes), strict=True):
+        np.testing.assert_array_equal(read, own)
+
+
+def found(outcome):
+    """All arrays that a run leaves."""
+    counts = (outcome.status, outcome.site, outcome.place, outcome.steps, outcome.trips, outcome.executions)
+    return [np.asarray(leaf) for leaf in (*tf.nest.flatten(outcome.values), *counts)]
+
+
+def test_what_is_executed_depends_on_types():
+    @pcbatch.autobatch
+    def twice(x):
+        return x * 2
+
+    with pytest.raises(UsageError, match="PCB506: what the machine executes depends on types and shapes"):
+        twice.ir("machine")
+    with pytest.raises(UsageError, match="the stages are 'cfg', 'stack', 'optimized' and 'machine'"):
+        twice.ir("table")

@@ -1,0 +1,52 @@
+"""Measured constants: all there, each with its measurement, and a device that was not measured reads as the CPU."""
+
+import ast
+import dataclasses
+import inspect
+import itertools
+
+import pytest
+
+from pcbatch.runtime.costs import device
+from pcbatch.runtime.costs.compaction import Compaction
+from pcbatch.runtime.costs.device import CPU, GPU, MEASURED, Device, like_the_cpu
+from pcbatch.runtime.costs.prices import Prices
+
+
+def test_every_field_has_a_docstring():
+    (definition,) = (node for node in ast.parse(inspect.getsource(device)).body if isinstance(node, ast.ClassDef))
+    lines = definition.body[1:]
+    documented = {
+        field.target.id
+        for field, text in itertools.pairwise(lines)
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
+    }
+    assert documented == {field.name for field in dataclasses.fields(Device)}
+
+
+def test_what_was_not_measured_reads_as_the_cpu():
+    assert CPU.not_measured == frozenset()
+    entries = {**dict.fromkeys(MEASURED), "guard": 7.0}
+    some = like_the_cpu("gpu", entries)
+    assert (some.kind, some.guard, some.trip) == ("gpu", 7.0, CPU.trip)
+    assert some.not_measured == set(MEASURED) - {"guard"}
+    assert dataclasses.replace(CPU, kind="gpu", not_measured=frozenset(MEASURED)) == GPU
+
+
+def test_entries_are_complete():
+    with pytest.raises(ValueError, match="a device has the entries guard, trip"):
+        like_the_cpu("gpu", {"guard": 1.0})
+
+
+def test_another_device_has_other_prices_and_sizes():
+    slow = dataclasses.replace(CPU, trip=1.0, guard=10.0, execution=100.0)
+    assert Prices([2.0, 3.0], 4, slow).trip == 21.0
+    assert Prices([2.0, 3.0], 4, slow).executions == [108.0, 112.0]
+    one, other = Compaction(), Compaction(device=dataclasses.replace(CPU, gathered_eighth=2.0))
+    assert one._sizes(1e5, 0.0, 64) == (8,)
+    assert other._sizes(1e5, 0.0, 64) == ()
+
+
+def test_it_imports_nothing_of_pcbatch():
+    assert "import pcbatch" not in inspect.getsource(device)
+    assert "from pcbatch" not in inspect.getsource(device)

@@ -1,0 +1,272 @@
+"""Items under a predicate: the machine, masked and gathered, compiled and as a graph, against the reference."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pcbatch.ir.machine import Block, Branch, Fault, FaultSite, Jump, Piece, Program, Push, PushJump, Return, Store
+from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.types import StructType, TensorType
+from pcbatch.runtime.backends.tensorflow import TensorFlowBackend, ops
+from pcbatch.runtime.costs.compaction import Compaction
+from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.strategies.reference import run_reference
+from tests.runtime import tables
+from tests.runtime.tables import BOOL, FLOAT, INT, WEAK, at
+
+BACKEND = TensorFlowBackend()
+GATHERED = Compaction(floor=2, most=2, multiple=1, fixed=0.0, scale=0.0)
+"""Every block is costly: it runs on few rows where few lanes wait."""
+MODES = {
+    "masked, compiled": {"schedule": "sweep", "jit": True, "compaction": None},
+    "masked, as a graph": {"schedule": "earliest", "jit": False, "compaction": None},
+    "gathered, compiled": {"schedule": "earliest", "jit": True, "compaction": GATHERED},
+    "gathered, as a graph": {"schedule": "sweep", "jit": False, "compaction": GATHERED},
+}
+DIVISION = FaultSite(LaneStatus.ARITHMETIC, "ZeroDivisionError: integer division by zero", (), at(3))
+INDEX = FaultSite(LaneStatus.INDEX, "IndexError: index out of range", (), at(4))
+VECTOR, INTEGERS, MATRIX = TensorType("float32", (3,)), TensorType("int32", (3,)), TensorType("float32", (2, 2))
+
+
+def piece(function, reads, writes, *sites, under=None, shared=""):
+    """A piece, its names given as words."""
+    names = (tuple(words.split()) for words in (reads, writes, shared))
+    return Piece(function, *names, sites, (at(10),), predicate=under)
+
+
+def program(name, parameters, results, types, blocks, faults=(), **storage):
+    """A program; what is a parameter or a result and has no other storage is a register."""
+    registers = dict.fromkeys((*parameters.split(), *results.split()), "register")
+    kinds = {**registers, **storage}
+    return Program(name, tuple(parameters.split()), tuple(results.split()), types, kinds, blocks, faults)
+
+
+def converted(storage="register"):
+    """`if n > 0: total = 100 // n; array[n - 1] = total`, in one block; then n - 1 is read, whether it was or not.
+
+    The division would fail for n = 0 and the store for n = -7.
+    """
+    block = Block(
+        "b0",
+        (
+            piece(lambda n: (n > 0, -1), "n", "t total"),
+            piece(lambda n: (ops.floordiv(100, n, 0), n - 1), "n", "total place", 0, under="t"),
+            Store("array", ("place",), "total", 1, "t"),
+            piece(lambda place: (place + 1,), "place", "extra"),
+        ),
+        Return(),
+    )
+    types = {"n": INT, "array": INTEGERS, "t": BOOL, "total": INT, "place": INT, "extra": INT}
+    faults = (DIVISION, INDEX)
+    return program("converted", "n array", "array total extra", types, (block,), faults, array=storage)
+
+
+def changed_before():
+    """A store under a predicate to an array that the block has changed."""
+    block = Block(
+        "b0",
+        (
+            piece(lambda n, array: (n > 0, array * 2), "n array", "t array"),
+            Store("array", ("n",), "n", 0, "t"),
+        ),
+        Return(),
+    )
+    return program("changed_before", "n array", "array", {"n": INT, "array": INTEGERS, "t": BOOL}, (block,), (INDEX,))
+
+
+def singular():
+    """Inverts a matrix where its determinant is not zero; else a graph's operation would raise."""
+    block = Block(
+        "b0",
+        (
+            piece(lambda m: (tf.linalg.trace(m) > 0.0,), "m", "t"),
+            piece(lambda m: (tf.linalg.inv(m),), "m", "m", under="t"),
+        ),
+        Return(),
+    )
+    return program("singular", "m", "m", {"m": MATRIX, "t": BOOL}, (block,))
+
+
+def recursion(storage="cached stack"):
+    """Down to n = 0, doubling `v` where n is odd, and on the way back adding what was saved where n is odd."""
+    blocks = (
+        Block("b0", (piece(lambda n: (n <= 0,), "n", "t"),), Branch("t", 1, 2)),
+        Block("b1", (piece(lambda v: (v,), "v", "r"),), Return()),
+        Block(
+            "b2",
+            (
+                piece(lambda n: (n % 2 == 1,), "n", "t"),
+                piece(lambda v: (v * 2.0,), "v", "v", under="t"),
+                piece(lambda n: (n - 1,), "n", "n"),
+            ),
+            PushJump(0, 3, 0),
+            pushes=(Push("n"), Push("v", "v")),
+        ),
+        Block(
+            "b3",
+            (
+                piece(lambda n: (n % 2 == 1,), "n", "t"),
+                piece(lambda v, r: (r + v,), "v r", "r", under="t"),
+            ),
+            Return(),
+            pops=("n", "v"),
+            dead=("v",),
+        ),
+    )
+    types = {"n": INT, "v": VECTOR, "r": VECTOR, "t": BOOL}
+    return program("recursion", "n v", "r", types, blocks, (tables.DEPTH,), n=storage, v=storage)
+
+
+def nested():
+    """`if n > 0: if 12 // n > 3: ..`: the second predicate is written under the first; values that never were."""
+    pair = StructType("dict", (FLOAT, StructType("tuple", (WEAK, BOOL))), ("x", "rest"))
+    block = Block(
+        "b0",
+        (
+            piece(lambda n: (n > 0,), "n", "t"),
+            piece(lambda n: (ops.floordiv(12, n, 0) > 3,), "n", "inner", 0, under="t"),
+            piece(lambda: ({"x": 1.5, "rest": (7, True)}, 3), "", "p count", under="inner"),
+            piece(lambda p: (p["x"], p["rest"][0], p["rest"][1]), "p", "x k flag"),
+        ),
+        Return(),
+    )
+    types = {"n": INT, "t": BOOL, "inner": BOOL, "p": pair, "x": FLOAT, "k": INT, "flag": BOOL, "count": WEAK}
+    return program("nested", "n", "x k flag count", types, (block,), (DIVISION,))
+
+
+def after_a_fault():
+    """Lanes that an item has stopped take part in nothing; a message shows what was written under a predicate."""
+    raised = FaultSite(LaneStatus.RAISED, "ValueError: {} is odd", ("q",), at(5))
+    blocks = (
+        Block(
+            "b0",
+            (
+                piece(lambda n: (ops.floordiv(24, n, 0), n > 0), "n", "q t", 0),
+                piece(lambda m: (tf.linalg.inv(m),), "m", "m", under="t"),
+                piece(lambda q: (q + 1,), "q", "q", under="t"),
+                piece(lambda q: (q % 2 == 1,), "q", "odd"),
+            ),
+            Branch("odd", 1, 2),
+        ),
+        Block("b1", (piece(lambda q: (q * 10,), "q", "q", under="t"),), Fault(1)),
+        Block("b2", (), Return()),
+    )
+    types = {"n": INT, "m": MATRIX, "q": INT, "t": BOOL, "odd": BOOL}
+    return program("after_a_fault", "n m", "m q", types, blocks, (DIVISION, raised), t="register")
+
+
+def looping():
+    """The place of the highest bit of `n`, in a loop; 0, where no turn of the loop gives it a value."""
+    blocks = (
+        Block("b0", (piece(lambda: (0,), "", "i"),), Jump(1)),
+        Block(
+            "b1",
+            (
+                piece(lambda n, i: (tf.bitwise.right_shift(n, i) % 2 == 1,), "n i", "t"),
+                piece(lambda i: (i + 1,), "i", "total", under="t"),
+                piece(lambda i, n: (i + 1, tf.bitwise.right_shift(n, i + 1) > 0), "i n", "i more"),
+            ),
+            Jump(Branch("more", 1, 2), turn=True),
+            steps_site=0,
+        ),
+        Block("b2", (), Return()),
+    )
+    types = {"n": INT, "i": INT, "total": INT, "t": BOOL, "more": BOOL}
+    faults = (tables.STEPS,)
+    return program("looping", "n", "total", types, blocks, faults, i="register")
+
+
+GOOD = np.array([[2, 1], [1, 3]], np.float32)
+MATRICES = np.stack([GOOD, np.zeros((2, 2)), GOOD * 3, np.full((2, 2), np.nan), -GOOD, np.zeros((2, 2))]).astype("f")
+VECTORS = np.arange(18, dtype=np.float32).reshape(6, 3)
+ARRAYS = VECTORS.astype(np.int32)
+SIGNS = {"mixed": [3, 0, -7, 1, 4, -1], "nobody": [0, -1, -2, 0, -7, 0], "everybody": [1, 2, 3, 3, 2, 1]}
+BITS = {"mixed": [0, 1, 5, 4, 6, 2], "nobody": [0] * 6, "everybody": [1, 3, 7, 15, 3, 1]}
+CASES = {
+    "if-converted": (converted(), {kind: (n, ARRAYS) for kind, n in SIGNS.items()}),
+    "if-converted, array in a stack": (converted("stack"), {kind: (n, ARRAYS) for kind, n in SIGNS.items()}),
+    "changed before": (changed_before(), {kind: (n, ARRAYS) for kind, n in SIGNS.items()}),
+    "singular": (
+        singular(),
+        {"mixed": (MATRICES,), "nobody": (np.zeros_like(MATRICES),), "everybody": (np.stack([GOOD] * 6),)},
+    ),
+    "recursion": (recursion(), {kind: (n, VECTORS) for kind, n in BITS.items()}),
+    "recursion, tops in stacks": (recursion("stack"), {kind: (n, VECTORS) for kind, n in BITS.items()}),
+    "nested": (nested(), {kind: (n,) for kind, n in SIGNS.items()}),
+    "after a fault": (
+        after_a_fault(),
+        {"mixed": ([3, 0, 2, -1, 8, -5], MATRICES[[0, 1, 2, 3, 0, 5]]), "everybody": ([5] * 6, np.stack([GOOD] * 6))},
+    ),
+    "looping": (looping(), {kind: (n,) for kind, n in BITS.items()}),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("case", CASES)
+def test_the_machine_equals_the_reference(case, mode):
+    """Values, status, sites, steps, and what messages show; nothing raises for lanes that take no part."""
+    table, batches = CASES[case]
+    machine = Machine(table, BACKEND, **MODES[mode])
+    for kind, batch in batches.items():
+        arguments = [np.asarray(a, np.int32) if isinstance(a, list) else a for a in batch]
+        wanted = run_reference(table, BACKEND, arguments, [], 6)
+        actual = machine.run(arguments, [], 6)
+        for got, expected in zip(actual.values, wanted.values, strict=True):
+            assert got.dtype == expected.dtype
+            np.testing.assert_allclose(got, expected, rtol=1e-5, err_msg=kind)
+        for name in ("status", "site", "place", "steps", "active"):
+            np.testing.assert_array_equal(getattr(actual, name), getattr(wanted, name), err_msg=f"{kind}: {name}")
+        for name, expected in wanted.fault_values.items():
+            failed = np.asarray(wanted.status) == LaneStatus.RAISED
+            np.testing.assert_array_equal(
+                np.asarray(actual.fault_values[name])[failed], np.asarray(expected)[failed], err_msg=kind
+            )
+
+
+def reference(case, kind):
+    table, batches = CASES[case]
+    arguments = [np.asarray(a, np.int32) if isinstance(a, list) else a for a in batches[kind]]
+    return run_reference(table, BACKEND, arguments, [], 6)
+
+
+def test_the_reference_does_what_python_does():
+    """By hand: the reference is what the machine is compared with."""
+    outcome = reference("if-converted", "mixed")
+    array, total, extra = (np.asarray(value) for value in outcome.values)
+    expected = ARRAYS.copy()
+    expected[0, 2], expected[3, 0], expected[4] = 33, 100, 0
+    np.testing.assert_array_equal(array, expected)
+    np.testing.assert_array_equal(total, [33, -1, -1, 100, 0, -1])
+    np.testing.assert_array_equal(extra, [3, 1, 1, 1, 0, 1])
+    np.testing.assert_array_equal(outcome.status, [0, 0, 0, 0, LaneStatus.INDEX, 0])
+    assert not np.any(reference("if-converted", "nobody").status)
+
+
+def test_the_reference_gives_zeros_for_what_never_was():
+    x, k, flag, count = (np.asarray(value) for value in reference("nested", "mixed").values)
+    np.testing.assert_array_equal(x, [1.5, 0, 0, 1.5, 0, 0])  # 12 // 3 and 12 // 1 are above 3
+    np.testing.assert_array_equal(k, [7, 0, 0, 7, 0, 0])
+    np.testing.assert_array_equal(flag, [True, False, False, True, False, False])
+    np.testing.assert_array_equal(count, [3, 0, 0, 3, 0, 0])
+
+
+def test_the_reference_saves_what_it_should():
+    def recursive(n, v):
+        """`recursion` in Python."""
+        if n <= 0:
+            return v
+        v = v * 2.0 if n % 2 else v
+        r = recursive(n - 1, v)
+        return r + v if n % 2 else r
+
+    (r,) = reference("recursion", "mixed").values
+    np.testing.assert_array_equal(r, [recursive(n, v) for n, v in zip(BITS["mixed"], VECTORS, strict=True)])
+
+
+@pytest.mark.parametrize("mode", ["masked, compiled", "masked, as a graph"])
+def test_no_lanes(mode):
+    """A batch of none."""
+    outcome = Machine(converted(), BACKEND, **MODES[mode]).run(
+        [np.zeros(0, np.int32), np.zeros((0, 3), np.int32)], [], 0
+    )
+    assert [value.shape for value in outcome.values] == [(0, 3), (0,), (0,)]

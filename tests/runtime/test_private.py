@@ -1,0 +1,140 @@
+"""What pcbatch uses of TensorFlow's insides is there; where a part is gone, the rest works on or says what is gone."""
+
+import contextlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pcbatch
+from pcbatch.errors import UsageError
+from pcbatch.runtime.backends.tensorflow import private, probes, purity
+
+PATHS = [value for name, value in vars(private).items() if isinstance(value, str) and value.startswith("tensorflow.")]
+
+
+@pytest.mark.parametrize("use", probes.USES, ids=lambda use: use.name)
+def test_it_is_there(use):
+    assert use.check()
+
+
+def test_probes_name_all():
+    found = probes.probes()
+    assert [probe.name for probe in found] == [use.name for use in probes.USES]
+    assert all(probe.works and probe.lost for probe in found)
+    assert len({probe.name for probe in found}) == len(found) >= 15
+
+
+def forget():
+    """Forget what was found when all was there."""
+    for known in (private.copy_of_pfor, purity._refused, purity._calls):
+        known.cache_clear()
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """`without(path)` lets a part of TensorFlow be gone."""
+    find = private.find
+
+    def gone(path):
+        assert path in PATHS
+        monkeypatch.setattr(private, "find", lambda wanted: None if wanted == path else find(wanted))
+        forget()
+
+    yield gone
+    forget()
+
+
+def test_all_parts_are_found():
+    assert len(PATHS) == 7
+    assert all(private.find(path) is not None for path in PATHS)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_probe_says_what_is_gone(path, without):
+    without(path)
+    with pytest.warns(RuntimeWarning) if path == private._IN_XLA else contextlib.nullcontext():
+        gone = [probe for probe in probes.probes() if not probe.works]
+    assert gone
+
+
+def made(jit=True):
+    """A batched function of its own: it reads, draws, calls a tf.function, and fails in a lane."""
+    doubled = tf.function(lambda x: x * 2.0)
+    table = tf.constant(np.arange(2**18, dtype=np.float32))
+
+    @pcbatch.autobatch(jit=jit)
+    def program(n, x):
+        total = 0.0
+        while n > 0:
+            total += doubled(x) + table[n] + tf.reduce_max(tf.stack([x, total]))
+            n -= 1
+        assert total < 1000.0, "too much"
+        return total
+
+    return program
+
+
+N, X = np.array([0, 3, 1, 50], np.int32), np.array([1.0, 2.0, np.nan, 100.0], np.float32)
+
+
+def check(program):
+    run = program.run(N, X)
+    assert run.status.tolist() == [0, 0, 1, 1]
+    np.testing.assert_array_equal(run.value[:2], [0.0, 53.0])
+
+
+@pytest.mark.parametrize("jit", [True, False])
+def test_it_works_where_all_is_there(jit):
+    check(made(jit))
+
+
+@pytest.mark.parametrize("jit", [True, False])
+@pytest.mark.parametrize("path", [private._UPDATE_SLICE, private._RECORD, private._NO_ORDER])
+def test_it_works_on(path, jit, without):
+    without(path)
+    check(made(jit))
+
+
+@pytest.mark.parametrize("jit", [True, False])
+def test_it_says_that_it_does_not_know_of_xla(jit, without):
+    """NaN is kept in a maximum all the same."""
+    without(private._IN_XLA)
+    with pytest.warns(RuntimeWarning, match="taken to run without XLA"):
+        check(made(jit))
+
+
+@pytest.mark.parametrize("path", [private._FUNC_GRAPH, private._PFOR, private._DEFINITIONS])
+def test_it_says_what_is_missing(path, without):
+    without(path)
+    with pytest.raises(UsageError, match=f"PCB580: pcbatch needs {path}, which TensorFlow {tf.__version__}"):
+        made().run(N, X)
+
+
+def test_a_primitive_says_what_is_missing(without):
+    without(private._RECORD)
+
+    @pcbatch.primitive(batched=lambda x: x * 3.0)
+    def tripled(x):
+        return x * 3.0
+
+    @pcbatch.autobatch
+    def program(x):
+        return tripled(x)
+
+    with pytest.raises(UsageError, match=r"PCB580.*tensorflow\.python\.eager\.record"):
+        program(X)
+
+
+def test_functions_of_a_graph(monkeypatch):
+    """A graph that has none needs no list of them."""
+
+    class Graph:
+        def __init__(self, graph):
+            self.as_graph_def = graph.as_graph_def
+
+    with_function, result = probes._calling()
+    private.share_functions(Graph(private.new_graph("empty")), None)
+    with pytest.raises(UsageError, match="PCB580"):
+        private.share_functions(Graph(with_function), None)
+    assert private.body_of(Graph(with_function), result.op.get_attr("f").name) is None
