@@ -17,7 +17,7 @@ COUNTS = ("status", "site", "place", "steps", "executions", "active", "trips")
 EVERYWHERE = [(case, *mode) for case in tables.CASES for mode in MODES]
 
 
-@on_both("case, schedule, jit", EVERYWHERE, [("saved vectors", "sweep", True)])
+@on_both("case, schedule, jit", EVERYWHERE, [("stores", "sweep", True)])
 def test_gathered_lanes_give_what_masked_ones_give(library, case, schedule, jit):
     """The same results, faults and counts; never more rows. The corpus says so of every program."""
     program, arguments, limits = tables.case(case, library.ops)
