@@ -38,6 +38,8 @@ COVERING = (
     ("sweep", False, "cached stack"),
 )
 """Every two of schedule, compilation and storage together."""
+FEW = (("sweep", True, "stack"), ("earliest", False, "cached stack"))
+"""Each of schedule, compilation and storage, both ways."""
 COVERING_MODES = (("earliest", True), ("sweep", False))
 EVERY_BLOCK = Compaction(floor=2, most=2, multiple=1, fixed=0.0, scale=0.0)
 """Every block is dear: at 17 lanes it runs at 3, 9 or 17, where lanes wait for each other at 2, 5 or 17."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 from types import ModuleType
 
+import numpy as np
+
 from pcbatch.errors import Span
 from pcbatch.ir.machine import (
     Block,
@@ -235,3 +237,24 @@ def singular(inverse):
         Block("b2", (piece(lambda m: (m * 2.0,), "m", "m"),), Return(), span=at(32)),
     )
     return Program("singular", ("m",), ("m",), {"m": matrix, "t": BOOL}, {"m": "register"}, blocks)
+
+
+VECTORS = np.random.default_rng(1).normal(size=(6, 128)).astype(np.float32)
+CASES = {  # of programs, given a library's checked operations
+    "fibonacci": (lambda _: fibonacci(), ([0, 1, 5, 6, 3, 4],), {}),
+    "fibonacci with little depth": (lambda _: fibonacci(), ([0, 1, 5, 6, 3, 4],), {"max_depth": 3}),
+    "fibonacci with few steps": (lambda _: fibonacci(), ([0, 1, 5, 6, 3, 4],), {"max_steps": 8}),
+    "saved vectors": (lambda _: fibonacci(with_state=True), ([0, 1, 5, 2, 3, 4], VECTORS), {}),
+    "gcd": (gcd, ([12, 5, 0, 100], [18, 0, 0, 75]), {"max_steps": 2}),
+    "stores": (lambda _: reverse(), (np.ones([4, 5], np.float32), [0, 3, 5, 9], [0, 4, 2, 1]), {}),
+    "bools": (lambda _: even(), (list(range(7)),), {}),
+    "predicates": (predicated, ([3, 0, -2, 1, 7, 0], np.ones([6, 4], np.int32)), {}),
+    "faults": (faults, ([3, 0, -2, 1, 5, 2],), {}),
+}
+"""Programs, given a library's checked operations, with arguments and limits: returns, and every kind of fault."""
+
+
+def case(name: str, ops: ModuleType) -> tuple[Program, list[np.ndarray], dict[str, int]]:
+    """The program, the arguments and the limits of one of the cases."""
+    program, arguments, limits = CASES[name]
+    return program(ops), [np.asarray(a, np.int32) if isinstance(a, list) else a for a in arguments], limits

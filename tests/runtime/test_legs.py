@@ -7,7 +7,7 @@ from pcbatch.ir.machine import Block, Jump, Program, Push, PushJump, Return
 from pcbatch.runtime.machine.legs import Snapshot
 from pcbatch.runtime.machine.machine import Machine
 from tests.runtime import tables
-from tests.runtime.libraries import COVERING_MODES, MODES, ON_BOTH, ints, on_both
+from tests.runtime.libraries import ON_BOTH, SCHEDULES, ints, on_both
 from tests.runtime.tables import BOOL, INT, piece
 
 DEPTHS = ints(3, 40, 0, 130)
@@ -36,7 +36,7 @@ def away(snapshot: Snapshot) -> Snapshot:
     return Snapshot(snapshot.pool, *({k: np.array(v) for k, v in part.items()} for part in parts))
 
 
-@on_both("schedule, jit", MODES, COVERING_MODES)
+@on_both("schedule, jit", [(schedule, True) for schedule in SCHEDULES], [("earliest", True)])
 def test_slices_are_equal_to_the_whole_run(library, schedule, jit):
     """Slices of seven trips, each from NumPy arrays, on stacks that grow in between: bit for bit the whole run."""
     machine = Machine(chain(), library.backend, schedule=schedule, jit=jit)

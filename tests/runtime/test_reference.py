@@ -9,28 +9,14 @@ from pcbatch.runtime.strategies.reference import ReferenceMachine, run_reference
 from tests.runtime import tables
 from tests.runtime.libraries import MODES, ON_BOTH, on_both
 
-VECTORS = np.random.default_rng(1).normal(size=(6, 128)).astype(np.float32)
-CASES = {  # of programs, given a library's checked operations
-    "fibonacci": (lambda _: tables.fibonacci(), ([0, 1, 5, 6, 3, 4],), {}),
-    "fibonacci with little depth": (lambda _: tables.fibonacci(), ([0, 1, 5, 6, 3, 4],), {"max_depth": 3}),
-    "fibonacci with few steps": (lambda _: tables.fibonacci(), ([0, 1, 5, 6, 3, 4],), {"max_steps": 8}),
-    "saved vectors": (lambda _: tables.fibonacci(with_state=True), ([0, 1, 5, 2, 3, 4], VECTORS), {}),
-    "gcd": (tables.gcd, ([12, 5, 0, 100], [18, 0, 0, 75]), {"max_steps": 2}),
-    "stores": (lambda _: tables.reverse(), (np.ones([4, 5], np.float32), [0, 3, 5, 9], [0, 4, 2, 1]), {}),
-    "bools": (lambda _: tables.even(), (list(range(7)),), {}),
-    "predicates": (tables.predicated, ([3, 0, -2, 1, 7, 0], np.ones([6, 4], np.int32)), {}),
-    "faults": (tables.faults, ([3, 0, -2, 1, 5, 2],), {}),
-}
-
-
-EVERYWHERE = [(case, *mode) for case in CASES for mode in MODES]
-AS_A_GRAPH = [(case, "auto", False) for case in CASES]
+EVERYWHERE = [(case, *mode) for case in tables.CASES for mode in MODES]
+AS_A_GRAPH = [(case, "auto", False) for case in ("fibonacci with little depth", "saved vectors", "stores", "faults")]
 
 
 @on_both("case, schedule, jit", EVERYWHERE, AS_A_GRAPH)
 def test_the_machine_equals_the_reference(library, case, schedule, jit):
     """Values, status, sites, steps, what messages show, and how often each lane ran each block."""
-    program, arguments, limits = _case(case, library)
+    program, arguments, limits = tables.case(case, library.ops)
     wanted = run_reference(program, library.backend, arguments, [], len(arguments[0]), **limits)
     actual = library.run(program, *arguments, schedule=schedule, jit=jit, **limits)
     for got, expected in zip(actual.values, wanted.values, strict=True):
@@ -40,12 +26,6 @@ def test_the_machine_equals_the_reference(library, case, schedule, jit):
         np.testing.assert_array_equal(getattr(actual, name), getattr(wanted, name), err_msg=name)
     one, other = Run.of(program, actual), Run.of(program, wanted)
     assert [fault.render() for fault in one.errors] == [fault.render() for fault in other.errors]
-
-
-def _case(case, library):
-    """The program, the arguments and the limits."""
-    program, arguments, limits = CASES[case]
-    return program(library.ops), [np.asarray(a, np.int32) if isinstance(a, list) else a for a in arguments], limits
 
 
 @ON_BOTH
@@ -73,13 +53,13 @@ def simulate(traces, program, schedule):
     return executions, trips
 
 
-PACKED = [(case, schedule) for case in CASES for schedule in ("earliest", "sweep")]
+PACKED = [(case, schedule) for case in tables.CASES for schedule in ("earliest", "sweep")]
 
 
-@on_both("case, schedule", PACKED, [("fibonacci with little depth", "earliest"), ("faults", "sweep")])
+@on_both("case, schedule", PACKED, [("faults", "sweep")])
 def test_schedules_pack_the_lanes_as_they_say(library, case, schedule, monkeypatch):
     """From the blocks that each lane visits one can tell what each schedule runs: that often, and for nobody never."""
-    program, arguments, limits = _case(case, library)
+    program, arguments, limits = tables.case(case, library.ops)
     traces = []
     visit = reference._Lane.block
 

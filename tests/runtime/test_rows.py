@@ -8,9 +8,32 @@ from hypothesis import strategies as st
 from pcbatch.runtime.costs.compaction import Compaction
 from pcbatch.runtime.machine.rows import Rows
 from tests.runtime import tables
-from tests.runtime.libraries import EVERY_BLOCK, ints, library_named, on_both
+from tests.runtime.libraries import EVERY_BLOCK, MODES, ints, library_named, on_both
 
 BY_NAME = pytest.mark.parametrize("name", ["numpy", "tensorflow"])
+
+
+COUNTS = ("status", "site", "place", "steps", "executions", "active", "trips")
+EVERYWHERE = [(case, *mode) for case in tables.CASES for mode in MODES]
+
+
+@on_both("case, schedule, jit", EVERYWHERE, [("stores", "sweep", True)])
+def test_gathered_lanes_give_what_masked_ones_give(library, case, schedule, jit):
+    """The same results, faults and counts; never more rows. The corpus says so of every program."""
+    program, arguments, limits = tables.case(case, library.ops)
+    masked, gathered = (
+        library.run(program, *arguments, schedule=schedule, jit=jit, compaction=compaction, **limits)
+        for compaction in (None, EVERY_BLOCK)
+    )
+    for count in COUNTS:
+        np.testing.assert_array_equal(getattr(gathered, count), getattr(masked, count), err_msg=count)
+    shown = zip(gathered.fault_values.values(), masked.fault_values.values(), strict=True)
+    for actual, expected in (*zip(gathered.values, masked.values, strict=True), *shown):
+        np.testing.assert_array_equal(actual, expected)
+    lanes = len(arguments[0])
+    executions, active, rows = (np.asarray(each) for each in (gathered.executions, gathered.active, gathered.rows))
+    np.testing.assert_array_equal(masked.rows, executions * lanes)
+    assert np.all((active <= rows) & (rows <= executions * lanes))
 
 
 @on_both("jit", [True, False], [False])
