@@ -16,7 +16,8 @@ from pcbatch.ir.verify.rules import Violations, at, nodes, repeated, table
 
 
 def calls(program: Program) -> Violations:
-    """Callees exist and agree with their calls on the number of arguments and results."""
+    """Callees exist and agree with their calls on the number of arguments and results, and on their types."""
+    types = {function.name: {v.name: v.type for v in function.variables} for function in program.functions}
     signatures = {f.name: (len(f.parameters), len(f.results)) for f in program.functions}
     for function in program.functions:
         for block, node in nodes(function):
@@ -27,6 +28,13 @@ def calls(program: Program) -> Violations:
             elif signatures[node.function] != (len(node.arguments), len(node.outputs)):
                 takes, gives = signatures[node.function]
                 yield f"{at(function, block, node)}: {node.function} takes {takes} arguments and gives {gives} results"
+            else:
+                callee = program.function(node.function)
+                mine, theirs = (*node.arguments, *node.outputs), (*callee.parameters, *callee.results)
+                for name, other in zip(mine, theirs, strict=True):
+                    one, two = types[function.name].get(name), types[callee.name].get(other)
+                    if one != two and None not in (one, two):
+                        yield f"{at(function, block, node)}: {name} is {one}, {other} of {callee.name} is {two}"
 
 
 def assignment(program: Program) -> Violations:

@@ -52,12 +52,6 @@ class Graph:
         return any(type_ is not None for type_ in self.types.values())
 
     @cached_property
-    def definitions(self) -> Counter[str]:
-        """How many ops assign each variable; a parameter has one more."""
-        written = (name for block in self.function.blocks for op in block.ops for name in ir.writes(op))
-        return Counter([*self.function.parameters, *written])
-
-    @cached_property
     def uses(self) -> Counter[str]:
         """How many ops and terminators read each variable."""
         nodes = (node for block in self.function.blocks for node in (*block.ops, block.terminator))
