@@ -11,6 +11,7 @@ from pcbatch.ir.machine import Block, FaultSite, Jump, Program, Push, Store
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.machine.blocks import BlockRunner
+from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.ends import first_state
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.pool import Pool
@@ -49,7 +50,7 @@ def machinery(library: Library, dtype, storage):
     always = library.backend.constant(0) == 0
 
     def runner(number):
-        block = BlockRunner(library.backend, layout, Limits(CAPACITY, None), False, number)
+        block = BlockRunner(Context(library.backend, layout, Limits(CAPACITY, None)), number)
         return library.backend.compile(lambda state: block.run(state, {}, always), jit=False)
 
     return layout, [runner(number) for number in range(len(ACTIONS))]

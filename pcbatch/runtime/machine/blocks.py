@@ -16,31 +16,23 @@ from typing import Any
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Block, PushJump
-from pcbatch.runtime.backends.protocol import Array, Backend, State
+from pcbatch.runtime.backends.protocol import Array, State
+from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.execution import Execution
-from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.rows import Rows
-from pcbatch.runtime.machine.state import Layout
 
 
 @dataclass(frozen=True)
 class BlockRunner:
-    """Runs block `number` of a program on the machine's state.
+    """Runs block `number` of a program on the machine's state."""
 
-    With `spread_live`, junk lanes are fed the values of a lane that takes part, so that no operation can raise for
-    them: needed where operations raise at all, which is everywhere but under XLA.
-    """
-
-    backend: Backend
-    layout: Layout
-    limits: Limits
-    spread_live: bool
+    context: Context
     number: int
 
     @property
     def block(self) -> Block:
         """The block that this runs."""
-        return self.layout.program.blocks[self.number]
+        return self.context.program.blocks[self.number]
 
     @property
     def can_lack_room(self) -> bool:
@@ -50,13 +42,13 @@ class BlockRunner:
     @property
     def _tests_depth(self) -> bool:
         """Whether the stack of program counters can be full."""
-        return isinstance(self.block.terminator, PushJump) and not self.limits.roomy
+        return isinstance(self.block.terminator, PushJump) and not self.context.limits.roomy
 
     @property
     def _tested_stacks(self) -> dict[str, int]:
         """The variables whose stacks can be full though that of program counters is not, and what the block pushes."""
         is_call = isinstance(self.block.terminator, PushJump)
-        return {} if is_call and self.layout.is_framed else effects.growth(self.block)
+        return {} if is_call and self.context.layout.is_framed else effects.growth(self.block)
 
     def room(self, state: State) -> Array:
         """Which lanes have room for what the block pushes: a bool per lane, meaningful where they wait at it.
@@ -64,12 +56,12 @@ class BlockRunner:
         A call beyond `max_depth` pushes nothing (the lane fails there), so there is always room for it.
         """
         pushed = self._tested_stacks
-        tests = [state[self.layout.pointer(name)] <= state["room"] - pushed[name] for name in sorted(pushed)]
+        tests = [state[self.context.layout.pointer(name)] <= state["room"] - pushed[name] for name in sorted(pushed)]
         if self._tests_depth:
             tests.append(state["depth"] <= state["room"])
         room = functools.reduce(operator.and_, tests)
         is_call = isinstance(self.block.terminator, PushJump)
-        return room | (state["depth"] > self.limits.max_depth) if is_call else room
+        return room | (state["depth"] > self.context.limits.max_depth) if is_call else room
 
     def run(
         self, state: State, shared: Mapping[str, Any], chosen: Array, size: int | None = None
@@ -82,10 +74,10 @@ class BlockRunner:
         """
         mask = (state["pc"] == self.number) & chosen
         mask = mask & self.room(state) if self.can_lack_room else mask
-        rows = Rows.of_all(self.backend, mask) if size is None else Rows.gathered(self.backend, mask, size)
-        with self.backend.scope(self.block.label):
-            execution = Execution(
-                self.backend, self.layout, self.limits, self.spread_live, self.number, state, shared, rows
-            )
+        rows = (
+            Rows.of_all(self.context.backend, mask) if size is None else Rows.gathered(self.context.backend, mask, size)
+        )
+        with self.context.backend.scope(self.block.label):
+            execution = Execution(self.context, self.number, state, shared, rows)
             execution.run()
             return execution.updates(), rows.put(mask & ~mask, execution.moving, execution.moving)

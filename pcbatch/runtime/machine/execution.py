@@ -10,10 +10,10 @@ from pcbatch.ir import values
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Branch, Fault, Jump, Piece, PushJump, Return, Store
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.backends.protocol import Array, Backend, State
-from pcbatch.runtime.machine.limits import Limits
+from pcbatch.runtime.backends.protocol import Array, State
+from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.rows import Rows
-from pcbatch.runtime.machine.state import Layout, load_entry, to_stored
+from pcbatch.runtime.machine.state import load_entry, to_stored
 
 
 class Execution:
@@ -21,17 +21,15 @@ class Execution:
 
     def __init__(
         self,
-        backend: Backend,
-        layout: Layout,
-        limits: Limits,
-        spread_live: bool,
+        context: Context,
         number: int,
         state: State,
         shared: Mapping[str, Any],
         rows: Rows,
     ):
-        self.backend, self.layout, self.limits, self.spread_live = backend, layout, limits, spread_live
-        self.number, self.block = number, layout.program.blocks[number]
+        self.backend, self.layout = context.backend, context.layout
+        self.limits, self.spread_live = context.limits, context.spread_live
+        self.number, self.block = number, context.program.blocks[number]
         self.state, self.shared, self.rows = state, shared, rows
         self.entered = rows.mask
         self.moving = rows.mask  # the rows whose lanes have not failed in this block

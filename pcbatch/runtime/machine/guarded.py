@@ -8,11 +8,10 @@ from typing import Any
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.backends.protocol import Array, Backend, State
+from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine import changes
 from pcbatch.runtime.machine.blocks import BlockRunner
-from pcbatch.runtime.machine.limits import Limits
-from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.schedules.flow import Flow
 from pcbatch.runtime.schedules.trip import Again, Turns
 
@@ -40,11 +39,11 @@ class Visit:
 class GuardedBlocks:
     """The blocks of one program, each to be run by a guard that keeps what it does not change out of it."""
 
-    def __init__(self, layout: Layout, limits: Limits, backend: Backend, flow: Flow, *, spread_live: bool):
-        self.layout, self.limits, self.backend, self.flow = layout, limits, backend, flow
-        self.blocks = layout.program.blocks
-        self.runners = [BlockRunner(backend, layout, limits, spread_live, number) for number in range(len(self.blocks))]
-        self.changes = [changes.changes(layout, block, limits.max_steps) for block in self.blocks]
+    def __init__(self, context: Context, flow: Flow):
+        self.layout, self.limits, self.backend, self.flow = context.layout, context.limits, context.backend, flow
+        self.blocks = context.program.blocks
+        self.runners = [BlockRunner(context, number) for number in range(len(self.blocks))]
+        self.changes = [changes.changes(self.layout, block, self.limits.max_steps) for block in self.blocks]
 
     @property
     def can_lack_room(self) -> bool:

@@ -15,18 +15,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pcbatch.ir import values
-from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, leaves
-from pcbatch.runtime.backends.protocol import Array, Backend, Spec, State
-from pcbatch.runtime.costs.compaction import Compaction
+from pcbatch.runtime.backends.protocol import Array, Spec, State
 from pcbatch.runtime.machine import ends
-from pcbatch.runtime.machine.limits import GROWTH, Limits
+from pcbatch.runtime.machine.context import Context
+from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.loop import Counters, Loop
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.state import Layout
-from pcbatch.runtime.schedules.trip import Schedule
 
 
 @dataclass(frozen=True)
@@ -63,22 +60,10 @@ class Legs:
     `leaves` of arguments and shared operands come as flat sequences of arrays, in the program's order.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        backend: Backend,
-        schedule: Schedule,
-        limits: Limits,
-        *,
-        spread_live: bool,
-        compaction: Compaction | None,
-        trace: int = 0,
-    ):
-        self.program, self.backend, self.limits = program, backend, limits
-        self.layout = Layout(program)
-        self.loop = Loop(
-            self.layout, limits, backend, schedule, spread_live=spread_live, compaction=compaction, trace=trace
-        )
+    def __init__(self, context: Context):
+        self.program, self.backend = context.program, context.backend
+        self.layout, self.limits = context.layout, context.limits
+        self.loop = Loop(context)
 
     # -- a run ---------------------------------------------------------------------------------------------------------
 

@@ -11,16 +11,14 @@ from typing import Any
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Program
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.backends.protocol import Array, Backend, State
-from pcbatch.runtime.costs.compaction import Compaction
+from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.costs.estimate import block_costs
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
+from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.guarded import GuardedBlocks, Visit
-from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.recording import apart, recorded
-from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules.flow import Flow
-from pcbatch.runtime.schedules.trip import Again, Schedule, Trip, Turns
+from pcbatch.runtime.schedules.trip import Again, Trip, Turns
 
 Counters = dict[str, Array]
 """Int64: `executions`, `active` and `rows`, `[blocks]`: how often each block ran, for how many lanes, how many rows
@@ -37,24 +35,14 @@ INT32_MAX = 2**31 - 1
 class Loop:
     """The loop of one program under one schedule; `run` may be traced for any number of lanes."""
 
-    def __init__(
-        self,
-        layout: Layout,
-        limits: Limits,
-        backend: Backend,
-        schedule: Schedule,
-        *,
-        spread_live: bool,
-        compaction: Compaction | None = None,
-        trace: int = 0,
-    ):
-        self.layout, self.limits, self.backend, self.schedule = layout, limits, backend, schedule
-        self.compaction, self.trace = compaction, trace
-        self.blocks = layout.program.blocks
+    def __init__(self, context: Context):
+        self.context = context
+        self.layout, self.backend, self.trace = context.layout, context.backend, context.trace
+        self.blocks = context.program.blocks
         self.sync = [number for number, block in enumerate(self.blocks) if block.sync]
-        self.flow = Flow.of(layout.program)
-        self.can_fail = any(effects.can_fault(block, limits.max_steps) for block in self.blocks)
-        self.guarded = GuardedBlocks(layout, limits, backend, self.flow, spread_live=spread_live)
+        self.flow = Flow.of(context.program)
+        self.can_fail = any(effects.can_fault(block, context.limits.max_steps) for block in self.blocks)
+        self.guarded = GuardedBlocks(context, self.flow)
 
     @cached_property
     def row_costs(self) -> tuple[float, ...]:
@@ -115,7 +103,7 @@ class Loop:
                 return state, arrivals, Turns(lanes), backend.constant(0)
 
             trip = Trip(backend, carried["state"], carried["waiting"], self._counted, guarded, self.flow, prices)
-            memory = self.schedule.trip(trip, before["memory"])
+            memory = self.context.schedule.trip(trip, before["memory"])
             counters = {
                 "executions": before["executions"] + backend.cast(trip.times, "int64"),
                 "active": before["active"] + backend.cast(trip.lanes, "int64"),
@@ -153,9 +141,9 @@ class Loop:
 
     def sized(self, lanes: Array | int) -> Program:
         """The program with the sizes that its blocks may run at; those given where that is not known when tracing."""
-        if self.compaction is None or not isinstance(lanes, int) or lanes < 2 * self.compaction.floor:
+        if self.context.compaction is None or not isinstance(lanes, int) or lanes < 2 * self.context.compaction.floor:
             return self.layout.program
-        return self.compaction.sized(self.layout.program, self.row_costs, lanes)
+        return self.context.compaction.sized(self.layout.program, self.row_costs, lanes)
 
     def _rows(self, before: Array, trip: Trip, sizes: Sequence[tuple[int, ...]], lanes: Array | int) -> Array:
         """`before` and the rows that the blocks computed in a trip: int64 `[blocks]`.

@@ -29,11 +29,13 @@ from pcbatch.ir.verify.machine import validate
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
 from pcbatch.runtime.costs.compaction import DEFAULT, Compaction
 from pcbatch.runtime.machine import collector
+from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.legs import Arrived, Legs, Snapshot
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Outcome, Statistics
 from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules import schedule_named
 
 NO_BUDGET = 2**63 - 1
@@ -60,36 +62,23 @@ class Machine:
         trace: int = 0,
     ):
         validate(program, max_steps)
-        self.program = program
-        self.backend = backend
-        self.jit = jit
-        self.schedule = schedule_named(schedule)
-        self.compaction, self.trace = compaction, trace
+        self.program, self.backend, self.jit = program, backend, jit
         self.says_depth = max_depth is not None
-        self.legs = self._legs(Limits.of(max_depth, max_steps))
-        if not self.legs.layout.all_stacks:
-            self.legs = self._legs(replace(self.legs.limits, roomy=True))
-        self.capacity = self.legs.limits.first_capacity
+        layout, limits = Layout(program), Limits.of(max_depth, max_steps)
+        if not layout.all_stacks:
+            limits = replace(limits, roomy=True)
+        self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction, trace)
+        self.legs = Legs(self.context)
+        self.capacity = limits.first_capacity
         self.statistics = Statistics()
         self._compiled: dict[Any, Callable[..., Any]] = {}
         self._sizes: dict[tuple[Pool, bool], set[int]] = {}
 
-    def _legs(self, limits: Limits) -> Legs:
-        return Legs(
-            self.program,
-            self.backend,
-            self.schedule,
-            limits,
-            spread_live=not self.jit,
-            compaction=self.compaction,
-            trace=self.trace,
-        )
-
     @cached_property
     def _roomy_legs(self) -> Legs:
         """Legs on stacks that have their full size at once, which a caller's XLA program needs."""
-        limits = self.legs.limits
-        return self.legs if limits.roomy else self._legs(replace(limits, roomy=True))
+        limits = self.context.limits
+        return self.legs if limits.roomy else Legs(replace(self.context, limits=replace(limits, roomy=True)))
 
     @property
     def stack_entries(self) -> int:

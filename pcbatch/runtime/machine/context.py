@@ -1,0 +1,36 @@
+"""What everything knows that has a part in running one program: the array library, the state's layout, the rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pcbatch.ir.machine import Program
+from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.costs.compaction import Compaction
+from pcbatch.runtime.machine.limits import Limits
+from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.schedules import schedule_named
+from pcbatch.runtime.schedules.trip import Schedule
+
+
+@dataclass(frozen=True)
+class Context:
+    """A program's layout, where its arrays are, what its lanes may use, and how its blocks are chosen and run.
+
+    With `spread_live`, junk lanes are fed the values of a lane that takes part, so that no operation can raise for
+    them: needed where operations raise at all, which is everywhere but under XLA. `compaction` says which blocks may
+    run on gathered lanes, None that none may; `trace` of how many trips is recorded what the schedule chose.
+    """
+
+    backend: Backend
+    layout: Layout
+    limits: Limits
+    spread_live: bool = False
+    schedule: Schedule = schedule_named("auto")
+    compaction: Compaction | None = None
+    trace: int = 0
+
+    @property
+    def program(self) -> Program:
+        """The program."""
+        return self.layout.program
