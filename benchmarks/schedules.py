@@ -215,7 +215,7 @@ def figures_of(program: Any, lanes: int, repeats: int) -> dict[str, Figures]:
     found = {}
     for name, function in contestants.items():
         run = function.run(*given)
-        prices = function.compilation(*given).machine.legs.loop.prices(lanes)
+        prices = function.pipeline(*given).machine.legs.loop.prices(lanes)
         labels = dict(zip(run.executions, prices.row_costs, strict=True))
         dearest = max(prices.row_costs)
         of_interest = [label for label, cost in labels.items() if cost > dearest / 4] if dearest > WIDTH else []

@@ -223,7 +223,7 @@ def expected(name: str, lanes: int) -> tuple[Lane, ...]:
 
 def run_interpreted(function: Any, stage: str, arguments: tuple[Any, ...], lanes: int) -> list[Lane]:
     """Every example of a batch through `pcbatch.ir.interpreter`, statements as the backend evaluates them at once."""
-    bound, compilation, captured = function.compiler.compilation(arguments, {})
+    bound, compilation, captured = function.session.pipeline(arguments, {})
     program = {"cfg": compilation.typed.program, "stack": compilation.stack}[stage]
     environment = replace(
         compilation.typed.environment, captured=replace(compilation.typed.environment.captured, values=captured.values)

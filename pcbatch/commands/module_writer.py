@@ -33,26 +33,26 @@ def compiled_module(path: Path, batched: Batched[..., Any], batch: Sequence[Any]
             f"`{name}` has static parameters, {', '.join(batched.static_argnames)}, which a module compiled for one "
             f"value of each cannot take; compile a function that calls it with literals",
         )
-    compilation = batched.compilation(*batch)
-    _refuse_defaults(compilation.emitted.source, compilation.environment.captured.operands)
+    pipeline = batched.pipeline(*batch)
+    _refuse_defaults(pipeline.emitted.source, pipeline.environment.captured.operands)
     clashing = sorted(filter(is_reserved, batched.function.__globals__))
     if clashing:
         raise UsageError(
             "PCB529", f"the module binds `{clashing[0]}`, which generated code needs; give it another name"
         )
-    imports = _imports(compilation.emitted.bindings, batched.function.__globals__)
+    imports = _imports(pipeline.emitted.bindings, batched.function.__globals__)
     replacement = [
         *imports,
-        *compilation.emitted.source.splitlines(),
+        *pipeline.emitted.source.splitlines(),
         "",
-        *_constructor(name, batched, compilation),
+        *_constructor(name, batched, pipeline),
     ]
     for statement in reversed(ast.parse(text).body):
         bound = _bound_name(statement)
         if bound in module.functions or bound in {source.name for source in module.functions.values()}:
             first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
             lines[first - 1 : statement.end_lineno] = replacement if bound == name else []
-    head = f"# Written by pcbatch {__version__} from {path.name}, compiled for {name}{_types(compilation)}."
+    head = f"# Written by pcbatch {__version__} from {path.name}, compiled for {name}{_types(pipeline)}."
     return "\n".join([head, *lines]) + "\n"
 
 
@@ -66,22 +66,22 @@ def _bound_name(statement: ast.stmt) -> str | None:
     return None
 
 
-def _types(compilation: Any) -> str:
-    return "(" + ", ".join(f"{name}: {type_}" for name, type_ in compilation.arguments.types.items()) + ")"
+def _types(pipeline: Any) -> str:
+    return "(" + ", ".join(f"{name}: {type_}" for name, type_ in pipeline.arguments.types.items()) + ")"
 
 
-def _constructor(name: str, batched: Batched[..., Any], compilation: Any) -> list[str]:
+def _constructor(name: str, batched: Batched[..., Any], pipeline: Any) -> list[str]:
     """The statement that makes the compiled function of the table, under the options of the batched one."""
     operands: dict[str, str] = {}
-    for paths in compilation.environment.captured.operands.values():
+    for paths in pipeline.environment.captured.operands.values():
         operands.update({operand: path for path, operand in paths.items()})
     readers = ", ".join(f"{operand!r}: lambda: {path}" for operand, path in operands.items())
-    given = dict(zip(compilation.optimized.entry.parameters, compilation.arguments.types, strict=True))
+    given = dict(zip(pipeline.optimized.entry.parameters, pipeline.arguments.types, strict=True))
     options = "".join(f", {key}={value!r}" for key, value in batched.changed_options().items())
     return [
-        "from pcbatch.function.precompiled import Compiled as _Compiled",
+        "from pcbatch.function.precompiled import Precompiled as _Precompiled",
         "",
-        f"{name} = _Compiled(PROGRAM, {given!r}, {{{readers}}}{options})",
+        f"{name} = _Precompiled(PROGRAM, {given!r}, {{{readers}}}{options})",
     ]
 
 

@@ -20,8 +20,8 @@ from pcbatch.function.arguments import one_example
 from pcbatch.function.cache import Cache
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.naming import by_name, short_signature
-from pcbatch.function.pipeline import Compilation
-from pcbatch.function.session import SIGNATURES, Compiler, Stats, compiling
+from pcbatch.function.pipeline import Pipeline
+from pcbatch.function.session import SIGNATURES, Session, Stats, compiling
 from pcbatch.ir import machine
 from pcbatch.ir.program import Program
 from pcbatch.ir.text.machine_printer import print_machine
@@ -92,7 +92,7 @@ class Batched(Linkable, Generic[P, R]):
         if not methods.is_defined_in_class(function):
             options.check_names(tuple(self.__signature__.parameters))  # refuses what does not fit
         self._lock = threading.RLock()
-        self._compiler = Compiler(self, options)
+        self._session = Session(self, options)
         self._family: Cache[str, Batched[P, R]] = Cache(SIGNATURES)
         """What `options` has derived from the same function, this one included, by options: each compiles once."""
         self._family.put(repr(options), self)
@@ -110,8 +110,8 @@ class Batched(Linkable, Generic[P, R]):
         if _running_singly.get():
             return self._plain(*args, **kwargs)
         self._refuse_inside_pieces()
-        compilation, outcome = self._execute(args, kwargs)
-        return Run.checked_value(compilation.table, outcome)
+        pipeline, outcome = self._execute(args, kwargs)
+        return Run.checked_value(pipeline.table, outcome)
 
     @without_internals
     def run(self, *args: P.args, **kwargs: P.kwargs) -> Run:
@@ -121,8 +121,8 @@ class Batched(Linkable, Generic[P, R]):
         `run.save` keeps them.
         """
         self._refuse_inside_pieces()
-        compilation, outcome = self._execute(args, kwargs)
-        return Run.of(compilation.table, outcome)
+        pipeline, outcome = self._execute(args, kwargs)
+        return Run.of(pipeline.table, outcome)
 
     @without_internals
     def single(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -168,9 +168,9 @@ class Batched(Linkable, Generic[P, R]):
     def check(self, *args: P.args, **kwargs: P.kwargs) -> None:
         """Compile without running; raises every diagnostic. Without arguments only names and syntax are checked."""
         if not args and not kwargs and self.__signature__.parameters:
-            self.compiler.link()
+            self.session.link()
         else:
-            self.compiler.check(args, kwargs)
+            self.session.check(args, kwargs)
 
     @without_internals
     def options(self, **changes: Unpack[OptionValues]) -> Batched[P, R]:
@@ -212,13 +212,13 @@ class Batched(Linkable, Generic[P, R]):
             known = f"{', '.join(map(repr, STAGES[:-1]))} and {STAGES[-1]!r}"
             raise UsageError("PCB505", f"there is no stage {stage!r}; the stages are {known}")
         if args or kwargs or not self.__signature__.parameters:
-            return self.compiler.stage(stage, args, kwargs)
+            return self.session.stage(stage, args, kwargs)
         if stage == "machine":
             raise UsageError(
                 "PCB506",
                 "what the machine executes depends on types and shapes: give ir('machine', ..) arguments",
             )
-        cfg = self.compiler.link().built.program
+        cfg = self.session.link().built.program
         if stage == "cfg":
             return cfg
         stack = lower_calls(optimize(cfg))
@@ -228,23 +228,23 @@ class Batched(Linkable, Generic[P, R]):
     def source(self, *args: P.args, **kwargs: P.kwargs) -> str:
         """The generated Python that is executed for these arguments; without any, for the signature compiled last."""
         if args or kwargs or not self.__signature__.parameters:
-            return self.compilation(*args, **kwargs).emitted.source
-        last = self.compiler.compiled.last
+            return self.pipeline(*args, **kwargs).emitted.source
+        last = self.session.compiled.last
         if last is None:
             raise UsageError("PCB506", f"{self.__name__} has not run yet; give source() example arguments")
         return last.emitted.source
 
     def stats(self) -> Stats:
         """Compilations, cache entries, trace and compile seconds so far, and the size of stacks."""
-        return self.compiler.stats()
+        return self.session.stats()
 
     def changed_options(self) -> dict[str, Any]:
         """The options that are not at their defaults."""
         return {k: v for k, v in vars(self._options).items() if v != vars(Options())[k]}
 
-    def compilation(self, *args: Any, **kwargs: Any) -> Compilation:
+    def pipeline(self, *args: Any, **kwargs: Any) -> Pipeline:
         """Every stage of the program for these arguments."""
-        return self.compiler.compilation(args, kwargs)[1]
+        return self.session.pipeline(args, kwargs)[1]
 
     def __repr__(self) -> str:
         changed = ", ".join(f"{k}={v!r}" for k, v in self.changed_options().items())
@@ -325,11 +325,11 @@ class Batched(Linkable, Generic[P, R]):
             )
 
     @property
-    def compiler(self) -> Compiler:
+    def session(self) -> Session:
         """What compiles it: the one of the same function under the options that matter to what is compiled."""
-        return self.options(progress=False, resume=None).compiler if self._options.in_slices else self._compiler
+        return self.options(progress=False, resume=None).session if self._options.in_slices else self._session
 
-    def _execute(self, args: Any, kwargs: Any) -> tuple[Compilation, Outcome]:
+    def _execute(self, args: Any, kwargs: Any) -> tuple[Pipeline, Outcome]:
         if self._options.in_slices:
-            return self.compiler.run_in_slices(args, kwargs, self._options)
-        return self._compiler.run(args, kwargs)
+            return self.session.run_in_slices(args, kwargs, self._options)
+        return self._session.run(args, kwargs)

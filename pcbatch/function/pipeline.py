@@ -1,7 +1,7 @@
 """The whole pipeline on one page.
 
 source -> frontend -> cfg IR -> lowering.types -> typed cfg -> lowering.calls -> stack IR -> optimize -> lowering.emit
--> Python source -> table -> machine. `Compilation` has a line for each arrow.
+-> Python source -> table -> machine. `Pipeline` has a line for each arrow.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from pcbatch.runtime.strategies.executable import Executable, resumable
 
 
 @dataclass(frozen=True)
-class Compilation:
+class Pipeline:
     """One program for one signature of arguments: every stage of the pipeline, made when it is asked for."""
 
     linked: Linked
@@ -140,7 +140,7 @@ class Compilation:
         return block_cost(self.table, self.table.blocks[block], self.environment.backend)
 
     def run(self, arguments: Arguments, captured: Captured) -> Outcome:
-        """Run the machine on `arguments`, which fit this compilation's, and on the captured values of now."""
+        """Run the machine on `arguments`, which fit this pipeline's, and on the captured values of now."""
         return run_on(self.machine, self.environment.backend, self._parameters(), arguments, captured.values)
 
     @cached_property

@@ -29,7 +29,7 @@ from pcbatch.runtime.resume.checkpoint import Saved
 from pcbatch.runtime.strategies.executable import Executable, resumable
 
 
-class Compiled:
+class Precompiled:
     """A batched function of fixed types; call it, or `run` it, as one calls a `Batched`."""
 
     def __init__(

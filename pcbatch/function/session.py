@@ -18,7 +18,7 @@ from pcbatch.function.arguments import Arguments, bind_arguments
 from pcbatch.function.cache import Cache
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.linking import Linked, link
-from pcbatch.function.pipeline import Compilation
+from pcbatch.function.pipeline import Pipeline
 from pcbatch.ir import machine
 from pcbatch.ir.program import Program
 from pcbatch.lowering.captures.captured import Captured, collect
@@ -78,7 +78,7 @@ class Stats:
         )
 
 
-class Compiler:
+class Session:
     """Compiles and runs `function` under `options`; several threads may ask at once."""
 
     def __init__(self, function: Linkable, options: Options):
@@ -86,7 +86,7 @@ class Compiler:
         self._options = options
         self._lock = threading.RLock()
         self._linked: Linked | None = None
-        self.compiled: Cache[Any, Compilation] = Cache(SIGNATURES, lambda compilation: compilation.reads.holds())
+        self.compiled: Cache[Any, Pipeline] = Cache(SIGNATURES, lambda pipeline: pipeline.reads.holds())
         self.statistics: list[Statistics] = []
         self._computed: set[tuple[str, str]] = set()
         """Functions and the paths that they read where a property, or the like, gives a new object at each look."""
@@ -99,7 +99,7 @@ class Compiler:
                 self.compiled.clear()
             return self._linked
 
-    def compilation(self, args: Any, kwargs: Any) -> tuple[Arguments, Compilation, Captured]:
+    def pipeline(self, args: Any, kwargs: Any) -> tuple[Arguments, Pipeline, Captured]:
         """The program for these arguments, the arguments as it takes them, and the values of its free names."""
         backend = backend_named(self._options.backend)
         arguments = bind_arguments(self._function.__signature__, self._options, backend, args, kwargs)
@@ -107,44 +107,44 @@ class Compiler:
 
     def stage(self, name: str, args: Any, kwargs: Any) -> Program | machine.Program:
         """The typed program for these arguments at stage "cfg", "stack", "optimized" or "machine"."""
-        arguments, compilation, _ = self.compilation(args, kwargs)
+        arguments, pipeline, _ = self.pipeline(args, kwargs)
         match name:
             case "cfg":
-                return compilation.typed.program
+                return pipeline.typed.program
             case "stack":
-                return compilation.stack
+                return pipeline.stack
             case "optimized":
-                return compilation.optimized
-        return compilation.executed(arguments.lanes)
+                return pipeline.optimized
+        return pipeline.executed(arguments.lanes)
 
     def check(self, args: Any, kwargs: Any) -> None:
         """Compile without running."""
-        arguments, compilation, captured = self.compilation(args, kwargs)
-        with self._compiling(arguments, compilation, captured), compilation.first_time(None):
-            compilation.machine.check(arguments.lanes)
+        arguments, pipeline, captured = self.pipeline(args, kwargs)
+        with self._compiling(arguments, pipeline, captured), pipeline.first_time(None):
+            pipeline.machine.check(arguments.lanes)
 
-    def run(self, args: Any, kwargs: Any) -> tuple[Compilation, Outcome]:
+    def run(self, args: Any, kwargs: Any) -> tuple[Pipeline, Outcome]:
         """Run a batch."""
-        arguments, compilation, captured = self.compilation(args, kwargs)
-        with self._compiling(arguments, compilation, captured), compilation.first_time(arguments.lanes):
-            return compilation, compilation.run(arguments, captured)
+        arguments, pipeline, captured = self.pipeline(args, kwargs)
+        with self._compiling(arguments, pipeline, captured), pipeline.first_time(arguments.lanes):
+            return pipeline, pipeline.run(arguments, captured)
 
-    def run_in_slices(self, args: Any, kwargs: Any, options: Options) -> tuple[Compilation, Outcome]:
+    def run_in_slices(self, args: Any, kwargs: Any, options: Options) -> tuple[Pipeline, Outcome]:
         """Run a batch, or go on with a saved one, as the options `progress` and `resume` of `options` say."""
         saved = longruns.read(options) if options.resume is not None else None
         if saved is None:
-            arguments, compilation, captured = self.compilation(args, kwargs)
+            arguments, pipeline, captured = self.pipeline(args, kwargs)
         else:
             arguments = longruns.saved_arguments(saved, self._function.__signature__, options, args, kwargs)
             try:
-                compilation, captured = self._compiled_for(arguments)
+                pipeline, captured = self._compiled_for(arguments)
             except CompileError as error:
                 why = (
                     f"{self._function.__name__} is another program now, refused for the arguments in the file: {error}"
                 )
                 raise saved.refusal("PCB592", why) from None
-        with self._compiling(arguments, compilation, captured):
-            return compilation, compilation.run_in_slices(arguments, captured, options, saved)
+        with self._compiling(arguments, pipeline, captured):
+            return pipeline, pipeline.run_in_slices(arguments, captured, options, saved)
 
     def stats(self) -> Stats:
         """What compiling has cost so far."""
@@ -156,7 +156,7 @@ class Compiler:
             max((each.machine.stack_entries for each in self.compiled.values()), default=0),
         )
 
-    def _compiled_for(self, arguments: Arguments) -> tuple[Compilation, Captured]:
+    def _compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:
         backend = backend_named(self._options.backend)
         linked = self.link()
         captured = collect(linked.free, linked.namespaces, backend.is_array)
@@ -166,11 +166,11 @@ class Compiler:
         tapes_know = variables(captured.values, types, backend.is_variable)
         key = (arguments.signature, tuple(types.items()), operands, statics, tapes_know)
         with self._lock:
-            compilation = self.compiled.get(key)
-            is_held = compilation is not None and holds(compilation.environment.kept, captured.values, types)
-            if compilation is None and self._find_computed(statics, linked):
+            pipeline = self.compiled.get(key)
+            is_held = pipeline is not None and holds(pipeline.environment.kept, captured.values, types)
+            if pipeline is None and self._find_computed(statics, linked):
                 return self._compiled_for(arguments)
-            if compilation is None or not is_held:
+            if pipeline is None or not is_held:
                 others = [value for _, _, value in captured.statics]
                 tapes = any(map(backend.takes_gradients, objects(others)))
                 if tapes and arguments.variables:
@@ -180,16 +180,16 @@ class Compiler:
                 environment = Environment(
                     backend, linked.namespaces, free, types, linked.statics, kept=known, tapes=tapes
                 )
-                compilation = Compilation(linked, environment, arguments.without_values(), self._options)
+                pipeline = Pipeline(linked, environment, arguments.without_values(), self._options)
                 started = time.perf_counter()
-                with collector.paused(), pieces_of(self._function.__name__), self._watching(compilation, captured):
-                    statistics = compilation.machine.statistics  # the whole pipeline, or its refusals
-                compilation.keep_first_reads()
+                with collector.paused(), pieces_of(self._function.__name__), self._watching(pipeline, captured):
+                    statistics = pipeline.machine.statistics  # the whole pipeline, or its refusals
+                pipeline.keep_first_reads()
                 statistics.trace_seconds += time.perf_counter() - started
                 logger.debug("%s: generated code for %s", self._function.__name__, arguments.described)
                 self.statistics.append(statistics)
-                self.compiled.put(key, compilation)
-        return compilation, captured
+                self.compiled.put(key, pipeline)
+        return pipeline, captured
 
     def _static_keys(self, captured: Captured) -> tuple[tuple[str, str, Any], ...]:
         """The keys of the captured values that are part of the program; what is made anew at each look has none."""
@@ -209,24 +209,24 @@ class Compiler:
         self._computed |= found
         return bool(found)
 
-    def _watching(self, compilation: Compilation, captured: Captured) -> AbstractContextManager[None]:
+    def _watching(self, pipeline: Pipeline, captured: Captured) -> AbstractContextManager[None]:
         """Record what the user's code reads while it is traced inside."""
-        receivers = [value for each in compilation.linked.namespaces.values() for value in each.given.values()]
-        statics = compilation.arguments.statics.values()
-        return watching(compilation.reads, [*receivers, *statics, *(value for _, _, value in captured.statics)])
+        receivers = [value for each in pipeline.linked.namespaces.values() for value in each.given.values()]
+        statics = pipeline.arguments.statics.values()
+        return watching(pipeline.reads, [*receivers, *statics, *(value for _, _, value in captured.statics)])
 
     @contextmanager
-    def _compiling(self, arguments: Arguments, compilation: Compilation, captured: Captured) -> Iterator[None]:
+    def _compiling(self, arguments: Arguments, pipeline: Pipeline, captured: Captured) -> Iterator[None]:
         """Tell the log if something is compiled inside, and how long that took."""
-        statistics = compilation.machine.statistics
+        statistics = pipeline.machine.statistics
         before = (statistics.compilations, statistics.compile_seconds)
         watched: AbstractContextManager[None] = contextlib.nullcontext()
-        if not compilation.is_ready(arguments.lanes):  # what only a whole batch reads, such as a primitive's own form
-            watched = self._watching(compilation, captured)
+        if not pipeline.is_ready(arguments.lanes):  # what only a whole batch reads, such as a primitive's own form
+            watched = self._watching(pipeline, captured)
         with pieces_of(self._function.__name__), watched:
             yield
         if statistics.compilations > before[0]:
-            compilation.reads.settle()
+            pipeline.reads.settle()
             logger.info(
                 "%s: compiled %s for %s lanes in %.2f s",
                 self._function.__name__,

@@ -95,7 +95,7 @@ def grown(n, weights):
 
 def shared_operands(function, *batch):
     """The parameters that the compiled program holds once, not once for each lane."""
-    return function.compilation(*batch).table.shared
+    return function.pipeline(*batch).table.shared
 
 
 def test_what_a_recursion_hands_on_unchanged_stays_shared():

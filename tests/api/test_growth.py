@@ -9,7 +9,7 @@ import tensorflow as tf
 import pcbatch
 from pcbatch import LaneStatus, UsageError
 from pcbatch.errors import GradientError
-from pcbatch.function.precompiled import Compiled
+from pcbatch.function.precompiled import Precompiled
 from pcbatch.runtime.machine.limits import DEFAULT_MAX_DEPTH, Limits
 from tests.runtime.tables import fibonacci_of
 
@@ -180,7 +180,7 @@ def test_in_a_callers_xla_program_max_depth_is_the_size():
 
 def test_compiled_modules_grow_too():
     n = np.array([70, 2], np.int32)
-    compiled = Compiled(down.compilation(n).table, {"n": "n"}, jit=False)
+    compiled = Precompiled(down.pipeline(n).table, {"n": "n"}, jit=False)
     assert compiled(n).numpy().tolist() == [70, 2]
 
 

@@ -31,7 +31,7 @@ def test_lanes_meet_at_sync(schedule):
     turns, ways = np.array([3, 1, 4, 0, 4], np.int32), np.array([2, 9, 0, 5, 1], np.int32)
     function = meeting.options(schedule=schedule, jit=False)
     run = function.run(turns, ways)
-    (sync,) = [block.label for block in function.compilation(turns, ways).table.blocks if block.sync]
+    (sync,) = [block.label for block in function.pipeline(turns, ways).table.blocks if block.sync]
     assert run.executions[sync] == 4
     assert run.utilization.active[sync] == turns.sum()
     np.testing.assert_array_equal(run.value, [int(meeting.single(*one)) for one in zip(turns, ways, strict=True)])
@@ -98,7 +98,7 @@ def hinted(n):
 
 
 def test_a_cost_is_of_each_block_of_its_function():
-    blocks = hinted.compilation([3]).table.blocks
+    blocks = hinted.pipeline([3]).table.blocks
     assert {(block.function, block.cost) for block in blocks} == {("hinted", None), ("under", 1e7), ("over", 2e7)}
     assert over.__name__ == "over"
     assert "cost=10000000.0" in hinted.source([3])
@@ -118,7 +118,7 @@ def straying(n):
 
 def test_adaptive_gathers_where_it_is_dear():
     n = np.arange(12, dtype=np.int32)
-    dear = next(b.label for b in straying.compilation(n).table.blocks if b.function == "under")
+    dear = next(b.label for b in straying.pipeline(n).table.blocks if b.function == "under")
     counts = [straying.options(schedule=name, jit=False).run(n).executions[dear] for name in ("adaptive", "sweep")]
     assert counts[0] == 11, "no more often than the lane that needs it most"
     assert counts[1] > 20

@@ -42,7 +42,7 @@ def made(name, **options):
 
 def as_new(function):
     """The function as if it had never run: stacks start small again."""
-    for compilation in function.compiler.compiled.values():
+    for compilation in function.session.compiled.values():
         compilation.machine.capacity = compilation.machine.legs.limits.first_capacity
     return function
 
@@ -481,17 +481,17 @@ def test_inside_a_tf_function_there_are_no_slices():
 
 
 def test_a_compiled_program_runs_in_slices_too(tmp_path):
-    from pcbatch.function.precompiled import Compiled
+    from pcbatch.function.precompiled import Precompiled
 
     batch = BATCHES["depth"]
-    table = made("depth", jit=False).compilation(*batch).table
+    table = made("depth", jit=False).pipeline(*batch).table
     given = {name: name for name in table.parameters}
     with stopping(3, trips=10):
-        run = Compiled(table, given, jit=False, progress=True).run(*batch)
+        run = Precompiled(table, given, jit=False, progress=True).run(*batch)
     assert run.interrupted
     run.save(tmp_path / "run.npz")
     whole = everything(made("depth", jit=False).run(*batch))
-    assert everything(Compiled(table, given, jit=False, resume=tmp_path / "run.npz").run()) == whole
+    assert everything(Precompiled(table, given, jit=False, resume=tmp_path / "run.npz").run()) == whole
 
 
 def test_depth_is_where_lanes_fail():

@@ -254,17 +254,17 @@ def test_the_cache_is_bounded() -> None:
     def total(xs):
         return tf.reduce_sum(xs)
 
-    assert total.compiler.compiled.limit == SIGNATURES
-    total.compiler.compiled.limit = 3
+    assert total.session.compiled.limit == SIGNATURES
+    total.session.compiled.limit = 3
     for size in range(4):
         total.source(np.ones((2, size), np.float32))
         total.source(np.ones((2, 0), np.float32))  # used again and again
     assert total.stats().cache_entries == 3
-    assert len(total.compiler.statistics) == 4
+    assert len(total.session.statistics) == 4
     total.source(np.ones((2, 0), np.float32))
-    assert len(total.compiler.statistics) == 4
+    assert len(total.session.statistics) == 4
     total.source(np.ones((2, 1), np.float32))
-    assert len(total.compiler.statistics) == 5
+    assert len(total.session.statistics) == 5
 
 
 def test_many_sets_of_options_are_not_kept() -> None:

@@ -295,7 +295,7 @@ CHANGES = {
 
 @pytest.fixture(scope="module")
 def reads():
-    return every_kind.compilation(X).reads
+    return every_kind.pipeline(X).reads
 
 
 @pytest.mark.parametrize("name", CHANGES)

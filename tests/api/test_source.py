@@ -41,7 +41,7 @@ def comparable(program: table.Program):
 def test_what_is_shown_is_what_runs(name):
     """Executing the shown text, with the names that it reads from around the function, gives the machine's table."""
     function, batch = example(name)
-    compilation = function.compilation(*batch)
+    compilation = function.pipeline(*batch)
     namespace = dict(compilation.emitted.bindings)
     exec(function.source(*batch), namespace)
     assert comparable(namespace["PROGRAM"]) == comparable(compilation.table)
@@ -52,7 +52,7 @@ def test_what_is_shown_is_what_runs(name):
 def test_every_piece_is_headed_by_its_source_lines(name):
     function, batch = example(name)
     headed = re.findall(r"((?:^#.*\n)+)def (\w+)\(", function.source(*batch), re.MULTILINE)
-    table_ = function.compilation(*batch).table
+    table_ = function.pipeline(*batch).table
     pieces = [(block, item) for block in table_.blocks for item in block.body if isinstance(item, table.Piece)]
     assert sorted(defined for _, defined in headed) == sorted(piece.function.__name__ for _, piece in pieces)
     lines = Path(importlib.import_module(f"tests.corpus.{name}").__file__).read_text().splitlines()

@@ -209,7 +209,7 @@ PROGRAMS = [
 
 def parts(function):
     """The typed program of a function, and what runs a program like it on a lane."""
-    compilation = function.compilation(N, X)
+    compilation = function.pipeline(N, X)
     evaluate, store = interpreter_callbacks(compilation.typed.program, compilation.typed.environment)
 
     def run(program, lane):
@@ -289,7 +289,7 @@ def test_without_a_cast_an_answer_changes():
 def test_a_tail_call_with_a_cast_stays_one():
     deep = np.full(4, 3000, np.int32)
     np.testing.assert_array_equal(np.asarray(down(deep, X, X)), X + 7)
-    program = down.compilation(deep, X, X).typed.program
+    program = down.pipeline(deep, X, X).typed.program
     (function,) = program.functions
     (block,) = [b for b in function.blocks if any(isinstance(op, ir.Call) for op in b.ops)]
     assert isinstance(block.ops[-1], ir.Call)

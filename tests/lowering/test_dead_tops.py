@@ -35,7 +35,7 @@ def checked(n):
 
 def dead(function):
     """What each block does not keep of what it pops."""
-    blocks = function.compilation(N).table.blocks
+    blocks = function.pipeline(N).table.blocks
     return {name for block in blocks for name in block.dead if name in block.pops}
 
 

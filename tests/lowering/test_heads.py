@@ -12,7 +12,7 @@ N = np.array([0, 5, 3, 1], np.int32)
 
 def asking(function, *batch):
     """The blocks whose jump or call goes on by a condition, and those that no lane comes to."""
-    blocks = function.compilation(*batch).table.blocks
+    blocks = function.pipeline(*batch).table.blocks
     arrived = {0}.union(*(targets(block.terminator) for block in blocks))
     arrived |= {back for block in blocks if (back := getattr(block.terminator, "back", None)) is not None}
     unused = [block.label for number, block in enumerate(blocks) if number not in arrived]

@@ -24,7 +24,7 @@ def compiled(name):
     """A program's function, its arguments, and what was compiled for them."""
     program = load(name)
     arguments = program.arguments(LANES)
-    return program.function, arguments, program.function.compiler.compilation(arguments, {})
+    return program.function, arguments, program.function.session.pipeline(arguments, {})
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -51,7 +51,7 @@ def without_code(program):
 def test_the_text_runs_with_the_same_bits(name):
     function, arguments, _ = compiled(name)
     function = function.options(jit=False)
-    bound, compilation, captured = function.compiler.compilation(arguments, {})
+    bound, compilation, captured = function.session.pipeline(arguments, {})
     program = parse_machine(function.ir("machine", *arguments))
     table = with_kept(emit(program, compilation.typed.environment).load(), compilation.environment.kept)
     backend = compilation.environment.backend

@@ -67,7 +67,7 @@ def compiled(name):
     function, examples = QUOTIENTS if name == "quotients" else ENTRIES[name]
     shared = SHARED if name == "quotients" else {}
     columns = [np.array(column, np.int32) for column in zip(*examples, strict=True)]
-    return function, examples, shared, function.compilation(*columns, *shared.values())
+    return function, examples, shared, function.pipeline(*columns, *shared.values())
 
 
 def stages(compilation):

@@ -52,7 +52,7 @@ def stages(cfg: Program) -> Iterator[tuple[str, Program]]:
 def typed(name: str) -> Program:
     """The typed cfg program of an entry, which all examples are of."""
     function, examples = ENTRIES[name]
-    return function.compilation(*(np.array([value], np.int32) for value in examples[0])).typed.program
+    return function.pipeline(*(np.array([value], np.int32) for value in examples[0])).typed.program
 
 
 @pytest.mark.parametrize("name", ENTRIES)
@@ -71,7 +71,7 @@ def test_what_each_pass_removes(name):
 def runner(name: str):
     """A function that runs a program of an entry, at any stage, on one example."""
     function, examples = ENTRIES[name]
-    compilation = function.compilation(*(np.array([value], np.int32) for value in examples[0]))
+    compilation = function.pipeline(*(np.array([value], np.int32) for value in examples[0]))
 
     def run(program: Program, example: tuple[int, ...]):
         evaluate, store = interpreter_callbacks(program, compilation.typed.environment)

@@ -26,7 +26,7 @@ SEVERAL = ("ackermann", "mixed_failures", "queens", "row_store", "step_limit", "
 def runs(name, schedule, jit):
     """A corpus program's batch, masked and gathered."""
     program = load(name)
-    bound, compilation, captured = program.function.compiler.compilation(program.arguments(BATCH), {})
+    bound, compilation, captured = program.function.session.pipeline(program.arguments(BATCH), {})
     limits = {"max_depth": compilation.options.max_depth, "max_steps": compilation.options.max_steps}
     for compaction in (None, EVERY_BLOCK):
         machine = Machine(compilation.table, BACKEND, schedule=schedule, jit=jit, compaction=compaction, **limits)

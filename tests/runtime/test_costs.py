@@ -161,7 +161,7 @@ def test_a_dear_block_stands_out():
             n = n - 1
         return x
 
-    compilation = power.compilation(np.ones((2, 32), np.float32), np.array([1, 2], np.int32))
+    compilation = power.pipeline(np.ones((2, 32), np.float32), np.array([1, 2], np.int32))
     costs = block_costs(compilation.table, BACKEND)
     assert sorted(costs)[-2] < 40
     assert max(costs) == pytest.approx(32 * 32 + 2)  # and the counter, and the loop's condition

@@ -201,8 +201,8 @@ def test_without_the_option_nothing_is_recorded():
     """The loop carries what it carried before there was such an option."""
     given = np.array([3], np.int32)
     names = {"executions", "active", "rows", "trips", "memory"}
-    assert fibonacci.compilation(given).machine.legs.loop.counter_specs.keys() == names
-    traced = fibonacci.options(trace=7).compilation(given).machine.legs.loop.counter_specs
+    assert fibonacci.pipeline(given).machine.legs.loop.counter_specs.keys() == names
+    traced = fibonacci.options(trace=7).pipeline(given).machine.legs.loop.counter_specs
     assert traced.keys() - names == {"trace"}
     with pytest.raises(UsageError, match=r"PCB561: .* fibonacci.options\(trace=1000\)"):
         _ = fibonacci.run(given).trace

@@ -102,8 +102,8 @@ def gradient_work(log_density: Callable[..., Any], transform: Transform, data: A
     known = _works.setdefault(gradient, {})
     if kinds not in known:
         try:
-            compilation = gradient.compilation(positions[:1], data)
-            known[kinds] = max(map(compilation.row_cost, gradient_blocks(compilation.table)))
+            pipeline = gradient.pipeline(positions[:1], data)
+            known[kinds] = max(map(pipeline.row_cost, gradient_blocks(pipeline.table)))
         except PcbatchError:
             return float("inf")
     return known[kinds]
