@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pcbatch.ir.analysis import effects
-from pcbatch.ir.machine import Block, Piece, Program, Store
+from pcbatch.ir.machine import Block, Item, Piece, Program, Store
+from pcbatch.ir.types import elements
 from pcbatch.runtime.costs.device import CPU, Device
-from pcbatch.runtime.costs.estimate import elements
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ DEFAULT = Compaction()
 
 def _moved(program: Program, block: Block) -> list[str]:
     """The variables that one row of the block reads or writes; twice, if both."""
-    read = {name for item in block.body for name in (item.reads if isinstance(item, Piece) else _read(item))}
+    read = {name for item in block.body for name in _read(item)}
     return [*(read & program.storage.keys()), *(set(effects.written(block)) & program.storage.keys())]
 
 
@@ -107,6 +107,11 @@ def _row_writes(program: Program, block: Block) -> int:
     return sum(elements(program.types[name]) for name in kept)
 
 
-def _read(store: Store) -> tuple[str, ...]:
-    """The array itself is written in place."""
-    return (*store.indices, store.value)
+def _read(item: Item) -> tuple[str, ...]:
+    """What an item reads of a lane. The array of a store is written in place; under a predicate old values may stay."""
+    asked = () if item.predicate is None else (item.predicate,)
+    match item:
+        case Piece(reads=reads, writes=writes):
+            return (*reads, *asked, *(writes if asked else ()))
+        case Store(indices=indices, value=value):
+            return (*indices, value, *asked)
