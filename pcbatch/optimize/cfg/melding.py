@@ -5,7 +5,7 @@
     else:                    b2: y = f(b); jump b3           b2: p = b; jump m             y = f(p)
         y = f(b)                                             m:  y = f(p); jump b3
 
-Two dear blocks that each compute all rows for the lanes that chose them become one (control-flow melding: Saumya,
+Two expensive blocks that each compute all rows for the lanes that chose them become one (control-flow melding: Saumya,
 Sundararajah, Kulkarni, "DARM", CGO 2022). Statements match if they differ in variables of equal types only. One that
 both arms begin with, on the same variables, moves before the branch; for any other one what follows in both arms must
 be cheap, so that a choice of values is all that is left behind it.
@@ -79,7 +79,7 @@ def _hoisted(graph: Graph, block: ir.Block, found: Diamond) -> Iterator[ir.Funct
 
 
 def _shared(graph: Graph, block: ir.Block, found: Diamond, labels: set[str]) -> Iterator[ir.Function]:
-    """A dear primitive of both arms moved into a block of its own, for which both arms choose the operands."""
+    """An expensive primitive of both arms moved into a block of its own, for which both arms choose the operands."""
     if found.join is None or graph.types.get(found.branch.condition) is None:  # the new block needs types
         return
     for i, op in enumerate(found.true):
@@ -96,7 +96,7 @@ def _shared(graph: Graph, block: ir.Block, found: Diamond, labels: set[str]) -> 
 
 
 def _pairs(graph: Graph, op: ir.Op, twin: ir.Op) -> tuple[tuple[str, str], ...] | None:
-    """The operands, `(of the one, of the other)`, of two dear primitives that differ in nothing else; or None."""
+    """The operands, `(of the one, of the other)`, of two expensive primitives that differ in nothing else; or None."""
     if not isinstance(op, ir.Primitive) or not isinstance(twin, ir.Primitive):
         return None
     if not calls_opaque(op, graph.function.externs) or len(op.inputs) != len(twin.inputs):

@@ -1,8 +1,8 @@
 """When a block runs on gathered lanes: the sizes for which gathering costs less than the rows that it saves.
 
-A block that few lanes wait at computes, masked, a row for every lane. Where a row is dear, the waiting lanes are
+A block that few lanes wait at computes, masked, a row for every lane. Where a row is expensive, the waiting lanes are
 gathered into the smallest of a few sizes that holds them, run there, and scattered back. Every size traces the block
-once more and compiles it, so only dear blocks get any, and few.
+once more and compiles it, so only expensive blocks get any, and few.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class Compaction:
     At most `most` of them, each of which saves enough more than the next larger one, eighths before halves.
     Sizes are rounded up to a multiple of `multiple`, that of the vectors of float64 that XLA computes at once: the same
     operations on a number of rows that is none may round differently. What gathering costs was measured on `device`; of
-    that `fixed` stands in for `gathered_size`, and all else is taken `scale` times: with both at 0 every block is dear.
+    that `fixed` stands in for `gathered_size`, and all else is taken `scale` times: with both at 0 every block is
+    expensive.
     """
 
     floor: int = 4

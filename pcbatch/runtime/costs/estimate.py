@@ -1,4 +1,4 @@
-"""What a row of each block costs: the estimate by which schedules choose blocks and dear ones run on gathered lanes.
+"""What a row of each block costs: by this schedules choose blocks, and expensive ones run on gathered lanes.
 
 A static estimate from each piece's traced graph, in multiply-adds for matrix products, convolutions, solves and
 factorisations, in elements for everything else: two units for one number, for both stand for the work of an
