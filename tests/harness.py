@@ -31,6 +31,7 @@ import tests.schedules
 from pcbatch import LaneStatus
 from pcbatch.errors import PcbatchError
 from pcbatch.ir.interpreter import interpret
+from pcbatch.ir.values import pack
 from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -232,7 +233,10 @@ def run_interpreted(function: Any, stage: str, arguments: tuple[Any, ...], lanes
     limits = {"max_depth": compilation.options.max_depth, "max_steps": compilation.options.max_steps}
     results = []
     for lane in range(lanes):
-        one = [v if name in bound.shared else tf.nest.map_structure(_row(lane), v) for name, v in bound.values.items()]
+        one = [
+            pack(bound.types[name], leaves if name in bound.shared else list(map(_row(lane), leaves)))
+            for name, leaves in bound.leaves.items()
+        ]
         outcome = interpret(program, one, evaluate, store, **limits)
         value = tf.nest.map_structure(tf.convert_to_tensor, outcome.value) if outcome.status == "OK" else None
         results.append(Lane(outcome.status, value, outcome.message, outcome.span and outcome.span.line))

@@ -22,13 +22,13 @@ class WrongCallError(UsageError, TypeError):
 
 @dataclass(frozen=True)
 class Arguments:
-    """One batched call's arguments by parameter: values, types of one example, and which are shared by all lanes.
+    """One batched call's arguments by parameter: leaves, types of one example, and which are shared by all lanes.
 
-    `statics` has those of static parameters, which are in none of the others; `variables` names the parameters for
-    which all lanes share a variable.
+    Here structures are taken apart, once for all: what follows sees arrays only. `statics` has the arguments of static
+    parameters, which are in none of the others; `variables` names the parameters for which all lanes share a variable.
     """
 
-    values: Mapping[str, Any]
+    leaves: Mapping[str, Sequence[Any]]
     types: Mapping[str, Type]
     shared: frozenset[str]
     lanes: Any
@@ -37,7 +37,7 @@ class Arguments:
 
     def without_values(self) -> Arguments:
         """What a compiled program may keep: everything but the arrays."""
-        return replace(self, values={}, lanes=None)
+        return replace(self, leaves={}, lanes=None)
 
     def refused_variable(self, function: str, backend: Backend) -> UsageError:
         """That `function` takes gradients, and a tape would not know what is read from a variable for what it is."""
@@ -87,10 +87,7 @@ def bind_arguments(
     count = _lanes({leaf.path: backend.lanes_of(leaf.value) for leaf in every if leaf.axis == 0}, lanes)
     shared = frozenset(name for name, leaves in parts.items() if _is_shared(leaves, given_axes[name]))
     types = {name: with_leaves(whole[name], (leaf.type for leaf in leaves)) for name, leaves in parts.items()}
-    found = {
-        name: values.pack(types[name], [_value(backend, leaf, name in shared, count) for leaf in leaves])
-        for name, leaves in parts.items()
-    }
+    found = {name: [_array(backend, leaf, name in shared, count) for leaf in leaves] for name, leaves in parts.items()}
     variables = frozenset(name for name, leaves in parts.items() if any(leaf.is_variable for leaf in leaves))
     return Arguments(found, types, shared, count, statics, variables)
 
@@ -162,7 +159,7 @@ def _is_shared(leaves: Sequence[_Leaf], axes: Any) -> bool:
     return all(leaf.axis is None for leaf in leaves) and (bool(leaves) or axes is None)
 
 
-def _value(backend: Backend, leaf: _Leaf, shared: bool, lanes: Any) -> Any:
+def _array(backend: Backend, leaf: _Leaf, shared: bool, lanes: Any) -> Any:
     """The leaf as the program takes it: what is shared beside leaves of lanes is repeated for each of them."""
     return leaf.value if shared or leaf.axis == 0 else backend.spread(leaf.value, leaf.type, lanes)
 

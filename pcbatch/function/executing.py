@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pcbatch.function.arguments import Arguments
-from pcbatch.ir import values
 from pcbatch.ir.machine import Program
 from pcbatch.ir.types import leaves
 from pcbatch.optimize.machine.row_sizes import DEFAULT
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.strategies.executable import Executable
@@ -38,33 +36,34 @@ def make_executable(program: Program, options: Options) -> Executable:
 
 
 def run_on(
-    executable: Executable,
-    backend: Backend,
-    given: Mapping[str, str],
-    arguments: Arguments,
-    operands: Mapping[str, Any],
+    executable: Executable, given: Mapping[str, str], arguments: Arguments, captured: Mapping[str, Sequence[Any]]
 ) -> Outcome:
-    """Run `executable`; `given` maps its parameters and shared parameters to those of the user's function."""
-    program = executable.program
-    shared = [arguments.values[given[name]] if name in given else operands[name] for name in program.shared]
-    return executable.run(parameters(executable, backend, given, arguments), shared, arguments.lanes)
+    """Run `executable` on the leaves of `arguments` and of `captured` arrays.
+
+    `given` maps its parameters and shared parameters to those of the user's function.
+    """
+    shared = executable.program.shared
+    every = {name: arguments.leaves[given[name]] if name in given else captured[name] for name in shared}
+    return executable.run(parameters(executable, given, arguments), in_order(every), arguments.lanes)
 
 
-def parameters(executable: Executable, backend: Backend, given: Mapping[str, str], arguments: Arguments) -> list[Any]:
-    """What each parameter of the program is for every lane.
+def in_order(leaves: Mapping[str, Sequence[Any]]) -> list[Any]:
+    """The leaves of all, one after the other, as programs take them."""
+    return [leaf for each in leaves.values() for leaf in each]
+
+
+def parameters(executable: Executable, given: Mapping[str, str], arguments: Arguments) -> list[Any]:
+    """The leaves of the program's parameters, `[lanes, ...]`, in order.
 
     What all lanes share but the program writes is repeated for every lane; a weak number takes the dtype that the
     program's own values give it.
     """
-
-    def lane_value(name: str) -> Any:
+    backend, types, found = executable.backend, executable.program.types, []
+    for name in executable.program.parameters:
         user = given[name]
-        value, type_ = arguments.values[user], executable.program.types[name]
-        if user in arguments.shared:
-            return backend.spread(value, type_, arguments.lanes)
-        if arguments.types[user] == type_:
-            return value
-        pairs = zip(leaves(type_), values.flatten(type_, value), strict=True)
-        return values.pack(type_, [backend.cast(leaf, leaf_type.dtype) for leaf_type, leaf in pairs])
-
-    return [lane_value(name) for name in executable.program.parameters]
+        for leaf, type_ in zip(arguments.leaves[user], leaves(types[name]), strict=True):
+            if user in arguments.shared:
+                found.append(backend.spread(leaf, type_, arguments.lanes))
+            else:
+                found.append(leaf if arguments.types[user] == types[name] else backend.cast(leaf, type_.dtype))
+    return found

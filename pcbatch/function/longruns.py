@@ -20,7 +20,7 @@ from typing import Any
 from pcbatch import version
 from pcbatch.errors import UsageError
 from pcbatch.function.arguments import Arguments
-from pcbatch.ir import values
+from pcbatch.function.executing import in_order
 from pcbatch.ir.types import StructType, TensorType, Type, leaves, records
 from pcbatch.options import Options
 from pcbatch.runtime.machine import generated
@@ -48,22 +48,22 @@ LARGEST_ARRAY = 2**40
 class LongRun:
     """A program about to run in slices.
 
-    `given` maps the program's parameters and shared parameters to those of the user's function, `operands` are captured
-    values, `digest` is the program's (see `identity`), `guard` is entered for each leg (see `run_slices`).
+    `given` maps the program's parameters and shared parameters to those of the user's function, `operands` the leaves
+    of captured arrays, `digest` is the program's (see `identity`), `guard` is entered for each leg (see `run_slices`).
     """
 
     machine: Machine
     given: Mapping[str, str]
     options: Options
     digest: str
-    operands: Mapping[str, Any]
+    operands: Mapping[str, Sequence[Any]]
     guard: Callable[[Snapshot], AbstractContextManager[Any]] = lambda snapshot: contextlib.nullcontext()
 
     def start(self, arguments: Arguments, parameters: Sequence[Any]) -> Outcome:
-        """A new run on `parameters`, one structure of `[lanes, ...]` arrays for each of the program's."""
+        """A new run on `parameters`, the `[lanes, ...]` leaves of the program's."""
         self._refuse_in_graph(arguments.lanes)
         shared = {
-            name: self._leaves(name, arguments.values[self.given[name]])
+            name: self._arrays(name, arguments.leaves[self.given[name]])
             for name in self._program.shared
             if self._is_given(name)
         }
@@ -79,8 +79,7 @@ class LongRun:
         shared = {}
         for name in filter(self._is_given, self._program.shared):
             types = [(leaf.dtype, leaf.shape) for leaf in leaves(self._program.shared_types[name])]
-            arrays = zip(types, saved.shared(name, types), strict=True)
-            shared[name] = [self.machine.backend.array(array, dtype) for (dtype, _), array in arrays]
+            shared[name] = self._arrays(name, saved.shared(name, types))
         return self._run(saved.snapshot(self.machine.legs), shared, arguments, saved)
 
     def _run(
@@ -88,11 +87,11 @@ class LongRun:
     ) -> Outcome:
         program = self._program
         # Read once: a variable that changed in mid-run, or a large array copied for each slice, would both be wrong.
-        captured = {n: self._leaves(n, self.operands[n]) for n in program.shared if not self._is_given(n)}
+        captured = {n: self._arrays(n, self.operands[n]) for n in program.shared if not self._is_given(n)}
         if saved is not None:
             saved.check_captured(captured)
         every = {**shared, **captured}
-        operands = [values.pack(program.shared_types[name], every[name]) for name in program.shared]
+        operands = in_order({name: every[name] for name in program.shared})
         shown = progress.bar(program, snapshot.pool.examples) if self.options.progress else contextlib.nullcontext()
         with shown as watch:
             standing = run_slices(self.machine, snapshot, operands, watch, self.guard)
@@ -108,10 +107,10 @@ class LongRun:
         """Whether a shared operand is an argument rather than a captured array."""
         return name in self.given
 
-    def _leaves(self, name: str, value: Any) -> list[Any]:
-        type_ = self._program.shared_types[name]
-        pairs = zip(leaves(type_), values.flatten(type_, value), strict=True)
-        return [self.machine.backend.array(leaf, leaf_type.dtype) for leaf_type, leaf in pairs]
+    def _arrays(self, name: str, given: Sequence[Any]) -> list[Any]:
+        """The leaves of a shared operand as arrays of its dtypes."""
+        pairs = zip(leaves(self._program.shared_types[name]), given, strict=True)
+        return [self.machine.backend.array(leaf, type_.dtype) for type_, leaf in pairs]
 
     def _refuse_in_graph(self, lanes: Any) -> None:
         backend = self.machine.backend

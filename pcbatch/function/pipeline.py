@@ -141,7 +141,7 @@ class Pipeline:
 
     def run(self, arguments: Arguments, captured: Captured) -> Outcome:
         """Run the machine on `arguments`, which fit this pipeline's, and on the captured values of now."""
-        return run_on(self.machine, self.environment.backend, self._parameters(), arguments, captured.values)
+        return run_on(self.machine, self._parameters(), arguments, captured.leaves)
 
     @cached_property
     def digest(self) -> str:
@@ -156,7 +156,7 @@ class Pipeline:
             return self.first_time(snapshot.pool.lanes, int(machine.legs.capacity(snapshot)))
 
         given = self._parameters()
-        run = LongRun(machine, given, options, self.digest, captured.values, first_time)
+        run = LongRun(machine, given, options, self.digest, captured.leaves, first_time)
         if saved is not None:
             return run.resume(saved, arguments)
-        return run.start(arguments, parameters(machine, self.environment.backend, given, arguments))
+        return run.start(arguments, parameters(machine, given, arguments))

@@ -18,11 +18,11 @@ from pcbatch.function.arguments import Arguments, bind_arguments
 from pcbatch.function.executing import make_executable, parameters, run_on
 from pcbatch.function.identity import program_digest
 from pcbatch.ir import machine as table
-from pcbatch.lowering.captures.kept import holds, kept, objects
+from pcbatch.ir import values
+from pcbatch.lowering.captures.kept import Leaves, holds, kept, objects
 from pcbatch.lowering.captures.reads import Record, watching
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.resume.checkpoint import Saved
@@ -55,11 +55,10 @@ class Precompiled:
         items = (item for block in self.program.blocks for item in block.body)
         return [item.function for item in items if isinstance(item, table.Piece)]
 
-    def machine(self, operands: Mapping[str, Any]) -> Executable:
-        """The machine, made at the first call."""
+    def machine(self, operands: Leaves) -> Executable:
+        """The machine, made at the first call, for the leaves of captured arrays."""
         if self._made is None:
-            types = self.program.shared_types
-            known = kept(operands, types, self._functions, backend_named(self.options.backend).is_variable)
+            known = kept(operands, self._functions, backend_named(self.options.backend).is_variable)
             self._made = (known, make_executable(table.with_kept(self.program, known), self.options))
         return self._made[1]
 
@@ -68,12 +67,12 @@ class Precompiled:
         """What tells the program from all others, in every process."""
         return program_digest(self.program, ())
 
-    def _watching(self, lanes: Any, operands: Mapping[str, Any]) -> AbstractContextManager[None]:
+    def _watching(self, lanes: Any, operands: Leaves) -> AbstractContextManager[None]:
         """Record what the user's code reads inside, where it may be traced.
 
         There will be a new machine if that has changed, or another variable is among `operands`.
         """
-        is_kept = self._made is None or holds(self._made[0], operands, self.program.shared_types)
+        is_kept = self._made is None or holds(self._made[0], operands)
         if not is_kept or not self._reads.holds():
             vars(self).pop("digest", None)
             self._made, self._reads, self._ready = None, Record(), set()
@@ -98,18 +97,18 @@ class Precompiled:
                 )
         if arguments.variables and any(map(backend.takes_gradients, objects(self._functions))):
             raise arguments.refused_variable(self.program.name, backend)
-        operands = {name: read() for name, read in self.operands.items()}
+        operands = {n: values.flatten(self.program.shared_types[n], read()) for n, read in self.operands.items()}
         with self._watching(arguments.lanes, operands):
-            return self._run(backend, arguments, operands, saved)
+            return self._run(arguments, operands, saved)
 
-    def _run(self, backend: Backend, arguments: Arguments, operands: Mapping[str, Any], saved: Saved | None) -> Outcome:
+    def _run(self, arguments: Arguments, operands: Leaves, saved: Saved | None) -> Outcome:
         if not self.options.in_slices:
-            return run_on(self.machine(operands), backend, self.given, arguments, operands)
+            return run_on(self.machine(operands), self.given, arguments, operands)
         machine = resumable(self.machine(operands))
         run = longruns.LongRun(machine, self.given, self.options, self.digest, operands)
         if saved is not None:
             return run.resume(saved, arguments)
-        return run.start(arguments, parameters(machine, backend, self.given, arguments))
+        return run.start(arguments, parameters(machine, self.given, arguments))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run a batch; raises LaneError if a lane failed."""

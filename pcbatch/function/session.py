@@ -159,15 +159,14 @@ class Session:
     def _compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:
         backend = backend_named(self._options.backend)
         linked = self.link()
-        captured = collect(linked.free, linked.namespaces, backend.is_array)
-        types = {name: backend.type_of(value) for name, value in captured.values.items()}
+        captured = collect(linked.free, linked.namespaces, backend.is_array).taken_apart(backend.type_of)
         statics = self._static_keys(captured)
         operands = tuple((function, *paths.items()) for function, paths in captured.operands.items())
-        tapes_know = variables(captured.values, types, backend.is_variable)
-        key = (arguments.signature, tuple(types.items()), operands, statics, tapes_know)
+        tapes_know = variables(captured.leaves, backend.is_variable)
+        key = (arguments.signature, tuple(captured.types.items()), operands, statics, tapes_know)
         with self._lock:
             pipeline = self.compiled.get(key)
-            is_held = pipeline is not None and holds(pipeline.environment.kept, captured.values, types)
+            is_held = pipeline is not None and holds(pipeline.environment.kept, captured.leaves)
             if pipeline is None and self._find_computed(statics, linked):
                 return self._compiled_for(arguments)
             if pipeline is None or not is_held:
@@ -175,10 +174,10 @@ class Session:
                 tapes = any(map(backend.takes_gradients, objects(others)))
                 if tapes and arguments.variables:
                     raise arguments.refused_variable(self._function.__name__, backend)
-                known = kept(captured.values, types, others, backend.is_variable)
+                known = kept(captured.leaves, others, backend.is_variable)
                 free = captured.without_values()
                 environment = Environment(
-                    backend, linked.namespaces, free, types, linked.statics, kept=known, tapes=tapes
+                    backend, linked.namespaces, free, free.types, linked.statics, kept=known, tapes=tapes
                 )
                 pipeline = Pipeline(linked, environment, arguments.without_values(), self._options)
                 started = time.perf_counter()

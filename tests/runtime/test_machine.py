@@ -90,7 +90,7 @@ def test_stores(library, schedule, jit, storage):
     np.testing.assert_array_equal(outcome.values[0], expected)
     np.testing.assert_array_equal(outcome.status, [0, 0, 0, STATUS.INDEX])
     assert outcome.site[3] == 1
-    assert outcome.fault_values["k"][3] == -6
+    assert outcome.fault_values["k"][0][3] == -6
     np.testing.assert_array_equal(outcome.steps, [0, 3, 5, 7])
 
 
@@ -121,8 +121,8 @@ def test_faults_are_the_lanes_own(library, schedule, jit):
     np.testing.assert_array_equal(outcome.site, [-1, 0, 1, 2, -1, 0])
     np.testing.assert_allclose(outcome.values[0], np.sqrt([3, np.nan, np.nan, np.nan, 2, np.nan]), rtol=1e-6)
     np.testing.assert_array_equal(outcome.values[1], [3, 0, 0, 0, 2, 0])
-    assert outcome.fault_values["q"][2] == -5
-    assert (outcome.fault_values["q"][3], outcome.fault_values["x"][3]) == (10, 1)
+    assert outcome.fault_values["q"][0][2] == -5
+    assert (outcome.fault_values["q"][0][3], outcome.fault_values["x"][0][3]) == (10, 1)
 
 
 @on_both("schedule, jit", MODES, COVERING_MODES)

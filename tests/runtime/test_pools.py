@@ -110,9 +110,9 @@ def assert_equal(outcome, whole, examples):
     for value, expected in zip(outcome.values, whole.values, strict=True):
         assert np.asarray(value)[examples].tobytes() == np.asarray(expected)[examples].tobytes()
     failed = [example for example in examples if whole.site[example] >= 0]
-    for name, value in outcome.fault_values.items():
-        found, expected = np.asarray(value), np.asarray(whole.fault_values[name])
-        np.testing.assert_array_equal(found[failed], expected[failed], err_msg=name)
+    for name, leaves in outcome.fault_values.items():
+        for found, expected in zip(leaves, whole.fault_values[name], strict=True):
+            np.testing.assert_array_equal(np.asarray(found)[failed], np.asarray(expected)[failed], err_msg=name)
 
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)

@@ -235,11 +235,10 @@ def test_the_machine_equals_the_reference(case, mode):
             np.testing.assert_allclose(got, expected, rtol=1e-5, err_msg=kind)
         for name in ("status", "site", "place", "steps", "active"):
             np.testing.assert_array_equal(getattr(actual, name), getattr(wanted, name), err_msg=f"{kind}: {name}")
-        for name, expected in wanted.fault_values.items():
-            failed = np.asarray(wanted.status) == LaneStatus.RAISED
-            np.testing.assert_array_equal(
-                np.asarray(actual.fault_values[name])[failed], np.asarray(expected)[failed], err_msg=kind
-            )
+        failed = np.asarray(wanted.status) == LaneStatus.RAISED
+        for name, leaves in wanted.fault_values.items():
+            for got, expected in zip(actual.fault_values[name], leaves, strict=True):
+                np.testing.assert_array_equal(np.asarray(got)[failed], np.asarray(expected)[failed], err_msg=kind)
 
 
 def reference(case, kind):

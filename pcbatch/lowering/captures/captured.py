@@ -10,12 +10,14 @@ from __future__ import annotations
 import ast
 import builtins
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import Code
+from pcbatch.ir.types import Type
+from pcbatch.ir.values import flatten
 
 
 class Namespace:
@@ -71,18 +73,26 @@ class Captured:
     """What a program captures now.
 
     `operands[function][path]` is the operand's name for a captured array at `path`; `values[operand]` its present
-    value. `statics` pairs every other captured path with its value, for the cache key. `missing` lists `(function,
-    name)` pairs that are bound to nothing.
+    value, of which `taken_apart` gives the type and the leaves. `statics` pairs every other captured path with its
+    value, for the cache key. `missing` lists `(function, name)` pairs that are bound to nothing.
     """
 
     operands: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     values: Mapping[str, Any] = field(default_factory=dict)
     statics: tuple[tuple[str, str, Any], ...] = ()
     missing: tuple[tuple[str, str], ...] = ()
+    types: Mapping[str, Type] = field(default_factory=dict)
+    leaves: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    def taken_apart(self, type_of: Callable[[Any], Type]) -> Captured:
+        """With the types and the leaves of the present values."""
+        found = {name: type_of(value) for name, value in self.values.items()}
+        leaves = {name: flatten(found[name], value) for name, value in self.values.items()}
+        return replace(self, types=found, leaves=leaves)
 
     def without_values(self) -> Captured:
         """What a compiled program may keep: everything but the arrays."""
-        return replace(self, values={})
+        return replace(self, values={}, leaves={})
 
 
 def code_of(function: ir.Function) -> Iterator[Code]:

@@ -8,44 +8,39 @@ Other arrays are numbers alone: a program keeps nothing of them, and another arr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pcbatch.ir import values
 from pcbatch.ir.machine import Kept
-from pcbatch.ir.types import Type
 from pcbatch.lowering.captures.fingerprints import Same, fingerprint
 
+Leaves = Mapping[str, Sequence[Any]]
+"""The leaves of captured arrays, by operand."""
 
-def kept(
-    operands: Mapping[str, Any], types: Mapping[str, Type], others: Iterable[Any], is_variable: Callable[[Any], bool]
-) -> dict[str, Kept]:
-    """The leaves of captured arrays, by operand, that a program keeps, None in the place of every other leaf.
+
+def kept(captured: Leaves, others: Iterable[Any], is_variable: Callable[[Any], bool]) -> dict[str, Kept]:
+    """The leaves that a program keeps, by operand, None in the place of every other leaf.
 
     `others` is what else the program captures, its helpers among it.
     """
-    every = {name: values.flatten(types[name], value) for name, value in operands.items()}
-    count = Counter(id(leaf) for leaves in every.values() for leaf in leaves)
+    count = Counter(id(leaf) for leaves in captured.values() for leaf in leaves)
     seen = {each for each in count if count[each] > 1}
-    if operands:
+    if captured:
         seen.update(map(id, objects(others)))
-    return _chosen(every, lambda leaf: is_variable(leaf) or id(leaf) in seen)
+    return _chosen(captured, lambda leaf: is_variable(leaf) or id(leaf) in seen)
 
 
-def variables(
-    operands: Mapping[str, Any], types: Mapping[str, Type], is_variable: Callable[[Any], bool]
-) -> tuple[Any, ...]:
+def variables(captured: Leaves, is_variable: Callable[[Any], bool]) -> tuple[Any, ...]:
     """A hashable key of the variables among captured arrays, by identity."""
-    every = {name: values.flatten(types[name], value) for name, value in operands.items()}
-    return tuple((name, *map(Same, leaves)) for name, leaves in _chosen(every, is_variable).items())
+    return tuple((name, *map(Same, leaves)) for name, leaves in _chosen(captured, is_variable).items())
 
 
-def holds(found: Mapping[str, Kept], operands: Mapping[str, Any], types: Mapping[str, Type]) -> bool:
-    """Whether what a program keeps is still among the captured arrays `operands`, each in its place."""
+def holds(found: Mapping[str, Kept], captured: Leaves) -> bool:
+    """Whether what a program keeps is still among the captured arrays, each in its place."""
     return all(
         known is None or known is leaf
         for name, leaves in found.items()
-        for known, leaf in zip(leaves, values.flatten(types[name], operands[name]), strict=True)
+        for known, leaf in zip(leaves, captured[name], strict=True)
     )
 
 
@@ -60,7 +55,7 @@ def objects(captured: Iterable[Any]) -> Iterator[Any]:
                 pending += parts
 
 
-def _chosen(every: Mapping[str, list[Any]], wanted: Callable[[Any], bool]) -> dict[str, Kept]:
+def _chosen(captured: Leaves, wanted: Callable[[Any], bool]) -> dict[str, Kept]:
     """The leaves that are wanted, None in the place of the others, by operand; only operands that have some."""
-    found = {name: tuple(leaf if wanted(leaf) else None for leaf in leaves) for name, leaves in every.items()}
+    found = {name: tuple(leaf if wanted(leaf) else None for leaf in leaves) for name, leaves in captured.items()}
     return {name: leaves for name, leaves in found.items() if any(leaf is not None for leaf in leaves)}

@@ -27,8 +27,8 @@ class Ended(Protocol):
     """What is left of a run, as `Control.checked_values` needs it; see `runtime.machine.outcome`."""
 
     @property
-    def values(self) -> tuple[Any, ...]:
-        """The results."""
+    def values(self) -> tuple[Array, ...]:
+        """The leaves of the results."""
 
     @property
     def status(self) -> Array:
@@ -43,8 +43,8 @@ class Ended(Protocol):
         """In which block each lane failed."""
 
     @property
-    def fault_values(self) -> Mapping[str, Any]:
-        """The tops of the variables that fault messages show."""
+    def fault_values(self) -> Mapping[str, Sequence[Array]]:
+        """The leaves of the variables that fault messages show."""
 
 
 class Control(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from pcbatch.ir.types import Type
+from pcbatch.ir.types import TensorType, Type
 
 OPERATIONS = ("all", "any", "array", "cast", "fill", "function", "zeros_like")
 """What messages name: reductions over bools, making an array, changing its dtype, an array of one number, a function
@@ -50,8 +50,8 @@ class Host(Protocol):
         It is a batch, or one `example`, in which a list of scalar arrays is a structure too.
         """
 
-    def spread(self, value: Any, type_: Type, lanes: Any) -> Any:
-        """A structure of `type_` repeated for every lane: `[lanes, ...]` arrays."""
+    def spread(self, array: Any, type_: TensorType, lanes: Any) -> Any:
+        """An array or number of `type_` repeated for every lane: a `[lanes, ...]` array."""
 
     def as_type(self, value: Any, type_: Type) -> Any:
         """One example's `value` with arrays of exactly `type_` as leaves."""

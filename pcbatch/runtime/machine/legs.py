@@ -208,17 +208,12 @@ class Legs:
         """What a run leaves behind."""
         layout = self.layout
         keys = [key for name in self.program.results for key in layout.keys("result", name)]
-        results = iter(self._blanked([outputs[key] for key in keys], outputs["status"]))
-
-        def structure(name: str, arrays: Iterator[Array]) -> Any:
-            return values.pack(self.program.types[name], [next(arrays) for _ in layout.leaves(name)])
-
         return Outcome(
-            values=tuple(structure(name, results) for name in self.program.results),
+            values=tuple(self._blanked([outputs[key] for key in keys], outputs["status"])),
             status=outputs["status"],
             site=outputs["site"],
             place=outputs["place"],
-            fault_values={n: structure(n, iter([outputs[k] for k in layout.keys("shown", n)])) for n in layout.shown},
+            fault_values={name: [outputs[key] for key in layout.keys("shown", name)] for name in layout.shown},
             executions=counters["executions"],
             active=counters["active"],
             rows=counters["rows"],

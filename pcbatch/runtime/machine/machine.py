@@ -21,7 +21,6 @@ from functools import cached_property
 from typing import Any
 
 from pcbatch.errors import UsageError
-from pcbatch.ir import values
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import leaves
@@ -90,10 +89,9 @@ class Machine:
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` lanes (an int, or an int32 scalar where it is not known before the run).
 
-        `arguments` has one structure of `[lanes, ...]` arrays for each parameter, `shared` one structure for each
-        shared operand. Raises UsageError PCB531 for shapes that do not fit, PCB540 where a caller's XLA program holds a
-        recursion of unknown depth, PrimitiveError PCB440/PCB441 where an operation cannot be compiled or, in graph
-        mode, fails.
+        `arguments` are the `[lanes, ...]` leaves of all parameters, `shared` the leaves of all shared operands. Raises
+        UsageError PCB531 for shapes that do not fit, PCB540 where a caller's XLA program holds a recursion of unknown
+        depth, PrimitiveError PCB440/PCB441 where an operation cannot be compiled or, in graph mode, fails.
         """
         legs = self._roomy_legs if self._must_be_roomy() else self.legs
         capacity = self.capacity
@@ -272,29 +270,27 @@ class Machine:
     # -- what is given -------------------------------------------------------------------------------------------------
 
     def _arguments(self, arguments: Sequence[Any], lanes: Any) -> list[Array]:
-        return self._leaves("argument", self.program.parameters, self.program.types, arguments, lanes)
+        return self._arrays("argument", self.program.parameters, self.program.types, arguments, lanes)
 
     def _operands(self, shared: Sequence[Any]) -> list[Array]:
-        return self._leaves("shared operand", self.program.shared, self.program.shared_types, shared, None)
+        return self._arrays("shared operand", self.program.shared, self.program.shared_types, shared, None)
 
-    def _leaves(
+    def _arrays(
         self, what: str, names: Sequence[str], types: Mapping[str, Any], given: Sequence[Any], lanes: Any
     ) -> list[Array]:
-        """The leaves of the given structures as arrays of the right dtype, their shapes checked."""
-        if len(names) != len(given):
-            raise UsageError("PCB531", f"{self.program.name} takes {len(names)} {what}s, not {len(given)}")
+        """The given leaves as arrays of the right dtype, their shapes checked."""
+        wanted = [(name, type_) for name in names for type_ in leaves(types[name])]
+        if len(wanted) != len(given):
+            raise UsageError("PCB531", f"{self.program.name} takes {len(wanted)} {what}s, not {len(given)}")
         found = []
-        for name, value in zip(names, given, strict=True):
-            for type_, leaf in zip(leaves(types[name]), values.flatten(types[name], value), strict=True):
-                array = self.backend.array(leaf, type_.dtype)
-                expected = type_.shape if lanes is None else (lanes if isinstance(lanes, int) else None, *type_.shape)
-                shape = tuple(array.shape)
-                if len(shape) != len(expected) or any(
-                    got is not None and wanted is not None and got != wanted
-                    for got, wanted in zip(shape, expected, strict=True)
-                ):
-                    raise UsageError(
-                        "PCB531", f"{what} {name!r} of {self.program.name} has shape {shape}, not {expected}"
-                    )
-                found.append(array)
+        for (name, type_), leaf in zip(wanted, given, strict=True):
+            array = self.backend.array(leaf, type_.dtype)
+            expected = type_.shape if lanes is None else (lanes if isinstance(lanes, int) else None, *type_.shape)
+            shape = tuple(array.shape)
+            if len(shape) != len(expected) or any(
+                got is not None and wanted is not None and got != wanted
+                for got, wanted in zip(shape, expected, strict=True)
+            ):
+                raise UsageError("PCB531", f"{what} {name!r} of {self.program.name} has shape {shape}, not {expected}")
+            found.append(array)
         return found

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from pcbatch.runtime.backends.protocol import Array, Backend
 
@@ -25,10 +25,10 @@ class Saveable(Protocol):
 class Outcome:
     """The end of a run, or how it stands; by example, whichever lanes held them.
 
-    `values` has one structure of `[examples, ...]` arrays for each of the program's results; examples that failed read
-    NaN or 0. `status` int32 `[examples]` (LaneStatus), `site` int32 `[examples]` (index into `Program.faults`, or -1),
-    `place` int32 `[examples]` the number of the block in which it failed, or -1, `fault_values` the tops of the
-    variables that fault messages show, `executions` int64 `[blocks]` how often each block ran, `active` int64
+    `values` has the leaves of the program's results, `[examples, ...]` arrays, in order; examples that failed read NaN
+    or 0. `status` int32 `[examples]` (LaneStatus), `site` int32 `[examples]` (index into `Program.faults`, or -1),
+    `place` int32 `[examples]` the number of the block in which it failed, or -1, `fault_values` the leaves of
+    the variables that fault messages show, `executions` int64 `[blocks]` how often each block ran, `active` int64
     `[blocks]` for how many lanes in all, `rows` int64 `[blocks]` how many rows it computed for them, `trips` int64
     turns of the machine's loop, `steps` int32 `[examples]` loop turns plus calls, `stack_entries` how many entries the
     stacks had in the end (0 where there are none, or lists). `backend` is the library of the arrays; `can_fail` says
@@ -36,11 +36,11 @@ class Outcome:
     it can go on; `trace` is the record of the first trips, where they were recorded (`trace.recorded`).
     """
 
-    values: tuple[Any, ...]
+    values: tuple[Array, ...]
     status: Array
     site: Array
     place: Array
-    fault_values: Mapping[str, Any]
+    fault_values: Mapping[str, Sequence[Array]]
     executions: Array
     active: Array
     rows: Array

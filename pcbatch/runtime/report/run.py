@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,8 @@ from pcbatch.errors import Diagnostic, PcbatchError, Span, UsageError
 from pcbatch.ir import values
 from pcbatch.ir.machine import FaultSite, Program
 from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.types import leaves
+from pcbatch.ir.types import Type
+from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report.profile import Profile
 from pcbatch.runtime.report.shown import listed, written
@@ -59,7 +60,7 @@ class Run:
     @classmethod
     def of(cls, program: Program, outcome: Outcome) -> Run:
         """The run of `program` that gave `outcome`."""
-        return cls(_value(outcome.values), program, outcome)
+        return cls(_packed(program, outcome.values), program, outcome)
 
     @classmethod
     def checked_value(cls, program: Program, outcome: Outcome) -> Any:
@@ -80,7 +81,8 @@ class Run:
                 f"call {program.name}.run(...) and read .status",
             )
         texts = [_templates(program, site) for site in program.faults]
-        return _value(backend.checked_values(program, outcome, texts) if outcome.can_fail else outcome.values)
+        leaves = backend.checked_values(program, outcome, texts) if outcome.can_fail else outcome.values
+        return _packed(program, leaves)
 
     @property
     def status(self) -> Any:
@@ -191,9 +193,7 @@ class Run:
 
     def _result(self, lane: int) -> Any:
         """What one lane returned: NumPy scalars and arrays in the user's structure."""
-        results = zip(self.program.results, self._concrete.values, strict=True)
-        found = [_picked(self.program, name, value, lane) for name, value in results]
-        return found[0] if len(found) == 1 else tuple(found)
+        return _packed(self.program, [np.asarray(leaf)[lane] for leaf in self._concrete.values])
 
     @property
     def _concrete(self) -> Outcome:
@@ -290,27 +290,23 @@ def _faults(program: Program, outcome: Outcome) -> Iterator[LaneFault]:
             yield LaneFault(lane, reached, "the run was stopped before this lane ended", None)
             continue
         site = program.faults[int(sites[lane])]
-        shown = [_shown(program, name, outcome.fault_values[name], lane) for name in site.arguments]
+        shown = [_shown(program.types[name], outcome.fault_values[name], lane) for name in site.arguments]
         span = site.span or program.blocks[int(places[lane])].span
         yield LaneFault(lane, reached, site.message.format(*shown), span)
 
 
-def _shown(program: Program, name: str, value: Any, lane: int) -> Any:
-    """One lane's value as a message shows it: as `_picked`, weak numbers being Python's."""
-    type_ = program.types[name]
-    found = values.flatten(type_, _picked(program, name, value, lane))
-    weak = [leaf.weak for leaf in leaves(type_)]
+def _shown(type_: Type, leaves: Sequence[Any], lane: int) -> Any:
+    """One lane's value as a message shows it: NumPy scalars and arrays in its structure, weak numbers Python's."""
+    found = [np.asarray(leaf)[lane] for leaf in leaves]
+    weak = [leaf_type.weak for leaf_type in leaf_types(type_)]
     return values.pack(type_, [leaf.item() if is_weak else leaf for leaf, is_weak in zip(found, weak, strict=True)])
 
 
-def _picked(program: Program, name: str, value: Any, lane: int) -> Any:
-    """One lane's part of a variable's value: NumPy scalars and arrays inside the user's structure."""
-    type_ = program.types[name]
-    return values.pack(type_, [np.asarray(leaf)[lane] for leaf in values.flatten(type_, value)])
-
-
-def _value(results: tuple[Any, ...]) -> Any:
-    return results[0] if len(results) == 1 else results
+def _packed(program: Program, leaves: Sequence[Any]) -> Any:
+    """The leaves of a program's results in the user's structure."""
+    remaining, types = iter(leaves), [program.types[name] for name in program.results]
+    results = [values.pack(type_, [next(remaining) for _ in leaf_types(type_)]) for type_ in types]
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 def _templates(program: Program, site: FaultSite) -> list[str]:

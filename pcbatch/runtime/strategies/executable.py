@@ -31,7 +31,7 @@ class Executable(Protocol):
         """How many entries the stacks of the next run have at first; 0 if there are none."""
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
-        """Run `lanes` lanes: a structure of `[lanes, ...]` arrays for each parameter, one for each shared operand."""
+        """Run `lanes` lanes on the `[lanes, ...]` leaves of all parameters and the leaves of all shared operands."""
 
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""

@@ -7,7 +7,7 @@ gives must equal what this gives.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,21 +57,21 @@ def run_reference(
 ) -> Outcome:
     """Run `program` for each of `lanes` lanes; see `Machine.run`. `trips` is 0: there is no loop over blocks."""
 
-    def arrays(type_: Type, value: Any) -> list[Any]:
-        found = zip(leaves(type_), values.flatten(type_, value), strict=True)
-        return [backend.array(leaf, leaf_type.dtype) for leaf_type, leaf in found]
+    def arrays(given: Iterator[Any], type_: Type) -> list[Any]:
+        return [backend.array(next(given), leaf.dtype) for leaf in leaves(type_)]
 
-    columns = {n: arrays(program.types[n], value) for n, value in zip(program.parameters, arguments, strict=True)}
-    operands = {n: (program.shared_types[n], value) for n, value in zip(program.shared, shared, strict=True)}
-    per_shared = {name: values.pack(type_, arrays(type_, value)) for name, (type_, value) in operands.items()}
+    given, given_shared = iter(arguments), iter(shared)
+    columns = {name: arrays(given, program.types[name]) for name in program.parameters}
+    types = {name: program.shared_types[name] for name in program.shared}
+    per_shared = {name: values.pack(type_, arrays(given_shared, type_)) for name, type_ in types.items()}
     finished = []
     for lane in range(lanes):
         inputs = {n: values.pack(program.types[n], [leaf[lane] for leaf in column]) for n, column in columns.items()}
         finished.append(_Lane(program, backend, inputs, per_shared, Limits.of(max_depth, max_steps)))
         finished[-1].run()
 
-    def column(name: str, failed_too: bool) -> Any:
-        """The tops of `name` of all lanes; blank for failed lanes, or for lanes that never gave it a value."""
+    def column(name: str, failed_too: bool) -> list[Any]:
+        """The leaves of the tops of `name` of all lanes; blank for failed lanes and where it never got a value."""
         type_ = program.types[name]
         rows = [lane.leaves(name) if failed_too or lane.status == LaneStatus.OK else None for lane in finished]
         stacked = []
@@ -79,13 +79,13 @@ def run_reference(
             blank = _blank(backend, leaf, failed_too)
             array = np.stack([blank if row is None else row[place] for row in rows]) if rows else blank[None][:0]
             stacked.append(backend.array(array, leaf.dtype if failed_too else leaf.returned))
-        return values.pack(type_, stacked)
+        return stacked
 
     names = dict.fromkeys(name for site in program.faults for name in site.arguments)
     executions = np.sum([lane.executions for lane in finished], axis=0, dtype=np.int64, initial=0)
     executions = np.zeros(len(program.blocks), np.int64) + executions
     return Outcome(
-        values=tuple(column(name, failed_too=False) for name in program.results),
+        values=tuple(leaf for name in program.results for leaf in column(name, failed_too=False)),
         status=np.array([lane.status for lane in finished], np.int32),
         site=np.array([lane.site for lane in finished], np.int32),
         place=np.array([lane.place for lane in finished], np.int32),

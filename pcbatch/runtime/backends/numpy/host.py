@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pcbatch.ir import values
-from pcbatch.ir.types import Type
+from pcbatch.ir.types import TensorType, Type
 from pcbatch.runtime.backends.numpy import structures
 
 _SPELLINGS = {"array": "np.asarray", "cast": "np.astype", "fill": "np.full"}
@@ -49,7 +49,7 @@ class NumPyHost:
     def as_arrays(self, value: Any, example: bool = False) -> Any:
         _refuse()
 
-    def spread(self, value: Any, type_: Type, lanes: Any) -> Any:
+    def spread(self, array: Any, type_: TensorType, lanes: Any) -> Any:
         _refuse()
 
     def as_type(self, value: Any, type_: Type) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir import values
-from pcbatch.ir.types import Type, leaves
+from pcbatch.ir.types import Type
 from pcbatch.runtime.backends.tensorflow import arithmetic, private, structures
 from pcbatch.runtime.backends.tensorflow.membership import same_flag
 from pcbatch.runtime.backends.tensorflow.weak import unify
@@ -38,15 +38,6 @@ def structure_of(value: Any) -> Type:
 def example_type(value: Any) -> Type:
     """The type of one example of `value`, a structure of tensors `[lanes, ...]`; TypeError where a leaf has no axis."""
     return structures.type_of(_map(_stand_in, value))
-
-
-def spread(value: Any, type_: Type, lanes: Any) -> Any:
-    """`value`, a structure of `type_`, repeated for every lane."""
-    repeated = []
-    for leaf, leaf_type in zip(values.flatten(type_, value), leaves(type_), strict=True):
-        tensor = tf.convert_to_tensor(leaf, leaf_type.dtype)
-        repeated.append(tf.broadcast_to(tensor, [lanes, *leaf_type.shape]))
-    return values.pack(type_, repeated)
 
 
 def as_type(value: Any, type_: Type) -> Any:

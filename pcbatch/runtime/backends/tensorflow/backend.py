@@ -67,8 +67,8 @@ class TensorFlowBackend:
     def structure_of(self, value: Any) -> Type:
         return arguments.structure_of(value)
 
-    def spread(self, value: Any, type_: Type, lanes: Any) -> Any:
-        return arguments.spread(value, type_, lanes)
+    def spread(self, array: Any, type_: TensorType, lanes: Any) -> tf.Tensor:
+        return tf.broadcast_to(tf.convert_to_tensor(array, type_.dtype), [lanes, *type_.shape])
 
     def as_python(self, error: Exception) -> Exception:
         return arguments.as_python(error)

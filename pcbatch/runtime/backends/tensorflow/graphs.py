@@ -8,7 +8,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.ir import values
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Ended
 from pcbatch.runtime.backends.tensorflow import private
@@ -61,7 +60,7 @@ def assert_ok(program: Program, outcome: Ended, texts: Sequence[Sequence[str]]) 
 
     fine = tf.cond(tf.reduce_any(failed), report, lambda: tf.constant(True))
     with tf.control_dependencies([fine]):
-        return tf.nest.map_structure(tf.identity, outcome.values)
+        return tuple(map(tf.identity, outcome.values))
 
 
 def _text(program: Program, outcome: Ended, texts: Sequence[Sequence[str]], lane: tf.Tensor) -> tf.Tensor:
@@ -69,7 +68,7 @@ def _text(program: Program, outcome: Ended, texts: Sequence[Sequence[str]], lane
     unfinished = tf.constant("the run was stopped before this lane ended")
     filled = []
     for site, choices in zip(program.faults, texts, strict=True):
-        shown = iter(_shown(program, outcome, name, lane) for name in site.arguments)
+        shown = iter(_shown(outcome, name, lane) for name in site.arguments)
         parts: list[Any] = []
         for literal, field, _, _ in Formatter().parse(site.message):
             parts += [literal] if field is None else [literal, next(shown)]
@@ -80,7 +79,6 @@ def _text(program: Program, outcome: Ended, texts: Sequence[Sequence[str]], lane
     return tf.gather(tf.stack([unfinished, *filled]), outcome.site[lane] + 1)
 
 
-def _shown(program: Program, outcome: Ended, name: str, lane: tf.Tensor) -> tf.Tensor:
-    leaves = values.flatten(program.types[name], outcome.fault_values[name])
-    texts = [tf.strings.format("{}", leaf[lane], summarize=-1) for leaf in leaves]
+def _shown(outcome: Ended, name: str, lane: tf.Tensor) -> tf.Tensor:
+    texts = [tf.strings.format("{}", leaf[lane], summarize=-1) for leaf in outcome.fault_values[name]]
     return texts[0] if len(texts) == 1 else tf.strings.join(["(", tf.strings.join(texts, ", "), ")"])
