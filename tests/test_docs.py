@@ -11,8 +11,10 @@ import shlex
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from examples.fibonacci import fibonacci
 from pcbatch.commands.cli import main
 
 ROOT = Path(__file__).parent.parent
@@ -49,6 +51,36 @@ def sampler(what: str) -> str:
     name, stage = what.split()
     made = make_sampler(lambda q, data: -tf.reduce_sum(q * q), dimensions=2, dtype=tf.float32, capacity=10)
     return getattr(made, name).ir(stage).strip("\n") + "\n"
+
+
+PAGES = (*sorted((ROOT / "docs").glob("*.md")), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")))
+LINK = re.compile(r"\[[^]]*\]\(([^)\s#:]*)(?:#([^)\s]*))?\)")
+FENCED = re.compile(r"^```.*?^```$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link may name behind `#`: headings in lower case, words joined by dashes."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for path, anchor in LINK.findall(FENCED.sub("", page.read_text(encoding="utf-8"))):
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{page.name} links to {path}"
+        assert not anchor or anchor in anchors(target), f"{page.name} links to {path}#{anchor}"
+
+
+def test_debugging_shows_code_that_runs(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    text = (ROOT / "docs" / "debugging.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    names = {"f": fibonacci.options(jit=False), "x": np.array([3, 7, 4, 5], np.int32)}
+    for block in blocks:
+        exec(compile(block, "docs/debugging.md", "exec"), names)
+    assert len(blocks) >= 4
+    assert "program machine fibonacci" in capsys.readouterr().out
 
 
 MAKERS = {"run": printed, "file": quoted, "sampler": sampler}
