@@ -16,6 +16,8 @@ import pytest
 
 from examples.fibonacci import fibonacci
 from pcbatch.commands.cli import main
+from pcbatch.optimize.pipeline import CFG_PASSES, STACK_PASSES, machine_passes
+from tests.optimize.stepping import outcomes
 
 ROOT = Path(__file__).parent.parent
 BOX = re.compile(r"<!-- (run|file|sampler): (.*?) -->\n```(\w*)\n(.*?)```\n", re.DOTALL)
@@ -83,10 +85,18 @@ def test_debugging_shows_code_that_runs(monkeypatch, capsys):
     assert "program machine fibonacci" in capsys.readouterr().out
 
 
+def test_the_recipe_for_finding_a_pass_sees_every_pass():
+    example = np.array([9], np.int32)
+    seen = list(outcomes(fibonacci, [example], list(example)))
+    passes = {*CFG_PASSES, *STACK_PASSES, *machine_passes(lambda program, piece: frozenset(), ())}
+    assert {name for name, _ in seen} == {"typed", "calls", "machine", *passes}
+    assert {(outcome.status, int(outcome.value)) for _, outcome in seen} == {("OK", 55)}
+
+
 MAKERS = {"run": printed, "file": quoted, "sampler": sampler}
 
 
-@pytest.mark.parametrize("page", ["docs/how-it-works.md", "docs/nuts-walkthrough.md"])
+@pytest.mark.parametrize("page", ["docs/how-it-works.md", "docs/nuts-walkthrough.md", "CONTRIBUTING.md"])
 def test_pages_show_what_is_printed(page, monkeypatch):
     monkeypatch.chdir(ROOT)
     path = ROOT / page
