@@ -35,15 +35,15 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         in_axes: 0 (the default) if every argument has a leading lane axis, None for arguments that all lanes share;
             one for all, a tuple by position or a dict by name.
         schedule: which waiting block runs next: "auto" (the best we have, now "adaptive": cheap blocks are swept, lanes
-            gather at dear ones), "earliest" (the paper's), "busiest" (most lanes), "sweep" (all in order).
+            gather at expensive ones), "earliest" (the paper's), "busiest" (most lanes), "sweep" (all in order).
         backend: "tensorflow", or "reference" (lane by lane with Python lists for stacks: slow, for debugging).
         jit: compile with XLA (the default) or run as a plain graph, for debugging.
         max_depth: the most live calls of a lane, tail calls apart (default 8192); a lane beyond fails with MAX_DEPTH.
             It is a limit against recursion without end, not a size: stacks grow as lanes need them. In a function
             compiled with `jit_compile=True` they cannot, so there it must be given, and is their size.
         max_steps: the most loop turns plus calls of a lane (default: no limit); a lane beyond fails with MAX_STEPS.
-        deterministic: every block computes a row for every lane, always (default: dear blocks that few lanes wait at
-            run on those alone). A lane's floats then never depend, in their last bits, on which other lanes wait.
+        deterministic: every block computes a row for every lane, always (default: expensive blocks that few lanes wait
+            at run on those alone). A lane's floats then never depend, in their last bits, on which other lanes wait.
         trace: of how many trips of the machine's loop, from the first, to record which blocks ran for how many lanes;
             `Run.trace` then has them. The default, 0, records nothing and costs nothing.
         name: a name for messages.

@@ -41,4 +41,4 @@ class Random:
 
 RANDOM, GATHERING = "random", "gathering"
 SCHEDULES[RANDOM] = Random()
-SCHEDULES[GATHERING] = Adaptive(GATHERING, dear=0.0)  # every block is dear
+SCHEDULES[GATHERING] = Adaptive(GATHERING, expensive=0.0)  # every block is dear

@@ -18,10 +18,10 @@ LEVELS = (
     ("lowering", "lowering.inference", "lowering.codegen", "lowering.captures"),
     ("options", "axes"),
     ("runtime.resume", "runtime.report", "runtime.strategies", "runtime.machine", "runtime.schedules"),
-    ("runtime.costs", "runtime.backends", "runtime.costs.device", "runtime"),
+    ("runtime.costs", "runtime.backends", "runtime"),
     ("optimize", "optimize.machine", "optimize.stack", "optimize.cfg"),
     ("ir.verify", "ir.rewrite", "ir.text", "ir.analysis", "ir"),
-    ("version", "installed", "errors"),
+    ("runtime.costs.device", "version", "installed", "errors"),
 )
 ROOMS = [room for level in LEVELS for room in level]
 

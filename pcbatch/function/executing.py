@@ -9,10 +9,10 @@ from pcbatch.function.arguments import Arguments
 from pcbatch.ir import values
 from pcbatch.ir.machine import Program
 from pcbatch.ir.types import leaves
+from pcbatch.optimize.machine.row_sizes import DEFAULT
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
-from pcbatch.runtime.costs.compaction import DEFAULT
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.strategies.executable import Executable

@@ -22,8 +22,8 @@ def cost(row: float) -> Callable[[F], F]:
         def gradient(q): ...
 
     The machine estimates costs by itself; a hint is for work that it cannot see, such as a loop inside an operation.
-    The schedule "adaptive" lets lanes gather at blocks that are dear. Raises UsageError PCB550 where `row` is not a
-    positive finite number.
+    The schedule "adaptive" lets lanes gather at blocks that are expensive. Raises UsageError PCB550 where `row` is not
+    a positive finite number.
     """
     if not is_cost(row):
         raise UsageError("PCB550", f"a row cannot cost {row!r}; give a positive number, about how many multiply-adds")
@@ -44,7 +44,7 @@ def cost(row: float) -> Callable[[F], F]:
 def sync() -> None:
     """Wait here for the others: as a statement of a batched function, lanes go on only when no other lane can run.
 
-    Write it before what is dear and rare, so that all lanes do it at the same time. Where lanes wait at several
+    Write it before what is expensive and rare, so that all lanes do it at the same time. Where lanes wait at several
     places, those at one place go on, the place of the lane that has taken the fewest loop turns and calls. A hint:
     results do not depend on it, and one example alone (`f.single`) does nothing here.
     """

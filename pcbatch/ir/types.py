@@ -6,6 +6,7 @@ tensor yet (as in JAX's weak types); weak numbers are scalars of int32 or float6
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -72,6 +73,11 @@ def leaves(type_: Type) -> Iterator[TensorType]:
         case StructType(items=items):
             for item in items:
                 yield from leaves(item)
+
+
+def elements(type_: Type) -> int:
+    """How many numbers a value of the type holds."""
+    return sum(math.prod(leaf.shape) for leaf in leaves(type_))
 
 
 def with_leaves(type_: Type, new: Iterator[TensorType]) -> Type:

@@ -16,10 +16,10 @@ from pcbatch.ir.program import Dialect, Program
 from pcbatch.ir.rewrite.relabel import relabel
 from pcbatch.ir.verify.verifier import verify
 from pcbatch.optimize.cfg.dead_code import remove_dead_code
-from pcbatch.optimize.cfg.if_conversion import select_values
+from pcbatch.optimize.cfg.if_conversion import convert_branches
 from pcbatch.optimize.cfg.jump_threading import thread_jumps
 from pcbatch.optimize.cfg.melding import meld_arms
-from pcbatch.optimize.cfg.multiple_results import take_results_apart
+from pcbatch.optimize.cfg.multiple_results import return_multiple_results
 from pcbatch.optimize.cfg.plain_conditions import branch_on_bools
 from pcbatch.optimize.cfg.straight_lines import merge_straight_lines
 from pcbatch.optimize.machine.block_order import order_blocks
@@ -30,7 +30,7 @@ from pcbatch.optimize.machine.pointer_sharing import share_pointers
 from pcbatch.optimize.machine.shared_parameters import share_parameters
 from pcbatch.optimize.stack.caller_saves import save_only_live
 from pcbatch.optimize.stack.coalescing import coalesce
-from pcbatch.optimize.stack.copy_propagation import fold_copies
+from pcbatch.optimize.stack.copy_propagation import propagate_copies
 from pcbatch.optimize.stack.copy_sinking import sink_copies
 from pcbatch.optimize.stack.invariants import share_invariants
 from pcbatch.optimize.stack.pop_push import update_in_place
@@ -40,10 +40,10 @@ from pcbatch.optimize.stack.top_of_stack_caching import cache_tops
 Pass = Callable[[Program], Program]
 
 CFG_PASSES: Mapping[str, Pass] = {
-    "tuple_results": take_results_apart,
+    "multiple_results": return_multiple_results,
     "plain_conditions": branch_on_bools,
     "melding": meld_arms,
-    "selects": select_values,
+    "if_conversion": convert_branches,
     "jump_threading": thread_jumps,
     "dead_code": remove_dead_code,
     "straight_lines": merge_straight_lines,
@@ -52,13 +52,13 @@ CFG_PASSES: Mapping[str, Pass] = {
 
 STACK_PASSES: Mapping[str, Pass] = {
     "invariants": share_invariants,
-    "live_saves": save_only_live,
+    "caller_saves": save_only_live,
     "pop_push": update_in_place,
-    "sunk_copies": sink_copies,
+    "copy_sinking": sink_copies,
     "coalescing": coalesce,
     "temporaries": find_temporaries,
-    "folded_copies": fold_copies,
-    "cached_tops": cache_tops,
+    "copy_propagation": propagate_copies,
+    "top_of_stack_caching": cache_tops,
 }
 """The passes over stacks, in their order."""
 

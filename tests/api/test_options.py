@@ -100,8 +100,7 @@ def test_limits_are_statuses_of_lanes():
 @pytest.mark.parametrize(
     "call", [lambda f: f.ir("ssa"), lambda f: f.program("bytecode", np.ones(2))], ids=["ir", "program"]
 )
-def test_there_are_three_stages(call):
-    with pytest.raises(
-        UsageError, match=r"PCB505: there is no stage .*; the stages are 'cfg', 'stack' and 'optimized'"
-    ):
+def test_there_are_four_stages(call):
+    stages = "'cfg', 'stack', 'optimized' and 'machine'"
+    with pytest.raises(UsageError, match=f"PCB505: there is no stage .*; the stages are {stages}"):
         call(pcbatch.autobatch(identity))

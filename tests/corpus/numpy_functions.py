@@ -1,4 +1,4 @@
-"""NumPy's functions that have a twin in TensorFlow, with NumPy's names, axes and dtypes."""
+"""NumPy's functions that have an equivalent in TensorFlow, with NumPy's names, axes and dtypes."""
 
 import numpy as n
 import numpy as np

@@ -101,7 +101,7 @@ def test_functions_of_one_name(read: Read) -> None:
 def test_the_last_definition_counts(read: Read) -> None:
     text = "import pcbatch\n@pcbatch.autobatch\ndef f(n):\n    return 1\n@pcbatch.autobatch\ndef f(n):\n    return 2\n"
     module = read(text)
-    assert "result = 2" in print_program(build(module.functions["f"], module.resolve).program)
+    assert "result = constant: 2" in print_program(build(module.functions["f"], module.resolve).program)
     assert read(text + "def f(n):\n    return 3\n").functions == {}
 
 

@@ -141,7 +141,8 @@ def test_bound_methods_call_each_other() -> None:
 
     program = build(method, resolve).program
     assert print_program(program).startswith(
-        "program cfg\n\nfunction method(x) -> result\nb0:\n  t0 = call double(x)\n  result = t0 + 1\n"
+        "program cfg\n\nfunction method(x) -> result\n  made t0, result\n"
+        "b0:\n  t0 = call double(x)\n  result = t0 + 1\n"
     )
     assert "self.double" in asked
 

@@ -21,13 +21,17 @@ from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verify.verifier import IRError, verify
 from pcbatch.lowering import calls
 from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
-from pcbatch.optimize.cfg import dead_code, jump_threading, melding, straight_lines
-from pcbatch.optimize.cfg import if_conversion as selects
+from pcbatch.optimize.cfg import dead_code, if_conversion, jump_threading, melding, straight_lines
 from pcbatch.optimize.pipeline import CFG_PASSES, STACK_PASSES, optimize
-from pcbatch.optimize.stack import caller_saves as live_saves
-from pcbatch.optimize.stack import coalescing, invariants, pop_push, temporaries
-from pcbatch.optimize.stack import copy_propagation as folded_copies
-from pcbatch.optimize.stack import copy_sinking as sunk_copies
+from pcbatch.optimize.stack import (
+    caller_saves,
+    coalescing,
+    copy_propagation,
+    copy_sinking,
+    invariants,
+    pop_push,
+    temporaries,
+)
 from tests.goldens import check_golden
 from tests.optimize.programs import ENTRIES, counted, ping
 
@@ -116,14 +120,14 @@ SABOTAGE = {
         lambda real: lambda op: len(op.inputs) == 1,
         "fibonacci",
     ),
-    "live_saves: drop a live variable": (
-        live_saves,
+    "caller_saves: drop a live variable": (
+        caller_saves,
         "_live_behind_pops",
         lambda real: lambda p: {label: frozenset(sorted(live)[1:]) for label, live in real(p).items()},
         "kept",
     ),
-    "live_saves: forget what a call changes": (
-        live_saves,
+    "caller_saves: forget what a call changes": (
+        caller_saves,
         "_changed_by_function",
         lambda real: lambda program: {name: frozenset() for name in real(program)},
         "kept",
@@ -134,8 +138,8 @@ SABOTAGE = {
         lambda real: lambda block, parameters: frozenset(),
         "between",
     ),
-    "sunk_copies: do not look who else comes": (
-        sunk_copies._Sinking,
+    "copy_sinking: do not look who else comes": (
+        copy_sinking._Sinking,
         "heirs",
         lambda real: property(lambda self: {label: ir.successors(b.terminator) for label, b in self.blocks.items()}),
         "sums",
@@ -164,14 +168,14 @@ SABOTAGE = {
         lambda real: lambda *a: real(*a) and tuple((one, one) for one, _ in real(*a)),
         "either",
     ),
-    "selects: keep the wrong arm": (
-        selects,
+    "if_conversion: keep the wrong arm": (
+        if_conversion,
         "diamond",
         lambda real: lambda *a: (d := real(*a)) and replace(d, true=d.false, false=d.true),
         "clamped",
     ),
-    "selects: forget what is live": (
-        selects,
+    "if_conversion: forget what is live": (
+        if_conversion,
         "selectable",
         lambda real: lambda *a: (names := real(*a)) and names[1:],
         "clamped",
@@ -194,7 +198,12 @@ SABOTAGE = {
         lambda real: property(lambda self: Counter(dict.fromkeys(self.blocks, 1))),
         "unread",
     ),
-    "folded_copies: move past a write": (folded_copies, "_interferes", lambda real: lambda op, names: False, "swapped"),
+    "copy_propagation: move past a write": (
+        copy_propagation,
+        "_interferes",
+        lambda real: lambda op, names: False,
+        "swapped",
+    ),
 }
 
 
@@ -222,7 +231,7 @@ def test_sabotage_is_noticed(sabotage, monkeypatch):
 
 
 def test_a_pushed_variable_without_a_stack_is_refused():
-    """The sabotage of cached_tops, which changes only where tops are kept: the verifier knows what a push needs."""
+    """The sabotage of top_of_stack_caching, which moves tops only: the verifier knows what a push needs."""
     text = print_program(compiled(typed("fibonacci")))
     with pytest.raises(IRError, match="register"):
         verify(parse_program(text.replace("var n: int32[]  cached stack", "var n: int32[]  register")))

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pcbatch.optimize.machine.row_sizes import Compaction
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.numpy.backend import numpy_backend
 from pcbatch.runtime.backends.protocol import Backend
-from pcbatch.runtime.costs.compaction import Compaction
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from tests.schedules import GATHERING, RANDOM

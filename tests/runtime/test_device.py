@@ -7,8 +7,8 @@ import itertools
 
 import pytest
 
+from pcbatch.optimize.machine.row_sizes import Compaction
 from pcbatch.runtime.costs import device
-from pcbatch.runtime.costs.compaction import Compaction
 from pcbatch.runtime.costs.device import CPU, GPU, MEASURED, Device, like_the_cpu
 from pcbatch.runtime.costs.prices import Prices
 

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from pcbatch.ir.code import Code
 from pcbatch.lowering.codegen.translate import translate
-from pcbatch.runtime.backends.tensorflow import ops, twins
+from pcbatch.runtime.backends.tensorflow import equivalents, ops
 from pcbatch.runtime.backends.tensorflow.weak import Weak
 from tests.runtime.lanes import for_all_lanes
 
@@ -146,7 +146,7 @@ def compiled(code):
         lambda status, message: 0,
         {},
         frozenset({"a", "b"}),
-        lambda p: twins.twin(eval(p, NAMESPACE)),
+        lambda p: equivalents.equivalent(eval(p, NAMESPACE)),
     )
     assert isinstance(text.body[0], ast.Assign)
 

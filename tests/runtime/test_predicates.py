@@ -26,8 +26,8 @@ from pcbatch.ir.machine_interpreter import interpret_machine
 from pcbatch.ir.program import Primitive
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import StructType, TensorType
+from pcbatch.optimize.machine.row_sizes import Compaction
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend, ops
-from pcbatch.runtime.costs.compaction import Compaction
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.strategies.reference import run_reference
 from tests.runtime import tables

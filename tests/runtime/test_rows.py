@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcbatch.runtime.costs.compaction import Compaction
+from pcbatch.optimize.machine.row_sizes import Compaction
 from pcbatch.runtime.machine.rows import Rows
 from tests.runtime import tables
 from tests.runtime.libraries import EVERY_BLOCK, MODES, ints, library_named, on_both

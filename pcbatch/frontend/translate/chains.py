@@ -25,7 +25,7 @@ def links(node: Any, effects: Effects, temporary: Callable[[], str]) -> list[Any
         return _comparisons(node, temporary)
     groups: list[list[Any]] = []
     for value in node.values:
-        if groups and not effects.dear(value) and not effects.controls(groups[-1][0]):
+        if groups and not effects.expensive(value) and not effects.controls(groups[-1][0]):
             groups[-1].append(value)
         else:
             groups.append([value])

@@ -1,8 +1,8 @@
 """What an expression does besides computing: which must be taken apart, which operands need control flow.
 
 An expression stays whole unless it contains a batched call, an assignment, or a conditional operand (right of `and` or
-`or`, an arm of a conditional expression, a later link of a chained comparison) that is dear, that is, contains a call
-other than of a cheap builtin. Cheap conditional operands are computed for all lanes and selected.
+`or`, an arm of a conditional expression, a later link of a chained comparison) that is expensive, that is, contains a
+call other than of a cheap builtin. Cheap conditional operands are computed for all lanes and selected.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Effects:
 
     def branches(self, node: Any) -> bool:
         """Whether one of the expression's own conditional operands needs control flow."""
-        return any(self.dear(operand) for operand in conditional_operands(node))
+        return any(self.expensive(operand) for operand in conditional_operands(node))
 
     def controls(self, node: Any) -> bool:
         """Whether deciding the truth of the expression takes more than one branch."""
@@ -57,7 +57,7 @@ class Effects:
                 return self.branches(node) or any(map(self.controls, values))
         return self.branches(node)
 
-    def dear(self, node: Any) -> bool:
+    def expensive(self, node: Any) -> bool:
         """Whether an expression is worth a branch around it, or must have one."""
         if isinstance(node, gast.Lambda):
             return False
@@ -65,7 +65,7 @@ class Effects:
             return True
         if isinstance(node, gast.Call) and not self._cheap(node):
             return True
-        return any(self.dear(child) for child in children(node))
+        return any(self.expensive(child) for child in children(node))
 
     def _cheap(self, node: Any) -> bool:
         name = node.func.id if isinstance(node.func, gast.Name) else ""

@@ -1,4 +1,4 @@
-"""Expressions into ops: batched calls hoisted left to right, conditional operands that are dear made control flow.
+"""Expressions into ops: batched calls hoisted left to right, conditional operands that are expensive made control flow.
 
 What has neither stays one expression of the user's Python. The order of evaluation is Python's as far as it can be
 told: by assignments inside expressions and by which check fails first.

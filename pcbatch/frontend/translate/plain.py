@@ -47,13 +47,13 @@ def plain_function(
     store: Callable[..., Any],
     builtins: Mapping[str, Callable[..., Any]],
 ) -> Callable[..., Any]:
-    """`function` itself if it needs no help, else a twin of it.
+    """`function` itself if it needs no help, else a copy of it that is helped.
 
-    In the twin `store(array, index, value)` gives a new array for a store, and calls of the built-ins in `builtins`,
+    In the copy `store(array, index, value)` gives a new array for a store, and calls of the built-ins in `builtins`,
     which do not know the array library's values, go to the functions given for them; so do the operators in `SHIFTS`.
     """
     helped = {name for name in builtins if name in source.names and is_builtin(source.scope, name)}
-    definition = _Twin(helped).visit(gast.gast_to_ast(source.tree))
+    definition = _Helped(helped).visit(gast.gast_to_ast(source.tree))
     used = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
     helpers: dict[str, Any] = {STORE: store, READ: read_window, WINDOW: Window}
     helpers |= {_alias(name): builtins[name] for name in (*helped, *SHIFTS.values(), "pos")}
@@ -63,18 +63,18 @@ def plain_function(
         return function
     definition.decorator_list = []
     definition.returns = None
-    definition.name = "_pcb_twin"  # not the function's own name, which must stay what it is for recursive calls
-    # Nested in a function whose parameters are the closure's names, the twin sees them as free variables.
+    definition.name = "_pcb_helped"  # not the function's own name, which must stay what it is for recursive calls
+    # Nested in a function whose parameters are the closure's names, the copy sees them as free variables.
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells |= {name: _cell(value) for name, value in given.items()}
     outer = ast.parse(f"def outer({', '.join(cells)}): pass")
     outer.body[0].body = [definition]  # type: ignore[attr-defined]
     code = compile(ast.fix_missing_locations(outer), source.file, "exec")
-    inner = _code_named(_code_named(code, "outer"), "_pcb_twin")
+    inner = _code_named(_code_named(code, "outer"), "_pcb_helped")
     closure = tuple(cells[name] for name in inner.co_freevars)
-    twin = FunctionType(inner, function.__globals__, function.__name__, function.__defaults__, closure)
-    twin.__kwdefaults__ = function.__kwdefaults__
-    return twin
+    copied = FunctionType(inner, function.__globals__, function.__name__, function.__defaults__, closure)
+    copied.__kwdefaults__ = function.__kwdefaults__
+    return copied
 
 
 class _Flag(type):
@@ -102,7 +102,7 @@ def _code_named(code: CodeType, name: str) -> CodeType:
     return next(const for const in code.co_consts if isinstance(const, CodeType) and const.co_name == name)
 
 
-class _Twin(ast.NodeTransformer):
+class _Helped(ast.NodeTransformer):
     """Rewrites assignments with subscripts among their targets, and calls of helped built-ins."""
 
     def __init__(self, helped: Set[str]) -> None:

@@ -29,6 +29,11 @@ class PossibleNames:
         self.bit = {name: 1 << at for at, name in enumerate(dict.fromkeys((*function.parameters, *every)))}
         written = {name for op in self.places.values() for name in writes(op)}
         self.free = self._bits(name for name in self.bit if name not in written and name not in function.parameters)
+        self.stores = [spot for spot, op in self.places.items() if isinstance(op, Store)]
+        self.read = {spot: self._bits(_names_read(op)) for spot, op in self.places.items()}
+        self.rebound = {
+            spot: 0 if isinstance(op, Store) else self._bits(writes(op)) for spot, op in self.places.items()
+        }
         self.unknown = [
             spot
             for spot, op in self.places.items()
@@ -45,6 +50,8 @@ class PossibleNames:
 
     def calls_to_check(self) -> list[Spot]:
         """The ops with calls that must give something new for the stores of the function to be right."""
+        if not self.stores or not self.unknown:
+            return []
         known = self._clashes(frozenset())
         if self._clashes(frozenset(self.unknown)) == known:
             return []
@@ -99,12 +106,13 @@ class PossibleNames:
             at += 1
 
     def _through(self, spot: Spot, rows: Rows, loose: bool) -> Rows:
-        op = self.places[spot]
-        if isinstance(op, Store) or not writes(op):
+        rebound = self.rebound[spot]
+        if not rebound:
             return rows
-        taken = self._bits(_names_read(op)) if loose else self.sources[spot]
-        rebound = self._bits(writes(op))
+        taken = self.read[spot] if loose else self.sources[spot]
         shared = ((taken | self._union(rows, taken)) & ~rebound) | (rebound if taken else 0)
+        if not taken and not self._union(rows, rebound) and not any(row & rebound for row in rows):
+            return rows
         return tuple(
             shared & ~bit if bit & rebound else row & ~rebound | (rebound if bit & shared else 0)
             for row, bit in zip(rows, self.bit.values(), strict=True)
@@ -121,9 +129,10 @@ class PossibleNames:
     def _union(self, rows: Rows, bits: int) -> int:
         """What the names among `bits` may share an object with."""
         found = 0
-        for row, bit in zip(rows, self.bit.values(), strict=True):
-            if bit & bits:
-                found |= row
+        while bits:
+            lowest = bits & -bits
+            found |= rows[lowest.bit_length() - 1]
+            bits ^= lowest
         return found
 
     def _names(self, bits: int) -> frozenset[str]:

@@ -50,7 +50,7 @@ def _nodes(code: Code) -> Iterator[ast.AST]:
 
 
 def calls_opaque(op: ir.Op, externs: tuple[str, ...]) -> bool:
-    """Whether `op` calls something that nothing is known of, or multiplies matrices: what may be dear."""
+    """Whether `op` calls something that nothing is known of, or multiplies matrices: what may be expensive."""
     if not isinstance(op, ir.Primitive) or not isinstance(op.code, Code):
         return False
     names = [name for name in called(op.code) if name not in PSEUDO_BUILTINS]

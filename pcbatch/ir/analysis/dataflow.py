@@ -78,8 +78,8 @@ def liveness(node: Function | Program, *, comes_back: bool = False) -> dict[str,
     At the end of a block that returns, the results are live. A "cfg" program is analysed function by function. In a
     "stack" program it is tops that are live: control goes from a PushJump into the function and from its Returns to
     all places where calls of it come back; a Push keeps the old top alive, a Pop ends the life of the top that it
-    removes. With `comes_back`, what is live where a call comes back is so where it is made, though its function may
-    never return or always write it: what such places read stays assigned.
+    removes. With `comes_back`, what is read behind a call counts as live before the call as well, though the called
+    function may never return or may always write it: such variables stay assigned.
     """
     match node:
         case Program(dialect="cfg", functions=functions):

@@ -43,10 +43,10 @@ class Environment:
         """Captured path to operand name, for `function`."""
         return self.captured.operands.get(function, {})
 
-    def twin(self, function: str, path: str) -> str | None:
+    def equivalent(self, function: str, path: str) -> str | None:
         """What in `ops` stands for the function that the free `path` (`np.sqrt`) denotes in `function`, if any."""
         try:
-            return self.backend.twin(self.namespaces[function].path(path))
+            return self.backend.equivalent(self.namespaces[function].path(path))
         except (KeyError, AttributeError):
             return None
 

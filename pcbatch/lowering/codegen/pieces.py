@@ -100,13 +100,13 @@ def write_piece(
     """
     operands = environment.operands(function)
     own = variables | environment.hidden_builtins(function)
-    twin = partial(environment.twin, function)
+    equivalent = partial(environment.equivalent, function)
 
     def translated_op(number: int, op: ir.Primitive | ir.Enter | ir.Exit) -> Statement:
         if isinstance(op, ir.Exit):
             return Statement(Code(""), op.span, closes=True)
         code = translate(
-            ir.statement(op), partial(site, number), operands, own, twin, literal_indices=is_literal(number)
+            ir.statement(op), partial(site, number), operands, own, equivalent, literal_indices=is_literal(number)
         )
         return Statement(code, op.span, opens=isinstance(op, ir.Enter))
 

@@ -65,10 +65,10 @@ CHECKED_BUILTINS = {
 """Built-in functions that may fail a lane."""
 
 SiteOf = Callable[[LaneStatus, str], int]
-TwinOf = Callable[[str], "str | None"]
+EquivalentOf = Callable[[str], "str | None"]
 
 
-def no_twin(path: str) -> None:
+def no_equivalent(path: str) -> None:
     """For code that calls none of `math`'s and NumPy's functions."""
 
 
@@ -77,7 +77,7 @@ def translate(
     site: SiteOf,
     operands: Mapping[str, str],
     own: frozenset[str],
-    twin: TwinOf = no_twin,
+    equivalent: EquivalentOf = no_equivalent,
     *,
     literal_indices: bool = False,
 ) -> Code:
@@ -85,10 +85,10 @@ def translate(
 
     `site(status, message)` numbers a place that may fault. `operands` maps the text of a captured path (`W`,
     `model.w`) to the name under which it is handed in. Names in `own` (variables, and globals that hide a built-in)
-    are no built-ins. `twin` says by its path (`np.sqrt`) what in `ops` stands for a function that takes no tensors.
+    are no built-ins. `equivalent` says by its path (`np.sqrt`) what of `ops` stands for a function without tensors.
     `literal_indices` are checked too where one of them is known to be out of range.
     """
-    tree = _Translator(site, operands, own, twin, literal_indices).visit(ast.parse(code.text))
+    tree = _Translator(site, operands, own, equivalent, literal_indices).visit(ast.parse(code.text))
     return Code(ast.unparse(ast.fix_missing_locations(tree)))
 
 
@@ -102,10 +102,15 @@ def _thunk(body: ast.expr) -> ast.Lambda:
 
 class _Translator(Scoped):
     def __init__(
-        self, site: SiteOf, operands: Mapping[str, str], own: frozenset[str], twin: TwinOf, literal_indices: bool
+        self,
+        site: SiteOf,
+        operands: Mapping[str, str],
+        own: frozenset[str],
+        equivalent: EquivalentOf,
+        literal_indices: bool,
     ):
         super().__init__()
-        self.twin = twin
+        self.equivalent = equivalent
         self.site = site
         self.operands = operands
         self.own = own
@@ -237,15 +242,15 @@ class _Translator(Scoped):
                 if name in CHECKED_BUILTINS:
                     node.keywords.append(self._site(CHECKED_BUILTINS[name]))
             case ast.Name() | ast.Attribute() if (root := _root(node.func)) and not self.hidden(root):
-                self._twin(node)
+                self._equivalent(node)
         return node
 
-    def _twin(self, node: ast.Call) -> None:
+    def _equivalent(self, node: ast.Call) -> None:
         """Call what stands for a function that takes no tensors, if the call is of one."""
-        name = None if _root(node.func) in self.own else self.twin(ast.unparse(node.func))
+        name = None if _root(node.func) in self.own else self.equivalent(ast.unparse(node.func))
         if name is None:
             return
-        if name == "without_twin":
+        if name == "without_equivalent":
             node.func = _call(name, node.func)
             return
         module, _, function = name.partition(".")

@@ -58,7 +58,7 @@ class Instance:
         return [self.type(name) for name in self.function.results]
 
 
-class Manner(NamedTuple):
+class RoundMode(NamedTuple):
     """How a round goes: whether it reports what is wrong, and whether it finds no values for what was a type before."""
 
     report: bool
@@ -71,10 +71,10 @@ class Round:
     `spelling` is how complaints write operations.
     """
 
-    def __init__(self, instance: Instance, manner: Manner, spelling: Spelling):
+    def __init__(self, instance: Instance, mode: RoundMode, spelling: Spelling):
         self.instance, self.spelling = instance, spelling
         self.new: dict[str, Binding] = {}
-        self.manner = manner
+        self.mode = mode
 
     def known(self, name: str) -> Known | None:
         """What to read now: the last round's type or value, or this round's where the last knew nothing."""
@@ -83,7 +83,7 @@ class Round:
 
     def bind(self, name: str, known: Known | None, span: Span | None) -> None:
         """Join `known` into the variable; a conflict leaves it as it is, and is reported with both assignments."""
-        if self.manner.widens and isinstance(known, Static) and self.instance.known(name) == plain(known):
+        if self.mode.widens and isinstance(known, Static) and self.instance.known(name) == plain(known):
             known = plain(known)
         old = self.new.setdefault(name, Binding(known, span))
         try:
@@ -97,7 +97,7 @@ class Round:
 
     def complain(self, *found: Diagnostic) -> None:
         """Note what is wrong, if this is the round that reports."""
-        if self.manner.report:
+        if self.mode.report:
             self.instance.diagnostics += found
 
 

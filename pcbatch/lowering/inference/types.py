@@ -23,8 +23,8 @@ from pcbatch.lowering.inference.actions import Actions, Run
 from pcbatch.lowering.inference.instances import (
     Instance,
     Key,
-    Manner,
     Round,
+    RoundMode,
     Signature,
     changed_bindings,
     reachable,
@@ -131,7 +131,7 @@ class _Inference:
         count = 0
         while True:
             widens = count >= ROUNDS_OF_VALUES
-            self._round(members, entry, versions, Manner(report=False, widens=widens))
+            self._round(members, entry, versions, RoundMode(report=False, widens=widens))
             now = {key: instance.bindings for key, instance in members.items()}
             changed = next(changed_bindings(before, now), None)
             if changed is None:
@@ -142,21 +142,21 @@ class _Inference:
                 entry.diagnostics.append(complaints.unsettled(user, *changed[1:]))
                 return members
             before = now
-        self._round(members, entry, versions, Manner(report=True, widens=widens))
+        self._round(members, entry, versions, RoundMode(report=True, widens=widens))
         if not any(instance.diagnostics for instance in members.values()):
             for instance in members.values():
                 instance.diagnostics += self._never_returning(instance)
         return members
 
     def _round(
-        self, members: dict[Key, Instance], entry: Instance, versions: Mapping[Key, Version], manner: Manner
+        self, members: dict[Key, Instance], entry: Instance, versions: Mapping[Key, Version], mode: RoundMode
     ) -> None:
         """Recompute all bindings of a cycle under the present ones; `members` grows by what is called anew."""
         rounds: dict[Key, Round] = {}
 
         def round_of(key: Key) -> Round:
             if key not in rounds:
-                rounds[key] = Round(members[key], manner, self.actions.environment.backend.spelling)
+                rounds[key] = Round(members[key], mode, self.actions.environment.backend.spelling)
             return rounds[key]
 
         function = entry.function

@@ -12,9 +12,9 @@ the weight so far, which proposes every point in proportion to its weight (Chao,
 sampling plan", Biometrika 69, 1982), as drawing between sub-trees does, and leaves less to remember.
 
 All gradients are computed in one place, the leaf of `build_tree`, and there chains meet, wherever in their trajectories
-they stand. Where gradients are dear (`waits`) a chain waits there for the others (`pcbatch.sync`), until each of them
-stands there, too, or has made its last trajectory: so a gradient is computed for as many chains at a time as there are
-left. Where they are cheap, to wait for the chain that has most sub-trees to close costs more than it saves, and the
+they stand. Where gradients are expensive (`waits`) a chain waits there for the others (`pcbatch.sync`), until each of
+them stands there, too, or has made its last trajectory: so a gradient is computed for as many chains at a time as there
+are left. Where they are cheap, to wait for the chain that has most sub-trees to close costs more than it saves, and the
 schedule decides.
 """
 

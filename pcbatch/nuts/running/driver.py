@@ -20,7 +20,7 @@ from pcbatch.nuts.results.samples import Samples
 from pcbatch.nuts.running import programs, progress
 from pcbatch.nuts.running.chain import ChainState, padded
 from pcbatch.nuts.running.gradients import gradient_rows
-from pcbatch.nuts.running.groups import are_dear, groups_of, side_by_side
+from pcbatch.nuts.running.groups import are_expensive, groups_of, side_by_side
 from pcbatch.nuts.settings import Settings
 from pcbatch.runtime.report.run import Run
 
@@ -201,10 +201,10 @@ class Course:
     def chain(self) -> Any:
         """The batched program.
 
-        Chains wait for each other where gradients are dear, and under schedules that know no prices.
+        Chains wait for each other where gradients are expensive, and under schedules that know no prices.
         """
         origin, settings = self.standing.origin, self.settings
-        waits = are_dear(settings.chains, self._work) or settings.schedule not in ("auto", "adaptive")
+        waits = are_expensive(settings.chains, self._work) or settings.schedule not in ("auto", "adaptive")
         return programs.chain_of(origin.density, origin.transform, origin.data is not None, settings, waits)
 
     @cached_property

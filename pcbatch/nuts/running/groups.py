@@ -3,7 +3,7 @@
 Chains do not depend on each other, and XLA's CPU runtime runs a program of short kernels on one core. So where
 gradients are cheap the chains are run in as many groups of equal size as there are cores, each by a call of the same
 program: two of 32 chains on two cores make 1.4 times the gradients of one of 64, two of 256 chains 1.7 times those of
-one of 512 (Gaussian, 100 dimensions). The kernels of dear gradients use all cores themselves.
+one of 512 (Gaussian, 100 dimensions). The kernels of expensive gradients use all cores themselves.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def device() -> Device:
     return GPU if tf.config.list_physical_devices("GPU") else CPU
 
 
-def are_dear(chains: int, work: float) -> bool:
-    """Whether the gradients of all chains are dear, if a gradient of one chain is so much work."""
+def are_expensive(chains: int, work: float) -> bool:
+    """Whether the gradients of all chains are expensive, if a gradient of one chain is so much work."""
     return chains * work > device().expensive_gradients
 
 
@@ -37,7 +37,7 @@ def groups_of(chains: int, work: float) -> list[slice]:
     As many groups as there are cores, or fewer: of equal numbers of chains, which are multiples of `LANES` as those of
     all chains would be, so that draws do not depend on the groups where they do not depend on the number of chains.
     """
-    most = 1 if device() is GPU or are_dear(chains, work) else cores()
+    most = 1 if device() is GPU or are_expensive(chains, work) else cores()
     number = max(n for n in range(1, max(1, most) + 1) if n == 1 or chains % (n * LANES) == 0)
     size = chains // number
     return [slice(first, first + size) for first in range(0, chains, max(1, size))]

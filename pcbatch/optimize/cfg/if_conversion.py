@@ -30,7 +30,7 @@ MAX_WORK = 64
 """The most operators times elements that an arm may cost a lane that does not take it."""
 
 
-def select_values(program: ir.Program) -> ir.Program:
+def convert_branches(program: ir.Program) -> ir.Program:
     """Turn branches around cheap arms into conditional expressions."""
     return replace(program, functions=tuple(map(_selected, program.functions)))
 

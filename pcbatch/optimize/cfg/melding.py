@@ -5,7 +5,7 @@
     else:                    b2: y = f(b); jump b3           b2: p = b; jump m             y = f(p)
         y = f(b)                                             m:  y = f(p); jump b3
 
-Two dear blocks that each compute all rows for the lanes that chose them become one (control-flow melding: Saumya,
+Two expensive blocks that each compute all rows for the lanes that chose them become one (control-flow melding: Saumya,
 Sundararajah, Kulkarni, "DARM", CGO 2022). Statements match if they differ in variables of equal types only. One that
 both arms begin with, on the same variables, moves before the branch; for any other one what follows in both arms must
 be cheap, so that a choice of values is all that is left behind it.
@@ -79,12 +79,12 @@ def _hoisted(graph: Graph, block: ir.Block, found: Diamond) -> Iterator[ir.Funct
 
 
 def _shared(graph: Graph, block: ir.Block, found: Diamond, labels: set[str]) -> Iterator[ir.Function]:
-    """A dear primitive of both arms moved into a block of its own, for which both arms choose the operands."""
+    """An expensive primitive of both arms moved into a block of its own, for which both arms choose the operands."""
     if found.join is None or graph.types.get(found.branch.condition) is None:  # the new block needs types
         return
     for i, op in enumerate(found.true):
-        for j, twin in enumerate(found.false):
-            pairs = _pairs(graph, op, twin)
+        for j, other in enumerate(found.false):
+            pairs = _pairs(graph, op, other)
             true, false = settled_at(found.true, i), settled_at(found.false, j)
             if pairs is None or true is None or false is None:
                 continue
@@ -95,26 +95,26 @@ def _shared(graph: Graph, block: ir.Block, found: Diamond, labels: set[str]) -> 
             yield from _with_shared_block(graph, block, settled, rest, pairs, labels)
 
 
-def _pairs(graph: Graph, op: ir.Op, twin: ir.Op) -> tuple[tuple[str, str], ...] | None:
-    """The operands, `(of the one, of the other)`, of two dear primitives that differ in nothing else; or None."""
-    if not isinstance(op, ir.Primitive) or not isinstance(twin, ir.Primitive):
+def _pairs(graph: Graph, op: ir.Op, other: ir.Op) -> tuple[tuple[str, str], ...] | None:
+    """The operands, `(of the one, of the other)`, of two expensive primitives that differ in nothing else; or None."""
+    if not isinstance(op, ir.Primitive) or not isinstance(other, ir.Primitive):
         return None
-    if not calls_opaque(op, graph.function.externs) or len(op.inputs) != len(twin.inputs):
+    if not calls_opaque(op, graph.function.externs) or len(op.inputs) != len(other.inputs):
         return None
     types = graph.types
-    pairs = tuple(zip(op.inputs, twin.inputs, strict=True))
-    if any(types.get(one) is None or types[one] != types.get(other) for one, other in pairs):
+    pairs = tuple(zip(op.inputs, other.inputs, strict=True))
+    if any(types.get(a) is None or types[a] != types.get(b) for a, b in pairs):
         return None
-    return pairs if _do_alike(op, twin) else None
+    return pairs if _do_alike(op, other) else None
 
 
-def _do_alike(op: ir.Primitive, twin: ir.Primitive) -> bool:
+def _do_alike(op: ir.Primitive, other: ir.Primitive) -> bool:
     """Whether two ops differ in nothing but the names of their operands, which can be told from those of their results.
 
     Operands then stand at the same places, so that the ops are equal under names by places.
     """
-    codes = [ir.statement(each) for each in (op, twin)]
-    if len(op.outputs) != len(twin.outputs) or not all(code.is_separable for code in codes):
+    codes = [ir.statement(each) for each in (op, other)]
+    if len(op.outputs) != len(other.outputs) or not all(code.is_separable for code in codes):
         return False
     mark = "_"
     while any(word.startswith(mark) for code in codes for word in code.words):
@@ -124,7 +124,7 @@ def _do_alike(op: ir.Primitive, twin: ir.Primitive) -> bool:
         reads = {name: f"{mark}operand{place}" for place, name in enumerate(each.inputs)}
         return renamed(each, reads, {name: f"{mark}result{place}" for place, name in enumerate(each.outputs)})
 
-    return by_places(op) == by_places(twin)
+    return by_places(op) == by_places(other)
 
 
 def _may_be_cut(graph: Graph, found: Diamond, rest: Diamond) -> bool:
@@ -179,13 +179,13 @@ def _melded_ops(
 ) -> tuple[ir.Op, ...] | None:
     """The melded primitive on the chosen operands, and the choice between what follows it in the two arms."""
     op = found.true[len(found.true) - len(rest.true) - 1]
-    twin = found.false[len(found.false) - len(rest.false) - 1]
-    assert isinstance(op, ir.Primitive) and isinstance(twin, ir.Primitive)
-    results = op.outputs if op.outputs == twin.outputs else tuple(next(fresh) for _ in op.outputs)
+    other = found.false[len(found.false) - len(rest.false) - 1]
+    assert isinstance(op, ir.Primitive) and isinstance(other, ir.Primitive)
+    results = op.outputs if op.outputs == other.outputs else tuple(next(fresh) for _ in op.outputs)
     reads = {pair[0]: name for pair, name in names.items()}
     melded = renamed(op, reads, dict(zip(op.outputs, results, strict=True)))
     ends = []
-    for each, end in ((op, rest.true), (twin, rest.false)):
+    for each, end in ((op, rest.true), (other, rest.false)):
         copies = zip(each.outputs, results, strict=True)
         ends.append((*(_copy(own, result, each.span) for own, result in copies if own != result), *end))
     last = replace(rest, branch=replace(found.branch, condition=condition), true=ends[0], false=ends[1])

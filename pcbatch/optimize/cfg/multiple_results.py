@@ -27,7 +27,7 @@ from pcbatch.ir.types import StructType, Type
 from pcbatch.optimize.cfg.control_flow import Graph, is_own_cast, may_be_cast
 
 
-def take_results_apart(program: ir.Program) -> ir.Program:
+def return_multiple_results(program: ir.Program) -> ir.Program:
     """Give functions whose only result is a tuple, made at each return and taken apart by all callers, one per part."""
     graphs = [Graph(function) for function in program.functions]
     parts = {graph.function.name: _types_of_parts(graph) for graph in graphs}

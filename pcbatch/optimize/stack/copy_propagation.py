@@ -14,7 +14,7 @@ from pcbatch.ir.rewrite.mapping import map_blocks, nodes, without_unused
 from pcbatch.ir.rewrite.renaming import renamed
 
 
-def fold_copies(program: ir.Program) -> ir.Program:
+def propagate_copies(program: ir.Program) -> ir.Program:
     """Fold temporaries that only copy, and temporaries that are only copied, where nothing in between interferes."""
 
     def rewrite(function: ir.Function, block: ir.Block) -> ir.Block:

@@ -19,10 +19,10 @@ class Pieces(Protocol):
     ops_module: str
     """Full name of the module that generated code knows as `ops`."""
 
-    def twin(self, function: Any) -> str | None:
+    def equivalent(self, function: Any) -> str | None:
         """The path in `ops` of what stands for a function of Python, `math` or NumPy that takes no such arrays.
 
-        It is "without_twin" where nothing does, None for every other function.
+        It is "without_equivalent" where nothing does, None for every other function.
         """
 
     # -- what it is ----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What a row of each block costs: the estimate by which schedules choose blocks and dear ones run on gathered lanes.
+"""What a row of each block costs: by this schedules choose blocks, and expensive ones run on gathered lanes.
 
 A static estimate from each piece's traced graph, in multiply-adds for matrix products, convolutions, solves and
 factorisations, in elements for everything else: two units for one number, for both stand for the work of an
@@ -12,7 +12,7 @@ import math
 from pcbatch.errors import Span
 from pcbatch.ir.analysis import places
 from pcbatch.ir.machine import Block, Piece, Program, Store
-from pcbatch.ir.types import Type, leaves
+from pcbatch.ir.types import elements, leaves
 from pcbatch.runtime.backends.protocol import Backend
 
 LEAST = 1.0
@@ -75,8 +75,3 @@ def stored(program: Program, store: Store) -> int:
     (array,) = leaves(program.types[store.array])
     positions = [elements(program.types[name]) for name in store.indices]
     return math.prod((*positions, *array.shape[len(positions) :]))
-
-
-def elements(type_: Type) -> int:
-    """How many numbers a value of the type holds."""
-    return sum(math.prod(leaf.shape) for leaf in leaves(type_))

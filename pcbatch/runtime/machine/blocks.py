@@ -1,6 +1,6 @@
 """Running one basic block for the lanes that wait at it, the other lanes left out or masked away.
 
-A block computes a row for every lane, or, where it is dear and few wait, a row for each of a few gathered lanes
+A block computes a row for every lane, or, where it is expensive and few wait, a row for each of a few gathered lanes
 (`Rows`). Rows that take no part still flow through the arithmetic as junk: what is computed for them is dropped when
 tops are written and when stacks are (one scatter that leaves them out, never a `where` over a whole stack, which would
 cost its depth).

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pcbatch.ir.machine import Program
+from pcbatch.optimize.machine.row_sizes import Compaction
 from pcbatch.runtime.backends.protocol import Backend
-from pcbatch.runtime.costs.compaction import Compaction
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules import schedule_named

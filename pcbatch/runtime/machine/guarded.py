@@ -30,7 +30,7 @@ class Visit:
     shared: Mapping[str, Any]
     sizes: tuple[int, ...]
     """The numbers of rows, smaller than the batch, that it may run on, ascending."""
-    board: Array | None = None
+    counter: Array | None = None
     """Where arrivals are written, int32 `[followed]`, its values of no account; None for a new one.
 
     One that is handed from trip to trip costs nothing; XLA fills and copies a new one for every guard."""
@@ -66,24 +66,24 @@ class GuardedBlocks:
     def once(self, visit: Visit, predicate: Array, state: State) -> tuple[State, list[Array], Array | None]:
         """Run the block once at most, where `predicate` holds: a chain of guards, one for each size that it may run at.
 
-        Gives the state, how many lanes came to wait at each of the blocks that are followed, and the board, if any.
+        Gives the state, how many lanes came to wait at each of the blocks that are followed, and the counter, if any.
         """
-        backend, nobody, board = self.backend, self.backend.constant(0), visit.board
+        backend, nobody, counter = self.backend, self.backend.constant(0), visit.counter
         counted = self.counts(visit.number, visit.followed)
-        if counted and board is None:
-            board = backend.zeros(len(visit.followed), TensorType("int32"))
+        if counted and counter is None:
+            counter = backend.zeros(len(visit.followed), TensorType("int32"))
         fewest = 0
         for size in (*visit.sizes, None):
             fits = predicate & (visit.lanes > fewest) if fewest else predicate
             fits = fits & (visit.lanes <= size) if size is not None else fits
-            state, board = self._sized(visit, fits, state, size, board if counted else None)
+            state, counter = self._sized(visit, fits, state, size, counter if counted else None)
             fewest = size or 0
         places = len(visit.followed)
-        arrived = [visit.lanes] * places if board is None else backend.unstack(board, places)
-        return state, [backend.where(predicate, lanes, nobody) for lanes in arrived], board
+        arrived = [visit.lanes] * places if counter is None else backend.unstack(counter, places)
+        return state, [backend.where(predicate, lanes, nobody) for lanes in arrived], counter
 
     def _sized(
-        self, visit: Visit, predicate: Array, state: State, size: int | None, board: Array | None
+        self, visit: Visit, predicate: Array, state: State, size: int | None, counter: Array | None
     ) -> tuple[State, Array | None]:
         """Run the block on `size` rows, or on all lanes. Only what it changes goes through the conditional."""
         keys = self.changes[visit.number]
@@ -92,17 +92,17 @@ class GuardedBlocks:
             now = {**state, **dict(zip(keys, before, strict=False))}
             after, moving = self._run(visit.number, now, visit.shared, go, size)
             changed = [after[key] for key in keys]
-            return changed if board is None else [*changed, self._arrivals(after, moving, visit.followed)]
+            return changed if counter is None else [*changed, self._arrivals(after, moving, visit.followed)]
 
-        boards = [] if board is None else [board]
+        arrival_counters = [] if counter is None else [counter]
         in_place = changes.in_place(self.layout, self.blocks[visit.number])
         results = self.backend.guarded(
             predicate,
             block,
-            [*(state[key] for key in keys), *boards],
-            [*(key in in_place for key in keys), *(False for _ in boards)],
+            [*(state[key] for key in keys), *arrival_counters],
+            [*(key in in_place for key in keys), *(False for _ in arrival_counters)],
         )
-        return {**state, **dict(zip(keys, results, strict=False))}, None if board is None else results[-1]
+        return {**state, **dict(zip(keys, results, strict=False))}, None if counter is None else results[-1]
 
     def repeated(
         self, visit: Visit, predicate: Array, state: State, again: Again, every: Array | int
@@ -117,7 +117,7 @@ class GuardedBlocks:
             here = backend.unstack(counts, count)[3]
             now = {**state, **dict(zip(keys, before, strict=True))}
             if sizes:
-                now, arrived, _ = self.once(replace(visit, lanes=here, followed=places, board=None), go, now)
+                now, arrived, _ = self.once(replace(visit, lanes=here, followed=places, counter=None), go, now)
                 arrivals = backend.stack(arrived)
             else:
                 now, moving = self._run(number, now, visit.shared, go, None)

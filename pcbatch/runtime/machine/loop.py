@@ -27,7 +27,7 @@ are recorded, `trace` as well: see `runtime.trace`."""
 
 Carried = dict[str, Any]
 """What the loop carries from trip to trip: `state`, `waiting` (how many lanes wait at each block), `counters` and
-`boards`, one for each block that counts arrivals: see `guarded.Visit`."""
+`arrivals`, one for each block that counts arrivals: see `guarded.Visit`."""
 
 INT32_MAX = 2**31 - 1
 
@@ -88,18 +88,18 @@ class Loop:
         prices = functools.partial(self.prices, every if isinstance(every, int) else USUAL_LANES)
 
         def turn(carried: Carried) -> tuple[Carried, Array]:
-            before, boards = carried["counters"], dict(carried["boards"])
+            before, arrival_counters = carried["counters"], dict(carried["arrivals"])
 
             def guarded(
                 number: int, predicate: Array, lanes: Array, state: State, followed: Sequence[int], again: Again | None
             ) -> tuple[State, list[Array], Turns, Array]:
-                board = boards.get(number) if followed == self.flow.ahead[number] else None
-                visit = Visit(number, lanes, followed, shared, sizes[number], board)
+                counter = arrival_counters.get(number) if followed == self.flow.ahead[number] else None
+                visit = Visit(number, lanes, followed, shared, sizes[number], counter)
                 if again is not None:
                     return self.guarded.repeated(visit, predicate, state, again, every)
                 state, arrivals, after = self.guarded.once(visit, predicate, state)
-                if board is not None:
-                    boards[number] = after
+                if counter is not None:
+                    arrival_counters[number] = after
                 return state, arrivals, Turns(lanes), backend.constant(0)
 
             trip = Trip(backend, carried["state"], carried["waiting"], self._counted, guarded, self.flow, prices)
@@ -112,7 +112,12 @@ class Loop:
                 "memory": memory,
             }
             waiting = self._counted(trip.state)
-            return {"state": trip.state, "waiting": waiting, "counters": counters, "boards": boards}, trip.ran
+            return {
+                "state": trip.state,
+                "waiting": waiting,
+                "counters": counters,
+                "arrivals": arrival_counters,
+            }, trip.ran
 
         def recording(carried: Carried) -> Carried:
             counters = dict(carried["counters"])
@@ -127,12 +132,12 @@ class Loop:
         def goes_on(carried: Carried) -> Array:
             return ready(carried) & (carried["counters"]["trips"] < until)
 
-        boards = {
+        arrival_counters = {
             number: backend.zeros(len(places), TensorType("int32"))
             for number, places in enumerate(self.flow.ahead)
             if self.guarded.counts(number, places)
         }
-        start = {"state": state, "waiting": self._counted(state), "counters": counters, "boards": boards}
+        start = {"state": state, "waiting": self._counted(state), "counters": counters, "arrivals": arrival_counters}
         end = backend.while_loop(goes_on, recording if self.trace else lambda carried: turn(carried)[0], start)
         if not any(sizes):  # every run of a block computed a row for every lane
             ran = end["counters"]["executions"] - counters["executions"]

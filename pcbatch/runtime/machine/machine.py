@@ -26,8 +26,8 @@ from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import leaves
 from pcbatch.ir.verify.machine import validate
+from pcbatch.optimize.machine.row_sizes import DEFAULT, Compaction
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
-from pcbatch.runtime.costs.compaction import DEFAULT, Compaction
 from pcbatch.runtime.machine import collector
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.explaining import explaining

@@ -1,4 +1,4 @@
-"""The schedule "adaptive": cheap blocks are swept, at dear ones lanes gather."""
+"""The schedule "adaptive": cheap blocks are swept, at expensive ones lanes gather."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.costs.prices import Prices
 from pcbatch.runtime.schedules.trip import Memory, Trip
 
-DEAR = 2.0
-"""A block is dear if running its rows costs more than this many trips in which nothing runs: less than that is lost
-when it runs for few lanes, and gathering lanes takes trips."""
+EXPENSIVE = 2.0
+"""A block is expensive if running its rows costs more than this many trips in which nothing runs: less than that is
+lost when it runs for few lanes, and gathering lanes takes trips."""
 SHARE = 0.25
-"""How much of the time that other dear blocks take counts as time that a dear block has waited. With all of it two dear
-arms take turns half full; with none of it lanes at one could wait for ever for lanes that loop through the other."""
+"""How much of the time that other expensive blocks take counts as time that an expensive block has waited. With all of
+it two expensive arms take turns half full; with none of it lanes at one could wait for ever for lanes that loop through
+the other."""
 
 
 @dataclass(frozen=True)
 class Adaptive:
-    """Each trip sweeps the cheap blocks as "sweep" does, and runs a dear block when that is the best there is to do.
+    """Each trip sweeps the cheap blocks as "sweep" does, and runs an expensive one when nothing better is to be done.
 
-    When its turn in the sweep comes, a dear block runs if its waiting lanes, divided by what it costs to run, are more
-    than those of any other dear block and than what another trip through the cheap blocks offers: all lanes that wait
-    there, divided by that trip's cost. So lanes come through cheap blocks first and meet at the dear one, unless too
-    few are still on their way to be worth the trips. (A simulated sampler of 64 lanes, its gradient at 500 times the
-    price of the rest: 290 gradients, "sweep" 902; the lane that needs most needs 282.)
+    When its turn in the sweep comes, an expensive block runs if its waiting lanes, divided by what it costs to run, are
+    more than those of any other expensive block and than what another trip through the cheap blocks offers: all lanes
+    that wait there, divided by that trip's cost. So lanes come through cheap blocks first and meet at the expensive
+    one, unless too few are still on their way to be worth the trips. (A simulated sampler of 64 lanes, its gradient at
+    500 times the price of the rest: 290 gradients, "sweep" 902; the lane that needs most needs 282.)
 
-    A dear block also runs once its lanes have waited for as long as it takes to run it: as one who rents skis until the
-    rents would have bought them, it never loses more than that by waiting (Karlin et al., "Competitive snoopy caching",
-    1988). That is also what keeps lanes from starving: those at a cheap block run in every trip, those at a dear one
-    after trips through cheap blocks that cost as much as the block, or `1 / SHARE` times as much spent in other dear
-    ones.
+    An expensive block also runs once its lanes have waited for as long as it takes to run it: as one who rents skis
+    until the rents would have bought them, it never loses more than that by waiting (Karlin et al., "Competitive snoopy
+    caching", 1988). That is also what keeps lanes from starving: those at a cheap block run in every trip, those at an
+    expensive one after trips through cheap blocks that cost as much as the block, or `1 / SHARE` times as much spent in
+    other expensive ones.
 
     A block that sends lanes to itself, as the innermost loop of a program or the way down a recursion, runs again in
     the same trip while that moves more lanes for its price than the rest of the trip would. One that costs more than
@@ -46,27 +47,27 @@ class Adaptive:
     """
 
     name: str = "adaptive"
-    dear: float = DEAR
+    expensive: float = EXPENSIVE
 
     def trip(self, trip: Trip, memory: Memory) -> Memory:
         """See `Schedule`. `memory` is what has been spent since each block ran, which is nothing if nobody waits."""
         backend = trip.backend
-        dear = [] if trip.flow.sync else dear_blocks(trip.prices, self.dear)
-        if dear:
+        expensive = [] if trip.flow.sync else expensive_blocks(trip.prices, self.expensive)
+        if expensive:
             nothing = backend.zeros(len(trip.blocks), TensorType("int64"))
             memory = backend.where(trip.counted > 0, memory, nothing)
         for number in trip.flow.order:
-            turns = number not in dear or trip.prices.executions[number] <= _rest(trip, number)
+            turns = number not in expensive or trip.prices.executions[number] <= _rest(trip, number)
             again = partial(_again, trip, number) if turns else None
-            if number in dear:
-                # Lanes come to a dear block from all sides: to count them once is cheaper than to follow them.
+            if number in expensive:
+                # Lanes come to an expensive block from all sides: to count them once is cheaper than to follow them.
                 waiting = trip.recount()
                 overdue = memory >= int(trip.prices.executions[number])
-                some = (waiting > 0) & (_best(trip, waiting, dear) | overdue)
+                some = (waiting > 0) & (_best(trip, waiting, expensive) | overdue)
                 trip.run(number, backend.unstack(some, len(trip.blocks))[number], trip.ahead(number), again)
             else:
                 trip.run(number, None, trip.ahead(number), again)
-        return _spent(trip, dear, memory) if dear else memory
+        return _spent(trip, expensive, memory) if expensive else memory
 
 
 def _again(trip: Trip, number: int, here: Array) -> Array:
@@ -88,30 +89,30 @@ def _rest(trip: Trip, number: int) -> float:
     return prices.trip + sum(prices.executions[other] for other in trip.flow.order if other != number)
 
 
-def dear_blocks(prices: Prices, trips: float) -> list[int]:
+def expensive_blocks(prices: Prices, trips: float) -> list[int]:
     """The blocks at which lanes gather: those whose rows cost more than so many empty trips."""
     return [number for number, rows in enumerate(prices.rows) if rows > trips * prices.trip]
 
 
-def _best(trip: Trip, waiting: Array, dear: list[int]) -> Array:
-    """For each block, were it dear, whether nothing offers more lanes for its cost than it does: bool `[blocks]`.
+def _best(trip: Trip, waiting: Array, expensive: list[int]) -> Array:
+    """For each block, were it expensive, whether nothing offers more lanes for its cost than it does: bool `[blocks]`.
 
     `waiting` lanes are at each block now.
     """
     backend, prices = trip.backend, trip.prices
     lanes = backend.cast(waiting, "float32")
-    cheap = [float(other not in dear) for other in trip.blocks]
-    per_cost = [float(other in dear) / price for other, price in enumerate(prices.executions)]
+    cheap = [float(other not in expensive) for other in trip.blocks]
+    per_cost = [float(other in expensive) / price for other, price in enumerate(prices.executions)]
     offers = lanes * backend.array(per_cost, "float32")
     swept = backend.weighted(lanes, cheap)
     sweep = prices.trip + backend.weighted(lanes > 0, _products(cheap, prices.executions))
     return (offers >= backend.max(offers)) & (offers * sweep >= swept)
 
 
-def _spent(trip: Trip, dear: list[int], memory: Memory) -> Memory:
+def _spent(trip: Trip, expensive: list[int], memory: Memory) -> Memory:
     """What has been spent since each block ran, after this trip."""
     backend, prices = trip.backend, trip.prices
-    counts = [SHARE if number in dear else 1.0 for number in trip.blocks]
+    counts = [SHARE if number in expensive else 1.0 for number in trip.blocks]
     times = trip.times
     spent = prices.trip + backend.weighted(times, _products(counts, prices.executions))
     nothing = backend.zeros(len(trip.blocks), TensorType("int64"))

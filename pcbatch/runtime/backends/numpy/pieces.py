@@ -26,7 +26,7 @@ class NumPyPieces:
 
     ops_module = "pcbatch.runtime.backends.numpy.ops"
 
-    def twin(self, function: Any) -> str | None:
+    def equivalent(self, function: Any) -> str | None:
         return None  # Python's and NumPy's functions take NumPy's values
 
     # -- what it is ----------------------------------------------------------------------------------------------------

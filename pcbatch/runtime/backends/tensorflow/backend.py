@@ -17,6 +17,7 @@ from pcbatch.runtime.backends.protocol import Ended, Explanation, Spec
 from pcbatch.runtime.backends.tensorflow import (
     arguments,
     compiling,
+    equivalents,
     gradients,
     graphs,
     pieces,
@@ -25,7 +26,6 @@ from pcbatch.runtime.backends.tensorflow import (
     scattering,
     structures,
     traces,
-    twins,
 )
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.xla_cpu import counting, gathering, guards, stacking, succession, writing
@@ -38,8 +38,8 @@ class TensorFlowBackend:
     ops_module = "pcbatch.runtime.backends.tensorflow.ops"
     plain_builtins: Mapping[str, Callable[..., Any]] = arguments.PLAIN_BUILTINS
 
-    def twin(self, function: Any) -> str | None:
-        return twins.twin(function)
+    def equivalent(self, function: Any) -> str | None:
+        return equivalents.equivalent(function)
 
     def spelling(self, operation: str) -> str:
         return structures.spelling(operation)

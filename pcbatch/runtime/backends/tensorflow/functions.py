@@ -99,7 +99,7 @@ def to_power(base: Any, exponent: Any, modulus: Any = None, *, site: int) -> Any
     if any(is_lane_value(x) for x in (base, exponent, modulus)):
         raise PieceRefusalError(
             "PCB408",
-            "pow(..) with a modulus has no twin in TensorFlow",
+            "pow(..) with a modulus has no equivalent in TensorFlow",
             "square and multiply in a loop, with % modulus",
         )
     return pow(base, exponent, modulus)

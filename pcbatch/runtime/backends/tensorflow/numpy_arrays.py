@@ -1,4 +1,4 @@
-"""NumPy's functions of whole arrays, for values of lanes: reductions, matrices, arranging; see `numpy_twins`."""
+"""NumPy's functions of whole arrays, for values of lanes: reductions, matrices, arranging; see `numpy_equivalents`."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow.numpy_elementwise import Twin, array, inexact, truth
+from pcbatch.runtime.backends.tensorflow.numpy_elementwise import Equivalent, array, inexact, truth
 from pcbatch.runtime.backends.tensorflow.weak import carrier, is_lane_value, unify
 
 # -- reductions --------------------------------------------------------------------------------------------------------
 
 
-def _reduction(function: Callable[..., tf.Tensor], of: Callable[[tf.Tensor], tf.Tensor] = tf.identity) -> Twin:
-    def twin(a: Any, axis: Any = None, *, keepdims: bool = False) -> tf.Tensor:
+def _reduction(function: Callable[..., tf.Tensor], of: Callable[[tf.Tensor], tf.Tensor] = tf.identity) -> Equivalent:
+    def equivalent(a: Any, axis: Any = None, *, keepdims: bool = False) -> tf.Tensor:
         return function(of(array(a)), axis=axis, keepdims=keepdims)
 
-    return twin
+    return equivalent
 
 
 def _numbers(x: tf.Tensor) -> tf.Tensor:
     return tf.cast(x, tf.int64) if x.dtype == tf.bool else x
 
 
-def _position(function: Callable[..., tf.Tensor]) -> Twin:
+def _position(function: Callable[..., tf.Tensor]) -> Equivalent:
     """The place of the first NaN, if there is one; of the extreme otherwise."""
 
-    def twin(a: Any, axis: int | None = None) -> tf.Tensor:
+    def equivalent(a: Any, axis: int | None = None) -> tf.Tensor:
         x = array(a)
         x, axis = (tf.reshape(x, [-1]), 0) if axis is None else (x, axis)
         found = function(x, axis=axis)
@@ -37,7 +37,7 @@ def _position(function: Callable[..., tf.Tensor]) -> Twin:
         lost = tf.math.is_nan(x)
         return tf.where(tf.reduce_any(lost, axis=axis), tf.argmax(tf.cast(lost, tf.int32), axis=axis), found)
 
-    return twin
+    return equivalent
 
 
 def _cumulative(a: Any, axis: int | None = None) -> tf.Tensor:
@@ -45,7 +45,7 @@ def _cumulative(a: Any, axis: int | None = None) -> tf.Tensor:
     return tf.cumsum(tf.reshape(x, [-1]) if axis is None else x, axis=axis or 0)
 
 
-REDUCTIONS: dict[str, Twin] = {
+REDUCTIONS: dict[str, Equivalent] = {
     "all": _reduction(tf.reduce_all, truth),
     "any": _reduction(tf.reduce_any, truth),
     "argmax": _position(tf.argmax),
@@ -88,7 +88,7 @@ def _solve(a: Any, b: Any) -> tf.Tensor:
     return tf.linalg.solve(matrix, right)
 
 
-MATRICES: dict[str, Twin] = {
+MATRICES: dict[str, Equivalent] = {
     "dot": _dot,
     "inner": lambda a, b: tf.tensordot(array(a), array(b), axes=[[-1], [-1]]),
     "matmul": _matmul,
@@ -109,7 +109,7 @@ def made(x: Any, dtype: Any = None) -> tf.Tensor:
     return array(x) if dtype is None else tf.cast(carrier(x) if is_lane_value(x) else array(x), dtype)
 
 
-def _like(fill: Callable[[tf.Tensor], tf.Tensor]) -> Twin:
+def _like(fill: Callable[[tf.Tensor], tf.Tensor]) -> Equivalent:
     return lambda a, dtype=None: made(fill(array(a)), dtype)
 
 
@@ -143,7 +143,7 @@ def _sort(a: Any) -> tf.Tensor:
     return tf.where(last, tf.constant(math.nan, x.dtype), numbers)
 
 
-ARRANGING: dict[str, Twin] = {
+ARRANGING: dict[str, Equivalent] = {
     "array": made,
     "asarray": made,
     "concatenate": lambda arrays, axis=0: tf.concat([array(a) for a in arrays], axis),

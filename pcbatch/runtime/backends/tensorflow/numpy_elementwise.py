@@ -1,4 +1,4 @@
-"""NumPy's functions that work element by element, for values of lanes; see `numpy_twins`."""
+"""NumPy's functions that work element by element, for values of lanes; see `numpy_equivalents`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import tensorflow as tf
 from pcbatch.runtime.backends.tensorflow import decimals
 from pcbatch.runtime.backends.tensorflow.weak import DOUBLE, Weak, carrier, is_number, unify
 
-Twin = Callable[..., Any]
+Equivalent = Callable[..., Any]
 
 
 def array(x: Any) -> tf.Tensor:
@@ -26,13 +26,13 @@ def inexact(x: tf.Tensor) -> tf.Tensor:
     return x if x.dtype.is_floating or x.dtype.is_complex else tf.cast(x, tf.float64)
 
 
-def _float(function: Callable[[tf.Tensor], tf.Tensor]) -> Twin:
-    def twin(x: Any) -> Any:
+def _float(function: Callable[[tf.Tensor], tf.Tensor]) -> Equivalent:
+    def equivalent(x: Any) -> Any:
         if isinstance(x, Weak):
             return Weak(function(tf.cast(x.value, DOUBLE)))
         return function(inexact(array(x)))
 
-    return twin
+    return equivalent
 
 
 def _in_double(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
@@ -40,26 +40,26 @@ def _in_double(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
     return lambda *xs: tf.cast(function(*(tf.cast(x, DOUBLE) for x in xs)), xs[0].dtype)
 
 
-def _any(function: Callable[[tf.Tensor], tf.Tensor]) -> Twin:
-    def twin(x: Any) -> Any:
+def _any(function: Callable[[tf.Tensor], tf.Tensor]) -> Equivalent:
+    def equivalent(x: Any) -> Any:
         result = function(carrier(x) if isinstance(x, Weak) else array(x))
         return Weak(result) if isinstance(x, Weak) and result.dtype != tf.bool else result
 
-    return twin
+    return equivalent
 
 
-def _pair(function: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], floats: bool = False) -> Twin:
-    def twin(a: Any, b: Any) -> Any:
+def _pair(function: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], floats: bool = False) -> Equivalent:
+    def equivalent(a: Any, b: Any) -> Any:
         x, y, weak = unify(a if is_number(a) else array(a), b if is_number(b) else array(b))
         if floats and not x.dtype.is_floating:
             x, y = tf.cast(x, DOUBLE), tf.cast(y, DOUBLE)
         result = function(x, y)
         return Weak(result) if weak and result.dtype != tf.bool else result
 
-    return twin
+    return equivalent
 
 
-def _operator(symbol: Callable[[Any, Any], Any]) -> Twin:
+def _operator(symbol: Callable[[Any, Any], Any]) -> Equivalent:
     return lambda a, b: symbol(a if is_number(a) else array(a), b if is_number(b) else array(b))
 
 
@@ -75,11 +75,11 @@ def truth(x: Any) -> tf.Tensor:
     return given if given.dtype == tf.bool else tf.not_equal(given, tf.zeros_like(given))
 
 
-def _finite(function: Callable[[tf.Tensor], tf.Tensor], of_ints: bool) -> Twin:
-    def twin(x: tf.Tensor) -> tf.Tensor:
+def _finite(function: Callable[[tf.Tensor], tf.Tensor], of_ints: bool) -> Equivalent:
+    def equivalent(x: tf.Tensor) -> tf.Tensor:
         return function(x) if x.dtype.is_floating else tf.fill(x.shape, of_ints)
 
-    return _any(twin)
+    return _any(equivalent)
 
 
 def hypotenuse(*xs: tf.Tensor) -> tf.Tensor:
@@ -103,9 +103,9 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     return _pair(lambda a, b: tf.where(truth(condition), a, b))(x, y)
 
 
-_SQUARE: Twin = _any(tf.square)
+_SQUARE: Equivalent = _any(tf.square)
 
-ELEMENTWISE: dict[str, Twin] = {
+ELEMENTWISE: dict[str, Equivalent] = {
     **{
         name: _float(function)
         for name, function in {

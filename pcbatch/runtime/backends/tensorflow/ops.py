@@ -7,8 +7,8 @@ Every function works on tensors, weak numbers and, as Python would, on static Py
 
 from __future__ import annotations
 
-from pcbatch.runtime.backends.tensorflow import math_twins as math
-from pcbatch.runtime.backends.tensorflow import numpy_twins as numpy
+from pcbatch.runtime.backends.tensorflow import math_equivalents as math
+from pcbatch.runtime.backends.tensorflow import numpy_equivalents as numpy
 from pcbatch.runtime.backends.tensorflow.checked import (
     divide,
     divmod_,
@@ -21,6 +21,7 @@ from pcbatch.runtime.backends.tensorflow.checked import (
     right_shift,
 )
 from pcbatch.runtime.backends.tensorflow.choice import all_of, any_of, both, either, negate, select, to_bool
+from pcbatch.runtime.backends.tensorflow.equivalents import without_equivalent
 from pcbatch.runtime.backends.tensorflow.functions import (
     absolute,
     committed,
@@ -39,7 +40,6 @@ from pcbatch.runtime.backends.tensorflow.iteration import element, parts, sequen
 from pcbatch.runtime.backends.tensorflow.membership import contains, lacks, same_flag
 from pcbatch.runtime.backends.tensorflow.recorder import Recorder, recording
 from pcbatch.runtime.backends.tensorflow.sharing import apart, plain_data
-from pcbatch.runtime.backends.tensorflow.twins import without_twin
 
 __all__ = [
     "Recorder",
@@ -88,5 +88,5 @@ __all__ = [
     "total",
     "unpacked",
     "window",
-    "without_twin",
+    "without_equivalent",
 ]

@@ -139,7 +139,7 @@ Method = Callable[["Weak", Any], Any]
 
 
 def _operators(symbol: Callable[[Any, Any], Any], rule: Rule) -> tuple[Method, Method]:
-    """The method of an operator and its reflected twin."""
+    """The method of an operator and its reflected form."""
 
     def apply(a: Any, b: Any) -> Any:
         if is_number(a) and is_number(b):

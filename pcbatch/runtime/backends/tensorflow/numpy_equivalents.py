@@ -1,4 +1,4 @@
-"""The functions of NumPy that have a twin in TensorFlow, with NumPy's rules for what differs: axes, dtypes, names.
+"""Equivalents of NumPy functions in TensorFlow, with NumPy's rules for what differs: axes, dtypes, names.
 
 A function of floats gives float64 for ints, as NumPy does, and keeps a float tensor's dtype; of a weak number it gives
 a weak one. Reductions keep the tensor's dtype (NumPy would widen int32). Of static values alone NumPy's own function
@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow.numpy_arrays import ARRANGING, MATRICES, REDUCTIONS, made
-from pcbatch.runtime.backends.tensorflow.numpy_elementwise import ELEMENTWISE, Twin
+from pcbatch.runtime.backends.tensorflow.numpy_elementwise import ELEMENTWISE, Equivalent
 from pcbatch.runtime.backends.tensorflow.weak import is_lane_value
 
 
@@ -23,10 +23,10 @@ def _varies(value: Any) -> bool:
     return is_lane_value(value)
 
 
-def _twin(path: str, function: Twin) -> Twin:
+def _equivalent(path: str, function: Equivalent) -> Equivalent:
     """`function` for values of lanes, NumPy's own `path` for static ones."""
 
-    def twin(*arguments: Any, **options: Any) -> Any:
+    def equivalent(*arguments: Any, **options: Any) -> Any:
         if any(_varies(x) for x in (*arguments, *options.values())):
             return function(*arguments, **options)
         native: Any = np
@@ -35,18 +35,18 @@ def _twin(path: str, function: Twin) -> Twin:
         result = native(*arguments, **options)
         return result.item() if isinstance(result, np.generic) else result
 
-    return twin
+    return equivalent
 
 
-def _cast(dtype: Any) -> Twin:
+def _cast(dtype: Any) -> Equivalent:
     """`np.float32(x)`: a committed dtype, of a literal too."""
     return lambda x=0: made(x, dtype) if is_lane_value(x) else tf.constant(x, dtype)
 
 
 _CASTS = ("bool_", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 
-TWINS: dict[str, Twin] = {
-    path.replace(".", "_"): _twin(path, function)
+EQUIVALENTS: dict[str, Equivalent] = {
+    path.replace(".", "_"): _equivalent(path, function)
     for path, function in {**ELEMENTWISE, **REDUCTIONS, **MATRICES, **ARRANGING}.items()
 } | {name: _cast(getattr(np, name)) for name in _CASTS}
 NAMES = {path: path.replace(".", "_") for path in (*ELEMENTWISE, *REDUCTIONS, *MATRICES, *ARRANGING, *_CASTS)} | {
@@ -58,8 +58,8 @@ NAMES = {path: path.replace(".", "_") for path in (*ELEMENTWISE, *REDUCTIONS, *M
 """Path in `numpy` to attribute of this module."""
 
 
-def __getattr__(name: str) -> Twin:
+def __getattr__(name: str) -> Equivalent:
     try:
-        return TWINS[name]
+        return EQUIVALENTS[name]
     except KeyError:
         raise AttributeError(name) from None

@@ -1,4 +1,4 @@
-"""Every function of `math` and NumPy that has a twin, against the original: values, shapes, ints and floats."""
+"""Every function of `math` and NumPy that has an equivalent, against the original: values, shapes, ints and floats."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import math_twins, numpy_twins
+from pcbatch.runtime.backends.tensorflow import math_equivalents, numpy_equivalents
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.weak import Weak
 
@@ -76,12 +76,12 @@ def tensors(value):
     return tf.constant(value) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-@pytest.mark.parametrize("path", numpy_twins.NAMES)
+@pytest.mark.parametrize("path", numpy_equivalents.NAMES)
 def test_numpy(path):
     for arguments in examples(path):
         wanted = np.asarray(native(path, arguments))
         with recording():
-            given = numpy_twins.TWINS[numpy_twins.NAMES[path]](*map(tensors, arguments))
+            given = numpy_equivalents.EQUIVALENTS[numpy_equivalents.NAMES[path]](*map(tensors, arguments))
         assert tuple(given.shape) == wanted.shape, arguments
         assert given.dtype.is_floating == np.issubdtype(wanted.dtype, np.floating), arguments
         assert (given.dtype == tf.bool) == (wanted.dtype == bool), arguments
@@ -96,7 +96,7 @@ def in_python(name: str, arguments: tuple):
         return None
 
 
-@pytest.mark.parametrize("name", [name for name in math_twins.NAMES if name not in ("isqrt", "prod")])
+@pytest.mark.parametrize("name", [name for name in math_equivalents.NAMES if name not in ("isqrt", "prod")])
 def test_math(name):
     if not hasattr(math, name):  # Python 3.10 has no cbrt and exp2, and nobody can name them there
         assert name in ("cbrt", "exp2")
@@ -104,7 +104,7 @@ def test_math(name):
     pairs = [(x, y) for x in DOUBLES for y in (0.5, -2.0, 3.0)]
     for arguments in pairs if name in OF_TWO else [(x,) for x in DOUBLES]:
         with recording() as recorder:
-            given = math_twins.TWINS[name](*(tf.constant(x, tf.float64) for x in arguments), site=3)
+            given = math_equivalents.EQUIVALENTS[name](*(tf.constant(x, tf.float64) for x in arguments), site=3)
             failed = bool(recorder.site() > 0)
         wanted = in_python(name, arguments)
         assert failed == (wanted is None), arguments
@@ -117,6 +117,10 @@ def test_math(name):
 def test_math_of_ints_and_vectors():
     with recording():
         for n in (0, 1, 8, 9, 2**31 - 1):
-            assert int(tf.convert_to_tensor(math_twins.TWINS["isqrt"](tf.constant(n), site=0))) == math.isqrt(n)
-        assert float(math_twins.TWINS["prod"](tf.constant(LARGE), site=0)) == math.prod(LARGE)
-        assert float(math_twins.TWINS["prod"](tf.constant(LARGE), start=2.0, site=0)) == math.prod(LARGE, start=2.0)
+            assert int(
+                tf.convert_to_tensor(math_equivalents.EQUIVALENTS["isqrt"](tf.constant(n), site=0))
+            ) == math.isqrt(n)
+        assert float(math_equivalents.EQUIVALENTS["prod"](tf.constant(LARGE), site=0)) == math.prod(LARGE)
+        assert float(math_equivalents.EQUIVALENTS["prod"](tf.constant(LARGE), start=2.0, site=0)) == math.prod(
+            LARGE, start=2.0
+        )

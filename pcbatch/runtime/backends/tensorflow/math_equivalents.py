@@ -21,7 +21,7 @@ from pcbatch.runtime.backends.tensorflow.numpy_elementwise import hypotenuse
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.weak import DOUBLE, Weak, carrier, is_lane_value, scalar
 
-Twin = Callable[..., Any]
+Equivalent = Callable[..., Any]
 
 
 def _double(x: Any, name: str) -> tf.Tensor:
@@ -42,10 +42,10 @@ def _static(name: str, arguments: tuple[Any, ...], site: int, junk: Any) -> Any:
         return junk
 
 
-def _float(name: str, function: Callable[..., tf.Tensor]) -> Twin:
-    """The twin of a function from floats to a float."""
+def _float(name: str, function: Callable[..., tf.Tensor]) -> Equivalent:
+    """The equivalent of a function from floats to a float."""
 
-    def twin(*arguments: Any, site: int) -> Any:
+    def equivalent(*arguments: Any, site: int) -> Any:
         if not any(is_lane_value(x) for x in arguments):
             return _static(name, arguments, site, math.nan)
         doubles = [_double(x, name) for x in arguments]
@@ -56,28 +56,28 @@ def _float(name: str, function: Callable[..., tf.Tensor]) -> Twin:
             fault((tf.math.is_nan(result) & ~explained) | (tf.math.is_inf(result) & finite), site)
         return result if _wide(arguments) else Weak(result)
 
-    return twin
+    return equivalent
 
 
-def _bool(name: str, function: Callable[[tf.Tensor], tf.Tensor]) -> Twin:
-    """The twin of a question about a float, which cannot fail."""
+def _bool(name: str, function: Callable[[tf.Tensor], tf.Tensor]) -> Equivalent:
+    """The equivalent of a question about a float, which cannot fail."""
 
-    def twin(x: Any, *, site: int) -> Any:
+    def equivalent(x: Any, *, site: int) -> Any:
         return function(_double(x, name)) if is_lane_value(x) else getattr(math, name)(x)
 
-    return twin
+    return equivalent
 
 
-def _int(name: str, function: Callable[[tf.Tensor], tf.Tensor]) -> Twin:
-    """The twin of a rounding to an int."""
+def _int(name: str, function: Callable[[tf.Tensor], tf.Tensor]) -> Equivalent:
+    """The equivalent of a rounding to an int."""
 
-    def twin(x: Any, *, site: int) -> Any:
+    def equivalent(x: Any, *, site: int) -> Any:
         if not is_lane_value(x):
             return _static(name, (x,), site, 0)
         number = scalar(x, f"math.{name}")
         return whole(function(tf.cast(number, DOUBLE)), site) if number.dtype.is_floating else to_int(x, site)
 
-    return twin
+    return equivalent
 
 
 def _logarithm(x: tf.Tensor, base: tf.Tensor | None = None) -> tf.Tensor:
@@ -171,19 +171,19 @@ def prod(xs: Any, *, start: Any = 1, site: int) -> Any:
     return product if not is_lane_value(start) and start == 1 else start * product
 
 
-TWINS: dict[str, Twin] = {
+EQUIVALENTS: dict[str, Equivalent] = {
     **{name: _float(name, function) for name, function in _FLOATS.items()},
     **{name: _bool(name, function) for name, function in _BOOLS.items()},
     **{name: _int(name, function) for name, function in _INTS.items()},
     "isqrt": isqrt,
     "prod": prod,
 }
-NAMES = {name: name for name in TWINS}
+NAMES = {name: name for name in EQUIVALENTS}
 """Path in `math` to attribute of this module."""
 
 
-def __getattr__(name: str) -> Twin:
+def __getattr__(name: str) -> Equivalent:
     try:
-        return TWINS[name]
+        return EQUIVALENTS[name]
     except KeyError:
         raise AttributeError(name) from None

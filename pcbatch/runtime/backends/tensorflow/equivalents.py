@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.errors import PieceRefusalError
-from pcbatch.runtime.backends.tensorflow import math_twins, numpy_twins
+from pcbatch.runtime.backends.tensorflow import math_equivalents, numpy_equivalents
 from pcbatch.runtime.backends.tensorflow.weak import is_lane_value
 
 REPLACEMENTS: dict[str, str] = {
@@ -47,7 +47,7 @@ REPLACEMENTS: dict[str, str] = {
     ),
     "builtins.complex": "write tf.complex(real, imaginary)",
 }
-"""What to write instead of functions without a twin; those of Python itself are all listed here."""
+"""What to write instead of functions without an equivalent; those of Python itself are all listed here."""
 
 TAKE_STRUCTURES = frozenset(
     f"builtins.{name}" for name in ("enumerate", "filter", "list", "map", "reversed", "tuple", "zip")
@@ -59,13 +59,13 @@ _HELP = "write it with TensorFlow's operations, or compute it outside and pass t
 
 @functools.cache
 def _table() -> dict[int, str]:
-    """The path in `ops` of each twin, by the identity of the function that it stands for."""
-    found = {id(function): f"math.{name}" for name, function in _named(math, math_twins.NAMES)}
-    return found | {id(function): f"numpy.{name}" for name, function in _named(np, numpy_twins.NAMES)}
+    """The path in `ops` of each equivalent, by the identity of the function that it stands for."""
+    found = {id(function): f"math.{name}" for name, function in _named(math, math_equivalents.NAMES)}
+    return found | {id(function): f"numpy.{name}" for name, function in _named(np, numpy_equivalents.NAMES)}
 
 
 def _named(module: Any, names: dict[str, str]) -> Iterator[tuple[str, Any]]:
-    """Each twin's name with the functions of `module` that it stands for: not every version has all of them."""
+    """Each equivalent's name with the functions of `module` that it stands for: not every version has all of them."""
     for path, name in names.items():
         value = module
         for step in path.split("."):
@@ -74,8 +74,8 @@ def _named(module: Any, names: dict[str, str]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def twin(function: Any) -> str | None:
-    """The path in `ops` of what stands for `function`; "without_twin" if nothing does though it takes no tensors.
+def equivalent(function: Any) -> str | None:
+    """The path in `ops` of what stands for `function`; "without_equivalent" if nothing does though it takes no tensors.
 
     None for every other function.
     """
@@ -85,7 +85,7 @@ def twin(function: Any) -> str | None:
         return None
     if known is not None:
         return known
-    return "without_twin" if _path(function) in REPLACEMENTS or _is_foreign(function) else None
+    return "without_equivalent" if _path(function) in REPLACEMENTS or _is_foreign(function) else None
 
 
 def _is_foreign(function: Any) -> bool:
@@ -104,7 +104,7 @@ def _path(function: Any) -> str:
     return f"{getattr(function, '__module__', '')}.{getattr(function, '__name__', '')}"
 
 
-def without_twin(function: Callable[..., Any]) -> Callable[..., Any]:
+def without_equivalent(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` for static values; what differs by lane is refused by the function's name."""
     path = _path(function)
     varies = is_lane_value if path in TAKE_STRUCTURES else _varies

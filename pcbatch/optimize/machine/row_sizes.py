@@ -1,8 +1,8 @@
 """When a block runs on gathered lanes: the sizes for which gathering costs less than the rows that it saves.
 
-A block that few lanes wait at computes, masked, a row for every lane. Where a row is dear, the waiting lanes are
+A block that few lanes wait at computes, masked, a row for every lane. Where a row is expensive, the waiting lanes are
 gathered into the smallest of a few sizes that holds them, run there, and scattered back. Every size traces the block
-once more and compiles it, so only dear blocks get any, and few.
+once more and compiles it, so only expensive blocks get any, and few.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pcbatch.ir.analysis import effects
-from pcbatch.ir.machine import Block, Piece, Program, Store
+from pcbatch.ir.machine import Block, Item, Piece, Program, Store
+from pcbatch.ir.types import elements
 from pcbatch.runtime.costs.device import CPU, Device
-from pcbatch.runtime.costs.estimate import elements
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class Compaction:
     At most `most` of them, each of which saves enough more than the next larger one, eighths before halves.
     Sizes are rounded up to a multiple of `multiple`, that of the vectors of float64 that XLA computes at once: the same
     operations on a number of rows that is none may round differently. What gathering costs was measured on `device`; of
-    that `fixed` stands in for `gathered_size`, and all else is taken `scale` times: with both at 0 every block is dear.
+    that `fixed` stands in for `gathered_size`, and all else is taken `scale` times: with both at 0 every block is
+    expensive.
     """
 
     floor: int = 4
@@ -96,7 +97,7 @@ DEFAULT = Compaction()
 
 def _moved(program: Program, block: Block) -> list[str]:
     """The variables that one row of the block reads or writes; twice, if both."""
-    read = {name for item in block.body for name in (item.reads if isinstance(item, Piece) else _read(item))}
+    read = {name for item in block.body for name in _read(item)}
     return [*(read & program.storage.keys()), *(set(effects.written(block)) & program.storage.keys())]
 
 
@@ -107,6 +108,11 @@ def _row_writes(program: Program, block: Block) -> int:
     return sum(elements(program.types[name]) for name in kept)
 
 
-def _read(store: Store) -> tuple[str, ...]:
-    """The array itself is written in place."""
-    return (*store.indices, store.value)
+def _read(item: Item) -> tuple[str, ...]:
+    """What an item reads of a lane. The array of a store is written in place; under a predicate old values may stay."""
+    asked = () if item.predicate is None else (item.predicate,)
+    match item:
+        case Piece(reads=reads, writes=writes):
+            return (*reads, *asked, *(writes if asked else ()))
+        case Store(indices=indices, value=value):
+            return (*indices, value, *asked)
