@@ -11,9 +11,13 @@ import shlex
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from examples.fibonacci import fibonacci
 from pcbatch.commands.cli import main
+from pcbatch.optimize.pipeline import CFG_PASSES, STACK_PASSES, machine_passes
+from tests.optimize.stepping import outcomes
 
 ROOT = Path(__file__).parent.parent
 BOX = re.compile(r"<!-- (run|file|sampler): (.*?) -->\n```(\w*)\n(.*?)```\n", re.DOTALL)
@@ -51,10 +55,48 @@ def sampler(what: str) -> str:
     return getattr(made, name).ir(stage).strip("\n") + "\n"
 
 
+PAGES = (*sorted((ROOT / "docs").glob("*.md")), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")))
+LINK = re.compile(r"\[[^]]*\]\(([^)\s#:]*)(?:#([^)\s]*))?\)")
+FENCED = re.compile(r"^```.*?^```$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link may name behind `#`: headings in lower case, words joined by dashes."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for path, anchor in LINK.findall(FENCED.sub("", page.read_text(encoding="utf-8"))):
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{page.name} links to {path}"
+        assert not anchor or anchor in anchors(target), f"{page.name} links to {path}#{anchor}"
+
+
+def test_debugging_shows_code_that_runs(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    text = (ROOT / "docs" / "debugging.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    names = {"f": fibonacci.options(jit=False), "x": np.array([3, 7, 4, 5], np.int32)}
+    for block in blocks:
+        exec(compile(block, "docs/debugging.md", "exec"), names)
+    assert len(blocks) >= 4
+    assert "program machine fibonacci" in capsys.readouterr().out
+
+
+def test_the_recipe_for_finding_a_pass_sees_every_pass():
+    example = np.array([9], np.int32)
+    seen = list(outcomes(fibonacci, [example], list(example)))
+    passes = {*CFG_PASSES, *STACK_PASSES, *machine_passes(lambda program, piece: frozenset(), ())}
+    assert {name for name, _ in seen} == {"typed", "calls", "machine", *passes}
+    assert {(outcome.status, int(outcome.value)) for _, outcome in seen} == {("OK", 55)}
+
+
 MAKERS = {"run": printed, "file": quoted, "sampler": sampler}
 
 
-@pytest.mark.parametrize("page", ["docs/how-it-works.md", "docs/nuts-walkthrough.md"])
+@pytest.mark.parametrize("page", ["docs/how-it-works.md", "docs/nuts-walkthrough.md", "CONTRIBUTING.md"])
 def test_pages_show_what_is_printed(page, monkeypatch):
     monkeypatch.chdir(ROOT)
     path = ROOT / page
