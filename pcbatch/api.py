@@ -1,4 +1,4 @@
-"""The decorator `autobatch`; what it returns is in `batched.py`, the pipeline behind that in `compilation.py`."""
+"""The decorator `autobatch`; what it returns is in `function/batched.py`, the stages in `function/pipeline.py`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         resume: the path of a saved run, which a call then goes on with; it takes no arguments but static ones.
         static_argnames: parameters whose arguments are Python values when the program is compiled: hashable, and part
             of the cache key. Sizes, names and functions can be such; a branch on one has only one arm.
-        strategy, vectorize: as the design has them; for now only their defaults are built.
+        strategy: "pc", program-counter autobatching; there is no other yet.
 
     Returns:
         A `Batched`; calling it with arguments of shape `[lanes, ...]` gives results of shape `[lanes, ...]`.

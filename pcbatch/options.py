@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypedDict, get_args
@@ -13,9 +14,9 @@ from pcbatch.errors import UsageError
 from pcbatch.runtime.machine.limits import LARGEST
 from pcbatch.runtime.schedules import schedule_named
 
-Strategy = Literal["pc", "local", "hybrid", "depth", "agenda"]
+Strategy = Literal["pc"]
 ScheduleName = Literal["auto", "earliest", "busiest", "sweep", "adaptive"]
-BackendName = Literal["tensorflow", "jax", "reference"]
+BackendName = Literal["tensorflow", "reference"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
 BACKENDS: tuple[str, ...] = get_args(BackendName)
 
@@ -32,7 +33,6 @@ class OptionValues(TypedDict, total=False):
     schedule: ScheduleName
     backend: BackendName
     jit: bool
-    vectorize: bool
     max_depth: int | None
     max_steps: int | None
     deterministic: bool
@@ -52,7 +52,6 @@ class Options:
     schedule: str = "auto"
     backend: str = "tensorflow"
     jit: bool = True
-    vectorize: bool = True
     max_depth: int | None = None
     max_steps: int | None = None
     deterministic: bool = False
@@ -62,13 +61,11 @@ class Options:
     resume: str | None = None
 
     def __post_init__(self) -> None:
-        _one_of("strategy", self.strategy, STRATEGIES, built=("pc",))
-        _one_of("backend", self.backend, BACKENDS, built=("tensorflow", "reference"))
+        _one_of("strategy", self.strategy, STRATEGIES)
+        _one_of("backend", self.backend, BACKENDS)
         schedule_named(self.schedule)
         object.__setattr__(self, "static_argnames", _names(self.static_argnames))
-        if self.vectorize is False:
-            raise UsageError("PCB503", "vectorize=False (bodies written for whole batches) is not built yet")
-        for name in ("jit", "vectorize", "deterministic", "progress"):
+        for name in ("jit", "deterministic", "progress"):
             if not isinstance(getattr(self, name), bool):
                 raise UsageError("PCB504", f"{name} must be True or False, not {getattr(self, name)!r}")
         object.__setattr__(self, "resume", _path(self.resume))
@@ -104,8 +101,9 @@ class Options:
             )
 
     def changed(self, changes: Mapping[str, Any]) -> Options:
-        """The same options with `changes`; UsageError PCB501 for a name that is no option."""
+        """The same options with `changes`; UsageError PCB501 for a name that is no option, PCB503 for one that was."""
         known = [field.name for field in fields(self)]
+        changes = _without_old(changes)
         for name in changes:
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1)
@@ -154,8 +152,16 @@ def _path(given: Any) -> str | None:
     return path
 
 
-def _one_of(what: str, given: str, known: tuple[str, ...], built: tuple[str, ...]) -> None:
+def _one_of(what: str, given: str, known: tuple[str, ...]) -> None:
     if given not in known:
-        raise UsageError("PCB501", f"{what} must be one of {', '.join(map(repr, known))}, not {given!r}")
-    if given not in built:
-        raise UsageError("PCB503", f"{what}={given!r} is not built yet; use {' or '.join(map(repr, built))}")
+        raise UsageError("PCB501", f"{what} must be {' or '.join(map(repr, known))}, not {given!r}")
+
+
+def _without_old(changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`changes` without the option `vectorize`, of which only the default, True, ever did anything: that warns."""
+    if "vectorize" not in changes:
+        return changes
+    if changes["vectorize"] is not True:
+        raise UsageError("PCB503", "the option vectorize is gone; write the body for one example, pcbatch batches it")
+    warnings.warn("the option vectorize is gone; leave vectorize=True away", DeprecationWarning, stacklevel=5)
+    return {name: value for name, value in changes.items() if name != "vectorize"}

@@ -1,7 +1,8 @@
 """The whole pipeline on one page.
 
-source -> frontend -> cfg IR -> lowering.types -> typed cfg -> lowering.calls -> stack IR -> optimize -> lowering.emit
--> Python source -> table -> machine. `Pipeline` has a line for each arrow.
+source -> frontend -> cfg -> lowering.inference -> typed cfg -> optimize.cfg, lowering.calls -> stack -> optimize.stack
+-> lowering.machine -> machine program -> optimize.machine -> lowering.codegen -> Python source -> table -> executable.
+`Pipeline` has a line for each arrow.
 """
 
 from __future__ import annotations

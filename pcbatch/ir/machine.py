@@ -53,7 +53,7 @@ class FaultSite:
 
 
 Kept = tuple[Any, ...]
-"""The leaves of a captured value that are known by what they are (`lowering.kept`), None in the place of the others."""
+"""The leaves of a captured value that are known by what they are, None for others; see `lowering.captures.kept`."""
 
 
 Straight = Primitive | Enter | Exit

@@ -33,7 +33,7 @@ Read = Callable[[str], ModuleSource]
     [
         ("import pcbatch", "pcbatch.autobatch"),
         ("import pcbatch", "pcbatch.autobatch()"),
-        ("import pcbatch", 'pcbatch.autobatch(strategy="local", max_depth=3)'),
+        ("import pcbatch", 'pcbatch.autobatch(schedule="sweep", max_depth=3)'),
         ("import pcbatch as pb", "pb.autobatch"),
         ("import pcbatch.random", "pcbatch.autobatch"),
         ("from pcbatch import autobatch", "autobatch"),
@@ -58,7 +58,7 @@ def test_functions_batched_by_a_call(read: Read) -> None:
         "import pcbatch\n\n"
         "def slow(n):\n    return 1 if n == 0 else slow(n - 1) + helper(n)\n\n"
         "def helper(n):\n    return n\n\n"
-        'fast = pcbatch.autobatch(slow, strategy="local")\n'
+        'fast = pcbatch.autobatch(slow, schedule="sweep")\n'
         "again = pcbatch.autobatch(jit=False)(slow)\n"
     )
     assert list(module.functions) == ["fast", "again"]
