@@ -263,11 +263,11 @@ def test_structures(library, storage):
     types = {"p": pair, "r": pair, "n": INT, "t": BOOL}
     kinds = {"p": storage, "r": "register", "n": "register"}
     program = Program("halve", ("p", "n"), ("r",), types, kinds, blocks, (tables.DEPTH,))
-    p = {"x": np.array([8, 4], np.float32), "rest": (ints(0, 10), np.array([True, False]))}
-    (r,) = library.run(program, p, ints(2, 0), lanes=2).values
-    np.testing.assert_array_equal(r["x"], [2 + 4 + 8, 4])
-    np.testing.assert_array_equal(r["rest"][0], [2 + 1 + 0, 10])
-    np.testing.assert_array_equal(r["rest"][1], [True ^ False ^ True, False])
+    p = (np.array([8, 4], np.float32), ints(0, 10), np.array([True, False]))
+    x, count, flag = library.run(program, *p, ints(2, 0)).values
+    np.testing.assert_array_equal(x, [2 + 4 + 8, 4])
+    np.testing.assert_array_equal(count, [2 + 1 + 0, 10])
+    np.testing.assert_array_equal(flag, [True ^ False ^ True, False])
 
 
 def _join(p, r):
