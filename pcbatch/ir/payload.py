@@ -4,6 +4,7 @@
               | Copy                  y = x
               | Cast type             y = x, as a value of exactly this type
               | Truth                 y = whether x is true, as Python's `bool`
+              | Choose                y = a if c else b, of inputs c, a, b
               | Constant value        y = a number, True, False or None
               | Pack kind             y = a tuple or a list of x.., which may repeat
               | Unpack pattern        y.. = the parts of x, of which some may be taken apart again
@@ -52,6 +53,11 @@ class Truth:
 
 
 @dataclass(frozen=True)
+class Choose:
+    """The second input where the first is true, else the third: all three are there before."""
+
+
+@dataclass(frozen=True)
 class Constant:
     """A number, True, False or None; `text` is how Python writes it: 1, 1.0 and True differ, and 0.0 and -0.0."""
 
@@ -90,7 +96,7 @@ class Field:
     name: str
 
 
-Explicit = Copy | Cast | Truth | Constant | Pack | Unpack | Index | Field
+Explicit = Copy | Cast | Truth | Choose | Constant | Pack | Unpack | Index | Field
 Payload = Code | Explicit
 Names = tuple[str, ...]
 
@@ -143,6 +149,8 @@ def _value(payload: Explicit, inputs: Names) -> ast.expr:
             return ast.Call(ast.Name(CAST, ast.Load()), [read[0], *types], [])
         case Truth():
             return ast.Call(ast.Name("bool", ast.Load()), read, [])
+        case Choose():
+            return ast.IfExp(*read)
         case Constant(constant):
             return ast.Constant(constant)
         case Pack("tuple"):
@@ -192,6 +200,8 @@ def _of_value(node: ast.expr, variables: Collection[str], is_bool_hidden: bool) 
             return Field(name), names([whole])
         case ast.Call(func=ast.Name(id="bool"), args=[given], keywords=[]) if are_variables([given]):
             return (Truth(), names([given])) if not is_bool_hidden and "bool" not in variables else None
+        case ast.IfExp(test=test, body=true, orelse=false) if are_variables(parts := [test, true, false]):
+            return Choose(), names(parts)
     constant = _constant(node)
     return None if constant is None else (constant, ())
 

@@ -9,14 +9,14 @@ from pcbatch.ir import program as ir
 from pcbatch.ir.code import Code
 from pcbatch.ir.evaluation import MEANINGS, copy_store, python_evaluate
 from pcbatch.ir.interpreter import interpret
-from pcbatch.ir.payload import Cast, Constant, Copy, Field, Index, Pack, Truth, Unpack
+from pcbatch.ir.payload import Cast, Choose, Constant, Copy, Field, Index, Pack, Truth, Unpack
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.text.parser import IRSyntaxError, parse_program
 from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.types import StructType, TensorType
 from pcbatch.ir.verify.verifier import IRError, verify
 
-VARIABLES = frozenset("abxy") | {"copy", "cast", "pack", "unpack", "truth", "index", "field", "constant"}
+VARIABLES = frozenset("abxy") | {"copy", "cast", "pack", "unpack", "truth", "choose", "index", "field", "constant"}
 FLOAT, INT, WEAK = TensorType("float32"), TensorType("int32"), TensorType("int32", (), weak=True)
 
 
@@ -37,6 +37,8 @@ FLOAT, INT, WEAK = TensorType("float32"), TensorType("int32"), TensorType("int32
         ("y = x['a key']", Index("a key"), ("x",)),
         ("y = x.part", Field("part"), ("x",)),
         ("y = bool(x)", Truth(), ("x",)),
+        ("y = a if x else b", Choose(), ("x", "a", "b")),
+        ("y = y if y else y", Choose(), ("y", "y", "y")),
         ("copy = pack", Copy(), ("pack",)),
         ("cast = (copy, unpack)", Pack(), ("copy", "unpack")),
     ],
@@ -209,10 +211,12 @@ def test_operations_run():
         "r = pack q, p, q: list",
         "s = index r: 1",
         "u = truth s",
-        "y = pack s, u, r",
+        "v = choose u, r, s",
+        "w = choose q, r, s",
+        "y = pack s, u, r, v, w",
     )
     found = interpret(parse_program(text), [(2, 3), 0, 0], python_evaluate({}), copy_store)
-    assert found.value == (2.0, True, [3, 2.0, 3])
+    assert found.value == (2.0, True, [3, 2.0, 3], [3, 2.0, 3], [3, 2.0, 3])
     assert type(found.value[0]) is float
 
 

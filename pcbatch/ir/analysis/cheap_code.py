@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import Code
-from pcbatch.ir.payload import Cast, Constant, Copy, Payload, Truth
+from pcbatch.ir.payload import Cast, Choose, Constant, Copy, Payload, Truth
 from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
 
 _BUILTINS = frozenset({"abs", "bool", "float", "max", "min"})
@@ -32,7 +32,7 @@ def is_cheap(op: ir.Op, externs: tuple[str, ...]) -> bool:
     match op:
         case ir.Primitive(code=Code() as code):
             return all(name not in externs for name in called(code)) and _is_plain(code)
-        case ir.Primitive(code=Copy() | Cast() | Truth()):
+        case ir.Primitive(code=Copy() | Cast() | Truth() | Choose()):
             return True
         case ir.Primitive(code=Constant(value)):
             return value is not None

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable
 
-from pcbatch.ir.payload import Cast, Constant, Copy, Explicit, Field, Index, Pack, Pattern, Truth, Unpack
+from pcbatch.ir.payload import Cast, Choose, Constant, Copy, Explicit, Field, Index, Pack, Pattern, Truth, Unpack
 from pcbatch.ir.text.type_parser import parse_type
 
 Names = tuple[str, ...]
@@ -20,6 +20,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Explicit]], ...] 
         (rf"copy (?P<inputs>{_NAME})", lambda m: Copy()),
         (rf"cast (?P<inputs>{_NAME}): (?P<rest>.+)", lambda m: Cast(parse_type(m["rest"]))),
         (rf"truth (?P<inputs>{_NAME})", lambda m: Truth()),
+        (rf"choose (?P<inputs>{_NAMES})", lambda m: Choose()),
         (r"constant: (?P<rest>.+)(?P<inputs>)", lambda m: Constant(ast.literal_eval(m["rest"]))),
         (rf"pack (?P<inputs>{_NAMES})", lambda m: Pack()),
         (rf"pack (?P<inputs>{_NAMES}): list", lambda m: Pack("list")),

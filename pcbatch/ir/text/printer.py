@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from pcbatch.errors import Span
 from pcbatch.ir.code import Code
-from pcbatch.ir.payload import Cast, Constant, Copy, Field, Index, Pack, Pattern, Truth, Unpack
+from pcbatch.ir.payload import Cast, Choose, Constant, Copy, Field, Index, Pack, Pattern, Truth, Unpack
 from pcbatch.ir.program import (
     Block,
     Branch,
@@ -128,6 +128,8 @@ def _assignment(op: Primitive | Push | Update) -> str:
             right = f"cast {names}: {type_}"
         case Truth():
             right = f"truth {names}"
+        case Choose():
+            right = f"choose {names}"
         case Constant(text=text):
             right = f"constant: {text}"
         case Pack(kind):

@@ -15,7 +15,7 @@ from string import Formatter
 from pcbatch.ir.analysis.callgraph import owners
 from pcbatch.ir.analysis.scope import inputs_and_outputs, scope, variables_of
 from pcbatch.ir.code import Code
-from pcbatch.ir.payload import Cast, Constant, Pack, Unpack, targets
+from pcbatch.ir.payload import Cast, Choose, Constant, Pack, Unpack, targets
 from pcbatch.ir.program import (
     Block,
     Call,
@@ -191,6 +191,8 @@ def about_explicit(op: Coded, types: Mapping[str, Type | None]) -> Violations:
     match op.code:
         case Constant():
             expected = (1, 0)
+        case Choose():
+            expected = (1, 3)
         case Pack():
             expected = (1, max(1, len(op.inputs)))
         case Unpack(pattern):

@@ -1,6 +1,6 @@
 """A branch around plain operators becomes a choice of values: both arms are computed, and no lane has to wait.
 
-    if x < 0:                branch t0 b1 b2           y = -x if t0 else x
+    if x < 0:                branch t0 b1 b2           t1 = -x; y = choose t0, t1, x
         y = -x        <--    b1: y = -x; jump b3
     else:                    b2: y = x; jump b3
         y = x
@@ -12,16 +12,13 @@ Kennedy, Porterfield, Warren, "Conversion of control dependence to data dependen
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.cheap_code import is_cheap, work
-from pcbatch.ir.analysis.scope import inputs_and_outputs, variables_of
-from pcbatch.ir.code import assign
-from pcbatch.ir.payload import Cast, Copy
+from pcbatch.ir.payload import Cast, Choose, Copy
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import TensorType
 from pcbatch.optimize.cfg.control_flow import Graph
@@ -31,7 +28,7 @@ MAX_WORK = 64
 
 
 def convert_branches(program: ir.Program) -> ir.Program:
-    """Turn branches around cheap arms into conditional expressions."""
+    """Turn branches around cheap arms into choices."""
     return replace(program, functions=tuple(map(_selected, program.functions)))
 
 
@@ -109,36 +106,29 @@ def selectable(graph: Graph, found: Diamond) -> tuple[str, ...] | None:
 
 
 def choices(graph: Graph, found: Diamond, outputs: tuple[str, ...], fresh: Iterator[str]) -> Iterator[ir.Op]:
-    """Both arms on names of their own, then each output's choice; an arm of one assignment goes into the choice.
+    """Both arms on names of their own, then each output's choice.
 
     Where both arms end by casting an output, its choice is cast; of two values a weaker one gives way in any case.
     """
     condition = found.branch.condition
-    made: set[str] = set()
-    values: list[dict[str, ast.expr]] = []
+    arms: list[dict[str, str]] = []
     cast = frozenset(outputs)
     for arm in (found.true, found.false):
         ops, weaker = _without_last_casts(arm)
         cast &= weaker
-        value = ir.assigned_value(ops[0]) if len(ops) == 1 else None
-        if value is not None and ops[0].outputs == outputs:
-            values.append({outputs[0]: value})
-            continue
         names: dict[str, str] = {}
         for op in ops:
             own = {name: next(fresh) for name in op.outputs}
-            yield renamed(op, names, own)
+            if isinstance(op.code, Copy) and op.inputs[0] not in outputs:
+                own = {op.outputs[0]: names.get(op.inputs[0], op.inputs[0])}  # nothing to be put on a name of its own
+            else:
+                yield renamed(op, names, own)
             names.update(own)
-        values.append({name: _read_name(own) for name, own in names.items()})
-        made |= {*names.values()}
-    read = {condition, *(name for op in (*found.true, *found.false) for name in ir.reads(op))}
-    variables = {*variables_of(graph.function), *read, *made}
+        arms.append(names)
     for name in outputs:
-        true, false = (value.get(name, _read_name(name)) for value in values)
-        code = assign(name, ast.IfExp(_read_name(condition), true, false))
-        inputs, written = inputs_and_outputs(code, variables)
+        true, false = (names.get(name, name) for names in arms)
         span = next(op.span for op in (*found.true, *found.false) if name in ir.writes(op))
-        yield ir.Primitive(written, inputs, code, span)
+        yield ir.Primitive((name,), (condition, true, false), Choose(), span)
         if name in cast and (type_ := graph.types[name]) is not None:
             yield ir.Primitive((name,), (name,), Cast(type_), span)
 
@@ -154,7 +144,3 @@ def _without_last_casts(arm: tuple[ir.Op, ...]) -> tuple[list[ir.Primitive], fro
             last.append(replace(op, code=Copy()))
         weaker |= {*op.outputs}
     return [*ops, *reversed(last)], frozenset(weaker)
-
-
-def _read_name(name: str) -> ast.expr:
-    return ast.Name(name, ast.Load())
