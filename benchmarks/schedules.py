@@ -222,7 +222,7 @@ def figures_of(program: Any, lanes: int, repeats: int) -> dict[str, Figures]:
         executions = sum(run.executions[label] for label in of_interest)
         active = sum(run.utilization.active[label] for label in of_interest)
         rows = sum(run.utilization.executed[label] for label in of_interest)
-        cost = prices.run(run.trips, list(run.executions.values()))
+        cost = prices.whole_run(run.trips, list(run.executions.values()))
         found[name] = Figures(run.trips, executions, rows, active / rows if rows else 1.0, cost, timings[name].median)
     return found
 

@@ -332,4 +332,4 @@ class Batched(Linkable, Generic[P, R]):
     def _execute(self, args: Any, kwargs: Any) -> tuple[Pipeline, Outcome]:
         if self._options.in_slices:
             return self.session.run_in_slices(args, kwargs, self._options)
-        return self._session.run(args, kwargs)
+        return self._session.run_at_once(args, kwargs)

@@ -140,7 +140,7 @@ class Pipeline:
         """The estimated work of one lane at the block of this number, in the unit of `runtime.costs`."""
         return block_cost(self.table, self.table.blocks[block], self.environment.backend)
 
-    def run(self, arguments: Arguments, captured: Captured) -> Outcome:
+    def run_at_once(self, arguments: Arguments, captured: Captured) -> Outcome:
         """Run the machine on `arguments`, which fit this pipeline's, and on the captured values of now."""
         return run_on(self.machine, self._parameters(), arguments, captured.leaves)
 
@@ -150,7 +150,7 @@ class Pipeline:
         return program_digest(self.table, self.read_first)
 
     def run_in_slices(self, arguments: Arguments, captured: Captured, options: Options, saved: Saved | None) -> Outcome:
-        """The same as `run`, as `options` say; from where `saved` stands, if that is given."""
+        """The same as `run_at_once`, as `options` say; from where `saved` stands, if that is given."""
         machine = resumable(self.machine)
 
         def first_time(snapshot: Snapshot) -> contextlib.AbstractContextManager[None]:

@@ -123,11 +123,11 @@ class Session:
         with self._compiling(arguments, pipeline, captured), pipeline.first_time(None):
             pipeline.machine.check(arguments.lanes)
 
-    def run(self, args: Any, kwargs: Any) -> tuple[Pipeline, Outcome]:
+    def run_at_once(self, args: Any, kwargs: Any) -> tuple[Pipeline, Outcome]:
         """Run a batch."""
         arguments, pipeline, captured = self.pipeline(args, kwargs)
         with self._compiling(arguments, pipeline, captured), pipeline.first_time(arguments.lanes):
-            return pipeline, pipeline.run(arguments, captured)
+            return pipeline, pipeline.run_at_once(arguments, captured)
 
     def run_in_slices(self, args: Any, kwargs: Any, options: Options) -> tuple[Pipeline, Outcome]:
         """Run a batch, or go on with a saved one, as the options `progress` and `resume` of `options` say."""

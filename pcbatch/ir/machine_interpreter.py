@@ -77,10 +77,10 @@ class _Run:
         while place != len(self.program.blocks):
             self.block = self.program.blocks[place]
             self.lane.executions[self.block.label] += 1
-            place = self.run()
+            place = self.run_block()
         return tuple(self.present(name, self.stacks[name][-1]) for name in self.program.results)
 
-    def run(self) -> int:
+    def run_block(self) -> int:
         """Run one block: the number of the next."""
         pops = Counter(self.block.pops)
         for name, count in pops.items():

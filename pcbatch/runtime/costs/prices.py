@@ -38,6 +38,6 @@ class Prices:
         """One execution of each block."""
         return [self.device.execution + rows for rows in self.rows]
 
-    def run(self, trips: int, executions: Sequence[int]) -> float:
+    def whole_run(self, trips: int, executions: Sequence[int]) -> float:
         """A whole run of so many trips in which the blocks ran so often."""
         return trips * self.trip + sum(n * price for n, price in zip(executions, self.executions, strict=True))

@@ -68,7 +68,7 @@ def run_reference(
     for lane in range(lanes):
         inputs = {n: values.pack(program.types[n], [leaf[lane] for leaf in column]) for n, column in columns.items()}
         finished.append(_Lane(program, backend, inputs, per_shared, Limits.of(max_depth, max_steps)))
-        finished[-1].run()
+        finished[-1].run_to_the_end()
 
     def column(name: str, failed_too: bool) -> list[Any]:
         """The leaves of the tops of `name` of all lanes; blank for failed lanes and where it never got a value."""
@@ -132,7 +132,7 @@ class _Lane:
         self.status, self.site, self.place, self.steps = LaneStatus.OK, -1, -1, 0
         self.executions = np.zeros(len(program.blocks), np.int64)
 
-    def run(self) -> None:
+    def run_to_the_end(self) -> None:
         """Run to the end or to a fault."""
         place = 0
         try:

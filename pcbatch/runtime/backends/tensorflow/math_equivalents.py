@@ -45,7 +45,7 @@ def _static(name: str, arguments: tuple[Any, ...], site: int, junk: Any) -> Any:
 def _float(name: str, function: Callable[..., tf.Tensor]) -> Equivalent:
     """The equivalent of a function from floats to a float."""
 
-    def equivalent(*arguments: Any, site: int) -> Any:
+    def of_floats(*arguments: Any, site: int) -> Any:
         if not any(is_lane_value(x) for x in arguments):
             return _static(name, arguments, site, math.nan)
         doubles = [_double(x, name) for x in arguments]
@@ -56,28 +56,28 @@ def _float(name: str, function: Callable[..., tf.Tensor]) -> Equivalent:
             fault((tf.math.is_nan(result) & ~explained) | (tf.math.is_inf(result) & finite), site)
         return result if _wide(arguments) else Weak(result)
 
-    return equivalent
+    return of_floats
 
 
 def _bool(name: str, function: Callable[[tf.Tensor], tf.Tensor]) -> Equivalent:
     """The equivalent of a question about a float, which cannot fail."""
 
-    def equivalent(x: Any, *, site: int) -> Any:
+    def of_float(x: Any, *, site: int) -> Any:
         return function(_double(x, name)) if is_lane_value(x) else getattr(math, name)(x)
 
-    return equivalent
+    return of_float
 
 
 def _int(name: str, function: Callable[[tf.Tensor], tf.Tensor]) -> Equivalent:
     """The equivalent of a rounding to an int."""
 
-    def equivalent(x: Any, *, site: int) -> Any:
+    def to_int(x: Any, *, site: int) -> Any:
         if not is_lane_value(x):
             return _static(name, (x,), site, 0)
         number = scalar(x, f"math.{name}")
         return whole(function(tf.cast(number, DOUBLE)), site) if number.dtype.is_floating else to_int(x, site)
 
-    return equivalent
+    return to_int
 
 
 def _logarithm(x: tf.Tensor, base: tf.Tensor | None = None) -> tf.Tensor:

@@ -15,10 +15,10 @@ from pcbatch.runtime.backends.tensorflow.weak import carrier, is_lane_value, uni
 
 
 def _reduction(function: Callable[..., tf.Tensor], of: Callable[[tf.Tensor], tf.Tensor] = tf.identity) -> Equivalent:
-    def equivalent(a: Any, axis: Any = None, *, keepdims: bool = False) -> tf.Tensor:
+    def reduced(a: Any, axis: Any = None, *, keepdims: bool = False) -> tf.Tensor:
         return function(of(array(a)), axis=axis, keepdims=keepdims)
 
-    return equivalent
+    return reduced
 
 
 def _numbers(x: tf.Tensor) -> tf.Tensor:
@@ -28,7 +28,7 @@ def _numbers(x: tf.Tensor) -> tf.Tensor:
 def _position(function: Callable[..., tf.Tensor]) -> Equivalent:
     """The place of the first NaN, if there is one; of the extreme otherwise."""
 
-    def equivalent(a: Any, axis: int | None = None) -> tf.Tensor:
+    def position(a: Any, axis: int | None = None) -> tf.Tensor:
         x = array(a)
         x, axis = (tf.reshape(x, [-1]), 0) if axis is None else (x, axis)
         found = function(x, axis=axis)
@@ -37,7 +37,7 @@ def _position(function: Callable[..., tf.Tensor]) -> Equivalent:
         lost = tf.math.is_nan(x)
         return tf.where(tf.reduce_any(lost, axis=axis), tf.argmax(tf.cast(lost, tf.int32), axis=axis), found)
 
-    return equivalent
+    return position
 
 
 def _cumulative(a: Any, axis: int | None = None) -> tf.Tensor:

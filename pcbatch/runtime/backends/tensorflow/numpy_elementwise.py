@@ -27,12 +27,12 @@ def inexact(x: tf.Tensor) -> tf.Tensor:
 
 
 def _float(function: Callable[[tf.Tensor], tf.Tensor]) -> Equivalent:
-    def equivalent(x: Any) -> Any:
+    def of_float(x: Any) -> Any:
         if isinstance(x, Weak):
             return Weak(function(tf.cast(x.value, DOUBLE)))
         return function(inexact(array(x)))
 
-    return equivalent
+    return of_float
 
 
 def _in_double(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
@@ -41,22 +41,22 @@ def _in_double(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
 
 
 def _any(function: Callable[[tf.Tensor], tf.Tensor]) -> Equivalent:
-    def equivalent(x: Any) -> Any:
+    def of_any(x: Any) -> Any:
         result = function(carrier(x) if isinstance(x, Weak) else array(x))
         return Weak(result) if isinstance(x, Weak) and result.dtype != tf.bool else result
 
-    return equivalent
+    return of_any
 
 
 def _pair(function: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], floats: bool = False) -> Equivalent:
-    def equivalent(a: Any, b: Any) -> Any:
+    def of_pair(a: Any, b: Any) -> Any:
         x, y, weak = unify(a if is_number(a) else array(a), b if is_number(b) else array(b))
         if floats and not x.dtype.is_floating:
             x, y = tf.cast(x, DOUBLE), tf.cast(y, DOUBLE)
         result = function(x, y)
         return Weak(result) if weak and result.dtype != tf.bool else result
 
-    return equivalent
+    return of_pair
 
 
 def _operator(symbol: Callable[[Any, Any], Any]) -> Equivalent:
@@ -76,10 +76,10 @@ def truth(x: Any) -> tf.Tensor:
 
 
 def _finite(function: Callable[[tf.Tensor], tf.Tensor], of_ints: bool) -> Equivalent:
-    def equivalent(x: tf.Tensor) -> tf.Tensor:
+    def of_inexact(x: tf.Tensor) -> tf.Tensor:
         return function(x) if x.dtype.is_floating else tf.fill(x.shape, of_ints)
 
-    return _any(equivalent)
+    return _any(of_inexact)
 
 
 def hypotenuse(*xs: tf.Tensor) -> tf.Tensor:

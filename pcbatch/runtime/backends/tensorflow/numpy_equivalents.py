@@ -26,7 +26,7 @@ def _varies(value: Any) -> bool:
 def _equivalent(path: str, function: Equivalent) -> Equivalent:
     """`function` for values of lanes, NumPy's own `path` for static ones."""
 
-    def equivalent(*arguments: Any, **options: Any) -> Any:
+    def of_arrays(*arguments: Any, **options: Any) -> Any:
         if any(_varies(x) for x in (*arguments, *options.values())):
             return function(*arguments, **options)
         native: Any = np
@@ -35,7 +35,7 @@ def _equivalent(path: str, function: Equivalent) -> Equivalent:
         result = native(*arguments, **options)
         return result.item() if isinstance(result, np.generic) else result
 
-    return equivalent
+    return of_arrays
 
 
 def _cast(dtype: Any) -> Equivalent:
