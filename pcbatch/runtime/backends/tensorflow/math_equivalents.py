@@ -71,13 +71,13 @@ def _bool(name: str, function: Callable[[tf.Tensor], tf.Tensor]) -> Equivalent:
 def _int(name: str, function: Callable[[tf.Tensor], tf.Tensor]) -> Equivalent:
     """The equivalent of a rounding to an int."""
 
-    def to_int(x: Any, *, site: int) -> Any:
+    def as_int(x: Any, *, site: int) -> Any:
         if not is_lane_value(x):
             return _static(name, (x,), site, 0)
         number = scalar(x, f"math.{name}")
         return whole(function(tf.cast(number, DOUBLE)), site) if number.dtype.is_floating else to_int(x, site)
 
-    return to_int
+    return as_int
 
 
 def _logarithm(x: tf.Tensor, base: tf.Tensor | None = None) -> tf.Tensor:
