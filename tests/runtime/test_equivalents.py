@@ -124,3 +124,10 @@ def test_math_of_ints_and_vectors():
         assert float(math_equivalents.EQUIVALENTS["prod"](tf.constant(LARGE), start=2.0, site=0)) == math.prod(
             LARGE, start=2.0
         )
+
+
+@pytest.mark.parametrize("name", ["ceil", "floor"])
+def test_a_rounded_int_is_that_int(name):
+    with recording():
+        given = math_equivalents.EQUIVALENTS[name](tf.constant(-7), site=3)
+    assert (given.dtype, int(given)) == (tf.int32, -7)
