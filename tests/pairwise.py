@@ -19,8 +19,8 @@ def small_runs(
     """Triples that cover every pair (name, size) once and every pair (mode, size); pairs (name, mode) run elsewhere.
 
     Each program compiles at one size, the sizes taken in turn, and runs in the `cheap` mode at the others. Greedy: of
-    the modes in `costs` take the one on which least has been spent at this size. So all modes come up first, dear ones
-    less often later.
+    the modes in `costs` take the one on which least has been spent at this size. So all modes come up first, expensive
+    ones less often later.
     """
     spent: Counter[tuple[Mode, int]] = Counter()
     runs = []

@@ -107,7 +107,7 @@ def test_a_cost_is_of_each_block_of_its_function():
 
 @pcbatch.autobatch
 def straying(n):
-    """Lanes come to a dear function at different times."""
+    """Lanes come to an expensive function at different times."""
     x = 0
     for i in range(n):
         for _ in range(n):
@@ -118,8 +118,8 @@ def straying(n):
 
 def test_adaptive_gathers_where_it_is_dear():
     n = np.arange(12, dtype=np.int32)
-    dear = next(b.label for b in straying.pipeline(n).table.blocks if b.function == "under")
-    counts = [straying.options(schedule=name, jit=False).run(n).executions[dear] for name in ("adaptive", "sweep")]
+    expensive = next(b.label for b in straying.pipeline(n).table.blocks if b.function == "under")
+    counts = [straying.options(schedule=name, jit=False).run(n).executions[expensive] for name in ("adaptive", "sweep")]
     assert counts[0] == 11, "no more often than the lane that needs it most"
     assert counts[1] > 20
 

@@ -83,11 +83,11 @@ def test_draws_do_not_depend_on_the_groups(monkeypatch):
 
 
 @pytest.mark.parametrize(("schedule", "kernel"), every_second(["auto", "sweep"], ["slice", "multinomial"]))
-def test_chains_wait_at_gradients_that_are_dear_and_draw_the_same(monkeypatch, kernel, schedule):
-    """The program has a block at which lanes wait where gradients are dear, or the schedule knows no prices."""
+def test_chains_wait_at_gradients_that_are_expensive_and_draw_the_same(monkeypatch, kernel, schedule):
+    """The program has a block at which lanes wait where gradients are expensive, or the schedule knows no prices."""
 
-    def drawn(dear):
-        monkeypatch.setattr(groups, "CPU", replace(CPU, expensive_gradients=0.0 if dear else np.inf))
+    def drawn(expensive):
+        monkeypatch.setattr(groups, "CPU", replace(CPU, expensive_gradients=0.0 if expensive else np.inf))
         monkeypatch.setattr(groups, "cores", lambda: 1)
         settings = {"chains": 8, "warmup": 20, "draws": 10, "seed": 5, "kernel": kernel, "schedule": schedule}
         with warnings.catch_warnings():

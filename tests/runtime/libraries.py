@@ -42,7 +42,7 @@ FEW = (("sweep", True, "stack"), ("earliest", False, "cached stack"))
 """Each of schedule, compilation and storage, both ways."""
 COVERING_MODES = (("earliest", True), ("sweep", False))
 EVERY_BLOCK = Compaction(floor=2, most=2, multiple=1, fixed=0.0, scale=0.0)
-"""Every block is dear: at 17 lanes it runs at 3, 9 or 17, where lanes wait for each other at 2, 5 or 17."""
+"""Every block is expensive: at 17 lanes it runs at 3, 9 or 17, where lanes wait for each other at 2, 5 or 17."""
 
 
 @dataclass(frozen=True)

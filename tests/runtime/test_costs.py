@@ -151,7 +151,7 @@ def test_blocks_of_a_program():
 
 
 def test_a_dear_block_stands_out():
-    """From a user's function: the block of the product, and no other, is dear."""
+    """From a user's function: the block of the product, and no other, is expensive."""
     w = np.eye(32, dtype=np.float32)
 
     @pcbatch.autobatch

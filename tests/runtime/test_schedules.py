@@ -88,16 +88,16 @@ class Waiting:
         return max(len(gap) for gap in "".join("x" if each else "." for each in ran).split("x"))
 
 
-def test_a_dear_block_waits_for_as_long_as_it_takes(library):
-    """A lane that loops for ever through a cheap block holds up those at a dear one for no longer than that costs."""
+def test_an_expensive_block_waits_for_as_long_as_it_takes(library):
+    """A lane that loops for ever through a cheap block holds up those at an expensive one no longer than that costs."""
     waiting = Waiting(library, "adaptive", [1, 3], [1.0, 1e6])
     trip = waiting.prices.trip + waiting.prices.executions[0]
     assert waiting.longest(0, 300) == 0
     assert 100 < waiting.longest(1, 700) <= waiting.prices.executions[1] / trip + 1
 
 
-def test_dear_blocks_take_turns(library):
-    """Lanes that loop for ever through a dear block hold up those at another only so long."""
+def test_expensive_blocks_take_turns(library):
+    """Lanes that loop for ever through an expensive block hold up those at another only so long."""
     waiting = Waiting(library, "adaptive", [60, 1], [1e6, 1e6])
     assert waiting.longest(0, 30) <= 1
     assert waiting.longest(1, 30) <= 1 / SHARE + 1
@@ -110,7 +110,7 @@ def test_busiest_ages(library):
 
 
 @ON_BOTH
-def test_trips_that_are_cheap_leave_dear_lanes_to_gather(library):
+def test_trips_that_are_cheap_leave_expensive_lanes_to_gather(library):
     """What runs is what gives most lanes for its cost: cheap blocks first, then the dearer one with more lanes."""
     trips = Waiting(library, "adaptive", [2, 30, 32], [1.0, 1e6, 1e6])
     assert [trips.trip() for _ in range(3)] == [[0], [0], [0]]
@@ -144,7 +144,7 @@ def test_a_block_that_sends_lanes_to_itself_runs_again_in_the_trip(library, cost
 
 @on_both("schedule, jit", MODES, zip(libraries.SCHEDULES, itertools.cycle((True, False)), strict=False))
 def test_endless_lanes_keep_nobody_from_ending(library, schedule, jit):
-    """Lanes in an endless loop fail at their limit; the others, which wait at a dear block, end with their results."""
+    """Lanes in an endless loop fail at their limit; others, which wait at an expensive block, end with their results."""
     blocks = (
         Block("b0", (piece(lambda x: (x < 0,), "x", "t"),), Branch("t", 1, 2)),
         Block("b1", (piece(lambda x: (x - 1,), "x", "x"),), Jump(1, turn=True), steps_site=0),
