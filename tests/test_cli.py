@@ -319,7 +319,7 @@ def test_trees_then_ir_then_a_module(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert printed.index("FunctionDef(") < printed.index("program stack")
     assert "int32[]" in printed
-    assert "_Compiled(PROGRAM" in written.read_text()
+    assert "_Precompiled(PROGRAM" in written.read_text()
 
 
 def test_version_and_help(capsys):

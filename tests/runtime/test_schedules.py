@@ -144,7 +144,7 @@ def test_a_block_that_sends_lanes_to_itself_runs_again_in_the_trip(library, cost
 
 @on_both("schedule, jit", MODES, zip(libraries.SCHEDULES, itertools.cycle((True, False)), strict=False))
 def test_endless_lanes_keep_nobody_from_ending(library, schedule, jit):
-    """Lanes in an endless loop fail at their limit; others, which wait at an expensive block, end with their results."""
+    """Lanes in an endless loop fail at their limit; others, waiting at an expensive block, end with their results."""
     blocks = (
         Block("b0", (piece(lambda x: (x < 0,), "x", "t"),), Branch("t", 1, 2)),
         Block("b1", (piece(lambda x: (x - 1,), "x", "x"),), Jump(1, turn=True), steps_site=0),

@@ -181,7 +181,7 @@ def test_a_program_gives_the_same_bits():
         plain = walk.run(n, table, NEW[0])
     np.testing.assert_array_equal(np.asarray(tuned.value).view(np.int32), np.asarray(plain.value).view(np.int32))
     assert tuned.status.tolist() == plain.status.tolist()
-    assert (tuned.trips, tuned.steps) == (plain.trips, plain.steps)
+    assert (tuned.trips, tuned.block_runs) == (plain.trips, plain.block_runs)
 
 
 def test_softplus_is_the_only_rule_here():
