@@ -120,7 +120,10 @@ class TensorFlowBackend:
     # -- making arrays -------------------------------------------------------------------------------------------------
 
     def zeros(self, lanes: Any, type_: TensorType, entries: Any = None) -> tf.Tensor:
-        return tf.zeros([lanes, *([] if entries is None else [entries]), *type_.shape], type_.dtype)
+        shape = (lanes, *(() if entries is None else (entries,)), *type_.shape)
+        if not isinstance(lanes, int) or entries is not None:
+            return tf.zeros(shape, type_.dtype)
+        return ready.once(("zeros", shape, type_.dtype), lambda: tf.zeros(shape, type_.dtype))
 
     def constant(self, value: int) -> tf.Tensor:
         return ready.constant(int(value))

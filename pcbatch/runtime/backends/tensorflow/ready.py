@@ -3,7 +3,7 @@
 TensorFlow's functions look at every argument (what is it, has somebody a dispatcher for it, which dtype has the other
 one), for three times as long as it takes to make the operation. Here dtypes agree, or TensorFlow's own check of the
 finished operation raises; numbers are constants, of which a program that is traced (`reusing`) has one for each graph.
-Outside of graphs all is computed at once, by TensorFlow's functions.
+Outside of such programs TensorFlow's functions are called.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ _known: ContextVar[dict[Hashable, Any] | None] = ContextVar("known", default=Non
 
 @contextlib.contextmanager
 def reusing() -> Iterator[None]:
-    """Constants made inside are made once for each graph.
-
-    A graph lives as long as a constant of it is known here, so that no other can have its number.
-    """
+    """A program is traced inside: its constants are made once for each graph."""
     token = _known.set({})
     try:
         yield
@@ -35,9 +32,14 @@ def reusing() -> Iterator[None]:
         _known.reset(token)
 
 
+def in_program() -> bool:
+    """Whether a program is traced now, into a graph: no gradient is ever asked of what is made."""
+    return _known.get() is not None and not tf.executing_eagerly()
+
+
 def once(key: Hashable, make: Callable[[], tf.Tensor]) -> tf.Tensor:
     """`make()`, which depends on nothing but `key` and reads nothing: the one of the present graph, if it has one."""
-    return make() if tf.executing_eagerly() else once_in_program((id(tf.compat.v1.get_default_graph()), key), make)
+    return make() if tf.executing_eagerly() else once_in_program((tf.compat.v1.get_default_graph(), key), make)
 
 
 def once_in_program(key: Hashable, make: Callable[[], T]) -> T:
@@ -51,8 +53,8 @@ def once_in_program(key: Hashable, make: Callable[[], T]) -> T:
     return found
 
 
-def constant(value: int | bool | tuple[int, ...], dtype: tf.DType = tf.int32) -> tf.Tensor:
-    """A constant, an integer (or several) or a bool."""
+def constant(value: int | bool | tuple[Any, ...], dtype: tf.DType = tf.int32) -> tf.Tensor:
+    """A constant of integers or bools, several as (nested) tuples."""
     return once(("constant", value, dtype), lambda: tf.constant(value, dtype))
 
 
@@ -88,6 +90,16 @@ def less(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
     return _made("Less", (a, b), tf.bool, T=type_attribute(a.dtype)) if _in_graph(a, b) else tf.less(a, b)
 
 
+def at_most(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+    """`a <= b`."""
+    return _made("LessEqual", (a, b), tf.bool, T=type_attribute(a.dtype)) if _in_graph(a, b) else tf.less_equal(a, b)
+
+
+def minimum(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+    """`tf.minimum`."""
+    return _made("Minimum", (a, b), a.dtype, T=type_attribute(a.dtype)) if _in_graph(a, b) else tf.minimum(a, b)
+
+
 def add(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
     """`a + b`."""
     return _made("AddV2", (a, b), a.dtype, T=type_attribute(a.dtype)) if _in_graph(a, b) else tf.add(a, b)
@@ -103,6 +115,31 @@ def cast(array: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     if not _in_graph(array) or array.dtype == dtype or array.dtype.is_complex:
         return tf.cast(array, dtype)
     return _made("Cast", (array,), dtype, SrcT=type_attribute(array.dtype), DstT=type_attribute(dtype), Truncate=_FALSE)
+
+
+def bitcast(array: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """`tf.bitcast`."""
+    if not _in_graph(array):
+        return tf.bitcast(array, dtype)
+    return _made("Bitcast", (array,), dtype, T=type_attribute(array.dtype), type=type_attribute(dtype))
+
+
+def first_column(matrix: tf.Tensor) -> tf.Tensor:
+    """`matrix[:, 0]`."""
+    if not _in_graph(matrix):
+        return matrix[:, 0]
+    bounds = (constant((0, 0)), constant((0, 1)), constant((1, 1)))
+    attributes = {"T": type_attribute(matrix.dtype), "Index": type_attribute(tf.int32)}
+    masks = {"begin_mask": integer_attribute(1), "end_mask": integer_attribute(1)}
+    shrunk = {"shrink_axis_mask": integer_attribute(2)}
+    return _made("StridedSlice", (matrix, *bounds), matrix.dtype, **attributes, **masks, **shrunk)
+
+
+def product(matrix: tf.Tensor, column: tf.Tensor) -> tf.Tensor:
+    """`matrix @ column`."""
+    if not _in_graph(matrix, column):
+        return tf.matmul(matrix, column)
+    return _made("MatMul", (matrix, column), matrix.dtype, T=type_attribute(matrix.dtype))
 
 
 def reshape(array: tf.Tensor, shape: tuple[int, ...]) -> tf.Tensor:
@@ -129,8 +166,8 @@ def unstack(vector: tf.Tensor, count: int) -> list[tf.Tensor]:
 
 
 def _in_graph(*operands: Any) -> bool:
-    """Whether these are tensors, for an operation of a graph."""
-    return not tf.executing_eagerly() and all(isinstance(operand, tf.Tensor) for operand in operands)
+    """Whether these are tensors, for an operation of a program that is traced: outside of one a tape may have to see."""
+    return in_program() and all(isinstance(operand, tf.Tensor) for operand in operands)
 
 
 def _made(kind: str, inputs: Sequence[tf.Tensor], dtype: tf.DType, /, **attributes: Any) -> tf.Tensor:
