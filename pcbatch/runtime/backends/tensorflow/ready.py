@@ -65,7 +65,9 @@ def numbers(count: int) -> tf.Tensor:
 
 def placeholder(dtype: tf.DType, shape: tuple[int | None, ...]) -> tf.Tensor:
     """`tf.compat.v1.placeholder`, of a rank that is known."""
-    return _made("Placeholder", (), dtype, dtype=type_attribute(dtype), shape=tf.compat.v1.AttrValue(shape=_shape(shape)))
+    return _made(
+        "Placeholder", (), dtype, dtype=type_attribute(dtype), shape=tf.compat.v1.AttrValue(shape=_shape(shape))
+    )
 
 
 # -- operations --------------------------------------------------------------------------------------------------------
@@ -146,14 +148,18 @@ def reshape(array: tf.Tensor, shape: tuple[int, ...]) -> tf.Tensor:
     """`array` with a shape that is known, but for one length at most, -1."""
     if not _in_graph(array):
         return tf.reshape(array, shape)
-    return _made("Reshape", (array, constant(shape)), array.dtype, T=type_attribute(array.dtype), Tshape=type_attribute(tf.int32))
+    return _made(
+        "Reshape", (array, constant(shape)), array.dtype, T=type_attribute(array.dtype), Tshape=type_attribute(tf.int32)
+    )
 
 
 def expanded(array: tf.Tensor) -> tf.Tensor:
     """`array` with an axis of length 1 after the first."""
     if not _in_graph(array):
         return tf.expand_dims(array, 1)
-    return _made("ExpandDims", (array, constant(1)), array.dtype, T=type_attribute(array.dtype), Tdim=type_attribute(tf.int32))
+    return _made(
+        "ExpandDims", (array, constant(1)), array.dtype, T=type_attribute(array.dtype), Tdim=type_attribute(tf.int32)
+    )
 
 
 def unstack(vector: tf.Tensor, count: int) -> list[tf.Tensor]:
