@@ -121,8 +121,9 @@ def vectorize(
         ]
         vectorized = partial(_vectorized, piece, stacked, shared, types, read_types, lanes)
         if tf.executing_eagerly():
-            vectorized = compiling.Traced(lambda: tf.function(vectorized, autograph=False))  # it needs a graph
-        rows = list(vectorized())
+            rows = list(compiling.Traced(lambda: tf.function(vectorized, autograph=False))())
+        else:
+            rows = list(vectorized())
     known = lanes if isinstance(lanes, int) else None
     for row, leaf_type in zip(rows, out_types, strict=True):
         row.set_shape([known, *leaf_type.shape])

@@ -65,9 +65,8 @@ def numbers(count: int) -> tf.Tensor:
 
 def placeholder(dtype: tf.DType, shape: tuple[int | None, ...]) -> tf.Tensor:
     """`tf.compat.v1.placeholder`, of a rank that is known."""
-    return _made(
-        "Placeholder", (), dtype, dtype=type_attribute(dtype), shape=tf.compat.v1.AttrValue(shape=_shape(shape))
-    )
+    attributes = {"dtype": type_attribute(dtype), "shape": tf.compat.v1.AttrValue(shape=_shape(shape))}
+    return _made("Placeholder", (), dtype, **attributes)
 
 
 # -- operations --------------------------------------------------------------------------------------------------------
@@ -148,18 +147,16 @@ def reshape(array: tf.Tensor, shape: tuple[int, ...]) -> tf.Tensor:
     """`array` with a shape that is known, but for one length at most, -1."""
     if not _in_graph(array):
         return tf.reshape(array, shape)
-    return _made(
-        "Reshape", (array, constant(shape)), array.dtype, T=type_attribute(array.dtype), Tshape=type_attribute(tf.int32)
-    )
+    types = {"T": type_attribute(array.dtype), "Tshape": type_attribute(tf.int32)}
+    return _made("Reshape", (array, constant(shape)), array.dtype, **types)
 
 
 def expanded(array: tf.Tensor) -> tf.Tensor:
     """`array` with an axis of length 1 after the first."""
     if not _in_graph(array):
         return tf.expand_dims(array, 1)
-    return _made(
-        "ExpandDims", (array, constant(1)), array.dtype, T=type_attribute(array.dtype), Tdim=type_attribute(tf.int32)
-    )
+    types = {"T": type_attribute(array.dtype), "Tdim": type_attribute(tf.int32)}
+    return _made("ExpandDims", (array, constant(1)), array.dtype, **types)
 
 
 def unstack(vector: tf.Tensor, count: int) -> list[tf.Tensor]:
@@ -172,7 +169,7 @@ def unstack(vector: tf.Tensor, count: int) -> list[tf.Tensor]:
 
 
 def _in_graph(*operands: Any) -> bool:
-    """Whether these are tensors, for an operation of a program that is traced: outside of one a tape may have to see."""
+    """Whether these are tensors, for an operation of a program that is traced: others may concern tapes."""
     return in_program() and all(isinstance(operand, tf.Tensor) for operand in operands)
 
 
