@@ -86,8 +86,8 @@ def operation(
 
 
 def makes_functions() -> bool:
-    """Whether `function_of` and `add_function` work."""
-    return find(_FUNCTION) is not None
+    """Whether `function_of` and `add_function` work; where not, `tf.cond` and `tf.while_loop` make what they need."""
+    return find(_FUNCTION) is not None and hasattr(needed(_FUNC_GRAPH), "_add_function_recursive")
 
 
 def function_of(graph: Any) -> Any:
@@ -107,7 +107,7 @@ def function_attribute(function: Any) -> Any:
 
 def is_stateful(graph: Any) -> bool:
     """Whether a graph has operations that TensorFlow would not leave out, or do twice."""
-    return any(operation._is_stateful for operation in graph.get_operations())
+    return any(operation.op_def.is_stateful for operation in graph.get_operations())
 
 
 def captures(graph: Any) -> list[tuple[Any, tf.Tensor]]:
