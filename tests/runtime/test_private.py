@@ -54,7 +54,7 @@ def test_the_help_names_the_versions_of_the_project():
 
 
 def test_all_parts_are_found():
-    assert len(PATHS) == 7
+    assert len(PATHS) == 8
     assert all(private.find(path) is not None for path in PATHS)
 
 
@@ -98,7 +98,7 @@ def test_it_works_where_all_is_there(jit):
 
 
 @pytest.mark.parametrize("jit", [True, False])
-@pytest.mark.parametrize("path", [private._UPDATE_SLICE, private._RECORD, private._NO_ORDER])
+@pytest.mark.parametrize("path", [private._UPDATE_SLICE, private._RECORD, private._NO_ORDER, private._FUNCTION])
 def test_it_works_on(path, jit, without):
     without(path)
     check(made(jit))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import itertools
 import linecache
 from collections.abc import Callable, Mapping, Sequence
@@ -134,7 +133,7 @@ def execute(source: str, namespace: dict[str, Any]) -> None:
     """Run generated `source` in `namespace`, registered with linecache so that tracebacks show it."""
     file = f"<pcbatch generated {next(_numbers)}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    exec(compile(ast.parse(source, file), file, "exec"), namespace)
+    exec(compile(source, file, "exec"), namespace)
 
 
 def bind(free: Sequence[str], environment: Environment, function: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -29,7 +29,7 @@ class Run:
     """A maximal run of primitives in a block: its piece and the spans of its outputs' last assignments.
 
     `users` has the user's names of variables that have another. `wanted` are those of its outputs whose values should
-    be found if they are static. `checked` is the piece with checks of literal indices, where there are any.
+    be found if they are static. `checked()` is the piece with checks of literal indices, for a piece that fails.
     """
 
     function: str
@@ -37,7 +37,7 @@ class Run:
     text: PieceText
     spans: Mapping[str, Span | None]
     wanted: tuple[str, ...]
-    checked: PieceText | None = None
+    checked: Callable[[], PieceText]
 
 
 Straight = ir.Primitive | ir.Enter | ir.Exit
@@ -105,9 +105,9 @@ class Actions:
         variables = function_variables(function)
         name = f"{function.name}_{label}"
         write = partial(write_piece, name, ops, writes, variables, self.environment, function.name, _no_site)
-        text, checked = write(is_literal=lambda number: ops[number].span in self.environment.overruns), write()
+        text = write(is_literal=lambda number: ops[number].span in self.environment.overruns)
         known = tuple(name for name in writes if name in wanted)
-        return Run(function.name, users, text, spans, known, checked if checked != text else None)
+        return Run(function.name, users, text, spans, known, write)
 
     # -- tracing -------------------------------------------------------------------------------------------------------
 
@@ -133,13 +133,14 @@ class Actions:
 
     def _overrunning(self, run: Run, inputs: tuple[Known, ...], parameters: frozenset[str]) -> tuple[Known, ...] | None:
         """What a run that fails gives if its literal indices are checked, lane by lane; None if that does not help."""
-        if run.checked is None:
+        checked = run.checked()
+        if checked == run.text:
             return None
         try:
-            found = self._trace(replace(run, text=run.checked, checked=None), inputs, parameters)
+            found = self._trace(replace(run, text=checked), inputs, parameters)
         except CompileError:
             return None
-        pairs = zip(run.text.statements, run.checked.statements, strict=True)
+        pairs = zip(run.text.statements, checked.statements, strict=True)
         self.overruns |= {new.span for old, new in pairs if old.code != new.code and new.span is not None}
         return found
 

@@ -12,7 +12,7 @@ import functools
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from pcbatch.errors import Span
@@ -225,6 +225,7 @@ class _Sources:
         yield from (op for op in self.makers.get(name, ()) if op is not None)
 
 
+@lru_cache(maxsize=16384)
 def _asks_for_none(code: Code) -> bool:
     """Whether something is compared with None in `code`: by `is`, which the language has for None only, or by `==`."""
     compared = (node for each in code.body for node in ast.walk(each) if isinstance(node, ast.Compare))

@@ -8,6 +8,7 @@ further up (the sampler, 64 chains: 7.3 trips for each gradient in the source's 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -91,6 +92,22 @@ class Ordering:
                     found[source, place] = WHOLE // len(returning)
         return found
 
+    @cached_property
+    def _going(self) -> defaultdict[int, dict[int, int]]:
+        """The weights of the arrows from each block, by where they lead to."""
+        found: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        for (source, place), weight in self._weights.items():
+            found[source][place] = weight
+        return found
+
+    @cached_property
+    def _coming(self) -> defaultdict[int, dict[int, int]]:
+        """The weights of the arrows to each block, by where they come from."""
+        found: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        for (source, place), weight in self._weights.items():
+            found[place][source] = weight
+        return found
+
     def _from(self, start: int) -> list[int]:
         """What can be reached from block `start`, depth first in reverse postorder, behind what cannot."""
         found: list[int] = []
@@ -138,8 +155,8 @@ class Ordering:
 
     def _weights_up(self, number: int, rest: Sequence[int]) -> list[int]:
         """For each place of block `number` among `rest` the weight of its arrows that lead up."""
-        weights = [sum(self._weights.get((other, number), 0) for other in rest)]
+        coming, going = self._coming[number], self._going[number]
+        weights = [sum(weight for other, weight in coming.items() if other in rest)]
         for other in rest:
-            passed = self._weights.get((number, other), 0) - self._weights.get((other, number), 0)
-            weights.append(weights[-1] + passed)
+            weights.append(weights[-1] + going.get(other, 0) - coming.get(other, 0))
         return weights

@@ -47,6 +47,20 @@ class Arrays(Protocol):
     def cast(self, array: Array, dtype: str) -> Array:
         """`array` with its elements converted to `dtype`."""
 
+    # What the machine asks for each block has a name beside its operator: so it is several times as fast to trace.
+
+    def equal(self, array: Array, number: int) -> Array:
+        """`array == number`."""
+
+    def above(self, array: Array, number: int) -> Array:
+        """`array > number`."""
+
+    def add(self, a: Array, b: Array) -> Array:
+        """`a + b`, of one dtype."""
+
+    def both(self, a: Array, b: Array) -> Array:
+        """`a & b`, of bools."""
+
     def where(self, mask: Array, new: Array, old: Array) -> Array:
         """`new` where the `[lanes]` bool `mask` holds, else `old`; the mask is broadcast over trailing axes.
 

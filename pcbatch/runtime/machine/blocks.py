@@ -72,12 +72,12 @@ class BlockRunner:
         state in place: where the two arms of a conditional get the very same operands, it copies all of them in both.
         With a `size`, that many rows are computed, for lanes that are gathered; lanes that do not fit stay waiting.
         """
-        mask = (state["pc"] == self.number) & chosen
+        backend = self.context.backend
+        mask = backend.both(backend.equal(state["pc"], self.number), chosen)
         mask = mask & self.room(state) if self.can_lack_room else mask
-        rows = (
-            Rows.of_all(self.context.backend, mask) if size is None else Rows.gathered(self.context.backend, mask, size)
-        )
-        with self.context.backend.scope(self.block.label):
+        rows = Rows.of_all(backend, mask) if size is None else Rows.gathered(backend, mask, size)
+        with backend.scope(self.block.label):
             execution = Execution(self.context, self.number, state, shared, rows)
             execution.run()
-            return execution.updates(), rows.put(mask & ~mask, execution.moving, execution.moving)
+            moving = execution.moving
+            return execution.updates(), moving if size is None else rows.put(mask & ~mask, moving, moving)

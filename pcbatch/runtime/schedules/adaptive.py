@@ -56,9 +56,10 @@ class Adaptive:
         if expensive:
             nothing = backend.zeros(len(trip.blocks), TensorType("int64"))
             memory = backend.where(trip.counted > 0, memory, nothing)
+        everybody = backend.sum(trip.counted)
         for number in trip.flow.order:
             turns = number not in expensive or trip.prices.executions[number] <= _rest(trip, number)
-            again = partial(_again, trip, number) if turns else None
+            again = partial(_again, trip, number, everybody) if turns else None
             if number in expensive:
                 # Lanes come to an expensive block from all sides: to count them once is cheaper than to follow them.
                 waiting = trip.recount()
@@ -70,15 +71,16 @@ class Adaptive:
         return _spent(trip, expensive, memory) if expensive else memory
 
 
-def _again(trip: Trip, number: int, here: Array) -> Array:
+def _again(trip: Trip, number: int, everybody: Array, here: Array) -> Array:
     """Whether a block that has just run runs again for the `here` lanes that are still there.
 
-    Else they wait for the next trip, in which all other blocks are taken to run.
+    Else they wait for the next trip, in which all other blocks are taken to run. `everybody` is how many lanes waited
+    when the trip began.
     """
     backend, prices = trip.backend, trip.prices
     if trip.flow.sync:
-        return here > 0
-    others = backend.sum(trip.counted) - here
+        return backend.above(here, 0)
+    others = everybody - here
     worth = _rest(trip, number) / prices.executions[number]
     return backend.cast(here, "float32") * worth >= backend.cast(others, "float32")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 from pcbatch.runtime.backends.protocol import Array, Backend, State
@@ -73,18 +74,20 @@ class Trip:
         """What blocks cost; estimated when it is first asked for."""
         return self._prices()
 
-    @property
+    # What was done in the trip, to be asked when all its blocks have run.
+
+    @cached_property
     def ran(self) -> Array:
         """For how many lanes each block has run in this trip, at first: int32 `[blocks]`."""
         return self._by_block([turns.first for turns in self._turns()])
 
-    @property
+    @cached_property
     def times(self) -> Array:
         """How often each block has run in this trip: int32 `[blocks]`."""
         once = self.backend.cast(self.ran > 0, "int32")
         return self._of_repeated([turns.times for turns in self._turns()], once)
 
-    @property
+    @cached_property
     def lanes(self) -> Array:
         """For how many lanes each block has run in this trip, all times together: int32 `[blocks]`."""
         return self._of_repeated([turns.lanes for turns in self._turns()], self.ran)
@@ -142,7 +145,7 @@ class Trip:
         backend, lanes = self.backend, self.waiting[number]
         self.state, arrivals, turns, left = self._guarded(
             number,
-            lanes > 0 if predicate is None else predicate,
+            backend.above(lanes, 0) if predicate is None else predicate,
             lanes,
             self.state,
             follow,
@@ -151,7 +154,7 @@ class Trip:
         self._ran[number] = replace(turns, chosen=predicate)
         self.waiting[number] = left if predicate is None else backend.where(predicate, left, lanes)
         for place, count in zip(follow, arrivals, strict=True):
-            self.waiting[place] = self.waiting[place] + count
+            self.waiting[place] = backend.add(self.waiting[place], count)
 
 
 class Schedule(Protocol):

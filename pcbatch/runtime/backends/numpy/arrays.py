@@ -43,6 +43,19 @@ class NumPyArrays:
     def cast(self, array: Any, dtype: str) -> Any:
         return np.asarray(array).astype(dtype)[()]
 
+    def equal(self, array: Any, number: int) -> Any:
+        return array == number
+
+    def above(self, array: Any, number: int) -> Any:
+        return array > number
+
+    def add(self, a: Any, b: Any) -> Any:
+        _agree(a, b)
+        return a + b
+
+    def both(self, a: Any, b: Any) -> Any:
+        return a & b
+
     def where(self, mask: Any, new: Any, old: Any) -> Any:
         _agree(new, old)
         trailing = max(np.ndim(new), np.ndim(old)) - np.ndim(mask)

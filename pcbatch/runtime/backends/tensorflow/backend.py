@@ -16,12 +16,14 @@ from pcbatch.ir.types import TensorType, Type
 from pcbatch.runtime.backends.protocol import Ended, Explanation, Spec
 from pcbatch.runtime.backends.tensorflow import (
     arguments,
+    branches,
     compiling,
     equivalents,
     gradients,
     graphs,
     pieces,
     private,
+    ready,
     refusals,
     scattering,
     structures,
@@ -118,16 +120,19 @@ class TensorFlowBackend:
     # -- making arrays -------------------------------------------------------------------------------------------------
 
     def zeros(self, lanes: Any, type_: TensorType, entries: Any = None) -> tf.Tensor:
-        return tf.zeros([lanes, *([] if entries is None else [entries]), *type_.shape], type_.dtype)
+        shape = (lanes, *(() if entries is None else (entries,)), *type_.shape)
+        if not isinstance(lanes, int) or entries is not None:
+            return tf.zeros(shape, type_.dtype)
+        return ready.once(("zeros", shape, type_.dtype), lambda: tf.zeros(shape, type_.dtype))
 
     def constant(self, value: int) -> tf.Tensor:
-        return tf.constant(int(value), tf.int32)
+        return ready.constant(int(value))
 
     def array(self, value: Any, dtype: str) -> tf.Tensor:
         return tf.convert_to_tensor(value, dtype)
 
     def lane_numbers(self, lanes: Any) -> tf.Tensor:
-        return tf.range(lanes, dtype=tf.int32)
+        return ready.numbers(lanes) if isinstance(lanes, int) else tf.range(lanes, dtype=tf.int32)
 
     def lanes_of(self, array: tf.Tensor) -> Any:
         static = array.shape[0]
@@ -143,13 +148,25 @@ class TensorFlowBackend:
     # -- elementwise ---------------------------------------------------------------------------------------------------
 
     def cast(self, array: tf.Tensor, dtype: str) -> tf.Tensor:
-        return tf.cast(array, dtype)
+        return ready.cast(array, tf.as_dtype(dtype))
+
+    def equal(self, array: tf.Tensor, number: int) -> tf.Tensor:
+        return ready.equal(array, ready.constant(number, array.dtype))
+
+    def above(self, array: tf.Tensor, number: int) -> tf.Tensor:
+        return ready.less(ready.constant(number, array.dtype), array)
+
+    def add(self, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+        return ready.add(a, b)
+
+    def both(self, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+        return ready.both(a, b)
 
     def where(self, mask: tf.Tensor, new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
         trailing = max(new.shape.rank, old.shape.rank) - mask.shape.rank
         if trailing > 0:
-            mask = tf.reshape(mask, [self.lanes_of(mask)] + [1] * trailing)
-        return tf.where(mask, new, old)
+            mask = ready.reshape(mask, (-1 if mask.shape[0] is None else mask.shape[0], *[1] * trailing))
+        return ready.select(mask, new, old)
 
     def where_each(
         self, masks: Sequence[tf.Tensor], new: Sequence[tf.Tensor], old: Sequence[tf.Tensor]
@@ -227,13 +244,15 @@ class TensorFlowBackend:
         return tf.concat(vectors, axis=0)
 
     def unstack(self, vector: tf.Tensor, count: int) -> list[tf.Tensor]:
-        return tf.unstack(vector, count)
+        return ready.unstack(vector, count)
 
     # -- control -------------------------------------------------------------------------------------------------------
 
     def cond(
         self, predicate: tf.Tensor, function: Callable[[], list[tf.Tensor]], otherwise: list[tf.Tensor]
     ) -> list[tf.Tensor]:
+        if branches.apply():
+            return branches.conditional(predicate, function, otherwise)
         results = tf.cond(predicate, function, lambda: otherwise)
         for result, old in zip(results, otherwise, strict=True):
             result.set_shape(old.shape)
@@ -265,6 +284,19 @@ class TensorFlowBackend:
         return guards.in_turn(arrays)
 
     def while_loop(self, condition: Callable[[Any], tf.Tensor], body: Callable[[Any], Any], state: Any) -> Any:
+        if branches.apply():
+            start = tf.nest.map_structure(tf.convert_to_tensor, state)
+
+            def packed(carried: list[tf.Tensor]) -> Any:
+                return tf.nest.pack_sequence_as(start, carried)
+
+            end = branches.loop(
+                lambda carried: condition(packed(carried)),
+                lambda carried: tf.nest.flatten(body(packed(carried))),
+                tf.nest.flatten(start),
+            )
+            return packed(end)
+
         # A caller may know the number of lanes of some arrays only: all loop variables keep their first shape.
         def shaped_body(carried: Any) -> Any:
             after = body(carried)

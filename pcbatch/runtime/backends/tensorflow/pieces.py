@@ -69,7 +69,8 @@ def _costs(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Itera
     traced = trace(piece, reads, shared)
     with traced.graph.as_default():
         types = [type_of(value) for value in traced.outputs]
-    return work.by_operation(traced.graph, traced.reads, [*traced.leaves(types), traced.site])
+    checks = [traced.site] if traced.sites else []
+    return work.by_operation(traced.graph, traced.reads, [*traced.leaves(types), *checks])
 
 
 def _output_type(piece: Piece, name: str, value: Any) -> Type:
@@ -119,8 +120,10 @@ def vectorize(
             each for type_, value in zip(read_types, reads, strict=True) for each in values.flatten(type_, value)
         ]
         vectorized = partial(_vectorized, piece, stacked, shared, types, read_types, lanes)
-        at_once = compiling.Traced(lambda: tf.function(vectorized, autograph=False))
-        rows = list(at_once() if tf.executing_eagerly() else vectorized())
+        if tf.executing_eagerly():
+            rows = list(compiling.Traced(lambda: tf.function(vectorized, autograph=False))())
+        else:
+            rows = list(vectorized())
     known = lanes if isinstance(lanes, int) else None
     for row, leaf_type in zip(rows, out_types, strict=True):
         row.set_shape([known, *leaf_type.shape])

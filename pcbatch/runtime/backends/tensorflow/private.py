@@ -14,7 +14,7 @@ import importlib
 import inspect
 import warnings
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -23,6 +23,7 @@ import tensorflow as tf
 from pcbatch.errors import UsageError
 
 _FUNC_GRAPH = "tensorflow.python.framework.func_graph.FuncGraph"
+_FUNCTION = "tensorflow.python.eager.polymorphic_function.atomic_function.from_func_graph"
 _PFOR = "tensorflow.python.ops.parallel_for.pfor"
 _IN_XLA = "tensorflow.python.ops.control_flow_util.GraphOrParentsInXlaContext"
 _RECORD = "tensorflow.python.eager.record"
@@ -69,6 +70,44 @@ _HELP = "install a version of TensorFlow that this pcbatch was made for: pip ins
 def new_graph(name: str) -> Any:
     """An empty graph, apart from all others, which may capture tensors of others and has `inputs` and `outputs`."""
     return needed(_FUNC_GRAPH)(name)
+
+
+def operation(
+    graph: Any, kind: str, inputs: Sequence[tf.Tensor], dtypes: Sequence[tf.DType], attributes: Mapping[str, Any]
+) -> Sequence[tf.Tensor]:
+    """The outputs of a new operation of type `kind` in `graph`, of tensors of exactly the right dtypes.
+
+    The attributes are all that the type has, as `AttrValue`s. This is the end of the way that TensorFlow's functions
+    go, after they have converted and dispatched and looked everything up: it takes a third of their time. Tapes do not
+    see the operation.
+    """
+    create = getattr(graph, "_create_op_internal", graph.create_op)  # the public one, half as fast, checks once more
+    return create(kind, inputs, dtypes, attrs=attributes).outputs
+
+
+def makes_functions() -> bool:
+    """Whether `function_of` and `add_function` work; where not, `tf.cond` and `tf.while_loop` make what they need."""
+    return find(_FUNCTION) is not None and hasattr(needed(_FUNC_GRAPH), "_add_function_recursive")
+
+
+def function_of(graph: Any) -> Any:
+    """The function that a graph has become, from its `inputs` to its `outputs`, under its name."""
+    return needed(_FUNCTION)(graph.name, graph, {})
+
+
+def add_function(graph: Any, function: Any) -> None:
+    """Let operations of `graph` run `function`."""
+    graph._add_function_recursive(function)
+
+
+def function_attribute(function: Any) -> Any:
+    """`function` as an attribute of an operation."""
+    return tf.compat.v1.AttrValue(func=tf.compat.v1.NameAttrList(name=function.name))
+
+
+def is_stateful(graph: Any) -> bool:
+    """Whether a graph has operations that TensorFlow would not leave out, or do twice."""
+    return any(operation.op_def.is_stateful for operation in graph.get_operations())
 
 
 def captures(graph: Any) -> list[tuple[Any, tf.Tensor]]:
@@ -254,6 +293,11 @@ def set_rule(operation: Any, rule: Callable[[Any], Iterable[tuple[tf.Tensor, boo
     wrap = getattr(find(_PFOR), "wrap", None)
     if wrap is not None:
         operation.pfor_converter = lambda inputs: [wrap(*output) for output in rule(inputs)]
+
+
+def has_rule(operation: Any) -> bool:
+    """Whether an operation has a rule of its own."""
+    return hasattr(operation, "pfor_converter")
 
 
 def is_tensorflows(inputs: Any) -> bool:

@@ -99,6 +99,33 @@ def _functions_are_shared() -> bool:
     return bool(tf.function(present, autograph=False)())
 
 
+def _operations_are_made() -> bool:
+    outer, graph = private.new_graph("probe"), private.new_graph("probe")
+    with outer.as_default():
+        given = tf.compat.v1.placeholder(tf.bool, [2])
+    with graph.as_default():
+        (output,) = private.operation(graph, "LogicalAnd", [given, given], [tf.bool], {})
+    ((captured, _),) = private.captures(graph)
+    return hasattr(graph, "_create_op_internal") and captured is given and output.shape == [2]
+
+
+def _functions_are_made() -> bool:
+    def run() -> tf.Tensor:
+        here = tf.compat.v1.get_default_graph()
+        body = private.new_graph("probe_of_functions")
+        with body.as_default():
+            body.inputs = [tf.compat.v1.placeholder(tf.float32, [])]
+            body.outputs = [body.inputs[0] * 2.0]
+        function = private.function_of(body)
+        private.add_function(here, function)
+        types = tf.compat.v1.AttrValue(list=tf.compat.v1.AttrValue.ListValue(type=[tf.float32.as_datatype_enum]))
+        attributes = {"Tin": types, "Tout": types, "f": private.function_attribute(function)}
+        (found,) = private.operation(here, "PartitionedCall", [tf.constant(3.0)], [tf.float32], attributes)
+        return found
+
+    return private.makes_functions() and float(tf.function(run, autograph=False)()) == 6.0
+
+
 def _definitions_are_known() -> bool:
     random, add = private.definition("RandomUniform"), private.definition("AddV2")
     return random.is_stateful and not add.is_stateful and private.definition("NoSuchOperation") is None
@@ -249,6 +276,8 @@ USES = (
         _functions_are_shared,
         "PCB580: a batched function cannot call a tf.function, nor anything that TensorFlow makes one of",
     ),
+    Use("operations of ready tensors", _operations_are_made, "programs take longer to trace"),
+    Use("functions made of graphs", _functions_are_made, "programs take longer to trace"),
     Use("definitions of operations", _definitions_are_known, "PCB580: whether operations are pure cannot be checked"),
     Use(
         "scope of vectorized_map",

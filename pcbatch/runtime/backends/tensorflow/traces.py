@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -19,7 +20,7 @@ from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends.tensorflow import blame, gradients, marked, private
+from pcbatch.runtime.backends.tensorflow import blame, gradients, marked, private, ready
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, wrap
 
@@ -32,7 +33,7 @@ class Trace:
 
     `reads` and `shared` are the placeholders of the leaves of what it reads, `outputs` its results. `handles` pairs the
     handles of variables, as the graph has them, with those among `shared` that stand for what is read from them.
-    `sites` are the fault sites that it checks, `site` the first that fails plus one, or 0.
+    `sites` are the fault sites that it checks.
     """
 
     graph: Any
@@ -41,7 +42,13 @@ class Trace:
     outputs: tuple[Any, ...]
     handles: Pairs
     sites: frozenset[int]
-    site: tf.Tensor
+    first_site: Callable[[], tf.Tensor]
+
+    @cached_property
+    def site(self) -> tf.Tensor:
+        """The first of `sites` that fails plus one, or 0."""
+        with self.graph.as_default():
+            return self.first_site()
 
     def leaves(self, types: Sequence[Type]) -> list[tf.Tensor]:
         """The leaves of the outputs as tensors of the trace's graph, of exactly these types."""
@@ -60,7 +67,8 @@ def remembering(function: Callable[..., Any], *arrays: Any) -> Any:
     """`function(*arrays)`, in which no piece is traced twice for the same types."""
     token = _remembered.set({})
     try:
-        return function(*arrays)
+        with ready.reusing():
+            return function(*arrays)
     finally:
         _remembered.reset(token)
 
@@ -101,7 +109,7 @@ def _trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace
             raise blame.traced(piece, error) from None
         handles = _handles(graph, given, same)
         leaves = [*chain(*lane)], [*chain(*same)]
-        return Trace(graph, *leaves, outputs, handles, frozenset(recorder.sites), recorder.site())
+        return Trace(graph, *leaves, outputs, handles, frozenset(recorder.sites), recorder.site)
 
 
 def with_kept(piece: Piece, shared: Sequence[Sequence[Any]]) -> list[list[Any]]:
@@ -144,4 +152,4 @@ def _handles(graph: Any, given: Sequence[Sequence[Any]], shared: Sequence[Sequen
 
 
 def _placeholders(type_: Type) -> list[tf.Tensor]:
-    return [tf.compat.v1.placeholder(leaf.dtype, leaf.shape) for leaf in leaf_types(type_)]
+    return [ready.placeholder(tf.as_dtype(leaf.dtype), leaf.shape) for leaf in leaf_types(type_)]

@@ -24,8 +24,10 @@ from pcbatch.runtime.backends.tensorflow.rules import (
     images,
     linear_algebra,
     loops,
+    straight,
 )
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule
+from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
 from pcbatch.runtime.backends.tensorflow.xla_cpu import softplus
 
 RULES: dict[str, Rule] = {
@@ -83,22 +85,59 @@ def vectorized(
     """
     present = tf.compat.v1.get_default_graph()
     private.share_functions(graph, present)  # an operation that no lane's value goes into is taken as it is
-    conversion = private.Conversion(private.copy_of_pfor(_register), graph, lanes)
     known = [(handle, value) for handle, value in handles if {user.type for user in handle.consumers()} <= READS]
     read = [(user.outputs[0], value) for handle, value in handles for user in handle.consumers() if _is_read(user)]
     done = {id(inner) for inner, _ in (*known, *same)}
     captured = [
         (inner, private.capture(present, outer)) for outer, inner in private.captures(graph) if id(inner) not in done
     ]
+    conversion = _Conversion(graph, lanes)
     for pairs, is_stacked in ((stacked, True), *((pairs, False) for pairs in (same, known, read, captured))):
         for inner, outer in pairs:
-            conversion.give(inner, outer, is_stacked)
+            conversion.give(inner, Converted(outer, is_stacked))
     used = work.needed(outputs)
-    operations = [operation for operation in graph.get_operations() if operation.name in used]
-    for output, safe in extremes.same_for_all(operations, conversion.convert):
-        conversion.give(output, safe, False)
-    found = [conversion.convert(output) for output in outputs]
+    for operation in graph.get_operations():  # in an order in which inputs come first
+        if operation.name in used:
+            conversion.convert(operation)
+    found = [conversion.found[id(output)] for output in outputs]
     return [row.t if row.is_stacked else tf.broadcast_to(row.t, [lanes, *row.t.shape]) for row in found]
+
+
+class _Conversion:
+    """A graph on its way to all lanes: what is easy is converted here, the rest by pfor, which sees all before it."""
+
+    def __init__(self, graph: Any, lanes: Any):
+        self.graph, self.lanes = graph, lanes
+        self.tensors: list[tf.Tensor] = []
+        self.found: dict[int, Converted] = {}
+        """What stands for `tensors`, by their `id`."""
+        self.pfor: private.Conversion | None = None
+        """Set up, which takes as long as a small piece, when something is not easy."""
+
+    def give(self, tensor: tf.Tensor, value: Converted) -> None:
+        """Let `value` stand for `tensor`."""
+        self.tensors.append(tensor)
+        self.found[id(tensor)] = value
+        if self.pfor is not None:
+            self.pfor.give(tensor, value.t, value.is_stacked)
+
+    def convert(self, operation: Any) -> None:
+        """Convert the outputs of an operation, its inputs having been converted."""
+        if all(id(output) in self.found for output in operation.outputs):
+            return
+        inputs = [self.found[id(tensor)] for tensor in operation.inputs]
+        outputs = straight.converted(operation, inputs) or extremes.same_for_all(operation, inputs)
+        for output, value in zip(operation.outputs, outputs or self._by_pfor(operation), strict=True):
+            self.give(output, value)
+
+    def _by_pfor(self, operation: Any) -> list[Converted]:
+        if self.pfor is None:
+            self.pfor = private.Conversion(private.copy_of_pfor(_register), self.graph, self.lanes)
+            for tensor in self.tensors:
+                value = self.found[id(tensor)]
+                self.pfor.give(tensor, value.t, value.is_stacked)
+        found = [self.pfor.convert(output) for output in operation.outputs]
+        return [Converted(each.t, each.is_stacked) for each in found]
 
 
 def _is_read(operation: Any) -> bool:

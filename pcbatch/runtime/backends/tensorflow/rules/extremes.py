@@ -9,7 +9,7 @@ larger than all numbers, so that it comes first in `sort` and `argsort` of eithe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import graphs
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule, aligned
+from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
 
 Attribute = Callable[[str], Any]
 """An attribute of an operation by its name."""
@@ -164,14 +165,11 @@ CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
 }
 
 
-def same_for_all(operations: list[Any], converted: Callable[[tf.Tensor], Any]) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
-    """Outputs of such operations that no lane's value goes into, to which no rule is applied, and what stands for each.
-
-    `converted(input)` is what stands for an input, with `is_stacked` and `t`.
-    """
-    for operation in operations:
-        if operation.type in _PLAIN and _corrects(operation.type, operation.get_attr):
-            inputs = [converted(tensor) for tensor in operation.inputs]
-            if not any(each.is_stacked for each in inputs):
-                found = _PLAIN[operation.type](operation.get_attr, *(each.t for each in inputs))
-                yield from zip(operation.outputs, found if isinstance(found, tuple) else (found,), strict=True)
+def same_for_all(operation: Any, inputs: Sequence[Converted]) -> list[Converted] | None:
+    """What stands for the outputs of such an operation that no lane's value goes into, to which no rule is applied."""
+    if operation.type not in _PLAIN or not _corrects(operation.type, operation.get_attr):
+        return None
+    if any(each.is_stacked for each in inputs):
+        return None
+    found = _PLAIN[operation.type](operation.get_attr, *(each.t for each in inputs))
+    return [Converted(output, False) for output in (found if isinstance(found, tuple) else (found,))]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import xla_cpu
+from pcbatch.runtime.backends.tensorflow import ready, xla_cpu
 from pcbatch.runtime.costs.device import CPU
 
 
@@ -20,5 +20,10 @@ def tally(numbers: tf.Tensor, labels: Sequence[int]) -> tf.Tensor:
     if labels == range(count) and (lanes is None or lanes * count > CPU.tallied or not xla_cpu.applies()):
         found = tf.where((numbers >= 0) & (numbers < count), numbers, count)
         return tf.math.unsorted_segment_sum(tf.ones_like(numbers), found, count + 1)[:count]
-    hits = tf.cast(tf.constant(list(labels), tf.int32)[:, None] == numbers, tf.int32)
-    return tf.linalg.matvec(hits, tf.ones_like(numbers)) if xla_cpu.applies() else tf.reduce_sum(hits, axis=1)
+    hits = ready.cast(ready.equal(ready.constant(tuple((label,) for label in labels)), numbers), tf.int32)
+    if not xla_cpu.applies():
+        return tf.reduce_sum(hits, axis=1)
+    if lanes is None:
+        return tf.linalg.matvec(hits, tf.ones_like(numbers))
+    ones = ready.once(("column of ones", lanes), lambda: tf.ones([lanes, 1], tf.int32))
+    return ready.reshape(ready.product(hits, ones), (count,))

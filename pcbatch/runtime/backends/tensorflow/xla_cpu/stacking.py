@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import xla_cpu
+from pcbatch.runtime.backends.tensorflow import ready, xla_cpu
 
 FUSED = 8
 """Of how many arrays XLA's CPU compiler still fuses a concatenation: a constant of its source."""
@@ -19,7 +19,7 @@ def stack(scalars: Sequence[tf.Tensor]) -> tf.Tensor:
     """`scalars` as a vector."""
     if len(scalars) <= FUSED or not xla_cpu.applies():
         return tf.stack(scalars)
-    places, (result, *others) = tf.range(len(scalars)), scalars
+    places, (result, *others) = ready.numbers(len(scalars)), scalars
     for place, scalar in enumerate(others, 1):
-        result = tf.where(places < place, result, scalar)
+        result = ready.select(ready.less(places, ready.constant(place)), result, scalar)
     return result

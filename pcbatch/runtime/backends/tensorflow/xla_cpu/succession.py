@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import graphs, xla_cpu
+from pcbatch.runtime.backends.tensorflow import graphs, ready, xla_cpu
 from pcbatch.runtime.costs.device import CPU
 
 
@@ -31,8 +31,8 @@ def in_succession(
     for first in range(0, len(each), CPU.written_at_once):
         some = each[first : first + CPU.written_at_once]
         if found:
-            ready = _always(found[-1])
-            some = [(mask & ready, value, before) for mask, value, before in some]
+            is_there = _always(found[-1])
+            some = [(ready.both(mask, is_there), value, before) for mask, value, before in some]
         found += [where(*one) for one in some]
     return found
 
@@ -43,7 +43,8 @@ def _is_short(array: tf.Tensor) -> bool:
 
 def _always(array: tf.Tensor) -> tf.Tensor:
     """True for every lane, once `array` (`[lanes, ..]`) is there: no integer's minimum with 0 is above 0."""
-    first = tf.reshape(array, [array.shape[0], -1])[:, 0]
+    first = array if array.shape.rank == 1 else ready.first_column(ready.reshape(array, (array.shape[0], -1)))
     if first.dtype.is_floating:
-        first = tf.bitcast(first, {2: tf.int16, 4: tf.int32, 8: tf.int64}[first.dtype.size])
-    return tf.minimum(tf.cast(first, tf.int32), 0) <= 0
+        first = ready.bitcast(first, {2: tf.int16, 4: tf.int32, 8: tf.int64}[first.dtype.size])
+    nothing = ready.constant(0)
+    return ready.at_most(ready.minimum(ready.cast(first, tf.int32), nothing), nothing)

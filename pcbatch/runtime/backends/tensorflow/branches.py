@@ -1,0 +1,130 @@
+"""Conditionals and loops of programs that XLA compiles: TensorFlow's operations, without what surrounds them.
+
+`tf.cond` and `tf.while_loop` trace a function for each arm, prepare a gradient, count turns, check and copy: 3 to 5 ms
+for each block of a program before anything is in it. These take a third of that. Nothing in them has a gradient, and no
+operation in them waits for another. An arm that does nothing is one function for all guards of its shape.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import graphs, private, ready
+
+_numbers = itertools.count()
+
+
+def apply() -> bool:
+    """Whether conditionals and loops that are traced now may be made here."""
+    return ready.in_program() and graphs.in_outer_xla() and private.makes_functions()
+
+
+def conditional(
+    predicate: tf.Tensor, function: Callable[[], Sequence[tf.Tensor]], otherwise: Sequence[tf.Tensor]
+) -> list[tf.Tensor]:
+    """`function()` where the scalar holds, else `otherwise`, of the same dtypes and shapes."""
+    arm = private.new_graph(f"cond_true_{next(_numbers)}")
+    with arm.as_default():
+        arm.outputs = [_inside(arm, result) for result in function()]
+    given = [outer for outer, _ in private.captures(arm)]
+    known = {id(tensor) for tensor in given}
+    given += [tensor for tensor in {id(each): each for each in otherwise}.values() if id(tensor) not in known]
+    places = {id(tensor): place for place, tensor in enumerate(given)}
+    with arm.as_default():
+        arm.inputs = [_inside(arm, tensor) for tensor in given]
+    passed = tuple(places[id(tensor)] for tensor in otherwise)
+    types = tuple((tensor.dtype, _shape(tensor)) for tensor in given)
+    nothing = ready.once_in_program(("nothing", types, passed), lambda: _nothing(types, passed))
+    _agree([arm.outputs[place] for place in range(len(passed))], otherwise)
+    attributes = {
+        "Tcond": ready.type_attribute(tf.bool),
+        "Tin": ready.types_attribute([dtype for dtype, _ in types]),
+        "Tout": ready.types_attribute([tensor.dtype for tensor in otherwise]),
+        "then_branch": _function(arm),
+        "else_branch": _added(nothing),
+        "output_shapes": ready.shapes_attribute([_shape(tensor) for tensor in otherwise]),
+        **_IN_XLA,
+    }
+    return _made("If", [arm], [predicate, *given], [tensor.dtype for tensor in otherwise], attributes)
+
+
+def loop(
+    condition: Callable[[list[tf.Tensor]], tf.Tensor],
+    body: Callable[[list[tf.Tensor]], Sequence[tf.Tensor]],
+    start: Sequence[tf.Tensor],
+) -> list[tf.Tensor]:
+    """`start`, then `body` of it again and again as long as the `condition` on it, a scalar, holds; shapes stay."""
+    number = next(_numbers)
+    test, turn = private.new_graph(f"while_cond_{number}"), private.new_graph(f"while_body_{number}")
+    arguments: list[list[tf.Tensor]] = []
+    for graph, function in ((test, lambda carried: [condition(carried)]), (turn, body)):
+        with graph.as_default():
+            arguments.append([ready.placeholder(tensor.dtype, _shape(tensor)) for tensor in start])
+            graph.outputs = [_inside(graph, result) for result in function(arguments[-1])]
+    _agree(turn.outputs, start)
+    captured = {id(outer): outer for graph in (test, turn) for outer, _ in private.captures(graph)}.values()
+    for graph, carried in zip((test, turn), arguments, strict=True):
+        with graph.as_default():
+            graph.inputs = [*carried, *(_inside(graph, outer) for outer in captured)]
+    turn.outputs = [*turn.outputs, *turn.inputs[len(start) :]]
+    inputs = [*start, *captured]
+    attributes = {
+        "T": ready.types_attribute([tensor.dtype for tensor in inputs]),
+        "cond": _function(test),
+        "body": _function(turn),
+        "output_shapes": ready.shapes_attribute([_shape(tensor) for tensor in inputs]),
+        "parallel_iterations": ready.integer_attribute(1),
+        **_IN_XLA,
+    }
+    return _made("While", [test, turn], inputs, [tensor.dtype for tensor in inputs], attributes)[: len(start)]
+
+
+_IN_XLA = {"_xla_propagate_compile_time_consts": tf.compat.v1.AttrValue(b=True)}
+"""What TensorFlow says of such operations where XLA compiles them."""
+
+
+def _inside(graph: Any, tensor: tf.Tensor) -> tf.Tensor:
+    """`tensor` in `graph`, captured if it is one of another."""
+    return private.capture(graph, tensor)
+
+
+def _nothing(types: Sequence[tuple[tf.DType, tuple[int | None, ...]]], passed: Sequence[int]) -> Any:
+    """The function that takes values of such types and gives back those at the places `passed`."""
+    graph = private.new_graph(f"cond_false_{next(_numbers)}")
+    with graph.as_default():
+        graph.inputs = [ready.placeholder(dtype, shape) for dtype, shape in types]
+    graph.outputs = [graph.inputs[place] for place in passed]
+    return private.function_of(graph)
+
+
+def _function(graph: Any) -> Any:
+    return _added(private.function_of(graph))
+
+
+def _added(function: Any) -> Any:
+    """The function as an attribute of an operation of the present graph."""
+    private.add_function(tf.compat.v1.get_default_graph(), function)
+    return private.function_attribute(function)
+
+
+def _agree(results: Sequence[tf.Tensor], before: Sequence[tf.Tensor]) -> None:
+    """TypeError where an arm or a turn gives other dtypes than there were; unknown lengths are those there were."""
+    if len(results) != len(before) or any(new.dtype != old.dtype for new, old in zip(results, before, strict=True)):
+        raise TypeError(f"{[each.dtype for each in results]} after {[each.dtype for each in before]}")
+    for new, old in zip(results, before, strict=True):
+        new.set_shape(old.shape)
+
+
+def _shape(tensor: tf.Tensor) -> tuple[int | None, ...]:
+    return tuple(tensor.shape)
+
+
+def _made(
+    kind: str, bodies: Sequence[Any], inputs: Sequence[tf.Tensor], dtypes: Sequence[tf.DType], attributes: Any
+) -> list[tf.Tensor]:
+    kind = kind if any(map(private.is_stateful, bodies)) else f"Stateless{kind}"
+    return list(private.operation(tf.compat.v1.get_default_graph(), kind, inputs, dtypes, attributes))

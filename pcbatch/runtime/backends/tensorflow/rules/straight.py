@@ -1,0 +1,127 @@
+"""Operations on arrays of one lane that are, but for an axis, the same operations on arrays of all lanes.
+
+Most operations of most pieces are such: they go element by element, or only arrange elements, at places that are known
+when they are traced. pfor takes five times as long to make one as the operation itself takes, and makes others of its
+numbers, which XLA folds. What is made here is what is left of it then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import private, ready
+
+ELEMENTWISE = frozenset(
+    (
+        "Abs", "Acos", "Acosh", "Add", "AddV2", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "BitwiseAnd", "BitwiseOr",
+        "BitwiseXor", "Cast", "Ceil", "Cos", "Cosh", "Div", "DivNoNan", "Equal", "Erf", "Erfc", "Exp", "Expm1", "Floor",
+        "FloorDiv", "FloorMod", "Greater", "GreaterEqual", "Identity", "Inv", "Invert", "IsFinite", "IsInf", "IsNan",
+        "LeftShift", "Less", "LessEqual", "Lgamma", "Log", "Log1p", "LogicalAnd", "LogicalNot", "LogicalOr", "Mul",
+        "MulNoNan", "Neg", "NotEqual", "Pow", "RealDiv", "Reciprocal", "RightShift", "Rint", "Round", "Rsqrt",
+        "SelectV2", "Sigmoid", "Sign", "Sin", "Sinh", "Sqrt", "Square", "SquaredDifference", "StopGradient", "Sub",
+        "Tan", "Tanh", "Xdivy", "Xlogy",
+    )
+)  # fmt: skip
+"""Operations of one output that broadcast their inputs."""
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What stands for a tensor of one lane: `[lanes, ...]` if it `is_stacked`, the same for all lanes if it is not."""
+
+    t: tf.Tensor
+    is_stacked: bool
+
+
+def converted(operation: Any, inputs: Sequence[Converted]) -> list[Converted] | None:
+    """What stands for the outputs of an operation, of which `inputs` stand for the inputs; None: ask pfor."""
+    if operation.type not in _RULES or operation.control_inputs or private.has_rule(operation):
+        return None
+    if any(each.t.shape.rank is None for each in inputs) or private.may_record():  # pfor tells tapes what it makes
+        return None
+    with tf.compat.v1.get_default_graph().name_scope(f"{operation.name}/pfor/"):  # by which errors say what it is of
+        if not any(each.is_stacked for each in inputs):
+            return [Converted(output, False) for output in _made(operation, [each.t for each in inputs])]
+        found = _RULES[operation.type](operation, inputs)
+    return None if found is None else [Converted(found, True)]
+
+
+def _made(operation: Any, inputs: Sequence[tf.Tensor], **changes: Any) -> Sequence[tf.Tensor]:
+    """Such an operation on other inputs, with `changes` of its attributes."""
+    dtypes = [output.dtype for output in operation.outputs]
+    attributes = operation.node_def.attr
+    if changes:
+        attributes = {name: value for name, value in attributes.items() if name != "_output_shapes"} | changes
+    return private.operation(tf.compat.v1.get_default_graph(), operation.type, inputs, dtypes, attributes)
+
+
+# -- rules: the inputs of an operation, of which one at least is stacked, to its output --------------------------------
+
+
+def _elementwise(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor:
+    ranks = [each.t.shape.rank + (not each.is_stacked) for each in inputs]
+    return _made(operation, [_of_rank(each, max(ranks) - rank) for each, rank in zip(inputs, ranks, strict=True)])[0]
+
+
+def _of_rank(value: Converted, missing: int) -> tf.Tensor:
+    """The tensor, with axes of length 1 after the lanes if it is stacked, ready to broadcast with the others."""
+    tensor = value.t
+    for _ in range(missing if value.is_stacked else 0):
+        tensor = ready.expanded(tensor)
+    return tensor
+
+
+def _rearranged(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor | None:
+    """Reshape, Squeeze, ExpandDims: the elements in their order, in another shape."""
+    lanes, shape = inputs[0].t.shape[0], operation.outputs[0].shape
+    if lanes is None or not shape.is_fully_defined() or _varies(inputs[1:]):
+        return None
+    return ready.reshape(inputs[0].t, (lanes, *shape))
+
+
+def _reduced(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor | None:
+    """The axes of an example are counted from one on, after that of the lanes; negative ones stay."""
+    axes = tf.get_static_value(operation.inputs[1])
+    if axes is None or _varies(inputs[1:]):
+        return None
+    return _made(operation, [inputs[0].t, tf.constant(axes + (axes >= 0), operation.inputs[1].dtype)])[0]
+
+
+def _sliced(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor | None:
+    """A slice in Python's notation: that of all lanes comes first."""
+    bounds = [tf.get_static_value(tensor) for tensor in operation.inputs[1:]]
+    if any(each is None for each in bounds) or _varies(inputs[1:]):
+        return None
+    given = [
+        tf.constant(np.concatenate([[each], known]), tensor.dtype)
+        for each, known, tensor in zip((0, 0, 1), bounds, operation.inputs[1:], strict=True)
+    ]
+    masks = {name: operation.get_attr(name) << 1 for name in _MASKS}
+    masks["begin_mask"] |= 1
+    masks["end_mask"] |= 1
+    changes = {name: ready.integer_attribute(mask) for name, mask in masks.items()}
+    return _made(operation, [inputs[0].t, *given], **changes)[0]
+
+
+_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+
+
+def _varies(operands: Sequence[Converted]) -> bool:
+    """Whether a lane has operands of its own that all should share."""
+    return any(each.is_stacked for each in operands)
+
+
+_RULES = {
+    **dict.fromkeys(ELEMENTWISE, _elementwise),
+    **dict.fromkeys(("Reshape", "Squeeze", "ExpandDims"), _rearranged),
+    **dict.fromkeys(("Sum", "Prod", "Mean", "All", "Any"), _reduced),
+    "StridedSlice": _sliced,
+    "Const": _elementwise,
+}
+OPERATIONS = frozenset(_RULES)
+"""All operations that are converted here; none of them has another rule of ours."""
