@@ -1,22 +1,24 @@
 """How long do a sampler and a program of many blocks take to trace and compile?
 
-    python -m benchmarks.compile_time [--repeats 3] [--json out/compile_time.json]
+    python -m benchmarks.compile_time [--repeats 3] [--against FOLDER] [--json out/compile_time.json]
 
 Each figure is from a fresh process, the jobs taking turns: wall and CPU seconds of the first call, and CPU seconds
-divided by those of a fixed job that XLA compiles (no pcbatch in it), which a busy machine slows down as well. `total`,
-the wall seconds of tracing and compiling together, stands beside what it is to stay below on a quiet machine of two
-cores.
+divided by those of a fixed job that XLA compiles (no pcbatch in it), which a busy machine slows down as well. `trace`
+and `compile` are the wall seconds of TensorFlow's tracing and of XLA's compiler; `total`, of both together, stands
+beside what it is to stay below on a quiet machine of two cores. With `--against`, another checkout of pcbatch takes its
+turn at each job, and its figures follow, with what this one takes of its tracing and its compiling.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -31,10 +33,11 @@ from benchmarks.harness import arguments, write_json
 
 CHAINS, ROWS, COLUMNS = 64, 569, 30
 SCHEDULES = ("earliest", "busiest", "sweep", "adaptive")
-LOOPS = 33
-"""Loops of the generated program, three blocks each; with those around them it has 102."""
-LIMITS = {"many blocks": 15.0, **{f"sampler, {schedule}": 8.0 for schedule in SCHEDULES}}
+LOOPS = {"102 blocks": 33, "201 blocks": 66}
+"""Loops of the generated programs, three blocks each; three more are around them."""
+LIMITS = {"102 blocks": 15.0, **{f"sampler, {schedule}": 8.0 for schedule in SCHEDULES}}
 """Seconds that `total` is to stay below."""
+HERE = Path(__file__).resolve().parent.parent
 
 
 @pcbatch.autobatch
@@ -90,10 +93,10 @@ def loops() -> Any:
     return halvings.stats()
 
 
-def many_blocks() -> Any:
-    """The statistics of compiling a generated program of 102 blocks: small loops one after another, inside a loop."""
+def many_blocks(loops: int) -> Any:
+    """The statistics of compiling a generated program: that many small loops one after another, inside a loop."""
     lines = ["import pcbatch", "", "@pcbatch.autobatch", "def program(x, turns):", "    for turn in range(turns):"]
-    for number in range(LOOPS):
+    for number in range(loops):
         step = number % 2 + 1
         lines += [f"        while x % {number + 3} > {step}:", f"            x = x - {step}"]
         lines += [f"        x = x * 3 + {number}"]
@@ -113,7 +116,7 @@ def many_blocks() -> Any:
 JOBS: dict[str, Callable[[], Any]] = {
     "reference": reference,
     "loops": loops,
-    "many blocks": many_blocks,
+    **{name: partial(many_blocks, loops) for name, loops in LOOPS.items()},
     **{f"sampler, {schedule}": partial(sampler, schedule) for schedule in SCHEDULES},
 }
 
@@ -129,36 +132,54 @@ def measured(name: str) -> dict[str, float]:
     return {**figures, "trace": trace, "compile": compile, "total": trace + compile}
 
 
-def in_fresh_process(name: str) -> dict[str, float]:
-    """`measured(name)` of a process that does nothing else."""
-    command = [sys.executable, "-m", "benchmarks.compile_time", "--inside", name]
-    figures: dict[str, float] = json.loads(
-        subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
-    )
+def in_fresh_process(name: str, folder: Path) -> dict[str, float]:
+    """`measured(name)` of a process that does nothing else, with the pcbatch in `folder`."""
+    command = [sys.executable, __file__, "--inside", name]
+    environment = {**os.environ, "PYTHONPATH": f"{folder.resolve()}{os.pathsep}{HERE}"}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return figures
+
+
+def show(title: str, medians: dict[str, dict[str, float]], columns: Sequence[str]) -> None:
+    """Print a table of figures, a row for each job."""
+    widths = {column: max(8, len(column)) for column in columns}
+    print(f"{title:>20} " + " ".join(column.rjust(width) for column, width in widths.items()))
+    for name, each in medians.items():
+        shown = (f"{each[column]:.2f}" if column in each else "" for column in columns)
+        print(f"{name:>20} " + " ".join(text.rjust(width) for text, width in zip(shown, widths.values(), strict=True)))
 
 
 def main() -> None:
     """Print the figures."""
     parser = arguments(__doc__)
     parser.add_argument("--inside", choices=JOBS, help="only this job, in this process")
+    parser.add_argument("--against", type=Path, metavar="FOLDER", help="another checkout of pcbatch")
     options = parser.parse_args()
     if options.inside:
         print(json.dumps(measured(options.inside)))
         return
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in JOBS}
+    folders = {"this": HERE} | ({"other": options.against} if options.against else {})
+    found: dict[str, dict[str, list[dict[str, float]]]] = {which: {name: [] for name in JOBS} for which in folders}
     for _ in range(options.repeats):
-        for name, figures in found.items():
-            figures.append(in_fresh_process(name))
-    medians = {name: {k: statistics.median(each[k] for each in runs) for k in runs[0]} for name, runs in found.items()}
-    columns = ("wall", "cpu", "ratio", "trace", "compile", "total", "limit")
-    print(f"{'median seconds':>20} " + " ".join(f"{column:>8}" for column in columns))
-    for name, each in medians.items():
-        each["ratio"] = each["cpu"] / medians["reference"]["cpu"]
-        if name in LIMITS:
-            each["limit"] = LIMITS[name]
-        shown = (f"{each[column]:>8.2f}" if column in each else " " * 8 for column in columns)
-        print(f"{name:>20} " + " ".join(shown))
+        for name in JOBS:
+            for which, folder in folders.items():
+                found[which][name].append(in_fresh_process(name, folder))
+    medians = {
+        which: {name: {k: statistics.median(each[k] for each in runs) for k in runs[0]} for name, runs in jobs.items()}
+        for which, jobs in found.items()
+    }
+    for which, jobs in medians.items():
+        columns = ["wall", "cpu", "ratio", "trace", "compile", "total"]
+        columns += ["limit"] if which == "this" else ["trace of it", "compile of it"]
+        for name, each in jobs.items():
+            each["ratio"] = each["cpu"] / jobs["reference"]["cpu"]
+            if name in LIMITS:
+                each["limit"] = LIMITS[name]
+            if which == "other" and "trace" in each:
+                mine = medians["this"][name]
+                each |= {f"{part} of it": mine[part] / each[part] for part in ("trace", "compile")}
+        show(f"median s, {which}", jobs, columns)
     if options.json:
         write_json(options.json, {"medians": medians, "runs": found})
 
