@@ -35,7 +35,7 @@ class Random:
         first = backend.min(backend.where(trip.counted > 0, ranks, backend.constant(blocks)))
         for rank, number in enumerate(order):
             chosen = (trip.waiting[number] > 0) & (heads[number] | (first == rank))
-            trip.run(number, chosen, trip.onward(number), None if rank % 2 else lambda here: here > 0)
+            trip.run_block(number, chosen, trip.onward(number), None if rank % 2 else lambda here: here > 0)
         return memory
 
 

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from pcbatch import UsageError
+from pcbatch.ir import values
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import StructType, TensorType
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.host import OPERATIONS
 from pcbatch.runtime.backends.numpy.backend import numpy_backend
+from pcbatch.runtime.backends.pieces import Signature
 from tests.runtime.libraries import ints, library_named
 from tests.runtime.tables import BOOL, FLOAT, INT, WEAK, piece
 
@@ -173,7 +175,9 @@ def vectorized(made, types, **reads):
     """A piece run for all lanes of `reads`, each a type and an array."""
     columns = [column for _, column in reads.values()]
     read_types = [type_ for type_, _ in reads.values()]
-    return BACKEND.vectorize(made, columns, [], types, read_types, len(columns[0]))
+    leaves = [values.flatten(type_, column) for type_, column in zip(read_types, columns, strict=True)]
+    outputs, site = BACKEND.vectorize(made, Signature(read_types, [], types), leaves, [], len(leaves[0][0]))
+    return [values.pack(type_, output) for type_, output in zip(types, outputs, strict=True)], site
 
 
 def test_weak_numbers_take_the_dtype_that_they_meet():
@@ -191,7 +195,7 @@ def test_structures_go_in_and_out():
     pair = StructType("dict", (FLOAT, StructType("tuple", (BOOL, INT))), ("x", "rest"))
     made = piece(lambda p: ({"x": p["x"] * 2, "rest": (~p["rest"][0], p["rest"][1] - 1)},), "p", "p")
     value = {"x": np.array([1, 2], np.float32), "rest": (np.array([True, False]), ints(7, 8))}
-    (found,), _ = BACKEND.vectorize(made, [value], [], [pair], [pair], 2)
+    (found,), _ = vectorized(made, [pair], p=(pair, value))
     np.testing.assert_array_equal(found["x"], [2, 4])
     np.testing.assert_array_equal(found["rest"][0], [False, True])
     np.testing.assert_array_equal(found["rest"][1], [6, 7])

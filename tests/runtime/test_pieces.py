@@ -8,10 +8,13 @@ import pytest
 import tensorflow as tf
 
 from pcbatch.errors import PrimitiveError, Span
+from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import StructType, TensorType
+from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.tensorflow import ops
 from pcbatch.runtime.backends.tensorflow.pieces import abstract_eval, vectorize
+from pcbatch.runtime.backends.tensorflow.structures import type_of
 
 I32, F32, F64, BOOL = (TensorType(name) for name in ("int32", "float32", "float64", "bool"))
 WEAK_INT, WEAK_FLOAT = TensorType("int32", (), weak=True), TensorType("float64", (), weak=True)
@@ -76,12 +79,21 @@ def lanes_of(array):
     return tf.shape(array)[0] if array.shape[0] is None else array.shape[0]
 
 
+def vectorized(p, reads, shared, types, read_types, lanes):
+    """`vectorize` of structures, to structures."""
+    signature = Signature(read_types, [type_of(value) for value in shared], types)
+    leaves = [values.flatten(type_, value) for type_, value in zip(read_types, reads, strict=True)]
+    same = [values.flatten(type_, value) for type_, value in zip(signature.shared, shared, strict=True)]
+    outputs, site = vectorize(p, signature, leaves, same, lanes)
+    return [values.pack(type_, output) for type_, output in zip(types, outputs, strict=True)], site
+
+
 def run(mode, p, reads, read_types, types, shared=()):
     """The piece's outputs as NumPy arrays, the site vector last where it has checks."""
 
     def function(*arrays):
-        values, site = vectorize(p, arrays, shared, types, read_types, lanes_of(arrays[0]))
-        return [*values, *([] if site is None else [site])]
+        outputs, site = vectorized(p, arrays, shared, types, read_types, lanes_of(arrays[0]))
+        return [*outputs, *([] if site is None else [site])]
 
     return [np.asarray(value) for value in mode(function)(*(tf.constant(read) for read in reads))]
 
@@ -153,7 +165,7 @@ def test_numbers_of_lanes(mode, lanes):
 def test_pieces_that_read_nothing(lanes):
     p = piece("y = 2.5\nz = W + 1", (), ("y", "z"), ("W",))
     matrix = TensorType("float32", (2, 2))
-    (y, z), site = vectorize(p, (), (tf.ones([2, 2]),), (F64, matrix), (), lanes)
+    (y, z), site = vectorized(p, (), (tf.ones([2, 2]),), (F64, matrix), (), lanes)
     assert site is None
     np.testing.assert_array_equal(y, np.full(lanes, 2.5))
     np.testing.assert_array_equal(z, np.full((lanes, 2, 2), 2.0))
@@ -165,7 +177,7 @@ def test_structures(mode):
     x = np.arange(LANES * 3, dtype=np.float32).reshape(LANES, 3)
 
     def function(n, x):
-        (value,), _ = vectorize(
+        (value,), _ = vectorized(
             p, [(n, x)], (), (StructType("dict", (VECTOR, I32), ("sum", "n")),), (pair,), lanes_of(n)
         )
         return [value["sum"], value["n"]]
@@ -182,7 +194,7 @@ def test_a_shared_matrix_stays_one_product():
 
     @tf.function(autograph=False)
     def function(x, matrix):
-        return vectorize(p, (x,), (matrix,), (four,), (VECTOR,), 2)[0][0]
+        return vectorized(p, (x,), (matrix,), (four,), (VECTOR,), 2)[0][0]
 
     x = tf.constant(np.arange(6, dtype=np.float32).reshape(2, 3))
     np.testing.assert_allclose(function(x, matrix), tf.linalg.matmul(x, matrix, transpose_b=True))
@@ -200,7 +212,7 @@ def test_gradients_inside_a_piece(mode):
 def test_undeclared_sites_are_an_internal_error():
     p = piece("y = _ops.floordiv(1, n, 3)", ("n",), sites=(2,))
     with pytest.raises(ValueError, match="declares"):
-        vectorize(p, (tf.constant(N),), (), (I32,), (I32,), LANES)
+        vectorized(p, (tf.constant(N),), (), (I32,), (I32,), LANES)
 
 
 # -- rules of our own --------------------------------------------------------------------------------------------------

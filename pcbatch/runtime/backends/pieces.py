@@ -6,11 +6,24 @@ Only here does single-example code become batched code.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import Type
 from pcbatch.runtime.backends.arrays import Array
+
+Leaves = Sequence[Array]
+"""The arrays of a structured value, in order: see `ir.types.leaves`."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The types of what a piece reads, of what all lanes share, and of what it writes, in the piece's order."""
+
+    reads: Sequence[Type]
+    shared: Sequence[Type]
+    writes: Sequence[Type]
 
 
 class Pieces(Protocol):
@@ -44,17 +57,17 @@ class Pieces(Protocol):
     def vectorize(
         self,
         piece: Piece,
-        reads: Sequence[Any],
-        shared: Sequence[Any],
-        types: Sequence[Type],
-        read_types: Sequence[Type],
+        signature: Signature,
+        reads: Sequence[Leaves],
+        shared: Sequence[Leaves],
         lanes: Array | int,
-    ) -> tuple[list[Any], Array | None]:
+    ) -> tuple[list[list[Array]], Array | None]:
         """Run `piece` for every lane, `lanes` of them: `(outputs, site)`.
 
-        `reads` are structures of `[lanes, ...]` arrays of `read_types`, `shared` structures of unbatched arrays;
-        outputs come as structures of `[lanes, ...]` arrays of exactly `types`. `site` is an int32 `[lanes]` array,
-        the fault site plus one of each lane's first failed check or 0, or None where the piece has no checks.
+        `reads` are the leaves of each value that it reads, `[lanes, ...]` arrays, `shared` those of its shared
+        operands, unbatched; outputs come as leaves, `[lanes, ...]` arrays of exactly the types. `site` is an int32
+        `[lanes]` array, the fault site plus one of each lane's first failed check or 0, or None where the piece has no
+        checks.
         """
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:

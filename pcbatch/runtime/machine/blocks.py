@@ -12,10 +12,10 @@ import functools
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Block, PushJump
+from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.execution import Execution
@@ -63,8 +63,8 @@ class BlockRunner:
         is_call = isinstance(self.block.terminator, PushJump)
         return room | (state["depth"] > self.context.limits.max_depth) if is_call else room
 
-    def run(
-        self, state: State, shared: Mapping[str, Any], chosen: Array, size: int | None = None
+    def run_for(
+        self, state: State, shared: Mapping[str, Leaves], chosen: Array, size: int | None = None
     ) -> tuple[State, Array]:
         """The changed part of the state after all lanes that can have run the block, and which lanes went on from it.
 
@@ -78,6 +78,6 @@ class BlockRunner:
         rows = Rows.of_all(backend, mask) if size is None else Rows.gathered(backend, mask, size)
         with backend.scope(self.block.label):
             execution = Execution(self.context, self.number, state, shared, rows)
-            execution.run()
+            execution.execute()
             moving = execution.moving
             return execution.updates(), moving if size is None else rows.put(mask & ~mask, moving, moving)

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pcbatch.ir import values
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Branch, Fault, Jump, Piece, PushJump, Return, Store
 from pcbatch.ir.types import TensorType
+from pcbatch.runtime.backends.pieces import Leaves, Signature
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.rows import Rows
@@ -24,7 +24,7 @@ class Execution:
         context: Context,
         number: int,
         state: State,
-        shared: Mapping[str, Any],
+        shared: Mapping[str, Leaves],
         rows: Rows,
     ):
         self.backend, self.layout = context.backend, context.layout
@@ -40,7 +40,7 @@ class Execution:
         self.values: dict[str, list[Array]] = {}  # what the block has read, popped and written
         self.changed: set[str] = set()  # names in `values` whose value differs from the state's top
 
-    def run(self) -> None:
+    def execute(self) -> None:
         """Run the block."""
         self.pop()
         for item in self.block.body:
@@ -118,18 +118,18 @@ class Execution:
 
     def piece(self, piece: Piece) -> None:
         types = self.layout.program.types
+        signature = Signature(
+            reads=[types[name] for name in piece.reads],
+            shared=[self.layout.program.shared_types[name] for name in piece.shared],
+            writes=[types[name] for name in piece.writes],
+        )
         leaves = [self.read(name) for name in piece.reads]
         shared = [self.shared[name] for name in piece.shared]
-        write_types = [types[name] for name in piece.writes]
-        read_types = [types[name] for name in piece.reads]
         lanes = self.backend.lanes_of(self.moving)
         taking_part = self.taking_part(piece)
 
         def vectorized() -> tuple[list[list[Array]], Array | None]:
-            fed = self.fed(leaves, taking_part)
-            reads = [values.pack(type_, value) for type_, value in zip(read_types, fed, strict=True)]
-            outputs, site = self.backend.vectorize(piece, reads, shared, write_types, read_types, lanes)
-            return [values.flatten(t, output) for t, output in zip(write_types, outputs, strict=True)], site
+            return self.backend.vectorize(piece, signature, self.fed(leaves, taking_part), shared, lanes)
 
         if self.spread_live and (self.failed_before or piece.predicate is not None):
             outputs, site = self.if_any(taking_part, vectorized, piece)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.types import TensorType
+from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine import changes
 from pcbatch.runtime.machine.blocks import BlockRunner
@@ -27,7 +27,7 @@ class Visit:
     lanes: Array
     followed: Sequence[int]
     """The blocks at which arrivals are counted."""
-    shared: Mapping[str, Any]
+    shared: Mapping[str, Leaves]
     sizes: tuple[int, ...]
     """The numbers of rows, smaller than the batch, that it may run on, ascending."""
     counter: Array | None = None
@@ -144,10 +144,10 @@ class GuardedBlocks:
         return rows
 
     def _run(
-        self, number: int, state: State, shared: Mapping[str, Any], chosen: Array, size: int | None
+        self, number: int, state: State, shared: Mapping[str, Leaves], chosen: Array, size: int | None
     ) -> tuple[State, Array]:
         """The state after the block, and which lanes went on from it."""
-        updates, moving = self.runners[number].run(state, shared, chosen, size)
+        updates, moving = self.runners[number].run_for(state, shared, chosen, size)
         if unknown := updates.keys() - set(self.changes[number]):
             raise AssertionError(f"{self.blocks[number].label} changes {unknown}, not in its changes")
         return {**state, **updates}, moving

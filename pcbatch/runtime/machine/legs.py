@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pcbatch.ir import values
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Spec, State
@@ -76,15 +75,13 @@ class Legs:
 
     def leg(self, snapshot: Snapshot, shared: Sequence[Array], until: Array) -> Arrived:
         """On from `snapshot`, until no lane can run or there have been `until` trips (an int64 scalar) in all."""
-        remaining, operands = iter(shared), {}
-        for name in self.program.shared:
-            type_ = self.program.shared_types[name]
-            operands[name] = self.backend.wrap(values.pack(type_, [next(remaining) for _ in leaves(type_)]), type_)
+        remaining, types = iter(shared), self.program.shared_types
+        operands = {name: [next(remaining) for _ in leaves(types[name])] for name in self.program.shared}
         pool, state = snapshot.pool, snapshot.state
         if not pool.whole:
             state = ends.start(self.backend, self.layout, pool, state, snapshot.inputs)
         carried = {key: state[key] for key in self.layout.carried}
-        after, counters, can_run = self.loop.run(carried, snapshot.counters, operands, until)
+        after, counters, can_run = self.loop.run_trips(carried, snapshot.counters, operands, until)
         paused = ~can_run & self.backend.any(after["pc"] < self.layout.start)
         state, outputs = ends.finish(self.backend, self.layout, pool, {**state, **after}, snapshot.outputs)
         return Arrived(replace(snapshot, state=state, counters=counters, outputs=outputs), can_run, paused)

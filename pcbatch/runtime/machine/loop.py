@@ -11,6 +11,7 @@ from typing import Any
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Program
 from pcbatch.ir.types import TensorType
+from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.costs.estimate import block_costs
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
@@ -75,8 +76,8 @@ class Loop:
             for name, (dtype, shape) in self.counter_specs.items()
         }
 
-    def run(
-        self, state: State, counters: Counters, shared: Mapping[str, Any], until: Array
+    def run_trips(
+        self, state: State, counters: Counters, shared: Mapping[str, Leaves], until: Array
     ) -> tuple[State, Counters, Array]:
         """Trips until no lane can run, or until there have been `until` trips (an int64 scalar) in all.
 

@@ -65,9 +65,9 @@ class Adaptive:
                 waiting = trip.recount()
                 overdue = memory >= int(trip.prices.executions[number])
                 some = (waiting > 0) & (_best(trip, waiting, expensive) | overdue)
-                trip.run(number, backend.unstack(some, len(trip.blocks))[number], trip.ahead(number), again)
+                trip.run_block(number, backend.unstack(some, len(trip.blocks))[number], trip.ahead(number), again)
             else:
-                trip.run(number, None, trip.ahead(number), again)
+                trip.run_block(number, None, trip.ahead(number), again)
         return _spent(trip, expensive, memory) if expensive else memory
 
 

@@ -32,5 +32,5 @@ class Busiest:
         heaviest = weight >= backend.max(weight)
         chosen = backend.min(backend.where(heaviest, numbers, backend.constant(blocks)))
         for number in trip.flow.order:
-            trip.run(number, chosen == number)
+            trip.run_block(number, chosen == number)
         return backend.where(some & (numbers != chosen), memory + 1, nothing)

@@ -22,5 +22,5 @@ class Earliest:
         numbers = backend.lane_numbers(blocks)
         chosen = backend.min(backend.where(trip.counted > 0, numbers, backend.constant(blocks)))
         for number in trip.flow.order:
-            trip.run(number, chosen == number)
+            trip.run_block(number, chosen == number)
         return memory

@@ -21,5 +21,5 @@ class Sweep:
     def trip(self, trip: Trip, memory: Memory) -> Memory:
         """See `Schedule`."""
         for number in trip.flow.order:
-            trip.run(number, None, trip.ahead(number))
+            trip.run_block(number, None, trip.ahead(number))
         return memory

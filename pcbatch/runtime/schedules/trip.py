@@ -131,7 +131,9 @@ class Trip:
         """Those of them that come later in `flow.order`."""
         return self.flow.ahead[number]
 
-    def run(self, number: int, predicate: Array | None, follow: Sequence[int] = (), again: Again | None = None) -> None:
+    def run_block(
+        self, number: int, predicate: Array | None, follow: Sequence[int] = (), again: Again | None = None
+    ) -> None:
         """Run block `number`, where the bool scalar `predicate` holds, for the lanes that wait there.
 
         Where it holds, lanes must wait there; None is wherever they do, and costs less bookkeeping than to say so. The

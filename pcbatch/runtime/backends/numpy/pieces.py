@@ -6,6 +6,7 @@ by NumPy's own rule. So its operations must be ones that these values know: oper
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +20,7 @@ from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.numpy import structures
 from pcbatch.runtime.backends.numpy.recorder import recording
+from pcbatch.runtime.backends.pieces import Leaves, Signature
 
 
 class NumPyPieces:
@@ -53,32 +55,26 @@ class NumPyPieces:
     # -- running it ----------------------------------------------------------------------------------------------------
 
     def vectorize(
-        self,
-        piece: Piece,
-        reads: Sequence[Any],
-        shared: Sequence[Any],
-        types: Sequence[Type],
-        read_types: Sequence[Type],
-        lanes: Any,
-    ) -> tuple[list[Any], Any | None]:
-        columns = [values.flatten(type_, value) for type_, value in zip(read_types, reads, strict=True)]
+        self, piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves], lanes: Any
+    ) -> tuple[list[list[Any]], Any | None]:
+        same = [*map(_packed, signature.shared, shared)]
         rows: list[list[Any]] = []
         site = np.zeros(lanes, np.int32)
         with np.errstate(all="ignore"):  # lanes that take no part compute with whatever they hold
             for lane in range(lanes):
                 operands = [
-                    structures.wrap(values.pack(type_, [leaf[lane] for leaf in column]), type_)
-                    for type_, column in zip(read_types, columns, strict=True)
+                    _packed(type_, [leaf[lane] for leaf in leaves])
+                    for type_, leaves in zip(signature.reads, reads, strict=True)
                 ]
-                outputs, site[lane] = self.evaluate(piece, operands, shared)
-                rows.append([leaf for each in zip(outputs, types, strict=True) for leaf in structures.leaves(*each)])
+                outputs, site[lane] = self.evaluate(piece, operands, same)
+                written = zip(outputs, signature.writes, strict=True)
+                rows.append([leaf for output, type_ in written for leaf in structures.leaves(output, type_)])
+        columns = iter(zip(*rows, strict=True)) if rows else itertools.repeat(())
         found = [
-            np.array([row[place] for row in rows], leaf.dtype).reshape(lanes, *leaf.shape)
-            for place, leaf in enumerate(leaf for type_ in types for leaf in leaf_types(type_))
+            [np.array(next(columns), leaf.dtype).reshape(lanes, *leaf.shape) for leaf in leaf_types(type_)]
+            for type_ in signature.writes
         ]
-        remaining = iter(found)
-        packed = [values.pack(type_, [next(remaining) for _ in leaf_types(type_)]) for type_ in types]
-        return packed, site if piece.sites else None
+        return found, site if piece.sites else None
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         with recording() as recorder:
@@ -94,5 +90,9 @@ class NumPyPieces:
 
 
 def _ones(type_: Type) -> Any:
-    leaves = [np.ones(leaf.shape, leaf.dtype)[()] for leaf in leaf_types(type_)]
+    return _packed(type_, [np.ones(leaf.shape, leaf.dtype)[()] for leaf in leaf_types(type_)])
+
+
+def _packed(type_: Type, leaves: Leaves) -> Any:
+    """The value that a piece sees."""
     return structures.wrap(values.pack(type_, leaves), type_)

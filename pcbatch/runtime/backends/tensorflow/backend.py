@@ -13,6 +13,7 @@ import tensorflow as tf
 from pcbatch.ir import values
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import TensorType, Type
+from pcbatch.runtime.backends.pieces import Leaves, Signature
 from pcbatch.runtime.backends.protocol import Ended, Explanation, Spec
 from pcbatch.runtime.backends.tensorflow import (
     arguments,
@@ -107,15 +108,9 @@ class TensorFlowBackend:
         return pieces.line_costs(piece, reads, shared)
 
     def vectorize(
-        self,
-        piece: Piece,
-        reads: Sequence[Any],
-        shared: Sequence[Any],
-        types: Sequence[Type],
-        read_types: Sequence[Type],
-        lanes: Any,
-    ) -> tuple[list[Any], tf.Tensor | None]:
-        return pieces.vectorize(piece, reads, shared, types, read_types, lanes)
+        self, piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves], lanes: Any
+    ) -> tuple[list[list[tf.Tensor]], tf.Tensor | None]:
+        return pieces.vectorize(piece, signature, reads, shared, lanes)
 
     # -- making arrays -------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import tensorflow as tf
@@ -17,8 +18,9 @@ from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
+from pcbatch.runtime.backends.pieces import Leaves, Signature
 from pcbatch.runtime.backends.tensorflow import blame, compiling, gradients, private, purity, rules, work
-from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, leaf_tensors, type_of
+from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, type_of
 from pcbatch.runtime.backends.tensorflow.traces import trace
 
 _SITE = TensorType("int32")
@@ -101,25 +103,18 @@ def _output_type(piece: Piece, name: str, value: Any) -> Type:
 
 
 def vectorize(
-    piece: Piece,
-    reads: Sequence[Any],
-    shared: Sequence[Any],
-    types: Sequence[Type],
-    read_types: Sequence[Type],
-    lanes: Any,
-) -> tuple[list[Any], tf.Tensor | None]:
+    piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves], lanes: Any
+) -> tuple[list[list[tf.Tensor]], tf.Tensor | None]:
     """Run `piece` for every lane: `(outputs, site)`, see `pieces.Pieces.vectorize`.
 
     `lanes` is their number, an int or an int32 scalar. Raises PrimitiveError for operations that cannot be batched.
     """
-    out_types = [leaf for type_ in types for leaf in leaf_types(type_)] + ([_SITE] if piece.sites else [])
+    groups = [[*leaf_types(type_)] for type_ in signature.writes]
+    out_types = [*chain(*groups)] + ([_SITE] if piece.sites else [])
     if isinstance(lanes, int) and lanes == 0:
         rows = [tf.zeros([0, *type_.shape], type_.dtype) for type_ in out_types]
     else:
-        stacked = [
-            each for type_, value in zip(read_types, reads, strict=True) for each in values.flatten(type_, value)
-        ]
-        vectorized = partial(_vectorized, piece, stacked, shared, types, read_types, lanes)
+        vectorized = partial(_vectorized, piece, signature, [*chain(*reads)], [*chain(*shared)], lanes)
         if tf.executing_eagerly():
             rows = list(compiling.Traced(lambda: tf.function(vectorized, autograph=False))())
         else:
@@ -129,24 +124,17 @@ def vectorize(
         row.set_shape([known, *leaf_type.shape])
     site = rows.pop() if piece.sites else None
     remaining = iter(rows)
-    return [values.pack(type_, [next(remaining) for _ in leaf_types(type_)]) for type_ in types], site
+    return [[next(remaining) for _ in group] for group in groups], site
 
 
 def _vectorized(
-    piece: Piece,
-    stacked: Sequence[tf.Tensor],
-    shared: Sequence[Any],
-    types: Sequence[Type],
-    read_types: Sequence[Type],
-    lanes: Any,
+    piece: Piece, signature: Signature, stacked: Sequence[Any], same: Sequence[Any], lanes: Any
 ) -> list[tf.Tensor]:
     """The leaves of the outputs for all lanes, then the fault sites where the piece has checks."""
-    shared_types = [type_of(value) for value in shared]
-    same = [leaf for value, type_ in zip(shared, shared_types, strict=True) for leaf in leaf_tensors(value, type_)]
-    traced = trace(piece, read_types, shared_types)
+    traced = trace(piece, signature.reads, signature.shared)
     if not traced.sites <= set(piece.sites):
         raise ValueError(f"piece {piece.compiled.__name__} checks {set(traced.sites)}, but declares {piece.sites}")
-    outputs = [*traced.leaves(types), *([traced.site] if piece.sites else [])]
+    outputs = [*traced.leaves(signature.writes), *([traced.site] if piece.sites else [])]
     given = [*zip(traced.reads, stacked, strict=True)], [*zip(traced.shared, same, strict=True)]
     try:
         operands = {id(leaf): value for leaf, value in given[1]}
