@@ -27,7 +27,7 @@ def conditional(
     predicate: tf.Tensor, function: Callable[[], Sequence[tf.Tensor]], otherwise: Sequence[tf.Tensor]
 ) -> list[tf.Tensor]:
     """`function()` where the scalar holds, else `otherwise`, of the same dtypes and shapes."""
-    arm = private.new_graph(f"cond_true_{next(_numbers)}")
+    arm = private.new_graph(f"pcbatch_then_{next(_numbers)}")
     with arm.as_default():
         arm.outputs = [_inside(arm, result) for result in function()]
     given = [outer for outer, _ in private.captures(arm)]
@@ -59,7 +59,7 @@ def loop(
 ) -> list[tf.Tensor]:
     """`start`, then `body` of it again and again as long as the `condition` on it, a scalar, holds; shapes stay."""
     number = next(_numbers)
-    test, turn = private.new_graph(f"while_cond_{number}"), private.new_graph(f"while_body_{number}")
+    test, turn = private.new_graph(f"pcbatch_while_{number}"), private.new_graph(f"pcbatch_do_{number}")
     arguments: list[list[tf.Tensor]] = []
     for graph, function in ((test, lambda carried: [condition(carried)]), (turn, body)):
         with graph.as_default():
@@ -94,7 +94,7 @@ def _inside(graph: Any, tensor: tf.Tensor) -> tf.Tensor:
 
 def _nothing(types: Sequence[tuple[tf.DType, tuple[int | None, ...]]], passed: Sequence[int]) -> Any:
     """The function that takes values of such types and gives back those at the places `passed`."""
-    graph = private.new_graph(f"cond_false_{next(_numbers)}")
+    graph = private.new_graph(f"pcbatch_else_{next(_numbers)}")
     with graph.as_default():
         graph.inputs = [ready.placeholder(dtype, shape) for dtype, shape in types]
     graph.outputs = [graph.inputs[place] for place in passed]

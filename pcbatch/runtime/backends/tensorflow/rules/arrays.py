@@ -20,13 +20,13 @@ from pcbatch.runtime.backends.tensorflow.rules.family import (
 
 
 def _betainc(inputs: Any) -> tf.Tensor:
-    a, b, x = aligned(inputs, 3)
+    a, b, x = aligned([inputs.input(place) for place in range(3)])
     zero = tf.zeros_like(a) + tf.zeros_like(b) + tf.zeros_like(x)  # the operation does not broadcast
     return tf.math.betainc(a + zero, b + zero, x + zero)
 
 
 def _next_after(inputs: Any) -> tf.Tensor:
-    start, towards = aligned(inputs, 2)
+    start, towards = aligned([inputs.input(0), inputs.input(1)])
     return tf.math.nextafter(start, towards)
 
 

@@ -125,7 +125,7 @@ def _along_axis(plain: Plain) -> Rule:
 
 
 def _elementwise(plain: Plain, count: int) -> Rule:
-    return lambda inputs: plain(inputs.get_attr, *aligned(inputs, count))
+    return lambda inputs: plain(inputs.get_attr, *aligned([inputs.input(place) for place in range(count)]))
 
 
 def _along_last(plain: Plain) -> Rule:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import ready
 
 Rule = Callable[[Any], "tf.Tensor | tuple[tf.Tensor, ...]"]
 """From the inputs of an operation, as pfor hands them over, to its stacked outputs."""
@@ -79,15 +81,13 @@ def part(tensor: tf.Tensor, lanes: tf.Tensor) -> tf.Tensor:
     return tf.reshape(tensor, tf.concat([lanes, shape[:1] // lanes, shape[1:]], axis=0))
 
 
-def align(tensor: tf.Tensor, rank: int) -> tf.Tensor:
-    """`[lanes, ...]` with axes of length 1 after the lanes, up to `rank`: ready to broadcast with the others."""
-    missing = rank - tensor.shape.rank
-    return tf.reshape(tensor, tf.concat([tf.shape(tensor)[:1], [1] * missing, tf.shape(tensor)[1:]], axis=0))
+def aligned(values: Sequence[Any]) -> list[tf.Tensor]:
+    """Tensors ready to broadcast: `t` of each value, with axes of length 1 after the lanes where it `is_stacked`."""
+    rank = max(value.t.shape.rank + (not value.is_stacked) for value in values)
+    return [_with_rank(value.t, rank) if value.is_stacked else value.t for value in values]
 
 
-def aligned(inputs: Any, count: int) -> list[tf.Tensor]:
-    """The first `count` inputs, stacked and of one rank."""
-    inputs.stack_inputs(stack_indices=list(range(count)))
-    tensors = [inputs.stacked_input(place) for place in range(count)]
-    rank = max(tensor.shape.rank for tensor in tensors)
-    return [align(tensor, rank) for tensor in tensors]
+def _with_rank(tensor: tf.Tensor, rank: int) -> tf.Tensor:
+    for _ in range(rank - tensor.shape.rank):
+        tensor = ready.expanded(tensor)
+    return tensor

@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private, ready
+from pcbatch.runtime.backends.tensorflow.rules.family import aligned
 
 ELEMENTWISE = frozenset(
     (
@@ -64,16 +65,7 @@ def _made(operation: Any, inputs: Sequence[tf.Tensor], **changes: Any) -> Sequen
 
 
 def _elementwise(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor:
-    ranks = [each.t.shape.rank + (not each.is_stacked) for each in inputs]
-    return _made(operation, [_of_rank(each, max(ranks) - rank) for each, rank in zip(inputs, ranks, strict=True)])[0]
-
-
-def _of_rank(value: Converted, missing: int) -> tf.Tensor:
-    """The tensor, with axes of length 1 after the lanes if it is stacked, ready to broadcast with the others."""
-    tensor = value.t
-    for _ in range(missing if value.is_stacked else 0):
-        tensor = ready.expanded(tensor)
-    return tensor
+    return _made(operation, aligned(inputs))[0]
 
 
 def _rearranged(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor | None:
