@@ -1,0 +1,55 @@
+"""How often pieces are traced: once in a program, whoever asks for what a trace tells."""
+
+import collections
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pcbatch
+from pcbatch.ir.machine import Piece
+from pcbatch.runtime.backends.tensorflow import traces
+
+
+def steps(x, n):
+    """A loop around a branch and around something that costs more than a loop's bookkeeping."""
+    while n > 0:
+        if x[0] > 0.5:
+            x = tf.linalg.matvec(MATRIX, x)
+        else:
+            x = tf.tanh(x) + 1.0
+        n -= 1
+    return x
+
+
+MATRIX = tf.constant(np.random.default_rng(0).normal(size=(40, 40)).astype(np.float32) / 40)
+X, N = np.linspace(0, 1, 3 * 40, dtype=np.float32).reshape(3, 40), np.array([3, 0, 5], np.int32)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How often each piece is traced in programs; those of type inference are other pieces, before any pass."""
+    found = collections.Counter()
+    trace = traces._trace
+
+    def counting(piece, reads, shared):
+        if traces._remembered.get() is not None:
+            found[piece, tuple(reads), tuple(shared)] += 1
+        return trace(piece, reads, shared)
+
+    monkeypatch.setattr(traces, "_trace", counting)
+    return found
+
+
+@pytest.mark.parametrize("schedule", ["adaptive", "earliest"])
+@pytest.mark.parametrize("jit", [True, False])
+def test_a_program_traces_each_piece_once(schedule, jit, counted):
+    """For the machine and, under "adaptive", for the prices of blocks, for turns that repeat one, for gathered rows."""
+    f = pcbatch.autobatch(steps, schedule=schedule, jit=jit)
+    f(X, N)
+    blocks = f.pipeline(X, N).table.blocks
+    assert set(counted.values()) == {1}
+    assert len(counted) == sum(isinstance(item, Piece) for block in blocks for item in block.body)
+    again = f(X[:2], N[:2])
+    assert set(counted.values()) <= {1, 2}  # another number of lanes is another program
+    np.testing.assert_array_equal(again, f(X, N)[:2])
