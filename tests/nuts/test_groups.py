@@ -13,7 +13,6 @@ from pcbatch.nuts.running.driver import Course
 from pcbatch.nuts.running.groups import groups_of, side_by_side
 from pcbatch.runtime.costs.device import CPU
 from tests.nuts.densities import QUIET
-from tests.pairwise import every_second
 
 
 @pytest.mark.parametrize(
@@ -82,7 +81,14 @@ def test_draws_do_not_depend_on_the_groups(monkeypatch):
     assert both.cost.rows <= alone.cost.rows  # a group does not wait for the other's last chain
 
 
-@pytest.mark.parametrize(("schedule", "kernel"), every_second(["auto", "sweep"], ["slice", "multinomial"]))
+@pytest.mark.parametrize(
+    ("schedule", "kernel"),
+    [
+        ("auto", "slice"),
+        pytest.param("auto", "multinomial", marks=pytest.mark.slow),
+        *(pytest.param("sweep", kernel, marks=pytest.mark.slow) for kernel in ("slice", "multinomial")),
+    ],
+)
 def test_chains_wait_at_gradients_that_are_expensive_and_draw_the_same(monkeypatch, kernel, schedule):
     """The program has a block at which lanes wait where gradients are expensive, or the schedule knows no prices."""
 

@@ -89,7 +89,7 @@ def test_more_draws_are_those_of_a_longer_run(cut, whole, tmp_path):
     assert longer.stats.compilations == whole.stats.compilations
 
 
-@pytest.mark.parametrize("adapt", ["per_chain", "pooled"])
+@pytest.mark.parametrize("adapt", ["per_chain", pytest.param("pooled", marks=pytest.mark.slow)])
 def test_an_interrupted_warm_up_goes_on(adapt, tmp_path, monkeypatch):
     options = {"warmup": 60, "draws": 5, "adapt": adapt, "save_warmup": True}
     expected = sample(**options)

@@ -115,6 +115,7 @@ def test_a_chain_does_not_depend_on_the_others(warmed):
     assert alone.cost.gradients < alone.cost.rows
 
 
+@pytest.mark.slow
 def test_nor_on_rows_gathered_for_the_few_that_begin_a_trajectory():
     """Of 64 chains few draw momenta at a time; they do it on 16 rows."""
     options = {**FIXED, "data": None, "draws": 6, "chunk": 6}

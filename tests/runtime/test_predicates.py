@@ -30,6 +30,7 @@ from pcbatch.optimize.machine.row_sizes import Compaction
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend, ops
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.strategies.reference import run_reference
+from tests.pairwise import every_second
 from tests.runtime import tables
 from tests.runtime.tables import BOOL, FLOAT, INT, WEAK, at
 
@@ -220,8 +221,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "mode"), every_second(CASES, MODES))
 def test_the_machine_equals_the_reference(case, mode):
     """Values, status, sites, steps, and what messages show; nothing raises for lanes that take no part."""
     table, batches = CASES[case]

@@ -99,7 +99,7 @@ def test_constants_of_two_dtypes_are_two():
 
 
 def test_numbers_of_two_dtypes_do_not_meet():
-    with pytest.raises((TypeError, ValueError), match="(?i)int64"):
+    with pytest.raises((TypeError, ValueError), match=r"(?i)int64"):
         traced(lambda x: ready.add(x, tf.cast(x, tf.int64)), INTS)
 
 
