@@ -17,8 +17,8 @@ differ, in a plain graph (`jit=False`) and under XLA, on a CPU, and compared wit
 `python -m tools.operations` does it and writes this page. There are {total} expressions: {vectorised} are vectorised by
 TensorFlow's rules, {ours} by rules of pcbatch, and {refused} are refused in both modes.
 
-- **TensorFlow**: the operation is made on arrays with one axis more, or by TensorFlow's rule for a whole batch (pfor, the machinery of
-  `tf.vectorized_map`).
+- **TensorFlow**: the operation is made on arrays with one axis more, or by TensorFlow's rule for a whole batch (pfor,
+  the machinery of `tf.vectorized_map`).
 - **pcbatch**: handled by us, because TensorFlow has no rule, or one that gives up, is wrong or slow; the operations
   that have the rule are named.
 - **refused**: before anything runs, at the user's line, by the code in the columns. PCB401: it fails for one example.
