@@ -17,7 +17,7 @@ from tests.runtime import tables
 from tests.runtime.tables import FLOAT, at, piece
 
 BACKEND = TensorFlowBackend()
-IN_THE_LOOP = re.compile(r"\s*%\w*(cond(_\d+)?_true|cond(_\d+)?_false|body)_")
+IN_THE_LOOP = re.compile(r"\s*%\w*pcbatch_(then|else|do)_")
 """What the names of XLA's computations for the machine's loop and the guards in it start with."""
 
 

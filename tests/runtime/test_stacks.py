@@ -51,7 +51,7 @@ def machinery(library: Library, dtype, storage):
 
     def runner(number):
         block = BlockRunner(Context(library.backend, layout, Limits(CAPACITY, None)), number)
-        return library.backend.compile(lambda state: block.run(state, {}, always), jit=False)
+        return library.backend.compile(lambda state: block.run_for(state, {}, always), jit=False)
 
     return layout, [runner(number) for number in range(len(ACTIONS))]
 
