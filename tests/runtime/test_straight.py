@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
+from pcbatch.errors import PrimitiveError
 from pcbatch.runtime.backends.tensorflow import private, rules
 from pcbatch.runtime.backends.tensorflow.rules import straight
 
@@ -15,6 +16,7 @@ N = np.array([[7, -3, 2], [0, 5, -8], [4, 4, 1]], np.int32)
 K = np.array([2, -3, 5], np.int32)
 B = N > 1
 OTHER = tf.constant([2.0, -1.0, NAN])
+SHORT = tf.constant([1, 2])
 WHOLE = tf.constant([[3, 2, 5], [1, 1, 9]])
 
 FLOAT = {
@@ -126,6 +128,25 @@ def test_a_piece_without_other_operations_needs_no_pfor(monkeypatch):
     np.testing.assert_array_equal(
         run(lambda x, s, n, k, b: tf.where(b, n * k, n)[1:], True), np.where(B, N * K[:, None], N)[:, 1:]
     )
+
+
+def test_what_would_be_one_for_all_lanes_is_refused_where_it_is():
+    """An `==` of arrays of different shapes is False in TensorFlow: one False, however many lanes there are."""
+
+    @pcbatch.autobatch(jit=False)
+    def program(n, k):
+        return tf.reduce_any(n == k)
+
+    @pcbatch.autobatch(jit=False)
+    def captured(n):
+        return n == SHORT
+
+    assert not program.single(N[0], K[:2])
+    with pytest.raises(PrimitiveError, match=r"PCB402: TensorFlow's Equal cannot be batched") as caught:
+        program(N, np.stack([K[:2]] * 3))
+    assert caught.value.diagnostics[0].span.text.strip() == "return tf.reduce_any(n == k)"
+    with pytest.raises(PrimitiveError, match=r"PCB402: TensorFlow's Equal cannot be batched"):
+        captured(N)
 
 
 @pytest.mark.parametrize("lanes", [0, 1])

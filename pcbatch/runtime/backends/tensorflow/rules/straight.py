@@ -43,13 +43,20 @@ def converted(operation: Any, inputs: Sequence[Converted]) -> list[Converted] | 
     """What stands for the outputs of an operation, of which `inputs` stand for the inputs; None: ask pfor."""
     if operation.type not in _RULES or operation.control_inputs or private.has_rule(operation):
         return None
-    if any(each.t.shape.rank is None for each in inputs) or private.may_record():  # pfor tells tapes what it makes
+    if not all(map(_is_array, inputs)) or private.may_record():  # pfor tells tapes what it makes
         return None
     with tf.compat.v1.get_default_graph().name_scope(f"{operation.name}/pfor/"):  # by which errors say what it is of
         if not any(each.is_stacked for each in inputs):
             return [Converted(output, False) for output in _made(operation, [each.t for each in inputs])]
         found = _RULES[operation.type](operation, inputs)
-    return None if found is None else [Converted(found, True)]
+    # An `==` of arrays of different shapes is one False, of all lanes together: pfor says which operation fails.
+    rank = operation.outputs[0].shape.rank
+    return None if found is None or rank is None or found.shape.rank != rank + 1 else [Converted(found, True)]
+
+
+def _is_array(value: Converted) -> bool:
+    """Whether this is an array of a known rank: a list of arrays, or a variable, is stacked in another way."""
+    return value.t.shape.rank is not None and value.t.dtype not in (tf.variant, tf.resource)
 
 
 def _made(operation: Any, inputs: Sequence[tf.Tensor], **changes: Any) -> Sequence[tf.Tensor]:
