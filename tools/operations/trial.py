@@ -13,9 +13,9 @@ import pcbatch
 from pcbatch.errors import CompileError
 from pcbatch.ir.code import Code
 from pcbatch.ir.machine import Piece
-from pcbatch.ir.values import flatten as values_of
 from pcbatch.lowering.codegen.pieces import execute
 from pcbatch.lowering.codegen.translate import OPS, translate
+from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.tensorflow import ops, rules
 from pcbatch.runtime.backends.tensorflow.backend import TensorFlowBackend
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors
@@ -99,14 +99,16 @@ def attempt(piece: Piece, expression: str, *, jit: bool, used: list[str] | None 
     lanes = [tf.constant(examples()[name]) for name in piece.reads]
     operands = [shared()[name] if name in shared() else tf.constant(examples()[name][0]) for name in piece.shared]
     read_types = [BACKEND.type_of(value[0]) for value in lanes]
+    operand_types = [BACKEND.type_of(value) for value in operands]
     try:
-        (type_,) = BACKEND.abstract_eval(piece, read_types, [BACKEND.type_of(value) for value in operands])
+        (type_,) = BACKEND.abstract_eval(piece, read_types, operand_types)
 
         def run(*values: tf.Tensor) -> list[tf.Tensor]:
-            reads, given = values[: len(lanes)], values[len(lanes) :]
+            leaves = [[value] for value in values]
+            signature = Signature(read_types, operand_types, [type_])
             with rules.observed(used if used is not None else []):
-                (result,), _ = BACKEND.vectorize(piece, reads, given, [type_], read_types, LANES)
-            return values_of(type_, result)
+                (result,), _ = BACKEND.vectorize(piece, signature, leaves[: len(lanes)], leaves[len(lanes) :], LANES)
+            return result
 
         got = BACKEND.compile(run, jit)(*lanes, *operands)
     except CompileError as error:
