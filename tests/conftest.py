@@ -38,6 +38,14 @@ def pytest_configure(config: pytest.Config) -> None:
             importlib.import_module("arviz")
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuse to run where pytest-xdist is asked to keep groups together and does not: all that they share is made twice."""
+    if getattr(session.config.option, "loadgroup", False):
+        groups = [item.nodeid for item in session.items if item.get_closest_marker("xdist_group")]
+        if not all("@" in name for name in groups):
+            raise pytest.UsageError("this pytest-xdist does not group tests under this pytest; install pytest<9.2")
+
+
 @pytest.fixture(scope="session")
 def pcbatch_data() -> Path:
     """The folder that the environment variable PCBATCH_DATA names; tests that need real data are skipped without it."""

@@ -28,6 +28,9 @@ QUICK = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_t
 COMPILED = settings(QUICK, phases=[Phase.explicit, Phase.generate])
 """For tests in which each try costs a compilation: a failure is shown as it was found, not shrunk."""
 
+SHORT = programs().filter(lambda source: source.count("\n") < 80)
+"""Those that compile in seconds; all others are among those of `test_machines_at_length`."""
+
 
 def judge(check: Callable[..., None], source: str, *mode: Mode) -> None:
     """Check a program, which may be refused for one of the few reasons that a generated one can give."""
@@ -61,13 +64,13 @@ def test_reference(source: str, mode: Mode) -> None:
 
 
 @settings(COMPILED, max_examples=6)
-@given(programs(), st.sampled_from(GRAPH))
+@given(SHORT, st.sampled_from(GRAPH))
 def test_graph(source: str, mode: Mode) -> None:
     judge(check_run, source, mode)
 
 
 @settings(COMPILED, max_examples=4)
-@given(programs(), st.sampled_from(XLA))
+@given(SHORT, st.sampled_from(XLA))
 def test_xla(source: str, mode: Mode) -> None:
     judge(check_run, source, mode)
 
