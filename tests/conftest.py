@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Refuse to run where pytest-xdist is asked to keep groups together and does not: all that they share is made twice."""
+    """Refuse to run where pytest-xdist is asked to keep groups together and does not: what they share is made twice."""
     if getattr(session.config.option, "loadgroup", False):
         groups = [item.nodeid for item in session.items if item.get_closest_marker("xdist_group")]
         if not all("@" in name for name in groups):

@@ -110,7 +110,7 @@ def test_small_batches_cover_all_pairs() -> None:
     assert {(name, size) for name, _, size in SMALL_RUNS} == set(itertools.product(NAMES, SIZES))
     assert {(mode, size) for _, mode, size in SMALL_RUNS} == set(itertools.product(MACHINES, SIZES))
     compiled = [(name, mode) for name, mode, _ in SMALL_RUNS if mode in COSTS]
-    assert [name for name, _ in compiled] == list(NAMES), "each at one of the sizes"
+    assert [name for name, _ in compiled] == list(NAMES[::2]), "every second one, at one of the sizes"
 
 
 def test_every_mode_has_programs_enough() -> None:
