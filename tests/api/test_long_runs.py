@@ -334,7 +334,7 @@ def changed(monkeypatch, name, value):
     ("name", "value"),
     [
         ("LIMIT", 41),
-        ("SHIFT.by", 0.5),
+        ("Shift.by", 0.5),
         ("FACTORS", [0.25, 0.75]),
         ("bend", lambda x: tf.cos(x * long_programs.FACTORS[0]) + long_programs.LIMIT / 100.0),
     ],
