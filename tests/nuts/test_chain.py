@@ -191,6 +191,7 @@ def test_chains_that_meet_nan_reject_alone_and_cannot_start_there(chain):
     np.testing.assert_array_equal(positions[never], free[never])  # as if there were no wall, and no others behind it
 
 
+@pytest.mark.slow  # and in test_sampling.py
 def test_a_chain_alone_is_bit_equal_to_the_chain_among_others(chain):
     _, state, positions, statistics = go(chain, fresh(), SHORT, 0, 20)
     lanes = slice(3, 4)

@@ -151,6 +151,7 @@ print(json.dumps(samples["x"].tolist()))
     np.testing.assert_array_equal(json.loads(done.stdout.splitlines()[-1]), resume(path, draws=draws)["x"])
 
 
+@pytest.mark.slow
 def test_a_local_density_is_given_again(tmp_path):
     def local(q):
         return -0.5 * tf.reduce_sum(q**2)

@@ -64,6 +64,7 @@ def test_new_data_seed_and_numbers_of_draws_compile_nothing(samples):
     assert again.stats.compilations == samples.stats.compilations
 
 
+@pytest.mark.slow
 def test_another_warmup_compiles_nothing():
     """There is one program for chains that adapt, whatever they learn, and one for those that never do."""
     none = few(draws=2, warmup=0, step_size=0.1)

@@ -19,8 +19,10 @@ from tests.runtime.libraries import EVERY_BLOCK
 BACKEND = TensorFlowBackend()
 COUNTS = ("status", "site", "place", "steps", "executions", "active", "trips")
 MODES = tuple(itertools.product(SCHEDULES, (False, True)))
-SEVERAL = ("ackermann", "mixed_failures", "queens", "row_store", "step_limit", "structured_argument", "tak")
+SEVERAL = ("mixed_failures", "row_store", "step_limit", "structured_argument")
 """Programs that together have stacks of arrays, stores, every kind of fault, structures and draws."""
+DEEP = ("ackermann", "queens", "tak")
+"""Recursions that go many ways."""
 
 
 def runs(name, schedule, jit):
@@ -48,7 +50,13 @@ def assert_equal(name, schedule, jit):
     assert np.all((active <= rows) & (rows <= executions * BATCH) & (rows >= EVERY_BLOCK.floor * executions))
 
 
-@pytest.mark.parametrize(("schedule", "name"), every_second(["earliest", "sweep"], SEVERAL))
+@pytest.mark.parametrize(
+    ("schedule", "name"),
+    [
+        *every_second(["earliest", "sweep"], SEVERAL),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in itertools.product(["earliest", "sweep"], DEEP)),
+    ],
+)
 def test_several_programs_as_a_graph(name, schedule):
     """Rows that are left over must not make operations raise."""
     assert_equal(name, schedule, jit=False)
