@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pcbatch.errors import CompileError
@@ -87,6 +87,8 @@ class Session:
         self._lock = threading.RLock()
         self._linked: Linked | None = None
         self.compiled: Cache[Any, Pipeline] = Cache(SIGNATURES, lambda pipeline: pipeline.reads.holds())
+        self._bound: Cache[Any, Arguments] = Cache(SIGNATURES)
+        """Arguments, without their values, of calls with arrays only, by the arrays' specs."""
         self.statistics: list[Statistics] = []
         self._computed: set[tuple[str, str]] = set()
         """Functions and the paths that they read where a property, or the like, gives a new object at each look."""
@@ -101,9 +103,23 @@ class Session:
 
     def pipeline(self, args: Any, kwargs: Any) -> tuple[Arguments, Pipeline, Captured]:
         """The program for these arguments, the arguments as it takes them, and the values of its free names."""
-        backend = backend_named(self._options.backend)
-        arguments = bind_arguments(self._function.__signature__, self._options, backend, args, kwargs)
+        arguments = self._bind(args, kwargs)
         return arguments, *self._compiled_for(arguments)
+
+    def _bind(self, args: Any, kwargs: Any) -> Arguments:
+        """The bound arguments; what was found out about arrays of such shapes and dtypes serves again."""
+        backend, signature = backend_named(self._options.backend), self._function.__signature__
+        specs = tuple(map(backend.spec_of, args))
+        is_plain = not kwargs and None not in specs and len(args) == len(signature.parameters)
+        known = self._bound.get(specs) if is_plain else None
+        if known is not None:
+            return replace(known, leaves={name: [value] for name, value in zip(known.types, args, strict=True)})
+        arguments = bind_arguments(signature, self._options, backend, args, kwargs)
+        if is_plain and [[id(leaf) for leaf in leaves] for leaves in arguments.leaves.values()] == [
+            [id(a)] for a in args
+        ]:
+            self._bound.put(specs, replace(arguments, leaves={}))
+        return arguments
 
     def stage(self, name: str, args: Any, kwargs: Any) -> Program | machine.Program:
         """The typed program for these arguments at stage "cfg", "stack", "optimized" or "machine"."""

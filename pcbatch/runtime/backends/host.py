@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Protocol
 
 from pcbatch.ir.types import TensorType, Type
@@ -49,6 +49,9 @@ class Host(Protocol):
 
         It is a batch, or one `example`, in which a list of scalar arrays is a structure too.
         """
+
+    def spec_of(self, value: Any) -> Hashable | None:
+        """The dtype and shape of an array that `as_arrays` gives as it is; None for any other value."""
 
     def spread(self, array: Any, type_: TensorType, lanes: Any) -> Any:
         """An array or number of `type_` repeated for every lane: a `[lanes, ...]` array."""

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Spec, State
@@ -188,9 +190,9 @@ class Legs:
 
         Not a part of the compiled program, which would have a kernel more for each leaf: most runs have no such lane.
         """
-        failed = status != LaneStatus.OK
-        if self.backend.is_concrete(failed) and not bool(self.backend.any(failed)):
+        if self.backend.is_concrete(status) and not np.asarray(status).any():
             return list(results)
+        failed = status != LaneStatus.OK
         types = [type_ for name in self.program.results for type_ in self.layout.leaves(name)]
         lanes = self.backend.lanes_of(status)
         blanks = [self.backend.cast(self._blank(lanes, type_), type_.returned) for type_ in types]

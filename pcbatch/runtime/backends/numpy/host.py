@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -48,6 +48,9 @@ class NumPyHost:
 
     def as_arrays(self, value: Any, example: bool = False) -> Any:
         _refuse()
+
+    def spec_of(self, value: Any) -> Hashable | None:
+        return None
 
     def spread(self, array: Any, type_: TensorType, lanes: Any) -> Any:
         _refuse()

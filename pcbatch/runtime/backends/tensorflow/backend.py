@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -69,6 +69,10 @@ class TensorFlowBackend:
 
     def structure_of(self, value: Any) -> Type:
         return arguments.structure_of(value)
+
+    def spec_of(self, value: Any) -> Hashable | None:
+        is_there = isinstance(value, tf.Tensor) and not tf.is_symbolic_tensor(value)
+        return (value.dtype, value.shape) if is_there else None
 
     def spread(self, array: Any, type_: TensorType, lanes: Any) -> tf.Tensor:
         return tf.broadcast_to(tf.convert_to_tensor(array, type_.dtype), [lanes, *type_.shape])

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import xla_cpu
+from pcbatch.runtime.backends.tensorflow import private, xla_cpu
 
 
 class Traced:
@@ -18,6 +18,7 @@ class Traced:
 
     def __init__(self, make: Callable[[], Any]):
         self._plain, self._tuned = make(), make()
+        self._concrete: dict[Any, Any] = {}
 
     @property
     def function(self) -> Any:
@@ -38,4 +39,11 @@ class Traced:
         """Run it."""
         if tf.config.functions_run_eagerly():
             return self.get_concrete_function(*arrays)(*arrays)
-        return self.function(*arrays)
+        function = self.function
+        if not tf.executing_eagerly() or not all(isinstance(array, tf.Tensor) for array in arrays):
+            return function(*arrays)
+        # A `tf.function` looks for the signature of its arguments for half of the time of a small call.
+        key = (id(function), *((array.dtype, array.shape) for array in arrays))
+        if key not in self._concrete:
+            self._concrete[key] = function.get_concrete_function(*arrays)
+        return private.call(self._concrete[key], arrays)

@@ -126,6 +126,13 @@ def _functions_are_made() -> bool:
     return private.makes_functions() and float(tf.function(run, autograph=False)()) == 6.0
 
 
+def _calls_are_made() -> bool:
+    factor = tf.constant(3.0)
+    concrete = tf.function(lambda x: [x * factor], autograph=False).get_concrete_function(tf.constant(2.0))
+    (found,) = private.call(concrete, [tf.constant(2.0)])
+    return hasattr(concrete, "_call_flat") and float(found) == 6.0
+
+
 def _definitions_are_known() -> bool:
     random, add = private.definition("RandomUniform"), private.definition("AddV2")
     return random.is_stateful and not add.is_stateful and private.definition("NoSuchOperation") is None
@@ -278,6 +285,7 @@ USES = (
     ),
     Use("operations of ready tensors", _operations_are_made, "programs take longer to trace"),
     Use("functions made of graphs", _functions_are_made, "programs take longer to trace"),
+    Use("calls of traced functions", _calls_are_made, "each call of a program takes longer"),
     Use("definitions of operations", _definitions_are_known, "PCB580: whether operations are pure cannot be checked"),
     Use(
         "scope of vectorized_map",
