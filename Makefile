@@ -35,6 +35,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.profile_overhead --json out/profile_overhead.json
 	$(BIN)/python -m benchmarks.schedules --json out/schedules.json
 	$(BIN)/python -m benchmarks.compile_time --json out/compile_time.json
+	$(BIN)/python -m benchmarks.calls --json out/calls.json
 	$(BIN)/python -m benchmarks.nuts --quick --json out/nuts.json
 
 clean:

@@ -1,0 +1,128 @@
+"""What does a warm call cost, when there is next to nothing to compute?
+
+    python -m benchmarks.calls [--repeats 15] [--json out/calls.json]
+
+Microseconds of a call of four lanes, and the ratio to a jitted `tf.function` that computes the same: a branch on one to
+three arguments, the same with 10 and 100 captured arrays, which every call looks at anew, a loop, and a recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+import pcbatch
+from benchmarks.harness import arguments, measure, write_json
+
+CALLS = 200
+"""Calls that are timed together."""
+X, Y, Z = (tf.constant(np.random.default_rng(seed).normal(size=4), tf.float32) for seed in range(3))
+N = tf.constant([3, 0, 2, 4])
+TEN = [tf.constant(0.25) for _ in range(10)]
+HUNDRED = [tf.constant(0.25) for _ in range(100)]
+
+
+@pcbatch.autobatch
+def one(x):
+    """Doubles what is above 0."""
+    if x > 0.0:
+        return x * 2.0
+    return x
+
+
+@pcbatch.autobatch
+def two(x, y):
+    """Of two arguments."""
+    if x > y:
+        return x * 2.0
+    return y
+
+
+@pcbatch.autobatch
+def three(x, y, z):
+    """Of three."""
+    if x > y:
+        return x * 2.0
+    return z
+
+
+@pcbatch.autobatch
+def with_ten(x):
+    """Reads 10 arrays from around it."""
+    if x > 0.0:
+        return x * tf.add_n(TEN)
+    return x
+
+
+@pcbatch.autobatch
+def with_hundred(x):
+    """Reads 100."""
+    if x > 0.0:
+        return x * tf.add_n(HUNDRED)
+    return x
+
+
+@pcbatch.autobatch
+def loop(n):
+    """The sum of the numbers up to `n`."""
+    total = 0
+    while n > 0:
+        total += n
+        n -= 1
+    return total
+
+
+@pcbatch.autobatch
+def recursion(n):
+    """The same, on a stack."""
+    if n <= 0:
+        return 0
+    return recursion(n - 1) + n
+
+
+CASES: dict[str, tuple[Any, Callable[..., tf.Tensor], tuple[tf.Tensor, ...]]] = {
+    "a branch, 1 argument": (one, lambda x: tf.where(x > 0.0, x * 2.0, x), (X,)),
+    "a branch, 2 arguments": (two, lambda x, y: tf.where(x > y, x * 2.0, y), (X, Y)),
+    "a branch, 3 arguments": (three, lambda x, y, z: tf.where(x > y, x * 2.0, z), (X, Y, Z)),
+    "10 captured arrays": (with_ten, lambda x: tf.where(x > 0.0, x * tf.add_n(TEN), x), (X,)),
+    "100 captured arrays": (with_hundred, lambda x: tf.where(x > 0.0, x * tf.add_n(HUNDRED), x), (X,)),
+    "a loop": (loop, lambda n: n * (n + 1) // 2, (N,)),
+    "a recursion": (recursion, lambda n: n * (n + 1) // 2, (N,)),
+}
+"""The batched function, what a masked program would compute, and the arguments."""
+
+
+def often(function: Callable[..., Any], batch: tuple[tf.Tensor, ...]) -> Callable[[], Any]:
+    """`CALLS` calls, and the last one's result as NumPy has it."""
+
+    def calls() -> np.ndarray:
+        for _ in range(CALLS - 1):
+            function(*batch)
+        return np.asarray(function(*batch))
+
+    return calls
+
+
+def main() -> None:
+    """Print the figures."""
+    options = arguments(__doc__).parse_args()
+    found = {}
+    print(f"{'microseconds a call':>22} {'tf.function':>12} {'pcbatch':>8} {'ratio':>6}")
+    for name, (batched, plain, batch) in CASES.items():
+        compiled = tf.function(plain, jit_compile=True, autograph=False)
+        found[name] = measure(
+            {"tf.function": often(compiled, batch), "pcbatch": often(batched, batch)},
+            repeats=options.repeats,
+            rtol=1e-6,
+        )
+        theirs, ours = (found[name][which].median / CALLS * 1e6 for which in ("tf.function", "pcbatch"))
+        print(f"{name:>22} {theirs:>12.0f} {ours:>8.0f} {found[name]['pcbatch'].ratio:>6.2f}")
+    if options.json:
+        write_json(options.json, found)
+
+
+if __name__ == "__main__":
+    main()
