@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -38,6 +39,11 @@ class Arguments:
     def without_values(self) -> Arguments:
         """What a compiled program may keep: everything but the arrays."""
         return replace(self, leaves={}, lanes=None)
+
+    def are(self, values: Sequence[Any]) -> bool:
+        """Whether the leaves are these very values, one for each parameter."""
+        found = [leaves[0] for leaves in self.leaves.values() if len(leaves) == 1]
+        return len(found) == len(self.leaves) == len(values) and all(map(operator.is_, found, values))
 
     def refused_variable(self, function: str, backend: Backend) -> UsageError:
         """That `function` takes gradients, and a tape would not know what is read from a variable for what it is."""

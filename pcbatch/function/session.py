@@ -115,9 +115,7 @@ class Session:
         if known is not None:
             return replace(known, leaves={name: [value] for name, value in zip(known.types, args, strict=True)})
         arguments = bind_arguments(signature, self._options, backend, args, kwargs)
-        if is_plain and [[id(leaf) for leaf in leaves] for leaves in arguments.leaves.values()] == [
-            [id(a)] for a in args
-        ]:
+        if is_plain and arguments.are(args):
             self._bound.put(specs, replace(arguments, leaves={}))
         return arguments
 
