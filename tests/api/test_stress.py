@@ -71,7 +71,14 @@ def truth(kind, n, x, values):
     return np.where(fine, total, np.nan).astype(np.float32), np.where(fine, count, 0), status
 
 
-@pytest.mark.parametrize(("schedule", "jit"), every_second(sorted(SCHEDULES), [True, False]))
+@pytest.mark.parametrize(
+    ("schedule", "jit"),
+    [
+        *every_second(["adaptive", "gathering"], [True, False]),
+        *every_second(["sweep", "busiest"], [False, True]),
+        *(pytest.param(name, jit, marks=pytest.mark.slow) for name in ("earliest", "random") for jit in (True, False)),
+    ],
+)
 def test_every_lane_ends_as_it_would_alone(schedule, jit):
     arguments = batch(LANES)
     run = ordeal.options(schedule=schedule, jit=jit).run(*arguments)

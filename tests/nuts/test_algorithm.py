@@ -137,6 +137,7 @@ def test_a_tree_is_the_sum_of_its_leaves():
     np.testing.assert_allclose(walk.tally[0], [np.minimum(1, np.exp(weights)).sum(), 8, 0], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_tree_proposes_its_leaves_in_proportion_to_their_weights():
     def quartic(q, data):
         return -tf.reduce_sum(q**4)

@@ -270,6 +270,7 @@ def check_correlated(sampler, inverse_mass):
     return state
 
 
+@pytest.mark.slow
 def test_a_dense_metric_learns_correlations():
     state = check_correlated(sampler_of(correlated), np.eye(3))
     shrunk = (60 / 65) * COVARIANCE + 1e-3 * (5 / 65) * np.eye(3)

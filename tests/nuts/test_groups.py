@@ -81,12 +81,14 @@ def test_draws_do_not_depend_on_the_groups(monkeypatch):
     assert both.cost.rows <= alone.cost.rows  # a group does not wait for the other's last chain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("schedule", "kernel"),
     [
         ("auto", "slice"),
-        pytest.param("auto", "multinomial", marks=pytest.mark.slow),
-        *(pytest.param("sweep", kernel, marks=pytest.mark.slow) for kernel in ("slice", "multinomial")),
+        ("sweep", "multinomial"),
+        ("auto", "multinomial"),
+        ("sweep", "slice"),
     ],
 )
 def test_chains_wait_at_gradients_that_are_expensive_and_draw_the_same(monkeypatch, kernel, schedule):

@@ -129,7 +129,8 @@ def test_a_stretch_is_learnt_from_as_a_whole_or_was_never_made(tmp_path, monkeyp
     assert_same(resume(tmp_path / "part.npz"), expected)
 
 
-@pytest.mark.parametrize("draws", [0, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("draws", [0, 4])
 def test_another_process_goes_on(draws, whole, path):
     """It finds the density and the classes of the data, and its digests are those of this process."""
     code = """

@@ -138,6 +138,7 @@ def test_nor_on_the_schedule(schedule, warmed):
     np.testing.assert_array_equal(few(chains=1, **options)["x"][0], warmed["x"][0])
 
 
+@pytest.mark.slow
 def test_pooled_chains_share_step_size_and_metric(warmed):
     pooled = few(warmup=600, draws=60, adapt="pooled", save_warmup=True)
     assert len(np.unique(pooled.sample_stats["step_size"])) == 1
@@ -178,6 +179,7 @@ def test_progress_is_shown(capsys):
     assert "0 diverged" in shown
 
 
+@pytest.mark.slow
 def test_a_chain_that_cannot_start_fails_alone():
     def half_line(q):
         return tf.where(q > 0, -q, tf.constant(-np.inf, q.dtype))
