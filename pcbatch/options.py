@@ -16,9 +16,11 @@ from pcbatch.runtime.schedules import schedule_named
 
 Strategy = Literal["pc"]
 ScheduleName = Literal["auto", "earliest", "busiest", "sweep", "adaptive"]
+Form = Literal["auto", "native", "lockstep"]
 BackendName = Literal["tensorflow", "reference"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
 BACKENDS: tuple[str, ...] = get_args(BackendName)
+FORMS: tuple[str, ...] = get_args(Form)
 
 
 class OptionValues(TypedDict, total=False):
@@ -31,6 +33,7 @@ class OptionValues(TypedDict, total=False):
     static_argnames: str | tuple[str, ...]
     strategy: Strategy
     schedule: ScheduleName
+    form: Form
     backend: BackendName
     jit: bool
     max_depth: int | None
@@ -50,6 +53,7 @@ class Options:
     static_argnames: tuple[str, ...] = ()
     strategy: str = "pc"
     schedule: str = "auto"
+    form: str = "auto"
     backend: str = "tensorflow"
     jit: bool = True
     max_depth: int | None = None
@@ -63,6 +67,7 @@ class Options:
     def __post_init__(self) -> None:
         _one_of("strategy", self.strategy, STRATEGIES)
         _one_of("backend", self.backend, BACKENDS)
+        _one_of("form", self.form, FORMS)
         schedule_named(self.schedule)
         object.__setattr__(self, "static_argnames", _names(self.static_argnames))
         for name in ("jit", "deterministic", "progress"):

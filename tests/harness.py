@@ -42,7 +42,7 @@ NAMES = tuple(sorted(path.stem for path in CORPUS.glob("*.py")))
 TOLERANCE = {"float32": (2e-5, 2e-6), "float64": (1e-11, 1e-12)}
 """Relative and absolute tolerance by dtype; every other dtype must be equal."""
 
-Engine = Literal["interpret cfg", "interpret stack", "reference", "graph", "xla"]
+Engine = Literal["interpret cfg", "interpret stack", "reference", "graph", "xla", "native"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,9 @@ class Mode:
         """What `f.options` is given for this mode."""
         if self.engine == "reference":
             return {"backend": "reference", "schedule": self.schedule}
-        return {"jit": self.engine == "xla", "schedule": self.schedule}
+        if self.engine == "native":
+            return {"form": "native"}
+        return {"jit": self.engine == "xla", "schedule": self.schedule, "form": "lockstep"}
 
 
 INTERPRETERS = (Mode("interpret cfg"), Mode("interpret stack"))
@@ -70,6 +72,7 @@ GRAPH = (Mode("graph", "busiest"), Mode("graph", tests.schedules.GATHERING), Mod
 XLA = (Mode("xla", "earliest"), Mode("xla", "adaptive"))  # "adaptive" is "sweep" where nothing is dear, as here
 AUTO = Mode("xla", "adaptive")
 """The machine as users run it."""
+NATIVE = (Mode("native"),)
 MACHINES = REFERENCE + GRAPH + XLA
 MODES = INTERPRETERS + MACHINES
 

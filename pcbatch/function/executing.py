@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pcbatch.errors import UsageError
 from pcbatch.function.arguments import Arguments
 from pcbatch.ir.machine import Program
 from pcbatch.ir.types import leaves
@@ -13,6 +14,8 @@ from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.native.fitness import obstacle
+from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.strategies.executable import Executable
 from pcbatch.runtime.strategies.reference import ReferenceMachine
 
@@ -23,7 +26,7 @@ def make_executable(program: Program, options: Options) -> Executable:
         return ReferenceMachine(
             program, backend_named(options.backend), max_depth=options.max_depth, max_steps=options.max_steps
         )
-    return Machine(
+    machine = Machine(
         program,
         backend_named(options.backend),
         schedule=options.schedule,
@@ -33,6 +36,12 @@ def make_executable(program: Program, options: Options) -> Executable:
         compaction=None if options.deterministic else DEFAULT,
         trace=options.trace,
     )
+    if options.form == "native":
+        why = obstacle(program, machine.backend, machine.context.limits.max_depth)
+        if why is not None:
+            raise UsageError("PCB567", f"{program.name} cannot run in the native form: {why}")
+        return NativeProgram(machine)
+    return machine
 
 
 def run_on(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
+from typing import TypeVar
 
 from pcbatch.ir.program import Call, Program, PushJump, Return, successors
 
+Node = TypeVar("Node", bound=Hashable)
 CallGraph = Mapping[str, tuple[str, ...]]
 """The callees of each function by name, in order of first appearance; every function is a key."""
 
@@ -30,15 +32,15 @@ def owners(program: Program) -> dict[str, str]:
     return {block.label: function.name for function in program.functions for block in function.blocks}
 
 
-def components(graph: Mapping[str, Collection[str]]) -> tuple[tuple[str, ...], ...]:
+def components(graph: Mapping[Node, Collection[Node]]) -> tuple[tuple[Node, ...], ...]:
     """The strongly connected components of `graph`, callees before callers; members in the order of `graph`.
 
     Tarjan, "Depth-First Search and Linear Graph Algorithms", SIAM J. Comput. 1972, with an explicit stack.
     """
-    order: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    path: dict[str, None] = {}  # nodes whose component is not closed yet, in the order in which they were reached
-    found: list[tuple[str, ...]] = []
+    order: dict[Node, int] = {}
+    lowest: dict[Node, int] = {}
+    path: dict[Node, None] = {}  # nodes whose component is not closed yet, in the order in which they were reached
+    found: list[tuple[Node, ...]] = []
     position = {name: index for index, name in enumerate(graph)}
     for root in graph:
         if root in order:

@@ -97,6 +97,23 @@ class Arrays(Protocol):
     def with_row(self, array: Array, place: Array, row: Array) -> Array:
         """`array` with `array[place] = row`, for an int32 scalar within the array; in place where it can be."""
 
+    # -- one lane alone ------------------------------------------------------------------------------------------------
+
+    def constant_bool(self, value: bool) -> Array:
+        """A bool scalar."""
+
+    def zeros_of(self, type_: TensorType) -> Array:
+        """Zeros of shape `type_.shape`."""
+
+    def choose(self, condition: Array, new: Array, old: Array) -> Array:
+        """`new` where the scalar bool `condition` holds, else `old`; broadcast to each other."""
+
+    def element(self, array: Array, indices: Sequence[Array]) -> Array:
+        """`array[i, j, ..]`, each of the int32 scalars `indices` moved into its axis if it is out of range."""
+
+    def with_element(self, array: Array, indices: Sequence[Array], value: Array) -> Array:
+        """`array` with `array[i, j, ..] = value`, which is broadcast to what is written; indices as in `element`."""
+
     def all_of_lane(self, mask: Array) -> Array:
         """`[lanes]` bool: whether all of a lane's `[lanes, ..]` bools hold."""
 

@@ -91,6 +91,12 @@ class Control(Protocol):
         Their shapes stay, but for lengths that are not known before it runs.
         """
 
+    def natively(self, function: Callable[..., list[Array]], arrays: Sequence[Array]) -> list[Array]:
+        """`function(*arrays)`, by the library's compiler made one native function, loops and all, if it can.
+
+        There is one result more, which the program that this is a part of has to return, too.
+        """
+
     # -- programs ------------------------------------------------------------------------------------------------------
 
     def scope(self, name: str) -> AbstractContextManager[Any]:

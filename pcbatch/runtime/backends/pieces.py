@@ -70,6 +70,14 @@ class Pieces(Protocol):
         checks.
         """
 
+    def run_one(
+        self, piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves]
+    ) -> tuple[list[list[Array]], Array | None]:
+        """The same for one example: arrays without a lane axis, and an int32 scalar."""
+
+    def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[str, ...]]:
+        """For each piece its operations that do not run in a native function, or not well; see `Control.natively`."""
+
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         """Run `piece` on one example: its outputs, and the fault site plus one of its first failed check, or 0."""
 

@@ -89,6 +89,19 @@ class Device:
     """Work of the gradients of all chains of a sampler from which on XLA uses all cores for them. Logistic regressions
     on two cores: 4e6 (64 chains, 1,000 x 25) is 1.25 times as fast in two groups, 3e7 (8 chains, 10,000 x 100) half as
     fast."""
+    native_select: float
+    """Work of a block from which on one lane's code jumps over it, rather than compute it and throw it away."""
+    native_row: int
+    """So many blocks one lane's code asks one after the other whether it is their turn; if more, in groups."""
+    native_group: int
+    """How many blocks are in such a group."""
+    native_entry: int
+    """Elements of a stack's entry up to which one lane's code reads the last one in every turn."""
+    native_stacks: int
+    """Bytes of one lane's stacks, at their full size, up to which the native form takes a program."""
+    native_work: float
+    """Work of a row up to which a block is cheap: the native form is for programs of cheap blocks only."""
+
     cached_numbers: int
     """How many numbers a sampler's diagnostics look at together: few enough to stay in a cache of the CPU's, which
     computes them on any device, many enough for small runs to be fast."""
@@ -124,6 +137,12 @@ CPU = Device(
     short_write=64 * KIB,
     few_rows=32,
     expensive_gradients=1e7,
+    native_select=64.0,
+    native_row=12,
+    native_group=8,
+    native_entry=64,
+    native_stacks=64 * 1024 * KIB,
+    native_work=20_000.0,
     cached_numbers=2**15,
 )
 """Two cores of a server, TensorFlow 2.21."""

@@ -23,7 +23,7 @@ from pcbatch.runtime.machine import ends
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.loop import Counters, Loop
-from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.machine.outcome import Counts, Outcome
 from pcbatch.runtime.machine.pool import Pool
 
 
@@ -185,14 +185,14 @@ class Legs:
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
-    def _blanked(self, results: Sequence[Array], status: Array) -> list[Array]:
+    def blanked(self, results: Sequence[Array], status: Array) -> list[Array]:
         """The leaves `results`, those of failed lanes NaN or 0.
 
         Not a part of the compiled program, which would have a kernel more for each leaf: most runs have no such lane.
         """
         if self.backend.is_concrete(status) and not np.asarray(status).any():
             return list(results)
-        failed = status != LaneStatus.OK
+        failed = self.backend.array(status, "int32") != LaneStatus.OK
         types = [type_ for name in self.program.results for type_ in self.layout.leaves(name)]
         lanes = self.backend.lanes_of(status)
         blanks = [self.backend.cast(self._blank(lanes, type_), type_.returned) for type_ in types]
@@ -207,16 +207,14 @@ class Legs:
         """What a run leaves behind."""
         layout = self.layout
         keys = [key for name in self.program.results for key in layout.keys("result", name)]
+        counts = Counts(*(counters[name] for name in ("executions", "active", "rows", "trips")))
         return Outcome(
-            values=tuple(self._blanked([outputs[key] for key in keys], outputs["status"])),
+            values=tuple(self.blanked([outputs[key] for key in keys], outputs["status"])),
             status=outputs["status"],
             site=outputs["site"],
             place=outputs["place"],
             fault_values={name: [outputs[key] for key in layout.keys("shown", name)] for name in layout.shown},
-            executions=counters["executions"],
-            active=counters["active"],
-            rows=counters["rows"],
-            trips=counters["trips"],
+            counting=lambda: counts,
             steps=outputs["steps"],
             stack_entries=capacity + 1 if layout.all_stacks else 0,
             backend=self.backend,

@@ -95,13 +95,13 @@ class Machine:
         """
         legs = self._roomy_legs if self._must_be_roomy() else self.legs
         capacity = self.capacity
-        flat = self._arguments(arguments, lanes) + self._operands(shared)
+        flat = self.arrays_given(arguments, shared, lanes)
         if not legs.limits.roomy:
             flat.append(self.backend.constant(capacity))
         if not isinstance(lanes, int):
             flat.append(lanes)
         sealed = self.backend.forbid_gradients(self._whole_run(legs, lanes), self.program.name)
-        with self._timed(), explaining(self.program, self.backend, self.jit):
+        with self.timed(), explaining(self.program, self.backend, self.jit):
             arrays = list(sealed(*flat))
             names = legs.loop.counter_specs
             counters = dict(zip(names, arrays[1:], strict=False))
@@ -120,7 +120,7 @@ class Machine:
         operands: list[Spec] = [
             (leaf.dtype, leaf.shape) for name in self.program.shared for leaf in leaves(self.program.shared_types[name])
         ]
-        with self._timed(), explaining(self.program, self.backend, self.jit):
+        with self.timed(), explaining(self.program, self.backend, self.jit):
             if self.legs.limits.roomy:
                 examples = self.legs.example_specs(lanes)
                 specs: list[Spec] = [examples[key] for key in self.legs.layout.inputs]
@@ -152,7 +152,7 @@ class Machine:
         sealed = self.backend.forbid_gradients(self._leg(pool), self.program.name)
         specs = self.legs.specs(pool, capacity)
         given = [self.backend.array(a, dtype) for a, (dtype, _) in zip(self.legs.flat(snapshot), specs, strict=True)]
-        with self._timed(), explaining(self.program, self.backend, self.jit):
+        with self.timed(), explaining(self.program, self.backend, self.jit):
             arrived = self.legs.unpack(list(sealed(*given, *self._operands(shared), until)), snapshot)
             outcome = self.legs.outcome(arrived.snapshot.counters, arrived.snapshot.outputs, capacity)
             self._note_sizes(pool, capacity, capacity, outcome, direct=True)
@@ -187,7 +187,7 @@ class Machine:
         key = lanes if isinstance(lanes, int) else None
 
         def program(*arrays: Array) -> list[Array]:
-            with self._tracing(counts=legs.limits.roomy):
+            with self.tracing(counts=legs.limits.roomy):
                 return self._traced_run(legs, list(arrays), key)
 
         jit = self.jit and legs.limits.roomy
@@ -214,7 +214,7 @@ class Machine:
         pool, legs = pool.static, self.legs
 
         def program(*arrays: Array) -> list[Array]:
-            with self._tracing(counts=True):
+            with self.tracing(counts=True):
                 remaining = iter(arrays)
                 snapshot = legs.snapshot(remaining, pool)
                 *shared, until = remaining
@@ -232,7 +232,7 @@ class Machine:
     # -- what it costs -------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def _tracing(self, *, counts: bool) -> Iterator[None]:
+    def tracing(self, *, counts: bool) -> Iterator[None]:
         """Count the seconds of tracing inside, once where one program is traced for another."""
         started, before = time.perf_counter(), self.statistics.trace_seconds
         with collector.paused():
@@ -241,7 +241,7 @@ class Machine:
         self.statistics.trace_seconds = before + time.perf_counter() - started
 
     @contextlib.contextmanager
-    def _timed(self) -> Iterator[None]:
+    def timed(self) -> Iterator[None]:
         """Count what is compiled inside, and the seconds beyond tracing."""
         known, started, traced = self.statistics.compilations, time.perf_counter(), self.statistics.trace_seconds
         yield
@@ -268,6 +268,10 @@ class Machine:
         self.statistics.compilations += len(new) if self.jit else 0
 
     # -- what is given -------------------------------------------------------------------------------------------------
+
+    def arrays_given(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> list[Array]:
+        """The leaves of arguments and shared operands as arrays; UsageError PCB531 for shapes that do not fit."""
+        return self._arguments(arguments, lanes) + self._operands(shared)
 
     def _arguments(self, arguments: Sequence[Any], lanes: Any) -> list[Array]:
         return self._arrays("argument", self.program.parameters, self.program.types, arguments, lanes)

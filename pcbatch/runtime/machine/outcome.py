@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from pcbatch.runtime.backends.protocol import Array, Backend
@@ -22,18 +23,31 @@ class Saveable(Protocol):
 
 
 @dataclass(frozen=True)
+class Counts:
+    """What a run was made of.
+
+    `executions` int64 `[blocks]` is how often each block ran, `active` int64 `[blocks]` for how many lanes in all,
+    `rows` int64 `[blocks]` how many rows it computed for them, `trips` int64 the turns of the machine's loop.
+    """
+
+    executions: Array
+    active: Array
+    rows: Array
+    trips: Array
+
+
+@dataclass(frozen=True)
 class Outcome:
     """The end of a run, or how it stands; by example, whichever lanes held them.
 
     `values` has the leaves of the program's results, `[examples, ...]` arrays, in order; examples that failed read NaN
     or 0. `status` int32 `[examples]` (LaneStatus), `site` int32 `[examples]` (index into `Program.faults`, or -1),
     `place` int32 `[examples]` the number of the block in which it failed, or -1, `fault_values` the leaves of
-    the variables that fault messages show, `executions` int64 `[blocks]` how often each block ran, `active` int64
-    `[blocks]` for how many lanes in all, `rows` int64 `[blocks]` how many rows it computed for them, `trips` int64
-    turns of the machine's loop, `steps` int32 `[examples]` loop turns plus calls, `stack_entries` how many entries the
-    stacks had in the end (0 where there are none, or lists). `backend` is the library of the arrays; `can_fail` says
-    whether any lane of the program could have failed at all. `checkpoint` is where a run in slices stands, from which
-    it can go on; `trace` is the record of the first trips, where they were recorded (`trace.recorded`).
+    the variables that fault messages show, `counting` gives the `counts`, perhaps by another run, `steps` int32
+    `[examples]` loop turns plus calls, `stack_entries` how many entries the stacks had in the end (0 where there are
+    none, or lists). `backend` is the library of the arrays; `can_fail` says whether any lane of the program could have
+    failed at all. `checkpoint` is where a run in slices stands, from which it can go on; `trace` is the record of the
+    first trips, where they were recorded (`trace.recorded`).
     """
 
     values: tuple[Array, ...]
@@ -41,16 +55,18 @@ class Outcome:
     site: Array
     place: Array
     fault_values: Mapping[str, Sequence[Array]]
-    executions: Array
-    active: Array
-    rows: Array
-    trips: Array
+    counting: Callable[[], Counts]
     steps: Array
     backend: Backend
     stack_entries: Array | int = 0
     can_fail: bool = True
     checkpoint: Saveable | None = None
     trace: Array | None = None
+
+    @cached_property
+    def counts(self) -> Counts:
+        """What the run was made of."""
+        return self.counting()
 
 
 @dataclass

@@ -19,7 +19,7 @@ from pcbatch.ir.types import TensorType, Type, leaves
 from pcbatch.ir.verify.machine import validate
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.limits import Limits
-from pcbatch.runtime.machine.outcome import Outcome, Statistics
+from pcbatch.runtime.machine.outcome import Counts, Outcome, Statistics
 
 
 class ReferenceMachine:
@@ -90,10 +90,8 @@ def run_reference(
         site=np.array([lane.site for lane in finished], np.int32),
         place=np.array([lane.place for lane in finished], np.int32),
         fault_values={name: column(name, failed_too=True) for name in names},
-        executions=executions,
-        active=executions,
-        rows=executions,  # lane by lane: no row is computed for nobody
-        trips=np.int64(0),
+        # Lane by lane: no row is computed for nobody.
+        counting=lambda: Counts(executions, active=executions, rows=executions, trips=np.int64(0)),
         steps=np.array([lane.steps for lane in finished], np.int32),
         backend=backend,
     )

@@ -76,6 +76,21 @@ class NumPyPieces:
         ]
         return found, site if piece.sites else None
 
+    def run_one(
+        self, piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves]
+    ) -> tuple[list[list[Any]], Any | None]:
+        with np.errstate(all="ignore"):
+            operands = [*map(_packed, signature.reads, reads)]
+            outputs, site = self.evaluate(piece, operands, [*map(_packed, signature.shared, shared)])
+        found = [
+            [np.array(leaf, leaf_type.dtype)[()] for leaf, leaf_type in zip(leaves, leaf_types(type_), strict=True)]
+            for leaves, type_ in zip(map(structures.leaves, outputs, signature.writes), signature.writes, strict=True)
+        ]
+        return found, np.int32(site) if piece.sites else None
+
+    def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[str, ...]]:
+        return [() for _ in pieces]
+
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         with recording() as recorder:
             outputs = piece.compiled(*reads, *shared)

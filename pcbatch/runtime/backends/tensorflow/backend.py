@@ -22,6 +22,7 @@ from pcbatch.runtime.backends.tensorflow import (
     equivalents,
     gradients,
     graphs,
+    native,
     pieces,
     private,
     ready,
@@ -115,6 +116,14 @@ class TensorFlowBackend:
         self, piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves], lanes: Any
     ) -> tuple[list[list[tf.Tensor]], tf.Tensor | None]:
         return pieces.vectorize(piece, signature, reads, shared, lanes)
+
+    def run_one(
+        self, piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves]
+    ) -> tuple[list[list[tf.Tensor]], tf.Tensor | None]:
+        return pieces.run_one(piece, signature, reads, shared)
+
+    def native_obstacles(self, given: Sequence[tuple[Piece, Signature]]) -> list[tuple[str, ...]]:
+        return pieces.native_obstacles(given)
 
     # -- making arrays -------------------------------------------------------------------------------------------------
 
@@ -213,6 +222,23 @@ class TensorFlowBackend:
     def with_row(self, array: tf.Tensor, place: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
         return writing.with_row(array, place, row)
 
+    # -- one lane alone ------------------------------------------------------------------------------------------------
+
+    def constant_bool(self, value: bool) -> tf.Tensor:
+        return ready.constant(value, tf.bool)
+
+    def zeros_of(self, type_: TensorType) -> tf.Tensor:
+        return ready.once(("zeros", type_), lambda: tf.zeros(type_.shape, type_.dtype))
+
+    def choose(self, condition: tf.Tensor, new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
+        return ready.select(condition, new, old)
+
+    def element(self, array: tf.Tensor, indices: Sequence[tf.Tensor]) -> tf.Tensor:
+        return native.element(array, indices)
+
+    def with_element(self, array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) -> tf.Tensor:
+        return native.with_element(array, indices, value)
+
     def all_of_lane(self, mask: tf.Tensor) -> tf.Tensor:
         return tf.reduce_all(mask, axis=list(range(1, mask.shape.rank)))
 
@@ -304,6 +330,9 @@ class TensorFlowBackend:
 
         (end,) = tf.while_loop(condition, shaped_body, (state,), parallel_iterations=1)
         return end
+
+    def natively(self, function: Callable[..., list[tf.Tensor]], arrays: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        return native.call(function, arrays)
 
     # -- compiling -----------------------------------------------------------------------------------------------------
 

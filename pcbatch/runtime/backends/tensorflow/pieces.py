@@ -19,9 +19,9 @@ from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.pieces import Leaves, Signature
-from pcbatch.runtime.backends.tensorflow import blame, compiling, gradients, private, purity, rules, work
+from pcbatch.runtime.backends.tensorflow import blame, compiling, gradients, native, private, purity, rules, work
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, type_of
-from pcbatch.runtime.backends.tensorflow.traces import trace
+from pcbatch.runtime.backends.tensorflow.traces import placeholders, remembering, trace
 
 _SITE = TensorType("int32")
 
@@ -127,10 +127,39 @@ def vectorize(
     return [[next(remaining) for _ in group] for group in groups], site
 
 
+def run_one(
+    piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves]
+) -> tuple[list[list[tf.Tensor]], tf.Tensor | None]:
+    """Run `piece` for one lane: `(outputs, site)`, see `pieces.Pieces.run_one`."""
+    found = _vectorized(piece, signature, [*chain(*reads)], [*chain(*shared)], None)
+    site = found.pop() if piece.sites else None
+    remaining = iter(found)
+    return [[next(remaining) for _ in leaf_types(type_)] for type_ in signature.writes], site
+
+
+def native_obstacles(pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[str, ...]]:
+    """For each piece the operations, of what runs in the end, that are not known to run in a native function."""
+    found: list[tuple[str, ...]] = []
+
+    def every() -> None:
+        graph = tf.compat.v1.get_default_graph()
+        for piece, signature in pieces:
+            known = len(graph.get_operations())
+            given = [[placeholders(type_) for type_ in types] for types in (signature.reads, signature.shared)]
+            run_one(piece, signature, *given)
+            found.append(tuple(dict.fromkeys(native.obstacles(graph.get_operations()[known:]))))
+
+    tf.function(partial(remembering, every), jit_compile=True, autograph=False).get_concrete_function()
+    return found
+
+
 def _vectorized(
     piece: Piece, signature: Signature, stacked: Sequence[Any], same: Sequence[Any], lanes: Any
 ) -> list[tf.Tensor]:
-    """The leaves of the outputs for all lanes, then the fault sites where the piece has checks."""
+    """The leaves of the outputs for all lanes, then the fault sites where the piece has checks.
+
+    For one lane, whose values `stacked` are then, where `lanes` is None.
+    """
     traced = trace(piece, signature.reads, signature.shared)
     if not traced.sites <= set(piece.sites):
         raise ValueError(f"piece {piece.compiled.__name__} checks {set(traced.sites)}, but declares {piece.sites}")
@@ -139,6 +168,8 @@ def _vectorized(
     try:
         operands = {id(leaf): value for leaf, value in given[1]}
         handles = [(handle, operands[id(leaf)]) for handle, leaf in traced.handles]
+        if lanes is None:
+            return rules.taken_over(traced.graph, outputs, [*chain(*given)], handles)
         return rules.vectorized(traced.graph, outputs, *given, handles, lanes)
     except CompileError:
         raise

@@ -29,6 +29,8 @@ _IN_XLA = "tensorflow.python.ops.control_flow_util.GraphOrParentsInXlaContext"
 _RECORD = "tensorflow.python.eager.record"
 _DEFINITIONS = "tensorflow.python.framework.op_def_registry"
 _UPDATE_SLICE = "tensorflow.compiler.tf2xla.python.xla.dynamic_update_slice"
+_SLICE = "tensorflow.compiler.tf2xla.python.xla.dynamic_slice"
+_MODULE = "tensorflow.compiler.tf2xla.ops.gen_xla_ops.xla_call_module"
 _NO_ORDER = "tensorflow.python.eager.polymorphic_function.attributes.DISABLE_ACD"
 
 
@@ -206,6 +208,34 @@ _WITHOUT_IN_XLA = (
 def update_slice() -> Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor] | None:
     """XLA's `(array, part, starts) -> array` with `part` at `starts`; None where there is none."""
     return find(_UPDATE_SLICE)
+
+
+def dynamic_slice() -> Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor] | None:
+    """XLA's `(array, starts, sizes) -> part` at `starts`; None where there is none."""
+    return find(_SLICE)
+
+
+def has_modules() -> bool:
+    """Whether `call_module` works."""
+    return find(_MODULE) is not None
+
+
+def call_module(
+    module: str, function: Any, inputs: Sequence[tf.Tensor], outputs: Sequence[tf.Tensor]
+) -> list[tf.Tensor]:
+    """What a module of StableHLO, a text that calls `function` by the number 0, gives: tensors like `outputs`."""
+    add_function(tf.compat.v1.get_default_graph(), function)
+    return list(
+        needed(_MODULE)(
+            args=list(inputs),
+            version=9,
+            module=module,
+            Tout=[output.dtype for output in outputs],
+            Sout=[output.shape for output in outputs],
+            platforms=["CPU"],
+            function_list=[tf.compat.v1.NameAttrList(name=function.name)],
+        )
+    )
 
 
 # -- tapes -------------------------------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ def _trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace
         gradients.taping(piece.tapes),
         recording() as recorder,
     ):
-        lane, same = [[_placeholders(type_) for type_ in types] for types in (reads, shared)]
+        lane, same = [[placeholders(type_) for type_ in types] for types in (reads, shared)]
         given = _known(piece, graph, same)
         try:
             outputs = piece.compiled(
@@ -151,5 +151,6 @@ def _handles(graph: Any, given: Sequence[Sequence[Any]], shared: Sequence[Sequen
     return [(inner, places[id(outer)]) for outer, inner in private.captures(graph) if id(outer) in places]
 
 
-def _placeholders(type_: Type) -> list[tf.Tensor]:
+def placeholders(type_: Type) -> list[tf.Tensor]:
+    """Placeholders for the leaves of a value."""
     return [ready.placeholder(tf.as_dtype(leaf.dtype), leaf.shape) for leaf in leaf_types(type_)]

@@ -55,14 +55,14 @@ def _operation(operation: Any) -> float:
     rule = RULES.get(operation.type)
     if rule is not None:
         return rule(operation)
-    bodies = _bodies(operation)
-    return sum(map(_whole, bodies)) if bodies else _elements(operation)
+    inside = bodies(operation)
+    return sum(map(_whole, inside)) if inside else _elements(operation)
 
 
 # -- operations that run functions -------------------------------------------------------------------------------------
 
 
-def _bodies(operation: Any) -> list[Any]:
+def bodies(operation: Any) -> list[Any]:
     """The graphs of the functions that an operation runs, if known: all arms of a conditional, for lanes take each."""
     names: list[str] = []
     for attribute in operation.node_def.attr.values():

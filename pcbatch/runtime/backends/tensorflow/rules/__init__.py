@@ -83,6 +83,22 @@ def vectorized(
     Not `tf.vectorized_map`, which gathers where the number of lanes is unknown and broadcasts axes of length 1; nor the
     public `pfor`, which traces anew each time, into the present graph, and leaves what it has traced there.
     """
+    found = _converted(graph, outputs, stacked, same, handles, lanes)
+    return [row.t if row.is_stacked else tf.broadcast_to(row.t, [lanes, *row.t.shape]) for row in found]
+
+
+def taken_over(graph: Any, outputs: Sequence[tf.Tensor], same: Pairs, handles: Pairs) -> list[tf.Tensor]:
+    """The same for one lane: the tensors `outputs` of `graph` as they are, made in the present graph.
+
+    No rule is needed but for what has one of its own, and where XLA gets an operation wrong.
+    """
+    found = _converted(graph, outputs, [], same, handles, 1)
+    return [row.t[0] if row.is_stacked else row.t for row in found]
+
+
+def _converted(
+    graph: Any, outputs: Sequence[tf.Tensor], stacked: Pairs, same: Pairs, handles: Pairs, lanes: Any
+) -> list[Converted]:
     present = tf.compat.v1.get_default_graph()
     private.share_functions(graph, present)  # an operation that no lane's value goes into is taken as it is
     known = [(handle, value) for handle, value in handles if {user.type for user in handle.consumers()} <= READS]
@@ -99,8 +115,7 @@ def vectorized(
     for operation in graph.get_operations():  # in an order in which inputs come first
         if operation.name in used:
             conversion.convert(operation)
-    found = [conversion.found[id(output)] for output in outputs]
-    return [row.t if row.is_stacked else tf.broadcast_to(row.t, [lanes, *row.t.shape]) for row in found]
+    return [conversion.found[id(output)] for output in outputs]
 
 
 class _Conversion:

@@ -1,0 +1,170 @@
+"""Programs that XLA's CPU compiler makes one native function, with all their loops in it.
+
+XLA runs small loops apart from its kernels: what is called under the attribute `xla_cpu_small_call` becomes one LLVM
+function, in which loops and conditionals are jumps and a scalar is a register. `XlaCallModule` lets a program ask for
+it: a module of a few lines calls a TensorFlow function under this attribute. A scatter, a sort and some others cannot
+be compiled so, and a product of matrices is slow: `obstacles` finds what is not known to run.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import graphs, private, ready, work, xla_cpu
+
+_numbers = itertools.count()
+
+_ELEMENTWISE = """
+Abs Acos Acosh Add AddN AddV2 ApproximateEqual Asin Asinh Atan Atan2 Atanh BesselI0e BesselI1e Betainc Bitcast
+BitwiseAnd BitwiseOr BitwiseXor Cast Ceil CheckNumerics ClipByValue Complex ComplexAbs Conj Cos Cosh Digamma Div
+DivNoNan Elu Equal Erf Erfc Erfinv Exp Expm1 Floor FloorDiv FloorMod Greater GreaterEqual Igamma Igammac Imag Inv
+Invert IsFinite IsInf IsNan LeakyRelu LeftShift Less LessEqual Lgamma Log Log1p LogicalAnd LogicalNot LogicalOr
+Maximum Minimum Mod Mul MulNoNan Ndtri Neg NextAfter NotEqual OnesLike Polygamma PopulationCount Pow Real RealDiv
+Reciprocal Relu Relu6 ReluGrad RightShift Rint Round Rsqrt RsqrtGrad Select SelectV2 Selu Sigmoid SigmoidGrad Sign
+Sin Sinh Softplus SoftplusGrad Softsign Sqrt SqrtGrad Square SquaredDifference Sub Tan Tanh TanhGrad TruncateDiv
+TruncateMod Xdivy Xlog1py Xlogy ZerosLike Zeta
+"""
+_SHAPES = """
+BroadcastArgs BroadcastGradientArgs BroadcastTo Concat ConcatV2 Const Diag DiagPart EnsureShape ExpandDims Fill
+Gather GatherNd GatherV2 Identity IdentityN LinSpace MatrixDiag MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3
+MatrixDiagV2 MatrixDiagV3 NoOp OneHot Pack Pad PadV2 Placeholder PlaceholderWithDefault PreventGradient Range Rank
+Reshape Reverse ReverseV2 Roll Shape ShapeN Size Slice Snapshot Split SplitV Squeeze StopGradient StridedSlice Tile
+Transpose Unpack
+"""
+_REDUCTIONS = """
+All Any ArgMax ArgMin Cumprod Cumsum L2Loss LogSoftmax Max Mean Min Prod Softmax Sum
+"""
+_FUNCTIONS = """
+Case If PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf StatelessWhile While
+"""
+KNOWN = frozenset(" ".join((_ELEMENTWISE, _SHAPES, _REDUCTIONS, _FUNCTIONS)).split())
+"""The types of operations that are known to run in a native function."""
+
+
+def obstacles(operations: Iterable[Any]) -> Iterator[str]:
+    """The types of those operations, functions that they run included, that are not known to run natively."""
+    for operation in operations:
+        if operation.type not in KNOWN:
+            yield operation.type
+        for body in work.bodies(operation):
+            yield from obstacles(body.get_operations())
+
+
+# -- one function ------------------------------------------------------------------------------------------------------
+
+_MODULE = """module @pcbatch {{
+  func.func public @main({parameters}) -> ({results}) {{
+    {names} = func.call @native({arguments}) {{mhlo.frontend_attributes = {natively}}} : {signature}
+    return {given} : {results}
+  }}
+  func.func private @native({parameters}) -> ({results}) {{
+    {names} = stablehlo.custom_call @tf.call_tf_function({arguments}) {{tf.backend_config = {function}}} : {signature}
+    return {given} : {results}
+  }}
+}}"""
+_NATIVELY = '{xla_cpu_small_call = "true", inlineable = "false"}'
+_FUNCTION = "{called_index = 0 : i64, has_token_input_output = false}"
+
+
+def call(function: Callable[..., Sequence[tf.Tensor]], arrays: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """`function(*arrays)` as one native function where XLA compiles for a CPU, else as it is; and a `_witness`."""
+    if not applies():
+        return [*function(*arrays), _witness(arrays)]
+    graph = private.new_graph(f"pcbatch_native_{next(_numbers)}")
+    with graph.as_default():
+        given = [ready.placeholder(array.dtype, tuple(array.shape)) for array in arrays]
+        results = [private.capture(graph, result) for result in function(*given)]
+        captured = private.captures(graph)
+        graph.inputs = [*given, *(inner for _, inner in captured)]
+        graph.outputs = [*results, _witness(graph.inputs)]
+    inputs, outputs = [*arrays, *(outer for outer, _ in captured)], graph.outputs
+    return private.call_module(_module(inputs, outputs), private.function_of(graph), inputs, outputs)
+
+
+def _witness(arrays: Sequence[tf.Tensor]) -> tf.Tensor:
+    """An int32 that depends on all arrays, without elements none.
+
+    XLA aborts the whole process if a native function has an argument that its results do not depend on, and what they
+    depend on is known only when all is optimised. So this is a result as well, to be returned by the whole program.
+    """
+    firsts = [tf.cast(_real(tf.reshape(array, [-1])[0]), tf.int32) for array in arrays if array.shape.num_elements()]
+    return tf.add_n(firsts) if firsts else tf.constant(0)
+
+
+def _real(number: tf.Tensor) -> tf.Tensor:
+    return tf.math.real(number) if number.dtype.is_complex else number
+
+
+def applies() -> bool:
+    """Whether what is traced now may become a native function."""
+    return xla_cpu.applies() and private.makes_functions() and private.has_modules()
+
+
+def _module(inputs: Sequence[tf.Tensor], outputs: Sequence[tf.Tensor]) -> str:
+    """The text of a module that calls the function number 0 natively."""
+    types, results = [_type(tensor) for tensor in inputs], ", ".join(map(_type, outputs))
+    names = [f"%r#{i}" for i, _ in enumerate(outputs)] if len(outputs) > 1 else ["%r"]
+    return _MODULE.format(
+        parameters=", ".join(f"%a{i}: {type_}" for i, type_ in enumerate(types)),
+        arguments=", ".join(f"%a{i}" for i, _ in enumerate(types)),
+        signature=f"({', '.join(types)}) -> ({results})",
+        results=results,
+        natively=_NATIVELY,
+        function=_FUNCTION,
+        names=f"%r:{len(outputs)}" if len(outputs) > 1 else "%r",
+        given=", ".join(names),
+    )
+
+
+_ELEMENTS = {
+    "bool": "i1",
+    "float16": "f16",
+    "float32": "f32",
+    "float64": "f64",
+    "bfloat16": "bf16",
+    "complex64": "complex<f32>",
+    "complex128": "complex<f64>",
+    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"ui{bits}" for bits in (8, 16, 32, 64)},
+}
+
+
+def _type(tensor: tf.Tensor) -> str:
+    return f"tensor<{''.join(f'{size}x' for size in tensor.shape)}{_ELEMENTS[tensor.dtype.name]}>"
+
+
+# -- elements ----------------------------------------------------------------------------------------------------------
+
+
+def element(array: tf.Tensor, indices: Sequence[tf.Tensor]) -> tf.Tensor:
+    """`array[i, j, ..]`."""
+    slice_of = private.dynamic_slice()
+    rest = array.shape[len(indices) :]
+    if slice_of is None or not graphs.in_outer_xla():
+        sizes = array.shape[: len(indices)]
+        clipped = [tf.clip_by_value(index, 0, size - 1) for index, size in zip(indices, sizes, strict=True)]
+        return tf.gather_nd(array, tf.stack(clipped))
+    starts = _starts(indices, len(rest))
+    return ready.reshape(slice_of(array, starts, ready.constant((*[1] * len(indices), *rest))), tuple(rest))
+
+
+def with_element(array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) -> tf.Tensor:
+    """`array` with `array[i, j, ..] = value`."""
+    rest = array.shape[len(indices) :]
+    if tuple(value.shape) != tuple(rest):
+        value = tf.broadcast_to(value, rest)
+    update = private.update_slice()
+    if update is None or not graphs.in_outer_xla():
+        sizes = array.shape[: len(indices)]
+        clipped = [tf.clip_by_value(index, 0, size - 1) for index, size in zip(indices, sizes, strict=True)]
+        return tf.tensor_scatter_nd_update(array, tf.stack(clipped)[None], value[None])
+    return update(array, ready.reshape(value, (*[1] * len(indices), *rest)), _starts(indices, len(rest)))
+
+
+def _starts(indices: Sequence[tf.Tensor], rest: int) -> tf.Tensor:
+    zeros = [ready.constant(0)] * rest
+    return tf.stack([*indices, *zeros])

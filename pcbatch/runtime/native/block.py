@@ -1,0 +1,240 @@
+"""One block for one lane: what it pops, computes, pushes and writes, if it is the lane's turn to run it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from pcbatch.ir.analysis import effects
+from pcbatch.ir.machine import Branch, Fault, Jump, Piece, PushJump, Return, Store
+from pcbatch.runtime.backends.pieces import Leaves, Signature
+from pcbatch.runtime.backends.protocol import Array, Backend, State
+from pcbatch.runtime.native.registers import CALLS, Registers
+
+
+class BlockCode:
+    """One block, run for the lane whose registers are `state` where the scalar bool `enabled` holds; None: it does.
+
+    Without it everything is computed all the same, of junk perhaps, and thrown away. `places` are those of the blocks
+    in the order of the code.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        registers: Registers,
+        max_steps: int | None,
+        places: Mapping[int, int],
+        shared: Mapping[str, Leaves],
+        number: int,
+        state: State,
+        enabled: Array | None,
+    ):
+        self.backend, self.registers, self.places, self.shared = backend, registers, places, shared
+        self.program, self.max_steps = registers.program, max_steps
+        self.number, self.block = number, registers.program.blocks[number]
+        self.state, self.enabled = state, enabled
+        self.pops = Counter(self.block.pops)
+        self.fault: Array | None = None  # the site plus one at which it has failed, or 0; None: nothing can have
+        self.failed: Array | None = None  # whether it has
+        self.values: dict[str, list[Array]] = {}
+        self.changed: set[str] = set()  # names in `values` that a piece or a pop has given another value
+        self.stored: set[str] = set()  # names in `values` of which elements were written, if the block is enabled
+        self.updates: State = {}
+
+    def execute(self) -> State:
+        """The registers and stacks that the block changes."""
+        for name in self.pops:
+            self.values[name] = [self.state[key] for key in self.registers.keys("under", name)]
+            self.changed.add(name)
+        unnamed = (push.variable for push in self.block.pushes if push.saved is None)
+        after_pops = {name: self.read(name) for name in unnamed}
+        for item in self.block.body:
+            match item:
+                case Piece():
+                    self.piece(item)
+                case Store():
+                    self.store(item)
+        failed_before = self.failed
+        self.count()
+        self.write(failed_before if isinstance(self.block.terminator, Fault) else self.failed)
+        self.push(after_pops)
+        return self.updates
+
+    def moved(self) -> Array | None:
+        """Whether the lane runs the block and gets to its end; None: it does."""
+        return self.all_of(self.enabled, None if self.failed is None else ~self.failed)
+
+    def all_of(self, *conditions: Array | None) -> Array | None:
+        """Whether all conditions hold; None: they do."""
+        known = [condition for condition in conditions if condition is not None]
+        for other in known[1:]:
+            known[0] = self.backend.both(known[0], other)
+        return known[0] if known else None
+
+    def set(self, key: str, condition: Array | None, value: Array) -> None:
+        """Let a register have another value where the condition holds."""
+        before = self.updates.get(key, self.state[key])
+        self.updates[key] = value if condition is None else self.backend.choose(condition, value, before)
+
+    # -- the body ------------------------------------------------------------------------------------------------------
+
+    def read(self, name: str) -> list[Array]:
+        """The leaves of the value that `name` has at this point of the block."""
+        if name not in self.values:
+            self.values[name] = [self.state[key] for key in self.registers.keys("top", name)]
+        return self.values[name]
+
+    def fail(self, mask: Array, code: Array) -> None:
+        """The lane fails where `mask` holds, if it has not before; `code` is a fault site plus one."""
+        backend = self.backend
+        zero = backend.constant(0)
+        if self.fault is None or self.failed is None:
+            self.fault = backend.choose(mask, code, zero)
+        else:
+            self.fault = backend.choose(self.failed, self.fault, backend.choose(mask, code, zero))
+        self.failed = backend.above(self.fault, 0)
+
+    def piece(self, piece: Piece) -> None:
+        types = self.program.types
+        signature = Signature(
+            reads=[types[name] for name in piece.reads],
+            shared=[self.program.shared_types[name] for name in piece.shared],
+            writes=[types[name] for name in piece.writes],
+        )
+        reads = [self.read(name) for name in piece.reads]
+        outputs, site = self.backend.run_one(piece, signature, reads, [self.shared[name] for name in piece.shared])
+        holds = self.holds(piece)
+        before = {name: self.before(name) for name in piece.writes if holds is not None}
+        for name, output in zip(piece.writes, outputs, strict=True):
+            self.values[name] = output if holds is None else self.chosen(holds, output, before[name])
+            self.changed.add(name)
+            self.stored.discard(name)
+        if site is not None:
+            mask = self.all_of(self.backend.above(site, 0), holds)
+            self.fail(mask, site)
+
+    def holds(self, item: Piece | Store) -> Array | None:
+        """Whether the predicate of `item` holds; None: it has none."""
+        return None if item.predicate is None else self.read(item.predicate)[0]
+
+    def before(self, name: str) -> list[Array]:
+        """What `name` was before an item, zeros if it never had a value."""
+        if name in self.values or name in self.program.storage:
+            return self.read(name)
+        return [self.backend.zeros_of(type_) for type_ in self.registers.leaves(name)]
+
+    def chosen(self, condition: Array, new: Sequence[Array], old: Sequence[Array]) -> list[Array]:
+        return [self.backend.choose(condition, *each) for each in zip(new, old, strict=True)]
+
+    def store(self, store: Store) -> None:
+        """`array[indices..] = value`, negative indices as in Python. Only the element is written, whoever runs."""
+        backend = self.backend
+        (type_,) = self.registers.leaves(store.array)
+        (value,), (array,) = self.read(store.value), self.read(store.array)
+        value = backend.cast(value, type_.dtype)  # a weak number takes the array's dtype
+        inside: Array | None = None
+        indices = []
+        for name, size in zip(store.indices, type_.shape, strict=False):
+            (index,) = self.read(name)
+            if self.registers.leaves(name)[0].dtype != "int32":
+                index = backend.cast(index, "int64")  # so that `size` and `-size` fit, whatever the index's dtype
+            inside = self.all_of(inside, index >= -size, index < size)
+            index = backend.cast(backend.choose(index < 0, index + size, index), "int32")
+            indices.append(index)
+        holds = self.holds(store)
+        assert inside is not None, "a store has an index"
+        self.fail(self.all_of(holds, ~inside), backend.constant(store.site + 1))
+        enabled = None if store.array in self.changed else self.enabled
+        taking_part = self.all_of(enabled, holds, inside)
+        element = backend.element(array, indices)
+        self.values[store.array] = [backend.with_element(array, indices, backend.choose(taking_part, value, element))]
+        self.stored.add(store.array)
+
+    # -- the end of the block ------------------------------------------------------------------------------------------
+
+    def count(self) -> None:
+        """What may fail at the end of the block; a step, if it is one."""
+        backend = self.backend
+        match self.block.terminator:
+            case Fault(site=site):
+                self.fail(backend.constant_bool(True), backend.constant(site + 1))
+            case PushJump(site=site):
+                self.fail(backend.above(self.state["depth"], self.registers.max_depth), backend.constant(site + 1))
+        if effects.is_step(self.block):
+            if self.max_steps is not None:
+                over = self.state["steps"] >= self.max_steps
+                self.fail(over, backend.constant(self.block.steps_site + 1))
+            self.set("steps", self.moved(), backend.add(self.state["steps"], backend.constant(1)))
+        if self.fault is not None:
+            self.set("fault", self.enabled, self.fault)
+            self.set("place", self.all_of(self.enabled, self.failed), backend.constant(self.number))
+        match self.block.terminator:
+            case PushJump(back=back):
+                depth, place = self.state["depth"], backend.constant(self.places[back])
+                self.updates[CALLS] = backend.with_element(self.state[CALLS], [depth], place)
+                self.set("depth", self.moved(), backend.add(depth, backend.constant(1)))
+                self.set(f"under {CALLS}", self.moved(), place)
+            case Return() if self.registers.has_calls:
+                self.set("depth", self.moved(), backend.add(self.state["depth"], backend.constant(-1)))
+
+    def onward(self) -> list[tuple[Array | None, bool, int | Array]]:
+        """Where the lane goes if it does not fail: a condition, whether it is to hold, and a block's number.
+
+        Of a return the place, an array.
+        """
+        match self.block.terminator:
+            case Jump(target=Branch() as branch) | PushJump(target=Branch() as branch):
+                return self.ways(branch)
+            case Branch() as branch:
+                return self.ways(branch)
+            case Jump(target=int(target)) | PushJump(target=int(target)):
+                return [(None, True, target)]
+            case Return() if self.registers.has_calls:
+                return [(None, True, self.state[f"under {CALLS}"])]
+            case Return():
+                return [(None, True, self.backend.constant(len(self.places)))]
+        return []
+
+    def ways(self, branch: Branch) -> list[tuple[Array | None, bool, int | Array]]:
+        (chosen,) = self.read(branch.condition)
+        if branch.true == branch.false:
+            return [(None, True, branch.true)]
+        return [(chosen, True, branch.true), (chosen, False, branch.false)]
+
+    def write(self, failed: Array | None) -> None:
+        """Give the written variables their new tops; those that a message may show stay where the lane has `failed`."""
+        unless_failed = self.all_of(self.enabled, None if failed is None else ~failed)
+        for name in sorted(self.changed | self.stored):
+            if not self.registers.is_kept(self.block, name):
+                continue
+            condition = unless_failed if name in self.registers.shown else self.enabled
+            if name not in self.changed:
+                condition = None  # elements were written as they are to be
+            for key, value in zip(self.registers.keys("top", name), self.values[name], strict=True):
+                self.set(key, condition, value)
+
+    def push(self, after_pops: Mapping[str, list[Array]]) -> None:
+        """Write what is to be saved at the free slots of the stacks, then move the stack pointers."""
+        backend, moved = self.backend, self.moved()
+        saved: dict[str, list[list[Array]]] = {}
+        for push in self.block.pushes:
+            value = after_pops[push.variable] if push.saved is None else self.read(push.saved)
+            saved.setdefault(push.variable, []).append(value)
+        for name in dict.fromkeys((*self.pops, *saved)):
+            key = f"pointer {self.registers.group(name)}"
+            before = self.state[key]
+            free = backend.add(before, backend.constant(-self.pops[name])) if self.pops[name] else before
+            pushed = saved.get(name, [])
+            if pushed and self.pops[name] and self.enabled is not None:
+                free = backend.choose(self.enabled, free, before)
+            for above, entry in enumerate(pushed):
+                place = backend.add(free, backend.constant(above)) if above else free
+                for stack, value in zip(self.registers.keys("stack", name), entry, strict=True):
+                    array = self.updates.get(stack, self.state[stack])
+                    self.updates[stack] = backend.with_element(array, [place], value)
+            for under, value in zip(self.registers.keys("under", name), pushed[-1] if pushed else [], strict=False):
+                self.set(under, moved, value)
+            after = backend.add(free, backend.constant(len(pushed))) if pushed else free
+            if key not in self.updates:
+                self.set(key, moved, after)

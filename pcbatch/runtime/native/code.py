@@ -1,0 +1,275 @@
+"""One lane from its first block to its last: blocks in order, each if it is the lane's turn, and loops around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from pcbatch.ir.analysis.nesting import Loop, Node, blocks_of, nest
+from pcbatch.ir.machine import Block, Program, PushJump, targets
+from pcbatch.runtime.backends.pieces import Leaves
+from pcbatch.runtime.backends.protocol import Array, Backend, State
+from pcbatch.runtime.costs.device import CPU
+from pcbatch.runtime.native.block import BlockCode
+from pcbatch.runtime.native.paths import ALWAYS, NEVER, Paths, When
+from pcbatch.runtime.native.registers import CALLS, Registers
+
+EXECUTIONS = "executions"
+"""The key of how often each block has run."""
+
+
+class Code:
+    """The code of one lane of `program`. `row_costs` are the estimated costs of its blocks.
+
+    Where it `counts`, it has one more array, `executions`: how often each block has run.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        registers: Registers,
+        max_steps: int | None,
+        row_costs: Sequence[float],
+        shared: Mapping[str, Leaves],
+        counts: bool = False,
+    ):
+        self.backend, self.registers, self.max_steps, self.shared = backend, registers, max_steps, shared
+        self.program: Program = registers.program
+        self.nodes = grouped(nest(self.program))
+        self.places = {number: place for place, number in enumerate(blocks_of(self.nodes))}
+        self.counts = counts
+        self.expensive = [cost > CPU.native_select for cost in row_costs]
+
+    def start(self, stays: State) -> State:
+        """The state of a lane that is to begin, parameters not given yet, on what the last one has left of its own."""
+        state = dict(stays)
+        state |= {key: self.backend.zeros_of(type_) for key, type_ in self.registers.types.items()}
+        state["pc"] = self.backend.constant(self.places[0])
+        state["place"] = self.backend.constant(-1)
+        if self.registers.has_calls:
+            behind = self.backend.constant(len(self.places))
+            state["depth"] = self.backend.constant(1)
+            state[f"under {CALLS}"] = behind
+            # The last lane has written here again, for blocks that it did not run once it had ended.
+            state[CALLS] = self.backend.with_element(state[CALLS], [self.backend.constant(0)], behind)
+        return state
+
+    def run(self, state: State) -> State:
+        """Registers and stacks at the end of the lane's program."""
+        if self.registers.stacks:  # a lane comes back to what lies before the call: over and over
+            return self.loop(Loop(self.nodes, is_entered_first=False), state)
+        is_first = not isinstance(self.nodes[0], Loop) and self.places[0] == 0
+        return self.turn(self.nodes, state, is_first)[0]
+
+    def turn(self, nodes: Sequence[Node], state: State, is_first: bool) -> tuple[State, set[str]]:
+        """Once through some nodes, in order; the lane is known to wait at the first if `is_first`.
+
+        Gives the state, and the groups of stacks from which something may have been popped since they were read.
+        """
+        turn = _Turn(self, nodes, state, is_first)
+        for node in nodes:
+            if isinstance(node, Loop):
+                turn.loop(node)
+            else:
+                turn.block(node)
+        return turn.state, {*turn.popped}
+
+    # -- loops ---------------------------------------------------------------------------------------------------------
+
+    def loop(self, loop: Loop, state: State) -> State:
+        """As long as the lane waits at a block of the loop, go through them."""
+        numbers = [*blocks_of(loop.nodes)]
+        blocks = [self.program.blocks[number] for number in numbers]
+        first, behind = self.places[numbers[0]], self.places[numbers[-1]] + 1
+        is_first = loop.is_entered_first and not any(map(self.registers.popped, blocks))
+        keys = self.changed(blocks)
+
+        def is_inside(carried: State) -> Array:
+            place = carried["pc"]
+            if behind == first + 1:
+                return self.backend.equal(place, first)
+            return self.backend.both(place >= first, place < behind)
+
+        def turn(carried: State) -> State:
+            after, stale = self.turn(loop.nodes, {**state, **carried}, is_first and not isinstance(loop.nodes[0], Loop))
+            after = self.reloaded(after, stale)
+            return {key: after[key] for key in keys}
+
+        return {**state, **self.backend.while_loop(is_inside, turn, {key: state[key] for key in keys})}
+
+    def reloaded(self, state: State, groups: Iterable[str]) -> State:
+        """`state` with fresh copies of the last entries of the stacks of some groups."""
+        registers, found = self.registers, dict(state)
+        for group in sorted(groups):
+            count = state["depth" if group == CALLS else f"pointer {group}"]
+            last = self.backend.add(count, self.backend.constant(-1))
+            for under, stack in zip(registers.under(group), registers.stacks_of(group), strict=True):
+                found[under] = self.backend.element(state[stack], [last])
+        return found
+
+    # -- blocks --------------------------------------------------------------------------------------------------------
+
+    def followed(self, nodes: Sequence[Node]) -> frozenset[int]:
+        """The blocks among the nodes of a turn to which a lane comes only from blocks before them in the same turn.
+
+        After an expensive block, which is jumped over, it is the program counter that tells; and a block that takes
+        from a stack of which another one has taken before may have to wait for the next turn.
+        """
+        found: set[int] = set()
+        before: set[int] = set()
+        emptied: set[str] = set()
+        for node in nodes:
+            if isinstance(node, Loop):
+                emptied |= {
+                    g for number in blocks_of([node]) for g in self.registers.popped(self.program.blocks[number])
+                }
+                continue
+            popped = {*self.registers.popped(self.program.blocks[node])}
+            sources = self.jumps_to.get(node, set())
+            if node not in self.entries and sources and sources <= before and not popped & emptied:
+                found.add(node)
+            emptied |= popped
+            if not self.expensive[node]:
+                before.add(node)
+        return frozenset(found)
+
+    @cached_property
+    def entries(self) -> set[int]:
+        """The blocks that a lane comes to otherwise than by a jump."""
+        calls = [block.terminator for block in self.program.blocks if isinstance(block.terminator, PushJump)]
+        return {0, *(place for call in calls for place in (call.back, *targets(call)))}
+
+    @cached_property
+    def jumps_to(self) -> dict[int, set[int]]:
+        """The blocks from which a lane may jump to each."""
+        found: dict[int, set[int]] = {}
+        for number in self.places:
+            terminator = self.program.blocks[number].terminator
+            for target in () if isinstance(terminator, PushJump) else targets(terminator):
+                found.setdefault(target, set()).add(number)
+        return found
+
+    def changed(self, blocks: Sequence[Block]) -> list[str]:
+        """The keys of what some blocks may change."""
+        return self.registers.changed(blocks, self.max_steps) + [EXECUTIONS] * self.counts
+
+    def executed(self, number: int, state: State, enabled: Array | None) -> tuple[State, BlockCode]:
+        """The state after a block, and how its code went."""
+        with self.backend.scope(self.program.blocks[number].label):
+            block = BlockCode(
+                self.backend, self.registers, self.max_steps, self.places, self.shared, number, state, enabled
+            )
+            changed = block.execute()
+        return state | changed | (self.counted(number, state[EXECUTIONS], enabled) if self.counts else {}), block
+
+    def counted(self, number: int, executions: Array, enabled: Array | None) -> State:
+        """One more execution of a block, if it is enabled."""
+        backend, place = self.backend, [self.backend.constant(number)]
+        one = backend.cast(backend.constant_bool(True) if enabled is None else enabled, "int64")
+        more = backend.add(backend.element(executions, place), one)
+        return {EXECUTIONS: backend.with_element(executions, place, more)}
+
+
+class _Turn:
+    """Once through some nodes: what has become of the state so far, and when the lane comes to the blocks ahead.
+
+    A block is *followed* where every jump to it comes from a block before it in the same turn: whether it is the lane's
+    turn is known from these. To all others the program counter tells.
+    """
+
+    def __init__(self, code: Code, nodes: Sequence[Node], state: State, is_first: bool):
+        self.code, self.backend, self.registers = code, code.backend, code.registers
+        self.state, self.is_first = state, is_first
+        self.popped: dict[str, Array] = {}  # groups of stacks from which something may have been popped, and whether
+        self.paths = Paths(code.backend)
+        self.followed = code.followed(nodes)
+        self.arriving = dict.fromkeys(self.followed, NEVER)
+
+    def loop(self, loop: Loop) -> None:
+        """A loop among the nodes."""
+        blocks = [self.code.program.blocks[number] for number in blocks_of(loop.nodes)]
+        touched = {group for block in blocks for group in self.registers.touched(block)}
+        before = self.code.reloaded(self.state, touched & self.popped.keys())
+        self.state = self.code.loop(loop, before)
+        self.popped = {group: each for group, each in self.popped.items() if group not in touched}
+        self.is_first = False
+
+    def block(self, number: int) -> None:
+        """One block, if it is the lane's turn to run it."""
+        when = self._when(number)
+        enabled = self.paths.computed(when)
+        if enabled is not None and self.code.expensive[number]:
+            self._guarded(number, enabled)
+        else:
+            self.state, block = self.code.executed(number, self.state, enabled)
+            self._leave(number, block, when)
+        self._note_pops(number, enabled)
+        self.is_first = False
+
+    def _when(self, number: int) -> When:
+        if number in self.followed:
+            return self.arriving[number]
+        if self.is_first:
+            return ALWAYS
+        when = self.paths.and_(ALWAYS, self.backend.equal(self.state["pc"], self.code.places[number]))
+        for group in self.registers.popped(self.code.program.blocks[number]):
+            if group in self.popped:
+                when = self.paths.and_(when, self.popped[group], holds=False)
+        return when
+
+    def _leave(self, number: int, block: BlockCode, when: When) -> None:
+        """On to the next block: one that is followed is told, else the program counter is set."""
+        moved = self.paths.and_(when, block.failed, holds=False) if block.failed is not None else when
+        outward: list[tuple[When, Any]] = []
+        for condition, holds, target in block.onward():
+            way = self.paths.and_(moved, condition, holds) if condition is not None else moved
+            if isinstance(target, int) and target in self.followed:
+                self.arriving[target] = self.paths.or_(self.arriving[target], way)
+            else:
+                place = self.backend.constant(self.code.places[target]) if isinstance(target, int) else target
+                outward.append((way, place))
+        if block.failed is not None:
+            failed = self.paths.and_(when, block.failed)
+            outward.append((failed, self.backend.constant(len(self.code.places))))
+        for way, place in outward:
+            condition = self.paths.computed(way)
+            before = self.state["pc"]
+            after = place if condition is None else self.backend.choose(condition, place, before)
+            self.state = {**self.state, "pc": after}
+
+    def _guarded(self, number: int, enabled: Array) -> None:
+        """An expensive block, which is run only if it is its turn, in a loop of one turn at most.
+
+        Not in a conditional, whose other arm copies what it passes on.
+        """
+        code, before = self.code, self.state
+        keys = code.changed([code.program.blocks[number]])
+
+        def once(go: Array, arrays: list[Array]) -> tuple[Array, list[Array]]:
+            inside = _Turn(code, [], {**before, **dict(zip(keys, arrays, strict=True))}, is_first=True)
+            inside.state, block = code.executed(number, inside.state, None)
+            inside._leave(number, block, ALWAYS)
+            return go & False, [inside.state[key] for key in keys]
+
+        after = self.backend.repeated(enabled, once, [before[key] for key in keys])
+        self.state = {**before, **dict(zip(keys, after, strict=True))}
+
+    def _note_pops(self, number: int, enabled: Array | None) -> None:
+        block = self.code.program.blocks[number]
+        emptied, filled = self.registers.popped(block), self.registers.pushed(block)
+        now = self.backend.constant_bool(True) if enabled is None else enabled
+        for group in {*emptied} - {*filled}:
+            self.popped[group] = self.popped[group] | now if group in self.popped else now
+        for group in ({*filled} - {*emptied}) & self.popped.keys():
+            self.popped[group] = self.popped[group] & ~now
+
+
+def grouped(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """`nodes`, if they are many, in groups that a lane which waits elsewhere passes by at once."""
+    inner = [Loop(grouped(n.nodes), n.is_entered_first) if isinstance(n, Loop) else n for n in nodes]
+    if len(inner) <= CPU.native_row:
+        return tuple(inner)
+    groups = -(-len(inner) // CPU.native_group)
+    size = -(-len(inner) // groups)
+    return tuple(Loop(tuple(inner[at : at + size]), is_entered_first=False) for at in range(0, len(inner), size))

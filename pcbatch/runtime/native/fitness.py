@@ -1,0 +1,74 @@
+"""Whether a program can have the native form, and whether that is the better one for it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from pcbatch.ir.analysis.frames import is_framed
+from pcbatch.ir.machine import Block, Piece, Program, Store
+from pcbatch.ir.types import leaves
+from pcbatch.runtime.backends.pieces import Signature
+from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.costs.device import CPU
+from pcbatch.runtime.native.registers import Registers
+
+
+def obstacle(program: Program, backend: Backend, max_depth: int) -> str | None:
+    """Why `program`, whose lanes may have `max_depth` live calls, cannot have the native form; None where it can."""
+    return (
+        _of_stacks(program, max_depth)
+        or next(filter(None, (_of_block(program, block) for block in program.blocks)), None)
+        or _of_pieces(program, backend)
+    )
+
+
+def _of_stacks(program: Program, max_depth: int) -> str | None:
+    if not is_framed(program):
+        return "a call keeps more than one value of a variable on its stack"
+    registers = Registers(program, max_depth)
+    if any(math.prod(type_.shape) > CPU.native_entry for type_ in registers.stacks.values()):
+        return f"an array of more than {CPU.native_entry} elements lies on a stack"
+    entry = sum(np.dtype(type_.dtype).itemsize * math.prod(type_.shape) for type_ in registers.stacks.values())
+    if entry * registers.entries > CPU.native_stacks:
+        return f"the stacks of {max_depth} live calls are larger than {CPU.native_stacks >> 20} MiB"
+    return None
+
+
+def _of_block(program: Program, block: Block) -> str | None:
+    if block.sync:
+        return f"lanes wait for each other in {block.label}"
+    if any(count > 1 for count in Counter(block.pops).values()):
+        return f"{block.label} takes more than one entry from a stack"
+    for item in block.body:
+        match item:
+            case Store(indices=indices) if any(next(leaves(program.types[name])).shape for name in indices):
+                return f"several elements of an array are stored at once in {block.label}"
+            case Piece(tapes=True):
+                return "it takes gradients"
+    return None
+
+
+def _of_pieces(program: Program, backend: Backend) -> str | None:
+    pieces = [(block, item) for block in program.blocks for item in block.body if isinstance(item, Piece)]
+    given = [(piece, _signature(program, piece)) for _, piece in pieces]
+    for (block, _), found in zip(pieces, backend.native_obstacles(given), strict=True):
+        if found:
+            return f"{', '.join(found)} in {block.label}"
+    return None
+
+
+def _signature(program: Program, piece: Piece) -> Signature:
+    return Signature(
+        reads=[program.types[name] for name in piece.reads],
+        shared=[program.shared_types[name] for name in piece.shared],
+        writes=[program.types[name] for name in piece.writes],
+    )
+
+
+def is_cheap(row_costs: Sequence[float]) -> bool:
+    """Whether every row is so cheap that lanes gain nothing from running together."""
+    return max(row_costs, default=0.0) <= CPU.native_work
