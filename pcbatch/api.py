@@ -36,6 +36,10 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
             one for all, a tuple by position or a dict by name.
         schedule: which waiting block runs next: "auto" (the best we have, now "adaptive": cheap blocks are swept, lanes
             gather at expensive ones), "earliest" (the paper's), "busiest" (most lanes), "sweep" (all in order).
+        form: "lockstep": a block runs for all lanes that wait at it, at once. "native": a lane runs after another, in
+            one native function, which is many times as fast where a row costs little; on a CPU, for programs without
+            products of matrices, sorts and scatters. "auto": native where that is possible and rows are cheap. Runs
+            in slices, and in a caller's `tf.function`, are in lockstep.
         backend: "tensorflow", or "reference" (lane by lane with Python lists for stacks: slow, for debugging).
         jit: compile with XLA (the default) or run as a plain graph, for debugging.
         max_depth: the most live calls of a lane, tail calls apart (default 8192); a lane beyond fails with MAX_DEPTH.

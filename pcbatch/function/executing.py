@@ -12,9 +12,10 @@ from pcbatch.ir.types import leaves
 from pcbatch.optimize.machine.row_sizes import DEFAULT
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.native.fitness import obstacle
+from pcbatch.runtime.native.fitness import loss, obstacle
 from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.strategies.executable import Executable
 from pcbatch.runtime.strategies.reference import ReferenceMachine
@@ -36,12 +37,26 @@ def make_executable(program: Program, options: Options) -> Executable:
         compaction=None if options.deterministic else DEFAULT,
         trace=options.trace,
     )
+    if options.form == "lockstep":
+        return machine
+    why = obstacle(program, machine.backend, machine.context.limits.max_depth)
     if options.form == "native":
-        why = obstacle(program, machine.backend, machine.context.limits.max_depth)
         if why is not None:
             raise UsageError("PCB567", f"{program.name} cannot run in the native form: {why}")
         return NativeProgram(machine)
-    return machine
+    why = _of_options(options, machine.backend) or why or loss(program, machine.legs.loop.row_costs)
+    return NativeProgram(machine) if why is None else machine.because(why)
+
+
+def _of_options(options: Options, backend: Backend) -> str | None:
+    """Why options want lockstep, or the machine has nothing else; None where they leave it open."""
+    if not options.jit:
+        return "jit=False"
+    if options.schedule != "auto":
+        return f"schedule={options.schedule!r}"
+    if options.trace:
+        return "trips are to be recorded"
+    return None if backend.has_native() else "there is no native form here"
 
 
 def run_on(

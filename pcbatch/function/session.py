@@ -61,7 +61,8 @@ class Stats:
     """What compiling has cost so far: machine programs compiled, cache entries, seconds of tracing and compiling.
 
     A recursive program is compiled anew for each size of its stacks; `stack_entries` is the one that the next call
-    starts with, learnt from those before it (0 for programs without stacks).
+    starts with, learnt from those before it (0 for programs without stacks). `forms` has the form in which each of the
+    signatures runs, those used last at the end: "native", "lockstep", or "lockstep: " and why not native.
     """
 
     compilations: int
@@ -69,6 +70,7 @@ class Stats:
     trace_seconds: float
     compile_seconds: float
     stack_entries: int = 0
+    forms: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         stacks = f", stacks of {self.stack_entries} entries" if self.stack_entries else ""
@@ -168,6 +170,7 @@ class Session:
             sum(s.trace_seconds for s in self.statistics),
             sum(s.compile_seconds for s in self.statistics),
             max((each.machine.stack_entries for each in self.compiled.values()), default=0),
+            tuple(each.machine.form for each in self.compiled.values()),
         )
 
     def _compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:

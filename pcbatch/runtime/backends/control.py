@@ -91,6 +91,9 @@ class Control(Protocol):
         Their shapes stay, but for lengths that are not known before it runs.
         """
 
+    def has_native(self) -> bool:
+        """Whether `natively` makes native functions here."""
+
     def natively(self, function: Callable[..., list[Array]], arrays: Sequence[Array]) -> list[Array]:
         """`function(*arrays)`, by the library's compiler made one native function, loops and all, if it can.
 

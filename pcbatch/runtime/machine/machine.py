@@ -62,6 +62,7 @@ class Machine:
     ):
         validate(program, max_steps)
         self.program, self.backend, self.jit = program, backend, jit
+        self.form = "lockstep"
         self.says_depth = max_depth is not None
         layout, limits = Layout(program), Limits.of(max_depth, max_steps)
         if not layout.all_stacks:
@@ -83,6 +84,11 @@ class Machine:
     def stack_entries(self) -> int:
         """How many entries the stacks of the next run have at first; 0 if there are none."""
         return self.capacity + 1 if self.legs.layout.all_stacks else 0
+
+    def because(self, why: str) -> Machine:
+        """This machine, which is told why it is to run the program rather than a native function."""
+        self.form = f"lockstep: {why}"
+        return self
 
     # -- a whole run ---------------------------------------------------------------------------------------------------
 

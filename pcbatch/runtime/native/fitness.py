@@ -39,8 +39,6 @@ def _of_stacks(program: Program, max_depth: int) -> str | None:
 
 
 def _of_block(program: Program, block: Block) -> str | None:
-    if block.sync:
-        return f"lanes wait for each other in {block.label}"
     if any(count > 1 for count in Counter(block.pops).values()):
         return f"{block.label} takes more than one entry from a stack"
     for item in block.body:
@@ -69,6 +67,11 @@ def _signature(program: Program, piece: Piece) -> Signature:
     )
 
 
-def is_cheap(row_costs: Sequence[float]) -> bool:
-    """Whether every row is so cheap that lanes gain nothing from running together."""
-    return max(row_costs, default=0.0) <= CPU.native_work
+def loss(program: Program, row_costs: Sequence[float]) -> str | None:
+    """Why lanes of `program`, whose blocks cost so much a row, gain by running together; None where they do not."""
+    if any(block.sync for block in program.blocks):
+        return "lanes are to wait for each other"
+    most = max(range(len(row_costs)), key=row_costs.__getitem__)
+    if row_costs[most] > CPU.native_work:
+        return f"a row of {program.blocks[most].label} is expensive"
+    return None

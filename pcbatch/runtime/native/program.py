@@ -93,6 +93,7 @@ class NativeProgram:
         self.registers = Registers(self.program, limits.max_depth)
         self.lanes = Lanes(self.backend, self.registers, limits.max_steps)
         self.statistics: Statistics = machine.statistics
+        self.form = "native"
         self._compiled: dict[tuple[int, bool], Callable[..., Any]] = {}
 
     @property
@@ -169,4 +170,5 @@ class NativeProgram:
             stack_entries=self.stack_entries,
             backend=self.backend,
             can_fail=legs.loop.can_fail,
+            is_native=True,
         )

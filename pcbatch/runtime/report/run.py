@@ -102,7 +102,7 @@ class Run:
 
     @property
     def trips(self) -> int:
-        """Turns of the machine's loop."""
+        """Turns of the machine's loop; 0 in native code, which has none."""
         return int(self._concrete.counts.trips)
 
     @property
@@ -211,6 +211,8 @@ class Run:
         unended = int(np.count_nonzero(self.status == LaneStatus.UNFINISHED))
         ended = f"{failed - unended} of {lanes} lanes failed" if failed > unended else f"{lanes} lanes"
         ended += f", {unended} not at their end" if unended else ""
+        if self._concrete.is_native:
+            return f"{ended}, one after another in native code"
         ran = f"{self.trips} trips, {self.block_runs} block runs"
         return f"{ended}, {ran}, {self.utilization.overall:.0%} of the rows of use"
 

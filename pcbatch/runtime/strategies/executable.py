@@ -9,6 +9,7 @@ from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome, Statistics
+from pcbatch.runtime.native.program import NativeProgram
 
 
 class Executable(Protocol):
@@ -27,6 +28,10 @@ class Executable(Protocol):
         """What compiling has cost so far."""
 
     @property
+    def form(self) -> str:
+        """In which form the program runs, and perhaps why, for `Stats`."""
+
+    @property
     def stack_entries(self) -> int:
         """How many entries the stacks of the next run have at first; 0 if there are none."""
 
@@ -41,6 +46,7 @@ class Executable(Protocol):
 
 
 def resumable(executable: Executable) -> Machine:
-    """The executable, which runs leg by leg: options refuse runs in slices of all others."""
-    assert isinstance(executable, Machine), f"{type(executable).__name__} does not run leg by leg"
-    return executable
+    """The machine that runs the program leg by leg: of a native program its own, which runs in lockstep."""
+    machine = executable.machine if isinstance(executable, NativeProgram) else executable
+    assert isinstance(machine, Machine), f"{type(executable).__name__} does not run leg by leg"
+    return machine

@@ -33,6 +33,7 @@ class ReferenceMachine:
         self.max_depth, self.max_steps = max_depth, max_steps
         self.statistics = Statistics()
         self.stack_entries = 0  # they are lists
+        self.form = "reference"
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> Outcome:
         """Run `lanes` lanes, one after the other."""

@@ -54,6 +54,9 @@ class NumPyControl:
             state = _like(body(state), state)
         return state
 
+    def has_native(self) -> bool:
+        return False
+
     def natively(self, function: Callable[..., list[Any]], arrays: Sequence[Any]) -> list[Any]:
         return [*function(*arrays), np.int32(0)]
 

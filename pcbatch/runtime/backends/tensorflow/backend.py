@@ -331,6 +331,9 @@ class TensorFlowBackend:
         (end,) = tf.while_loop(condition, shaped_body, (state,), parallel_iterations=1)
         return end
 
+    def has_native(self) -> bool:
+        return native.are_made()
+
     def natively(self, function: Callable[..., list[tf.Tensor]], arrays: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         return native.call(function, arrays)
 

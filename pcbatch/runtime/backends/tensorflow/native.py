@@ -8,13 +8,14 @@ be compiled so, and a product of matrices is slow: `obstacles` finds what is not
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import graphs, private, ready, work, xla_cpu
+from pcbatch.runtime.backends.tensorflow import branches, graphs, private, ready, work, xla_cpu
 
 _numbers = itertools.count()
 
@@ -72,7 +73,7 @@ _FUNCTION = "{called_index = 0 : i64, has_token_input_output = false}"
 
 def call(function: Callable[..., Sequence[tf.Tensor]], arrays: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     """`function(*arrays)` as one native function where XLA compiles for a CPU, else as it is; and a `_witness`."""
-    if not applies():
+    if not (xla_cpu.applies() and private.makes_functions() and private.has_modules()):
         return [*function(*arrays), _witness(arrays)]
     graph = private.new_graph(f"pcbatch_native_{next(_numbers)}")
     with graph.as_default():
@@ -99,9 +100,27 @@ def _real(number: tf.Tensor) -> tf.Tensor:
     return tf.math.real(number) if number.dtype.is_complex else number
 
 
-def applies() -> bool:
-    """Whether what is traced now may become a native function."""
-    return xla_cpu.applies() and private.makes_functions() and private.has_modules()
+def are_made() -> bool:
+    """Whether XLA compiles for a CPU, may be asked for native functions, and heeds that."""
+    return xla_cpu.is_on() and not graphs.on_gpu() and private.makes_functions() and private.has_modules() and _heeded()
+
+
+@functools.cache
+def _heeded() -> bool:
+    """Whether XLA makes one function of a loop if asked to: the attribute is its own affair, and may lose its meaning.
+
+    A loop of one turn is compiled (0.1 s, once). What is a call to this attribute is one in the optimised program.
+    """
+
+    def twice(number: tf.Tensor) -> list[tf.Tensor]:
+        with ready.reusing():
+            body = functools.partial(branches.loop, lambda x: x[0] < 10, lambda x: [x[0] + x[0]])
+            return call(lambda x: body([x]), [number])
+
+    traced = tf.function(twice, jit_compile=True, autograph=False)
+    text = traced.experimental_get_compiler_ir(tf.TensorSpec([], tf.int32))(stage="optimized_hlo")
+    calls = [line for line in text.splitlines() if " call(" in line and 'xla_cpu_small_call="true"' in line]
+    return bool(calls)
 
 
 def _module(inputs: Sequence[tf.Tensor], outputs: Sequence[tf.Tensor]) -> str:
