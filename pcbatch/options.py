@@ -53,7 +53,7 @@ class Options:
     static_argnames: tuple[str, ...] = ()
     strategy: str = "pc"
     schedule: str = "auto"
-    form: str = "lockstep"
+    form: str = "auto"
     backend: str = "tensorflow"
     jit: bool = True
     max_depth: int | None = None

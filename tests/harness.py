@@ -72,7 +72,7 @@ GRAPH = (Mode("graph", "busiest"), Mode("graph", tests.schedules.GATHERING), Mod
 XLA = (Mode("xla", "earliest"), Mode("xla", "adaptive"))  # "adaptive" is "sweep" where nothing is dear, as here
 AUTO = Mode("xla", "adaptive")
 """The machine as users run it."""
-NATIVE = (Mode("native"),)
+NATIVE = Mode("native")
 MACHINES = REFERENCE + GRAPH + XLA
 MODES = INTERPRETERS + MACHINES
 
@@ -324,7 +324,7 @@ def check(name: str, mode: Mode, lanes: int) -> None:
     actual, arrays = run_lanes(program.function, mode, arguments, lanes)
     for leaf, given in zip(leaves(arguments), before, strict=True):
         np.testing.assert_array_equal(leaf, given, err_msg="the caller's arrays must not change")
-    if mode in MACHINES:
+    if mode in (*MACHINES, NATIVE):
         finished = next(lane for lane in expected(name, BATCH) if lane.status == "OK")
         assert [array.dtype.name for array in arrays] == list(program.dtypes)
         assert [array.shape[1:] for array in arrays] == [np.shape(leaf) for leaf in leaves(finished.value)]

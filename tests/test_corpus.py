@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 
+from pcbatch import UsageError
 from pcbatch.runtime.backends.tensorflow import xla_cpu
 from tests.harness import (
     AUTO,
@@ -19,6 +20,7 @@ from tests.harness import (
     MACHINES,
     MODES,
     NAMES,
+    NATIVE,
     REFERENCE,
     XLA,
     Lane,
@@ -44,6 +46,16 @@ QUICK_RUNS = tuple(
 )
 """Every program in the interpreters, the reference and the machine as users run it, and in one further mode."""
 LONG_RUNS = tuple(run for run in itertools.product(NAMES, MODES) if run not in set(QUICK_RUNS))
+_REFUSED = (
+    "closure_arrays gradient_tape looped_call matrix_power numpy_functions rnn saved_slices slice_out_of_range "
+    "slice_stores unpacking"
+)
+WITHOUT_NATIVE = frozenset(_REFUSED.split())
+"""Programs that the native form refuses: products, gradients, stores of several elements at once."""
+NATIVE_RUNS = tuple(
+    name if place % 4 == 0 else pytest.param(name, marks=pytest.mark.slow)
+    for place, name in enumerate(name for name in NAMES if name not in WITHOUT_NATIVE)
+)
 PLAIN_RUNS = tuple((name, XLA[place % len(XLA)]) for place, name in enumerate(NAMES[::8]))
 """Programs and modes in which nothing is tuned to XLA's CPU compiler; everything that XLA compiles elsewhere is."""
 OTHER_RUNS = tuple(run for run in itertools.product(NAMES, MACHINES, SIZES) if run not in set(SMALL_RUNS))
@@ -87,6 +99,24 @@ def test_every_program(name: str, mode: Mode) -> None:
 @pytest.mark.parametrize(("name", "mode"), LONG_RUNS, ids=str)
 def test_every_program_in_the_other_modes(name: str, mode: Mode) -> None:
     check(name, mode, BATCH)
+
+
+@pytest.mark.parametrize("name", NATIVE_RUNS)
+def test_native_programs(name: str) -> None:
+    check(name, NATIVE, BATCH)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NATIVE_RUNS)
+def test_native_programs_of_one_lane(name: str) -> None:
+    check(name, NATIVE, 1)
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_NATIVE))
+def test_programs_without_native_form_are_refused_with_the_reason(name: str) -> None:
+    program = load(name)
+    with pytest.raises(UsageError, match=r"PCB567: .* cannot run in the native form: .+"):
+        program.function.options(form="native").run(*program.arguments(2))
 
 
 @pytest.mark.parametrize(("name", "mode"), PLAIN_RUNS, ids=str)

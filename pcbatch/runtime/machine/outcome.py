@@ -70,6 +70,26 @@ class Outcome:
         """What the run was made of."""
         return self.counting()
 
+    @property
+    def executions(self) -> Array:
+        """As in `counts`."""
+        return self.counts.executions
+
+    @property
+    def active(self) -> Array:
+        """As in `counts`."""
+        return self.counts.active
+
+    @property
+    def rows(self) -> Array:
+        """As in `counts`."""
+        return self.counts.rows
+
+    @property
+    def trips(self) -> Array:
+        """As in `counts`."""
+        return self.counts.trips
+
 
 @dataclass
 class Statistics:

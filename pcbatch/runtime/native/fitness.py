@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from pcbatch.ir.analysis.frames import is_framed
-from pcbatch.ir.machine import Block, Piece, Program, Store
+from pcbatch.ir.analysis.nesting import nest
+from pcbatch.ir.machine import Block, Piece, Program, PushJump, Store
 from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.protocol import Backend
@@ -67,10 +68,16 @@ def _signature(program: Program, piece: Piece) -> Signature:
     )
 
 
+def _is_call(block: Block) -> bool:
+    return isinstance(block.terminator, PushJump)
+
+
 def loss(program: Program, row_costs: Sequence[float]) -> str | None:
     """Why lanes of `program`, whose blocks cost so much a row, gain by running together; None where they do not."""
     if any(block.sync for block in program.blocks):
         return "lanes are to wait for each other"
+    if all(isinstance(node, int) for node in nest(program)) and not any(map(_is_call, program.blocks)):
+        return "no lane waits for another: there is no loop and no call to come back from"
     most = max(range(len(row_costs)), key=row_costs.__getitem__)
     if row_costs[most] > CPU.native_work:
         return f"a row of {program.blocks[most].label} is expensive"

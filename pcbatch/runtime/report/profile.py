@@ -159,9 +159,7 @@ class Profile:
 
 def _counted(program: Program, outcome: Outcome) -> Iterator[tuple[str, Counts, dict[Place, Counts]]]:
     """Of each block its function, its counts, and those of each line of which it has a part."""
-    counted = [
-        np.asarray(each).tolist() for each in (outcome.counts.executions, outcome.counts.active, outcome.counts.rows)
-    ]
+    counted = [np.asarray(each).tolist() for each in (outcome.executions, outcome.active, outcome.rows)]
     costs = line_costs(program, outcome.backend)
     for block, runs, active, rows, by_span in zip(program.blocks, *counted, costs, strict=True):
         counts = Counts(runs, active, rows, sum(by_span.values()) * rows)

@@ -103,7 +103,7 @@ class Run:
     @property
     def trips(self) -> int:
         """Turns of the machine's loop; 0 in native code, which has none."""
-        return int(self._concrete.counts.trips)
+        return int(self._concrete.trips)
 
     @property
     def block_runs(self) -> int:
@@ -119,12 +119,12 @@ class Run:
     @cached_property
     def executions(self) -> dict[str, int]:
         """How often each block ran, by label."""
-        return self._by_label(self._concrete.counts.executions)
+        return self._by_label(self._concrete.executions)
 
     @cached_property
     def utilization(self) -> Utilization:
         """How many of the rows that were computed belonged to lanes that took part."""
-        active, executed = self._by_label(self._concrete.counts.active), self._by_label(self._concrete.counts.rows)
+        active, executed = self._by_label(self._concrete.active), self._by_label(self._concrete.rows)
         return Utilization.of(self.program, active, executed)
 
     def profile(self) -> Profile:

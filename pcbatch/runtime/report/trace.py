@@ -52,7 +52,7 @@ class Trace:
                 f"the schedule of this run of {program.name} was not recorded; run it under "
                 f"{program.name}.options(trace=1000), which records the first 1000 trips",
             )
-        trips, blocks = int(outcome.counts.trips), program.blocks
+        trips, blocks = int(outcome.trips), program.blocks
         record = np.asarray(outcome.trace)[:-1]
         rows = record[:trips]
         changes = np.diff(rows[:, :2], axis=0, prepend=np.zeros_like(rows[:1, :2]))  # modulo 2**32, as the totals are

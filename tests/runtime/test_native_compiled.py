@@ -1,0 +1,210 @@
+"""The native form as XLA compiles it: one function, no copies of stacks, and the programs that it once ended with."""
+
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pcbatch
+from pcbatch.ir.types import leaves
+from pcbatch.runtime.backends.tensorflow import native, private, xla_cpu
+from tests.harness import load
+
+
+def optimized(function, *arguments, lanes):
+    """The text of the program that XLA makes of a native call."""
+    program = function.session.pipeline(arguments, {})[1].machine
+    types = [leaf for name in program.program.parameters for leaf in leaves(program.program.types[name])]
+    specs = [tf.TensorSpec([lanes, *leaf.shape], leaf.dtype) for leaf in types]
+    whole = program._whole(lanes, counts=False)
+    return whole.experimental_get_compiler_ir(tf.TensorSpec([], tf.int32), *specs)(stage="optimized_hlo")
+
+
+def computations(text):
+    """The lines of each computation of a program's text, by name."""
+    found, name = {}, None
+    for line in text.splitlines():
+        start = re.match(r"(?:ENTRY )?%(\S+) \(.*\{$", line)
+        name = start.group(1) if start else name
+        found.setdefault(name, []).append(line)
+    return found
+
+
+@pytest.mark.parametrize("name", ["fibonacci", "queens", "hanoi", "ackermann"])
+def test_no_stack_is_copied_where_a_lane_runs(name):
+    program = load(name)
+    arguments = tuple(map(tf.constant, program.arguments(3)))
+    function = program.function.options(form="native", max_depth=1000)
+    entries = function.session.pipeline(arguments, {})[1].machine.stack_entries
+    text = optimized(function, *arguments, lanes=3)
+    assert f"s32[{entries}]" in text
+    copied = [
+        computation
+        for computation, lines in computations(text).items()
+        for line in lines
+        if re.search(rf"= \w+\[{entries}[\],].* copy\(", line)
+    ]
+    assert all(computation.startswith("native") for computation in copied), "each once, where they are made"
+
+
+def test_a_program_is_one_native_function():
+    program = load("collatz")
+    arguments = tuple(map(tf.constant, program.arguments(3)))
+    text = optimized(program.function.options(form="native"), *arguments, lanes=3)
+    entry = next(lines for lines in text.split("\n\n") if lines.startswith("ENTRY"))
+    assert entry.count(" call(") == 1
+    assert 'xla_cpu_small_call="true"' in entry
+    assert " while(" not in entry
+
+
+def test_the_attribute_is_probed(monkeypatch):
+    assert native.are_made()
+    with xla_cpu.switched(False):
+        assert not native.are_made()
+    monkeypatch.setattr(private, "has_modules", lambda: False)
+    assert not native.are_made()
+
+
+@pcbatch.autobatch
+def constant(n):
+    return 42
+
+
+@pcbatch.autobatch
+def first(a, b):
+    return a
+
+
+@pcbatch.autobatch
+def part(pair, unused):
+    x = pair[0]
+    while x > 10:
+        x = x - 1
+    return x
+
+
+@pcbatch.autobatch
+def recursive(n, unused):
+    return 0 if n <= 0 else recursive(n - 1, unused) + 1
+
+
+@pcbatch.autobatch
+def nothing(x):
+    return tf.size(x)
+
+
+NUMBERS = tf.constant([3, 12, 20])
+UNUSED = [
+    (constant, (NUMBERS,), [42] * 3),
+    (first, (NUMBERS, tf.constant([1.0, 2.0, 3.0], tf.float64)), [3, 12, 20]),
+    (part, ((NUMBERS, tf.constant([True, False, True])), tf.zeros([3, 2], tf.complex64)), [3, 10, 10]),
+    (recursive, (NUMBERS, tf.ones([3, 4])), [3, 12, 20]),
+    (nothing, (tf.zeros([3, 0]),), [0] * 3),
+]
+
+
+@pytest.mark.parametrize(("function", "arguments", "wanted"), UNUSED, ids=lambda value: getattr(value, "__name__", ""))
+def test_arguments_that_nobody_uses_do_not_end_the_process(function, arguments, wanted):
+    np.testing.assert_array_equal(function.options(form="native")(*arguments), wanted)
+
+
+@pcbatch.autobatch(form="auto")
+def countdown(n, step):
+    turns = 0
+    while n > 0:
+        n = n - step
+        turns += 1
+    assert turns < 50, f"{turns} turns"
+    return turns
+
+
+def test_auto_takes_native_code_and_says_so():
+    function = countdown.options(name="countdown")
+    run = function.run(NUMBERS, tf.constant([1, 2, 3]))
+    np.testing.assert_array_equal(run.value, [3, 6, 7])
+    assert function.stats().forms == ("native",)
+    assert repr(run) == "<pcbatch.Run of countdown: 3 lanes, one after another in native code>"
+    np.testing.assert_array_equal(run.lane_steps, [3, 6, 7])
+
+
+def test_counts_are_those_of_the_reference():
+    arguments = NUMBERS, tf.constant([1, 2, 3])
+    run, wanted = (countdown.options(**options).run(*arguments) for options in ({}, {"backend": "reference"}))
+    assert run.executions == wanted.executions
+    assert run.utilization.overall == 1.0
+    assert run.trips == 0
+    assert "16" in str(run.profile())
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"jit": False}, "jit=False"),
+        ({"schedule": "sweep"}, "schedule='sweep'"),
+        ({"trace": 5}, "trips are to be recorded"),
+    ],
+)
+def test_auto_says_why_it_runs_in_lockstep(options, why):
+    function = countdown.options(**options)
+    function(NUMBERS, NUMBERS)
+    assert function.stats().forms == (f"lockstep: {why}",)
+
+
+@pcbatch.autobatch(form="auto")
+def expensive(x):
+    for _ in range(3):
+        x = tf.linalg.matvec(tf.ones([4, 4]), x)
+    return x
+
+
+@pcbatch.autobatch(form="auto")
+def waiting(n):
+    while n > 0:
+        pcbatch.sync()
+        n = n - 1
+    return n
+
+
+def test_auto_takes_lockstep_where_that_is_better():
+    for function, argument, why in (
+        (expensive, tf.ones([2, 4]), "MatMul"),
+        (waiting, NUMBERS, "lanes are to wait for each other"),
+    ):
+        function(argument)
+        (form,) = function.stats().forms
+        assert form.startswith("lockstep: ")
+        assert why in form
+    np.testing.assert_array_equal(waiting.options(form="native")(NUMBERS), [0, 0, 0])
+
+
+def test_what_native_code_cannot_do_its_machine_does():
+    """Runs in a caller's graph, of no lanes, in slices: the same numbers, in lockstep."""
+    steps = tf.constant([1, 2, 3])
+    for compiled in (False, True):
+        inside = tf.function(lambda n: countdown.run(n, steps).value, jit_compile=compiled, autograph=False)
+        np.testing.assert_array_equal(inside(NUMBERS), [3, 6, 7])
+    assert countdown(NUMBERS[:0], NUMBERS[:0]).shape == (0,)
+    np.testing.assert_array_equal(countdown.options(progress=True)(NUMBERS, steps), [3, 6, 7])
+
+
+def test_a_failed_lane_does_not_disturb_the_next():
+    run = countdown.run(tf.constant([9, 100, 4]), tf.constant([1, 1, 2]))
+    np.testing.assert_array_equal(run.status, [0, int(pcbatch.LaneStatus.ASSERTION), 0])
+    np.testing.assert_array_equal(run.value, [9, 0, 2])
+    assert run.errors[0].message == "AssertionError: 100 turns"
+
+
+def test_gradients_are_refused_as_everywhere():
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = part.options(form="native")((x, x), x)
+    with pytest.raises(pcbatch.errors.GradientError, match="PCB601"):
+        tape.gradient(y, x)
+
+
+def test_check_compiles_without_running():
+    function = countdown.options(name="checked")
+    function.check(NUMBERS, NUMBERS)
+    assert function.stats().forms == ("native",)
