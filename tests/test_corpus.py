@@ -115,7 +115,7 @@ def test_native_programs_of_one_lane(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(WITHOUT_NATIVE))
 def test_programs_without_native_form_are_refused_with_the_reason(name: str) -> None:
     program = load(name)
-    with pytest.raises(UsageError, match=r"PCB567: .* cannot run in the native form: .+"):
+    with pytest.raises(UsageError, match=r"PCB534: .* cannot run in the native form: .+"):
         program.function.options(form="native").run(*program.arguments(2))
 
 

@@ -39,13 +39,16 @@ def make_executable(program: Program, options: Options) -> Executable:
     )
     if options.form == "lockstep":
         return machine
-    why = obstacle(program, machine.backend, machine.context.limits.max_depth)
-    if options.form == "native":
+    if options.form == "auto":
+        why = _of_options(options, machine.backend) or loss(program, machine.legs.loop.row_costs)
         if why is not None:
-            raise UsageError("PCB567", f"{program.name} cannot run in the native form: {why}")
+            return machine.because(why)
+    why = obstacle(program, machine.backend, machine.context.limits.max_depth)
+    if why is None:
         return NativeProgram(machine)
-    why = _of_options(options, machine.backend) or why or loss(program, machine.legs.loop.row_costs)
-    return NativeProgram(machine) if why is None else machine.because(why)
+    if options.form == "native":
+        raise UsageError("PCB534", f"{program.name} cannot run in the native form: {why}")
+    return machine.because(why)
 
 
 def _of_options(options: Options, backend: Backend) -> str | None:

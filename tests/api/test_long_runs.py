@@ -35,9 +35,9 @@ def few_turns(monkeypatch):
 
 
 def made(name, **options):
-    """A program of its own."""
+    """A program of its own, in lockstep, as runs in slices are."""
     base = getattr(long_programs, name)
-    return pcbatch.autobatch(base.function, **{**base.changed_options(), **options})
+    return pcbatch.autobatch(base.function, **{**base.changed_options(), "form": "lockstep", **options})
 
 
 def as_new(function):

@@ -54,7 +54,7 @@ def test_the_help_names_the_versions_of_the_project():
 
 
 def test_all_parts_are_found():
-    assert len(PATHS) == 8
+    assert len(PATHS) == 10
     assert all(private.find(path) is not None for path in PATHS)
 
 
@@ -92,13 +92,18 @@ def check(program):
     np.testing.assert_array_equal(run.value[:2], [0.0, 53.0])
 
 
+WORKS_WITHOUT = (
+    private._UPDATE_SLICE, private._SLICE, private._MODULE, private._RECORD, private._NO_ORDER, private._FUNCTION
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("jit", [True, False])
 def test_it_works_where_all_is_there(jit):
     check(made(jit))
 
 
 @pytest.mark.parametrize("jit", [True, False])
-@pytest.mark.parametrize("path", [private._UPDATE_SLICE, private._RECORD, private._NO_ORDER, private._FUNCTION])
+@pytest.mark.parametrize("path", WORKS_WITHOUT)
 def test_it_works_on(path, jit, without):
     without(path)
     check(made(jit))

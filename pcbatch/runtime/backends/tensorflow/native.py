@@ -73,7 +73,7 @@ _FUNCTION = "{called_index = 0 : i64, has_token_input_output = false}"
 
 def call(function: Callable[..., Sequence[tf.Tensor]], arrays: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     """`function(*arrays)` as one native function where XLA compiles for a CPU, else as it is; and a `_witness`."""
-    if not (xla_cpu.applies() and private.makes_functions() and private.has_modules()):
+    if not (xla_cpu.applies() and _has_parts()):
         return [*function(*arrays), _witness(arrays)]
     graph = private.new_graph(f"pcbatch_native_{next(_numbers)}")
     with graph.as_default():
@@ -102,7 +102,13 @@ def _real(number: tf.Tensor) -> tf.Tensor:
 
 def are_made() -> bool:
     """Whether XLA compiles for a CPU, may be asked for native functions, and heeds that."""
-    return xla_cpu.is_on() and not graphs.on_gpu() and private.makes_functions() and private.has_modules() and _heeded()
+    return xla_cpu.is_on() and not graphs.on_gpu() and _has_parts() and _heeded()
+
+
+def _has_parts() -> bool:
+    """Whether TensorFlow has all that this takes."""
+    slices = private.dynamic_slice() is not None and private.update_slice() is not None
+    return slices and private.makes_functions() and private.has_modules()
 
 
 @functools.cache

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import private
+from pcbatch.runtime.backends.tensorflow import native, private
 
 
 @dataclass(frozen=True)
@@ -182,6 +182,18 @@ def _slices_are_updated() -> bool:
     return found.numpy().tolist() == [0.0, 1.0, 0.0]
 
 
+def _slices_are_read() -> bool:
+    part = private.dynamic_slice()
+    if part is None:
+        return False
+    found = tf.function(part, jit_compile=True)(tf.range(3), tf.constant([1]), tf.constant([1]))
+    return found.numpy().tolist() == [1]
+
+
+def _modules_are_called() -> bool:
+    return private.has_modules() and native.are_made()
+
+
 def _tapes_pause() -> bool:
     x = tf.constant(3.0)
     outside = private.may_record()
@@ -304,7 +316,13 @@ USES = (
         "all is taken to run without XLA: nothing is tuned to it; a recursion or a fault inside a jit_compile=True "
         "function of the user's own fails with a message of XLA's. A warning says so",
     ),
-    Use("update of a slice", _slices_are_updated, "reading large arrays under XLA takes longer"),
+    Use(
+        "update of a slice",
+        _slices_are_updated,
+        "reading large arrays under XLA takes longer; as without native functions",
+    ),
+    Use("part of an array", _slices_are_read, "as without native functions"),
+    Use("native functions", _modules_are_called, "cheap programs run in lockstep, which takes several times as long"),
     Use(
         "tapes that pause",
         _tapes_pause,
