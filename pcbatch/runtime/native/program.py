@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,9 @@ from pcbatch.runtime.machine.outcome import Counts, Outcome, Statistics
 from pcbatch.runtime.native.code import EXECUTIONS, Code
 from pcbatch.runtime.native.registers import Registers
 
+ENDS = ("fault", "place", "steps")
+"""The keys of the numbers that say how each lane has ended."""
+
 
 class Lanes:
     """The program over all lanes, one after another: from `[lanes, ...]` arrays to `[lanes, ...]` arrays."""
@@ -28,11 +31,11 @@ class Lanes:
         self.program = registers.program
         self.row_costs = block_costs(self.program, backend)
 
-    @property
+    @cached_property
     def outputs(self) -> dict[str, TensorType]:
-        """What is kept of every lane, by key."""
+        """What is kept of every lane, by key, `ENDS` first."""
         registers = self.registers
-        found = {key: registers.types[key] for key in ("fault", "place", "steps")}
+        found = {key: registers.types[key] for key in ENDS}
         for name in self.program.results:
             given = [TensorType(type_.returned, type_.shape) for type_ in registers.leaves(name)]
             found.update(zip(registers.keys("result", name), given, strict=True))
@@ -72,7 +75,7 @@ class Lanes:
 
     def kept(self, end: State) -> State:
         """The `outputs` of one lane at its end."""
-        registers, found = self.registers, {key: end[key] for key in ("fault", "place", "steps")}
+        registers, found = self.registers, {key: end[key] for key in ENDS}
         for what, names in (("result", self.program.results), ("shown", registers.shown)):
             for name in names:
                 tops = [end[key] for key in registers.keys("top", name)]
@@ -94,7 +97,13 @@ class NativeProgram:
         self.lanes = Lanes(self.backend, self.registers, limits.max_steps)
         self.statistics: Statistics = machine.statistics
         self.form = "native"
+        self._constants: dict[int, Array] = {}
         self._compiled: dict[tuple[int, bool], Callable[..., Any]] = {}
+
+    @cached_property
+    def _statuses(self) -> np.ndarray:
+        """What becomes of a lane, by its fault."""
+        return np.array([LaneStatus.OK, *(site.status for site in self.program.faults)], np.int32)
 
     @property
     def stack_entries(self) -> int:
@@ -131,19 +140,36 @@ class NativeProgram:
         return self._outcome(arrays, counting)
 
     def _run(self, flat: Sequence[Array], lanes: int, counts: bool) -> State:
-        every = self.backend.constant(lanes)
+        """The outputs of all lanes by key, the `ENDS` as NumPy arrays; where it `counts`, `EXECUTIONS`, too."""
         sealed = self.backend.forbid_gradients(self._whole(lanes, counts), self.program.name)
         with self.machine.timed(), explaining(self.program, self.backend, jit=True):
-            *arrays, _ = sealed(every, *flat)
-        return dict(zip((*self.lanes.outputs, *([EXECUTIONS] if counts else [])), arrays, strict=True))
+            ends, *others = sealed(self._constant(lanes), *flat)
+        found = dict(zip(self._names(counts), others, strict=True))
+        packed = np.asarray(ends)
+        return found | {key: packed[at * lanes : (at + 1) * lanes] for at, key in enumerate(ENDS)}
+
+    def _names(self, counts: bool) -> list[str]:
+        """The keys of all outputs but `ENDS`."""
+        return [*self.lanes.outputs][len(ENDS) :] + [EXECUTIONS] * counts
+
+    def _constant(self, number: int) -> Array:
+        if number not in self._constants:
+            self._constants[number] = self.backend.constant(number)
+        return self._constants[number]
 
     def _whole(self, lanes: int, counts: bool) -> Callable[..., Any]:
-        """The program of a whole run for so many lanes, perhaps one that `counts` what blocks run."""
+        """The program of a whole run for so many lanes, perhaps one that `counts` what blocks run.
+
+        What it gives is packed where it is of one type: each array that comes back costs the call a microsecond.
+        """
 
         def program(*arrays: Array) -> list[Array]:
             with self.machine.tracing(counts=True):
                 run = partial(self.lanes.run, lanes, counts=counts)
-                return self.backend.natively(lambda many, *given: run(many, given), arrays)
+                found = self.backend.natively(lambda many, *given: run(many, given), arrays)
+                *outputs, witness = found
+                ends = self.backend.joined(*outputs[: len(ENDS)], self.backend.stack([witness]))
+                return [ends, *outputs[len(ENDS) :]]
 
         if (lanes, counts) not in self._compiled:
             self._compiled[lanes, counts] = self.backend.compile(program, jit=True)
@@ -151,9 +177,8 @@ class NativeProgram:
 
     def _outcome(self, arrays: State, counting: Callable[[], Counts]) -> Outcome:
         registers, legs = self.registers, self.machine.legs
-        fault = np.asarray(arrays["fault"])
-        statuses = np.array([LaneStatus.OK, *(site.status for site in self.program.faults)], np.int32)
-        status = statuses[fault] if fault.any() else np.zeros_like(fault)
+        fault = arrays["fault"]
+        status = self._statuses[fault] if fault.any() else np.zeros_like(fault)
 
         def columns(what: str, name: str) -> list[Array]:
             return [arrays[key] for key in registers.keys(what, name)]
