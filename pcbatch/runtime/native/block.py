@@ -86,9 +86,12 @@ class BlockCode:
         return self.values[name]
 
     def fail(self, mask: Array, code: Array) -> None:
-        """The lane fails where `mask` holds, if it has not before; `code` is a fault site plus one."""
+        """The lane fails where `mask` holds, if it has not before; `code` is a fault site plus one.
+
+        In the register `fault` the number of the block is added to it: see `Registers.failure`.
+        """
         backend = self.backend
-        zero = backend.constant(0)
+        zero, code = backend.constant(0), backend.add(code, backend.constant(self.registers.failure(self.number, 0)))
         if self.fault is None or self.failed is None:
             self.fault = backend.choose(mask, code, zero)
         else:
@@ -168,7 +171,6 @@ class BlockCode:
             self.set("steps", self.moved(), backend.add(self.state["steps"], backend.constant(1)))
         if self.fault is not None:
             self.set("fault", self.enabled, self.fault)
-            self.set("place", self.all_of(self.enabled, self.failed), backend.constant(self.number))
         match self.block.terminator:
             case PushJump(back=back):
                 depth, place = self.state["depth"], backend.constant(self.places[back])

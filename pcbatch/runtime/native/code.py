@@ -46,7 +46,6 @@ class Code:
         state = dict(stays)
         state |= {key: self.backend.zeros_of(type_) for key, type_ in self.registers.types.items()}
         state["pc"] = self.backend.constant(self.places[0])
-        state["place"] = self.backend.constant(-1)
         if self.registers.has_calls:
             behind = self.backend.constant(len(self.places))
             state["depth"] = self.backend.constant(1)

@@ -19,7 +19,7 @@ from pcbatch.runtime.machine.outcome import Counts, Outcome, Statistics
 from pcbatch.runtime.native.code import EXECUTIONS, Code
 from pcbatch.runtime.native.registers import Registers
 
-ENDS = ("fault", "place", "steps")
+ENDS = ("fault", "steps")
 """The keys of the numbers that say how each lane has ended."""
 
 
@@ -102,7 +102,7 @@ class NativeProgram:
 
     @cached_property
     def _statuses(self) -> np.ndarray:
-        """What becomes of a lane, by its fault."""
+        """What becomes of a lane, by its fault site plus one."""
         return np.array([LaneStatus.OK, *(site.status for site in self.program.faults)], np.int32)
 
     @property
@@ -177,8 +177,9 @@ class NativeProgram:
 
     def _outcome(self, arrays: State, counting: Callable[[], Counts]) -> Outcome:
         registers, legs = self.registers, self.machine.legs
-        fault = arrays["fault"]
-        status = self._statuses[fault] if fault.any() else np.zeros_like(fault)
+        failures = arrays["fault"]
+        site, place = registers.sites_and_blocks(failures) if failures.any() else (failures - 1,) * 2
+        status = self._statuses[site + 1]
 
         def columns(what: str, name: str) -> list[Array]:
             return [arrays[key] for key in registers.keys(what, name)]
@@ -187,8 +188,8 @@ class NativeProgram:
         return Outcome(
             values=tuple(legs.blanked(results, status)),
             status=status,
-            site=fault - 1,
-            place=arrays["place"],
+            site=site,
+            place=place,
             fault_values={name: columns("shown", name) for name in registers.shown},
             counting=counting,
             steps=arrays["steps"],

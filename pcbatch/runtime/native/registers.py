@@ -1,7 +1,7 @@
 """What one lane holds while it runs in the native form: registers, and stacks that it leaves to the next lane.
 
 Registers, by key: `pc` (the place of a block in the order of the code, see `Code`, or behind all of them: the lane has
-ended), `fault` (the fault site plus one, or 0), `place` (the number of the block in which it failed, or -1), `steps`;
+ended), `fault` (a number that says at which fault site and in which block it has failed, or 0), `steps`;
 `top v 0` for every leaf of every variable of the state. For every variable with a stack: `stack v 0`, its entries from
 0 on; `pointer v`, how many there are; and `under v 0`, a copy of the last of them. In programs with calls: `calls`, the
 stack of places to come back to, `depth`, how many there are, and `under calls`, the last of them.
@@ -16,6 +16,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+
+import numpy as np
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Block, Program, PushJump, Return
@@ -81,7 +83,7 @@ class Registers:
     @cached_property
     def types(self) -> dict[str, TensorType]:
         """What every register holds, by key, stacks left out."""
-        found = dict.fromkeys(("pc", "fault", "place", "steps"), NUMBER)
+        found = dict.fromkeys(("pc", "fault", "steps"), NUMBER)
         if self.has_calls:
             found |= dict.fromkeys(("depth", f"under {CALLS}"), NUMBER)
         for name in self.program.storage:
@@ -99,6 +101,17 @@ class Registers:
             if self.is_stacked(name):
                 found.update(zip(self.keys("stack", name), self.leaves(name), strict=True))
         return found
+
+    # -- failures ------------------------------------------------------------------------------------------------------
+
+    def failure(self, number: int, code: int) -> int:
+        """What stands for a failure in a block by its number; `code` is the fault site plus one."""
+        return number * (len(self.program.faults) + 1) + code
+
+    def sites_and_blocks(self, failures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The fault sites and the numbers of the blocks that some `failures` stand for; -1 for 0."""
+        blocks, codes = np.divmod(failures, len(self.program.faults) + 1)
+        return codes - 1, np.where(codes > 0, blocks, -1).astype(failures.dtype)
 
     # -- what blocks do with them --------------------------------------------------------------------------------------
 
@@ -120,7 +133,7 @@ class Registers:
         """The keys of what some of `blocks` may change."""
         found = ["pc"]
         for block in blocks:
-            found += ["fault", "place"] if effects.can_fault(block, max_steps) else []
+            found += ["fault"] if effects.can_fault(block, max_steps) else []
             found += ["steps"] if effects.is_step(block) else []
             kept = (name for name in (*block.pops, *effects.written(block)) if self.is_kept(block, name))
             found += [key for name in kept for key in self.keys("top", name)]
