@@ -1,5 +1,6 @@
 """The native form as XLA compiles it: one function, no copies of stacks, and the programs that it once ended with."""
 
+import dataclasses
 import re
 
 import numpy as np
@@ -9,6 +10,7 @@ import tensorflow as tf
 import pcbatch
 from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.tensorflow import native, private, xla_cpu
+from pcbatch.runtime.native import cores
 from tests.harness import load
 
 
@@ -18,7 +20,7 @@ def optimized(function, *arguments, lanes):
     types = [leaf for name in program.program.parameters for leaf in leaves(program.program.types[name])]
     specs = [tf.TensorSpec([lanes, *leaf.shape], leaf.dtype) for leaf in types]
     whole = program._whole(lanes, counts=False)
-    return whole.experimental_get_compiler_ir(tf.TensorSpec([], tf.int32), *specs)(stage="optimized_hlo")
+    return whole.experimental_get_compiler_ir(tf.TensorSpec([2], tf.int32), *specs)(stage="optimized_hlo")
 
 
 def computations(text):
@@ -208,3 +210,20 @@ def test_check_compiles_without_running():
     function = countdown.options(name="checked")
     function.check(NUMBERS, NUMBERS)
     assert function.stats().forms == ("native",)
+
+
+def test_parts_of_the_lanes_run_on_all_cores(monkeypatch):
+    """The same bits, status and messages, whatever the parts; one that fails does so once."""
+    n, step = tf.random.stateless_uniform([101], (1, 2), 0, 60, tf.int32), tf.fill([101], 1)
+    wanted = countdown.run(n, step)
+    monkeypatch.setattr(cores, "CPU", dataclasses.replace(cores.CPU, native_split=0.0))
+    monkeypatch.setattr(cores, "available", lambda: 3)
+    function = countdown.options(name="countdown_in_parts")
+    for _ in range(3):
+        run = function.run(n, step)
+    assert function.session.compiled.values()[0].machine._cores.parts(101) == [(0, 33), (33, 67), (67, 101)]
+    for name in ("value", "status", "lane_steps"):
+        np.testing.assert_array_equal(getattr(run, name), getattr(wanted, name))
+    assert [fault.render() for fault in run.errors] == [fault.render() for fault in wanted.errors]
+    assert len(run.errors) > 0
+    assert run.executions == wanted.executions

@@ -99,6 +99,8 @@ class Device:
     """Elements of a stack's entry up to which one lane's code reads the last one in every turn."""
     native_stacks: int
     """Bytes of one lane's stacks, at their full size, up to which the native form takes a program."""
+    native_split: float
+    """Seconds of a native run from which on it is split between the cores: a thread takes up to 0.1 ms to begin."""
     native_work: float
     """Work of a row up to which a block is cheap: the native form is for programs of cheap blocks only."""
 
@@ -142,6 +144,7 @@ CPU = Device(
     native_group=8,
     native_entry=64,
     native_stacks=64 * 1024 * KIB,
+    native_split=0.002,
     native_work=20_000.0,
     cached_numbers=2**15,
 )

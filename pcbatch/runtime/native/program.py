@@ -10,78 +10,15 @@ import numpy as np
 
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.types import TensorType, leaves
-from pcbatch.runtime.backends.protocol import Array, Backend, Spec, State
-from pcbatch.runtime.costs.estimate import block_costs
+from pcbatch.ir.types import leaves
+from pcbatch.runtime.backends.protocol import Array, Spec, State
 from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Counts, Outcome, Statistics
-from pcbatch.runtime.native.code import EXECUTIONS, Code
+from pcbatch.runtime.native.code import EXECUTIONS
+from pcbatch.runtime.native.cores import Cores, Part
+from pcbatch.runtime.native.lanes import ENDS, Lanes
 from pcbatch.runtime.native.registers import Registers
-
-ENDS = ("fault", "steps")
-"""The keys of the numbers that say how each lane has ended."""
-
-
-class Lanes:
-    """The program over all lanes, one after another: from `[lanes, ...]` arrays to `[lanes, ...]` arrays."""
-
-    def __init__(self, backend: Backend, registers: Registers, max_steps: int | None):
-        self.backend, self.registers, self.max_steps = backend, registers, max_steps
-        self.program = registers.program
-        self.row_costs = block_costs(self.program, backend)
-
-    @cached_property
-    def outputs(self) -> dict[str, TensorType]:
-        """What is kept of every lane, by key, `ENDS` first."""
-        registers = self.registers
-        found = {key: registers.types[key] for key in ENDS}
-        for name in self.program.results:
-            given = [TensorType(type_.returned, type_.shape) for type_ in registers.leaves(name)]
-            found.update(zip(registers.keys("result", name), given, strict=True))
-        for name in registers.shown:
-            found.update(zip(registers.keys("shown", name), registers.leaves(name), strict=True))
-        return found
-
-    def run(self, lanes: int, many: Array, arrays: Sequence[Array], counts: bool) -> list[Array]:
-        """`outputs` of the first so `many` of `lanes` lanes, given the leaves of parameters and shared operands.
-
-        Last, if it `counts`, how often each block has run.
-        """
-        backend, registers, program = self.backend, self.registers, self.program
-        remaining = iter(arrays)
-        inputs = {key: next(remaining) for name in program.parameters for key in registers.keys("top", name)}
-        shared = {name: [next(remaining) for _ in leaves(program.shared_types[name])] for name in program.shared}
-        code = Code(backend, registers, self.max_steps, self.row_costs, shared, counts)
-        outputs = self.outputs
-        stays = {key: backend.zeros(registers.entries, type_) for key, type_ in registers.stacks.items()}
-        if counts:
-            stays[EXECUTIONS] = backend.zeros(len(program.blocks), TensorType("int64"))
-
-        def is_left(carried: State) -> Array:
-            return carried["lane"] < many
-
-        def one(carried: State) -> State:
-            lane = carried["lane"]
-            given = {key: backend.element(array, [lane]) for key, array in inputs.items()}
-            end = code.run({**code.start({key: carried[key] for key in stays}), **given})
-            kept = self.kept(end)
-            written = {key: backend.with_element(carried[key], [lane], kept[key]) for key in outputs}
-            return {"lane": lane + 1, **written, **{key: end[key] for key in stays}}
-
-        blank = {key: backend.zeros(lanes, type_) for key, type_ in outputs.items()}
-        end = backend.while_loop(is_left, one, {"lane": backend.constant(0), **blank, **stays})
-        return [end[key] for key in (*outputs, *([EXECUTIONS] if counts else []))]
-
-    def kept(self, end: State) -> State:
-        """The `outputs` of one lane at its end."""
-        registers, found = self.registers, {key: end[key] for key in ENDS}
-        for what, names in (("result", self.program.results), ("shown", registers.shown)):
-            for name in names:
-                tops = [end[key] for key in registers.keys("top", name)]
-                found.update(zip(registers.keys(what, name), tops, strict=True))
-        types = self.outputs
-        return {key: self.backend.cast(value, types[key].dtype) for key, value in found.items()}
 
 
 class NativeProgram:
@@ -97,7 +34,8 @@ class NativeProgram:
         self.lanes = Lanes(self.backend, self.registers, limits.max_steps)
         self.statistics: Statistics = machine.statistics
         self.form = "native"
-        self._constants: dict[int, Array] = {}
+        self._constants: dict[Part, Array] = {}
+        self._cores = Cores()
         self._compiled: dict[tuple[int, bool], Callable[..., Any]] = {}
 
     @cached_property
@@ -121,7 +59,7 @@ class NativeProgram:
             return
         given = [leaf for name in self.program.parameters for leaf in leaves(self.program.types[name])]
         shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
-        specs: list[Spec] = [("int32", ()), *((leaf.dtype, (lanes, *leaf.shape)) for leaf in given)]
+        specs: list[Spec] = [("int32", (2,)), *((leaf.dtype, (lanes, *leaf.shape)) for leaf in given)]
         specs += [(leaf.dtype, leaf.shape) for leaf in shared]
         with self.machine.timed(), explaining(self.program, self.backend, jit=True):
             self.backend.lower(self._whole(lanes, counts=False), specs, jit=True)
@@ -141,21 +79,35 @@ class NativeProgram:
 
     def _run(self, flat: Sequence[Array], lanes: int, counts: bool) -> State:
         """The outputs of all lanes by key, the `ENDS` as NumPy arrays; where it `counts`, `EXECUTIONS`, too."""
-        sealed = self.backend.forbid_gradients(self._whole(lanes, counts), self.program.name)
+        whole = self._whole(lanes, counts)
+        sealed = self.backend.forbid_gradients(whole, self.program.name)
+        # A tape sees what its own thread does.
+        parts = self._cores.parts(lanes) if sealed is whole and not counts else [(0, lanes)]
         with self.machine.timed(), explaining(self.program, self.backend, jit=True):
-            ends, *others = sealed(self._constant(lanes), *flat)
-        found = dict(zip(self._names(counts), others, strict=True))
-        packed = np.asarray(ends)
-        return found | {key: packed[at * lanes : (at + 1) * lanes] for at, key in enumerate(ENDS)}
+            found = self._cores.run(lambda part: sealed(self._constant(part), *flat), lanes, parts)
+        ends = [np.asarray(each[0]) for each in found]
+        if len(parts) == 1:
+            packed, others = ends[0], found[0][1:]
+        else:
+            rows = [each[: len(ENDS) * lanes].reshape(len(ENDS), lanes) for each in ends]
+            packed = np.hstack([each[:, first:behind] for each, (first, behind) in zip(rows, parts, strict=True)])
+            columns = zip(*(each[1:] for each in found), strict=True)
+            packed, others = packed.ravel(), [self._joined(parts, column) for column in columns]
+        kept = {key: packed[at * lanes : (at + 1) * lanes] for at, key in enumerate(ENDS)}
+        return kept | dict(zip(self._names(counts), others, strict=True))
+
+    def _joined(self, parts: Sequence[Part], arrays: Sequence[Array]) -> Array:
+        """The rows of all lanes, of arrays of which each has those of one part."""
+        return self.backend.joined(*(each[first:behind] for each, (first, behind) in zip(arrays, parts, strict=True)))
 
     def _names(self, counts: bool) -> list[str]:
         """The keys of all outputs but `ENDS`."""
         return [*self.lanes.outputs][len(ENDS) :] + [EXECUTIONS] * counts
 
-    def _constant(self, number: int) -> Array:
-        if number not in self._constants:
-            self._constants[number] = self.backend.constant(number)
-        return self._constants[number]
+    def _constant(self, part: Part) -> Array:
+        if part not in self._constants:
+            self._constants[part] = self.backend.array(part, "int32")
+        return self._constants[part]
 
     def _whole(self, lanes: int, counts: bool) -> Callable[..., Any]:
         """The program of a whole run for so many lanes, perhaps one that `counts` what blocks run.
@@ -166,7 +118,7 @@ class NativeProgram:
         def program(*arrays: Array) -> list[Array]:
             with self.machine.tracing(counts=True):
                 run = partial(self.lanes.run, lanes, counts=counts)
-                found = self.backend.natively(lambda many, *given: run(many, given), arrays)
+                found = self.backend.natively(lambda bounds, *given: run(bounds, given), arrays)
                 *outputs, witness = found
                 ends = self.backend.joined(*outputs[: len(ENDS)], self.backend.stack([witness]))
                 return [ends, *outputs[len(ENDS) :]]

@@ -1,0 +1,55 @@
+"""Equal parts of the lanes on all cores, where that is worth a thread: a lane's bits do not depend on any other."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from pcbatch.runtime.costs.device import CPU
+
+T = TypeVar("T")
+Part = tuple[int, int]
+"""The first lane of a part, and the one behind its last."""
+
+
+def available() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@functools.cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(available(), thread_name_prefix="pcbatch")
+
+
+if hasattr(os, "register_at_fork"):  # threads do not live on in a child
+    os.register_at_fork(after_in_child=_threads.cache_clear)
+
+
+class Cores:
+    """Decides by what runs of as many lanes have taken whether the next one is split."""
+
+    def __init__(self) -> None:
+        self._runs: dict[int, int] = {}
+        self._seconds: dict[int, float] = {}
+
+    def parts(self, lanes: int) -> list[Part]:
+        """The parts in which `lanes` lanes are to run: one, or as many as there are cores."""
+        count = min(available(), lanes) if self._seconds.get(lanes, 0.0) > CPU.native_split else 1
+        bounds = [lanes * place // count for place in range(count + 1)]
+        return list(itertools.pairwise(bounds))
+
+    def run(self, call: Callable[[Part], T], lanes: int, parts: Sequence[Part]) -> list[T]:
+        """`call` of every part, the first in this thread."""
+        started = time.perf_counter()
+        others = [_threads().submit(call, part) for part in parts[1:]]
+        found = [call(parts[0]), *(other.result() for other in others)]
+        if self._runs.setdefault(lanes, 0):  # the first one compiles
+            self._seconds[lanes] = (time.perf_counter() - started) * len(parts)
+        self._runs[lanes] += 1
+        return found
