@@ -47,8 +47,8 @@ QUICK_RUNS = tuple(
 """Every program in the interpreters, the reference and the machine as users run it, and in one further mode."""
 LONG_RUNS = tuple(run for run in itertools.product(NAMES, MODES) if run not in set(QUICK_RUNS))
 _REFUSED = (
-    "closure_arrays gradient_tape looped_call matrix_power numpy_functions rnn saved_slices slice_out_of_range "
-    "slice_stores unpacking"
+    "closure_arrays gradient_tape looped_call matrix_power numpy_functions own_primitive rnn saved_slices "
+    "slice_out_of_range slice_stores unpacking"
 )
 WITHOUT_NATIVE = frozenset(_REFUSED.split())
 """Programs that the native form refuses: products, gradients, stores of several elements at once."""

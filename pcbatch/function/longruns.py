@@ -33,8 +33,8 @@ from pcbatch.runtime.resume.savefile import interpreting
 from pcbatch.runtime.resume.slices import run_slices
 from pcbatch.runtime.schedules import schedule_named
 
-FREE = ("in_axes", "static_argnames", "name", "backend", "progress", "resume")
-"""The options under which a saved run need not go on; what `in_axes` said is in the file."""
+FREE = ("in_axes", "static_argnames", "name", "backend", "form", "progress", "resume")
+"""The options under which a saved run need not go on; what `in_axes` said is in the file, and it is in lockstep."""
 
 DTYPES = frozenset(
     ["bool", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]

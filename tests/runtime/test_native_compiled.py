@@ -227,3 +227,55 @@ def test_parts_of_the_lanes_run_on_all_cores(monkeypatch):
     assert [fault.render() for fault in run.errors] == [fault.render() for fault in wanted.errors]
     assert len(run.errors) > 0
     assert run.executions == wanted.executions
+
+
+@pcbatch.autobatch(form="native")
+def inside(n, step):
+    if step > 0:
+        (n,) = tf.while_loop(lambda n: n > 0, lambda n: (n - step,), (n,), maximum_iterations=100)
+    else:
+        n = n * 2
+    return n
+
+
+@pcbatch.autobatch(form="native")
+def endless_for_others(n, step):
+    total = 0
+    while n > 0:
+        if step > 0:
+            (left,) = tf.while_loop(lambda left: left > 0, lambda left: (left - step,), (n,))
+            total = total + left
+        else:
+            total = total - 1
+        n = n - 1
+    return total
+
+
+def test_loops_inside_operations_run_for_the_lane_alone():
+    """Trip counts differ by lane; for a lane on another way the loop would never end."""
+    n, step = tf.constant([7, 5, 9]), tf.constant([2, 0, 4])
+    np.testing.assert_array_equal(inside(n, step), [inside.single(*each) for each in zip(n, step, strict=True)])
+    wanted = [endless_for_others.single(*each) for each in zip(n, step, strict=True)]
+    np.testing.assert_array_equal(endless_for_others(n, step), wanted)
+
+
+@pytest.mark.parametrize(
+    "dtypes",
+    [
+        ("bool", "int8", "uint8", "int16", "uint16", "uint32", "int64", "uint64"),
+        ("float16", "bfloat16", "float64", "complex64", "complex128"),
+    ],
+)
+def test_arguments_and_stacks_of_all_dtypes(dtypes):
+    @pcbatch.autobatch(form="native")
+    def there_and_back(n, xs):
+        if n == 0:
+            return xs
+        deeper = there_and_back(n - 1, tuple(x[::-1] for x in xs))
+        return tuple(tf.where(n > 100, x, y[::-1]) for x, y in zip(xs, deeper, strict=True))
+
+    numbers = tf.constant([[0, 1], [2, 3], [1, 0]])
+    given = [tf.cast(numbers, each) for each in dtypes]
+    for value, result in zip(given, there_and_back(tf.constant([0, 1, 3]), tuple(given)), strict=True):
+        assert result.dtype == value.dtype
+        np.testing.assert_array_equal(*(tf.cast(array, "complex64") for array in (result, value)))

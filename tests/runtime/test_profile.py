@@ -179,7 +179,7 @@ def test_a_trace_adds_up_to_the_counters_and_changes_nothing(schedule, jit):
     assert all(step.ran + step.waiting <= len(n) for step in run.trace.block_runs)
 
 
-@pcbatch.autobatch
+@pcbatch.autobatch(form="lockstep")
 def depth(n):
     """Deeper than stacks are at first."""
     if n <= 0:
@@ -201,7 +201,7 @@ def test_without_the_option_nothing_is_recorded():
     """The loop carries what it carried before there was such an option."""
     given = np.array([3], np.int32)
     names = {"executions", "active", "rows", "trips", "memory"}
-    assert fibonacci.pipeline(given).machine.legs.loop.counter_specs.keys() == names
+    assert fibonacci.options(form="lockstep").pipeline(given).machine.legs.loop.counter_specs.keys() == names
     traced = fibonacci.options(trace=7).pipeline(given).machine.legs.loop.counter_specs
     assert traced.keys() - names == {"trace"}
     with pytest.raises(UsageError, match=r"PCB561: .* fibonacci.options\(trace=1000\)"):

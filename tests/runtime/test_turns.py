@@ -53,7 +53,7 @@ def test_a_trip_ends(library):
 def test_a_lane_that_turns_on_does_not_hold_up_the_others():
     """One lane has 64 times as many turns as the others, which go through a second loop after them and end."""
 
-    @pcbatch.autobatch
+    @pcbatch.autobatch(form="lockstep")
     def both(n, m):
         while n > 0:
             n = n - 1

@@ -78,6 +78,9 @@ class Pieces(Protocol):
     def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[str, ...]]:
         """For each piece its operations that do not run in a native function, or not well; see `Control.natively`."""
 
+    def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
+        """Whether `piece` has a loop inside, which may never end for the values of a lane that does not run it."""
+
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         """Run `piece` on one example: its outputs, and the fault site plus one of its first failed check, or 0."""
 

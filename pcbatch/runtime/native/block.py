@@ -173,7 +173,7 @@ class BlockCode:
             self.set("fault", self.enabled, self.fault)
         match self.block.terminator:
             case PushJump(back=back):
-                depth, place = self.state["depth"], backend.constant(self.places[back])
+                depth, place = self.state["depth"], backend.constant(self.places.get(back, len(self.places)))
                 self.updates[CALLS] = backend.with_element(self.state[CALLS], [depth], place)
                 self.set("depth", self.moved(), backend.add(depth, backend.constant(1)))
                 self.set(f"under {CALLS}", self.moved(), place)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 
+from pcbatch.ir.machine import Block, Piece
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.costs.estimate import block_costs
@@ -21,7 +23,14 @@ class Lanes:
     def __init__(self, backend: Backend, registers: Registers, max_steps: int | None):
         self.backend, self.registers, self.max_steps = backend, registers, max_steps
         self.program = registers.program
-        self.row_costs = block_costs(self.program, backend)
+        costs = zip(block_costs(self.program, backend), map(self._has_loop, self.program.blocks), strict=True)
+        self.row_costs = [math.inf if has_loop else cost for cost, has_loop in costs]
+
+    def _has_loop(self, block: Block) -> bool:
+        """Whether a block has a loop inside, which must not be run for the values of a lane that waits elsewhere."""
+        types, same = self.program.types, self.program.shared_types
+        pieces = (item for item in block.body if isinstance(item, Piece))
+        return any(self.backend.has_loop(p, [types[n] for n in p.reads], [same[n] for n in p.shared]) for p in pieces)
 
     @cached_property
     def outputs(self) -> dict[str, TensorType]:

@@ -91,6 +91,9 @@ class NumPyPieces:
     def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[str, ...]]:
         return [() for _ in pieces]
 
+    def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
+        return False  # it would be one of Python's, which no one can see
+
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         with recording() as recorder:
             outputs = piece.compiled(*reads, *shared)

@@ -122,6 +122,9 @@ class TensorFlowBackend:
     ) -> tuple[list[list[tf.Tensor]], tf.Tensor | None]:
         return pieces.run_one(piece, signature, reads, shared)
 
+    def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
+        return pieces.has_loop(piece, reads, shared)
+
     def native_obstacles(self, given: Sequence[tuple[Piece, Signature]]) -> list[tuple[str, ...]]:
         return pieces.native_obstacles(given)
 

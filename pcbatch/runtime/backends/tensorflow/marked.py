@@ -142,6 +142,8 @@ def call(body: Body, arguments: Sequence[tf.Tensor], rule: Rule | None, name: st
 
     if rule is not None:
         private.set_rule(outputs[0].op, convert)
+    if isinstance(rule, Whole):
+        outputs[0].op.pcbatch_whole = name
     for variable in private.trainable_variables(concrete):
         tf.convert_to_tensor(variable)  # reading it is what makes a tape watch it
 
@@ -150,6 +152,12 @@ def call(body: Body, arguments: Sequence[tf.Tensor], rule: Rule | None, name: st
 
     private.record_as_one(name, outputs, inputs, backward)
     return outputs
+
+
+def batched_forms(graph: Any) -> list[str]:
+    """The names of the functions called in a graph that have a form of their own for the whole batch."""
+    names = (getattr(operation, "pcbatch_whole", None) for operation in graph.get_operations())
+    return [name for name in names if name is not None]
 
 
 # -- gradients ---------------------------------------------------------------------------------------------------------

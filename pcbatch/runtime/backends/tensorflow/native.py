@@ -55,6 +55,17 @@ def obstacles(operations: Iterable[Any]) -> Iterator[str]:
             yield from obstacles(body.get_operations())
 
 
+def has_loop(operations: Iterable[Any]) -> bool:
+    """Whether some operations, functions that they run included, have a loop among them."""
+    return any(
+        operation.type in _LOOPS or any(has_loop(body.get_operations()) for body in work.bodies(operation))
+        for operation in operations
+    )
+
+
+_LOOPS = ("While", "StatelessWhile")
+
+
 # -- one function ------------------------------------------------------------------------------------------------------
 
 _MODULE = """module @pcbatch {{

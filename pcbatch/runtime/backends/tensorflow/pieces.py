@@ -19,7 +19,17 @@ from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.pieces import Leaves, Signature
-from pcbatch.runtime.backends.tensorflow import blame, compiling, gradients, native, private, purity, rules, work
+from pcbatch.runtime.backends.tensorflow import (
+    blame,
+    compiling,
+    gradients,
+    marked,
+    native,
+    private,
+    purity,
+    rules,
+    work,
+)
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, type_of
 from pcbatch.runtime.backends.tensorflow.traces import placeholders, remembering, trace
 
@@ -137,6 +147,11 @@ def run_one(
     return [[next(remaining) for _ in leaf_types(type_)] for type_ in signature.writes], site
 
 
+def has_loop(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
+    """Whether the piece has a loop inside."""
+    return native.has_loop(trace(piece, reads, shared).graph.get_operations())
+
+
 def native_obstacles(pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[str, ...]]:
     """For each piece the operations, of what runs in the end, that are not known to run in a native function."""
     found: list[tuple[str, ...]] = []
@@ -144,6 +159,10 @@ def native_obstacles(pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[st
     def every() -> None:
         graph = tf.compat.v1.get_default_graph()
         for piece, signature in pieces:
+            whole = marked.batched_forms(trace(piece, signature.reads, signature.shared).graph)
+            if whole:  # it is for all lanes at once, so nobody calls it for one
+                found.append(tuple(f"the batched form of {name}" for name in dict.fromkeys(whole)))
+                continue
             known = len(graph.get_operations())
             given = [[placeholders(type_) for type_ in types] for types in (signature.reads, signature.shared)]
             run_one(piece, signature, *given)
