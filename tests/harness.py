@@ -42,7 +42,7 @@ NAMES = tuple(sorted(path.stem for path in CORPUS.glob("*.py")))
 TOLERANCE = {"float32": (2e-5, 2e-6), "float64": (1e-11, 1e-12)}
 """Relative and absolute tolerance by dtype; every other dtype must be equal."""
 
-Engine = Literal["interpret cfg", "interpret stack", "reference", "graph", "xla", "native"]
+Engine = Literal["interpret cfg", "interpret stack", "reference", "graph", "xla", "native", "auto"]
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class Mode:
         """What `f.options` is given for this mode."""
         if self.engine == "reference":
             return {"backend": "reference", "schedule": self.schedule}
-        if self.engine == "native":
-            return {"form": "native"}
+        if self.engine in ("native", "auto"):
+            return {"form": self.engine}
         return {"jit": self.engine == "xla", "schedule": self.schedule, "form": "lockstep"}
 
 
@@ -70,10 +70,11 @@ INTERPRETERS = (Mode("interpret cfg"), Mode("interpret stack"))
 REFERENCE = (Mode("reference", "auto"),)  # lanes run one by one there
 GRAPH = (Mode("graph", "busiest"), Mode("graph", tests.schedules.GATHERING), Mode("graph", tests.schedules.RANDOM))
 XLA = (Mode("xla", "earliest"), Mode("xla", "adaptive"))  # "adaptive" is "sweep" where nothing is dear, as here
-AUTO = Mode("xla", "adaptive")
-"""The machine as users run it."""
+AUTO = Mode("auto")
+"""A program as users run it: in native form where it can be and is better so, else as XLA runs it in lockstep."""
 NATIVE = Mode("native")
-MACHINES = REFERENCE + GRAPH + XLA
+"""Native form, or the reason why there is none."""
+MACHINES = (*REFERENCE, *GRAPH, *XLA, AUTO)
 MODES = INTERPRETERS + MACHINES
 
 

@@ -19,11 +19,18 @@ from pathlib import Path
 from pcbatch.errors import CompileError
 from tests.generated_runs import REFUSED, check_interpreted, check_run, check_single, refused, truth
 from tests.generator import program_of
-from tests.harness import GRAPH, REFERENCE, XLA, Mode, leaves
+from tests.harness import AUTO, GRAPH, REFERENCE, XLA, Mode, leaves
 from tests.smaller import smaller
 
-ENGINES: dict[str, tuple[Mode, ...]] = {"reference": REFERENCE, "graph": GRAPH, "xla": XLA}
-FIRST = {"interpreter": 0, "single": 4_000_000, "reference": 1_000_000, "graph": 2_000_000, "xla": 3_000_000}
+ENGINES: dict[str, tuple[Mode, ...]] = {"reference": REFERENCE, "graph": GRAPH, "xla": XLA, "auto": (AUTO,)}
+FIRST = {
+    "interpreter": 0,
+    "single": 4_000_000,
+    "reference": 1_000_000,
+    "graph": 2_000_000,
+    "xla": 3_000_000,
+    "auto": 5_000_000,
+}
 """The number of the first program of each mode, beside `--seed` times ten million."""
 
 

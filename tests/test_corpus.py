@@ -36,15 +36,19 @@ from tests.harness import (
 from tests.pairwise import every_second, small_runs
 
 SIZES = (0, 1, 3)
-COSTS = {**dict.fromkeys(GRAPH, 2), **dict.fromkeys(XLA, 3)}
+COSTS = {**dict.fromkeys(GRAPH, 2), **dict.fromkeys(XLA, 3), AUTO: 2}
 """Seconds per run, roughly and relatively: what decides how often a mode comes up in the runs of small batches."""
 SMALL_RUNS = small_runs(NAMES, COSTS, *REFERENCE, SIZES)
 ALWAYS = (*INTERPRETERS, *REFERENCE, AUTO)
 IN_TURN = tuple(mode for mode in MODES if mode not in ALWAYS)
-QUICK_RUNS = tuple(
-    (name, mode) for place, name in enumerate(NAMES) for mode in (*ALWAYS, IN_TURN[place % len(IN_TURN)])
+OFTEN = 30
+"""How many programs each of the other modes runs at least."""
+TURNS = tuple(
+    (NAMES[place % len(NAMES)], IN_TURN[(place + place // len(NAMES)) % len(IN_TURN)])
+    for place in range(max(len(NAMES), (OFTEN + 1) * len(IN_TURN)))
 )
-"""Every program in the interpreters, the reference and the machine as users run it, and in one further mode."""
+QUICK_RUNS = (*itertools.product(NAMES, ALWAYS), *TURNS)
+"""Every program in the interpreters, the reference and as users run it, and in one or two further modes."""
 LONG_RUNS = tuple(run for run in itertools.product(NAMES, MODES) if run not in set(QUICK_RUNS))
 _REFUSED = (
     "closure_arrays gradient_tape looped_call matrix_power numpy_functions own_primitive rnn saved_slices "
@@ -52,10 +56,6 @@ _REFUSED = (
 )
 WITHOUT_NATIVE = frozenset(_REFUSED.split())
 """Programs that the native form refuses: products, gradients, stores of several elements at once."""
-NATIVE_RUNS = tuple(
-    name if place % 4 == 0 else pytest.param(name, marks=pytest.mark.slow)
-    for place, name in enumerate(name for name in NAMES if name not in WITHOUT_NATIVE)
-)
 PLAIN_RUNS = tuple((name, XLA[place % len(XLA)]) for place, name in enumerate(NAMES[::8]))
 """Programs and modes in which nothing is tuned to XLA's CPU compiler; everything that XLA compiles elsewhere is."""
 OTHER_RUNS = tuple(run for run in itertools.product(NAMES, MACHINES, SIZES) if run not in set(SMALL_RUNS))
@@ -101,15 +101,12 @@ def test_every_program_in_the_other_modes(name: str, mode: Mode) -> None:
     check(name, mode, BATCH)
 
 
-@pytest.mark.parametrize("name", NATIVE_RUNS)
-def test_native_programs(name: str) -> None:
-    check(name, NATIVE, BATCH)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NATIVE_RUNS)
-def test_native_programs_of_one_lane(name: str) -> None:
-    check(name, NATIVE, 1)
+@pytest.mark.parametrize("lanes", [1, BATCH])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in WITHOUT_NATIVE])
+def test_native_programs(name: str, lanes: int) -> None:
+    """Also those that are run in lockstep if nobody says otherwise, having no loops."""
+    check(name, NATIVE, lanes)
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_NATIVE))
@@ -143,8 +140,12 @@ def test_small_batches_cover_all_pairs() -> None:
     assert [name for name, _ in compiled] == list(NAMES[::2]), "every second one, at one of the sizes"
 
 
+def test_no_run_is_made_twice() -> None:
+    assert len(set(QUICK_RUNS)) == len(QUICK_RUNS)
+
+
 def test_every_mode_has_programs_enough() -> None:
-    assert {mode for mode, count in Counter(mode for _, mode in QUICK_RUNS).items() if count >= 30} == set(MODES)
+    assert {mode for mode, count in Counter(mode for _, mode in QUICK_RUNS).items() if count >= OFTEN} == set(MODES)
 
 
 def test_every_second_combination_covers_all_pairs() -> None:

@@ -160,6 +160,12 @@ def test_the_failing_example_gives_its_code(entry: Entry, runner: Runner) -> Non
     assert runner.run(entry.parts["Fails"]) == {entry.code}
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.code)
+MENDED = [
+    pytest.param(entry, marks=pytest.mark.slow if entry.code in ("PCB551", "PCB554") else ()) for entry in ENTRIES
+]
+"""Of two codes the example is a whole run of the sampler."""
+
+
+@pytest.mark.parametrize("entry", MENDED, ids=lambda entry: entry.code)
 def test_the_mended_example_gives_no_error(entry: Entry, runner: Runner) -> None:
     assert runner.run(entry.parts["Works"]) == set()

@@ -21,7 +21,7 @@ from tests.generated_runs import (
     truth,
 )
 from tests.generator import program_of, programs
-from tests.harness import GRAPH, REFERENCE, XLA, Mode
+from tests.harness import AUTO, GRAPH, REFERENCE, XLA, Mode
 from tests.program_features import features
 
 QUICK = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much])
@@ -57,7 +57,7 @@ def test_single(source: str) -> None:
     judge(check_single, source)
 
 
-@settings(COMPILED, max_examples=20)
+@settings(COMPILED, max_examples=12)
 @given(programs(), st.sampled_from(REFERENCE))
 def test_reference(source: str, mode: Mode) -> None:
     judge(check_run, source, mode)
@@ -70,7 +70,7 @@ def test_graph(source: str, mode: Mode) -> None:
 
 
 @settings(COMPILED, max_examples=4)
-@given(SHORT, st.sampled_from(XLA))
+@given(SHORT, st.sampled_from((*XLA, AUTO)))
 def test_xla(source: str, mode: Mode) -> None:
     judge(check_run, source, mode)
 

@@ -43,6 +43,7 @@ READERS = """
 """
 
 
+@pytest.mark.slow
 def test_the_largest_of_some_draws(tmp_path):
     run(tmp_path, READERS, *SIZES)
 

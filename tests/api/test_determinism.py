@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.harness import leaves, load
 
@@ -38,6 +39,7 @@ def lines() -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_results_are_the_same_under_op_determinism() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],

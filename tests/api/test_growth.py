@@ -14,12 +14,12 @@ from pcbatch.runtime.machine.limits import DEFAULT_MAX_DEPTH, Limits
 from tests.runtime.tables import fibonacci_of
 
 
-@pcbatch.autobatch
+@pcbatch.autobatch(form="lockstep")
 def down(n):
     return 0 if n <= 0 else 1 + down(n - 1)
 
 
-@pcbatch.autobatch
+@pcbatch.autobatch(form="lockstep")
 def visits(n, wide):
     """A walk down a lopsided tree: counts its calls and its loop turns, and carries an array across all of them."""
     calls, turns = 1, 0
@@ -185,7 +185,7 @@ def test_compiled_modules_grow_too():
 
 
 def test_check_compiles_what_a_call_needs():
-    @pcbatch.autobatch
+    @pcbatch.autobatch(form="lockstep")
     def fibonacci(n):
         return 1 if n <= 1 else fibonacci(n - 2) + fibonacci(n - 1)
 
@@ -204,7 +204,7 @@ def test_a_captured_layer_in_a_recursion_under_a_tape():
     def helper(x):
         return layer(x[None])[0]
 
-    @pcbatch.autobatch
+    @pcbatch.autobatch(form="lockstep")
     def again(x, n):
         if n <= 0:
             return x

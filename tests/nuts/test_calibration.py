@@ -102,6 +102,7 @@ def half_normal(q):
     return -0.5 * tf.reduce_sum(q * q)
 
 
+@pytest.mark.slow
 def test_the_choice_is_in_the_settings(tmp_path):
     options = {"chains": 4, "draws": 3, "warmup": 0, "step_size": 0.7, "max_tree_depth": 3, "chunk": 3, **QUIET}
     samples = nuts.sample(half_normal, np.zeros(2), jit="auto", **options)

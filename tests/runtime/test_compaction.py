@@ -62,7 +62,9 @@ def test_several_programs_as_a_graph(name, schedule):
     assert_equal(name, schedule, jit=False)
 
 
-@pytest.mark.parametrize("name", ["mixed_failures", "ackermann", pytest.param("queens", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["ackermann", *(pytest.param(each, marks=pytest.mark.slow) for each in ("mixed_failures", "queens"))]
+)
 def test_several_programs_under_xla(name):
     """The same compiled."""
     assert_equal(name, "auto", jit=True)
