@@ -168,9 +168,23 @@ def waiting(n):
     return n
 
 
+@pcbatch.autobatch(form="auto")
+def shifted(x):
+    for i in range(len(x) - 1):
+        x[i] = x[i + 1]
+    return x
+
+
+@pcbatch.autobatch(form="auto")
+def straight(x):
+    return x + 1.0 if tf.reduce_sum(x) > 0.0 else x
+
+
 def test_auto_takes_lockstep_where_that_is_better():
     for function, argument, why in (
         (expensive, tf.ones([2, 4]), "MatMul"),
+        (shifted, tf.ones([2, 600]), "elements of an array of 600 are stored one by one"),
+        (straight, tf.ones([2, 4]), "there is no loop"),
         (waiting, NUMBERS, "lanes are to wait for each other"),
     ):
         function(argument)

@@ -11,7 +11,7 @@ import numpy as np
 from pcbatch.ir.analysis.frames import is_framed
 from pcbatch.ir.analysis.nesting import nest
 from pcbatch.ir.machine import Block, Piece, Program, PushJump, Store
-from pcbatch.ir.types import leaves
+from pcbatch.ir.types import elements, leaves
 from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.device import CPU
@@ -78,6 +78,11 @@ def loss(program: Program, row_costs: Sequence[float]) -> str | None:
         return "lanes are to wait for each other"
     if all(isinstance(node, int) for node in nest(program)) and not any(map(_is_call, program.blocks)):
         return "no lane waits for another: there is no loop and no call to come back from"
+    stored = [item.array for block in program.blocks for item in block.body if isinstance(item, Store)]
+    for name in stored:
+        size = elements(program.types[name])
+        if size > CPU.native_stored:
+            return f"elements of an array of {size} are stored one by one"
     most = max(range(len(row_costs)), key=row_costs.__getitem__)
     if row_costs[most] > CPU.native_work:
         return f"a row of {program.blocks[most].label} is expensive"
