@@ -349,18 +349,29 @@ def _make_room(tree: ast.AST, reads: Mapping[str, str], writes: Mapping[str, str
 
 
 class _InnerRenamer(Scoped):
-    """Renames a variable of one inner scope; scopes inside it that bind the same name have one of their own."""
+    """Renames a variable of one inner scope; scopes inside it that bind the same name have one of their own.
+
+    So have scopes in what the scope itself does not see: a lambda's defaults, what a comprehension goes over first.
+    """
 
     def __init__(self, scope: ast.Lambda | Comprehension, old: str, new: str):
         super().__init__()
         self.scope, self.old, self.new = scope, old, new
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        result = super().visit_Lambda(node)
-        if node is self.scope:
-            for argument in _parameters(node):
-                argument.arg = self.new if argument.arg == self.old else argument.arg
-        return result
+        if node is not self.scope:
+            return super().visit_Lambda(node)
+        outside = node.args.defaults, node.args.kw_defaults
+        node.args.defaults, node.args.kw_defaults = [], []
+        super().visit_Lambda(node)
+        node.args.defaults, node.args.kw_defaults = outside
+        for argument in _parameters(node):
+            argument.arg = self.new if argument.arg == self.old else argument.arg
+        return node
+
+    def visit_iterable(self, node: ast.expr) -> ast.expr:
+        outside = None if isinstance(self.scope, ast.Lambda) else self.scope.generators[0].iter
+        return node if node is outside else super().visit_iterable(node)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id == self.old and sum(self.old in scope for scope in self.bound) == 1:

@@ -49,6 +49,8 @@ def test_a_free_name_is_no_input():
         ("y = [[v * t for v in v] for v in x]", "t:v", "y = [[v__ * v for v__ in v_] for v_ in x]"),
         ("y = [[v * t for t in v] for v in x]", "t:v", "y = [[v_ * t for t in v_] for v_ in x]"),
         ("y = [(lambda: v * t)() for v in x if v_]", "t:v", "y = [(lambda: v__ * v)() for v__ in x if v_]"),
+        ("y = [m for m in f(lambda t: t, n) for t in m]", "n:t", "y = [m for m in f(lambda t: t, t) for t_ in m]"),
+        ("y = (lambda b, f=lambda b: b + q: f(b) + c)", "c:b", "y = lambda b_, f=lambda b: b + q: f(b_) + b"),
     ],
 )
 def test_renaming_never_captures(code, reads, after):
