@@ -10,7 +10,7 @@ import tensorflow as tf
 import pcbatch
 
 
-@pcbatch.autobatch
+@pcbatch.autobatch(form="lockstep")  # to count block runs; by itself it would run lane after lane
 def fibonacci(n):
     """The n-th number of 1, 1, 2, 3, 5, .."""
     if n <= 1:
