@@ -164,12 +164,13 @@ class PrimitiveError(CompileError, ValueError):
 class UsageError(PcbatchError, ValueError):
     """PCB5xx: an option, an argument or a combination of them makes no sense."""
 
-    def __init__(self, code: str, message: str):
-        self.code, self.message = code, message
-        super().__init__(f"{code}: {message}")
+    def __init__(self, code: str, message: str, span: Span | None = None):
+        self.code, self.message, self.span = code, message, span
+        place = "" if span is None else f"\n  --> {span}\n   | {span.text.strip()}"
+        super().__init__(f"{code}: {message}{place}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.code, self.message)
+        return type(self), (self.code, self.message, self.span)
 
 
 class GradientError(PcbatchError, NotImplementedError):

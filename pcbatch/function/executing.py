@@ -43,12 +43,12 @@ def make_executable(program: Program, options: Options) -> Executable:
         why = _of_options(options, machine.backend) or loss(program, machine.legs.loop.row_costs)
         if why is not None:
             return machine.because(why)
-    why = obstacle(program, machine.backend, machine.context.limits.max_depth)
-    if why is None:
+    found = obstacle(program, machine.backend, machine.context.limits.max_depth)
+    if found is None:
         return NativeProgram(machine)
     if options.form == "native":
-        raise UsageError("PCB534", f"{program.name} cannot run in the native form: {why}")
-    return machine.because(why)
+        raise UsageError("PCB534", f"{program.name} cannot run in the native form: {found.why}", found.span)
+    return machine.because(found.why)
 
 
 def _of_options(options: Options, backend: Backend) -> str | None:

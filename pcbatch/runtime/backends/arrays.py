@@ -114,6 +114,9 @@ class Arrays(Protocol):
     def with_element(self, array: Array, indices: Sequence[Array], value: Array) -> Array:
         """`array` with `array[i, j, ..] = value`, which is broadcast to what is written; indices as in `element`."""
 
+    def other_than(self, array: Array) -> Array:
+        """Something of the shape and dtype of `array`, of which a compiler does not know that it is the same."""
+
     def all_of_lane(self, mask: Array) -> Array:
         """`[lanes]` bool: whether all of a lane's `[lanes, ..]` bools hold."""
 

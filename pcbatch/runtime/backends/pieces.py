@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from pcbatch.errors import Span
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import Type
 from pcbatch.runtime.backends.arrays import Array
@@ -75,8 +76,11 @@ class Pieces(Protocol):
     ) -> tuple[list[list[Array]], Array | None]:
         """The same for one example: arrays without a lane axis, and an int32 scalar."""
 
-    def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[str, ...]]:
-        """For each piece its operations that do not run in a native function, or not well; see `Control.natively`."""
+    def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
+        """For each piece its operations that do not run in a native function, and where they are made.
+
+        See `Control.natively`.
+        """
 
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
         """Whether `piece` has a loop inside, which may never end for the values of a lane that does not run it."""

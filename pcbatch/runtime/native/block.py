@@ -9,6 +9,7 @@ from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Branch, Fault, Jump, Piece, PushJump, Return, Store
 from pcbatch.runtime.backends.pieces import Leaves, Signature
 from pcbatch.runtime.backends.protocol import Array, Backend, State
+from pcbatch.runtime.native.order import Order
 from pcbatch.runtime.native.registers import CALLS, Registers
 
 
@@ -16,7 +17,7 @@ class BlockCode:
     """One block, run for the lane whose registers are `state` where the scalar bool `enabled` holds; None: it does.
 
     Without it everything is computed all the same, of junk perhaps, and thrown away. `places` are those of the blocks
-    in the order of the code.
+    in the order of the code. `order` is of what is read and stored in this turn.
     """
 
     def __init__(
@@ -29,11 +30,12 @@ class BlockCode:
         number: int,
         state: State,
         enabled: Array | None,
+        order: Order,
     ):
         self.backend, self.registers, self.places, self.shared = backend, registers, places, shared
         self.program, self.max_steps = registers.program, max_steps
         self.number, self.block = number, registers.program.blocks[number]
-        self.state, self.enabled = state, enabled
+        self.state, self.enabled, self.order = state, enabled, order
         self.pops = Counter(self.block.pops)
         self.fault: Array | None = None  # the site plus one at which it has failed, or 0; None: nothing can have
         self.failed: Array | None = None  # whether it has
@@ -85,6 +87,17 @@ class BlockCode:
             self.values[name] = [self.state[key] for key in self.registers.keys("top", name)]
         return self.values[name]
 
+    def read_array(self, name: str) -> list[Array]:
+        """The same of an array of which elements are stored."""
+        (array,) = self.read(name)
+        held = self.order.before_read(name, array)
+        if held is not None:
+            self.values[name] = [held]
+            if name not in self.changed:
+                (key,) = self.registers.keys("top", name)
+                self.updates[key] = held
+        return self.values[name]
+
     def fail(self, mask: Array, code: Array) -> None:
         """The lane fails where `mask` holds, if it has not before; `code` is a fault site plus one.
 
@@ -105,8 +118,9 @@ class BlockCode:
             shared=[self.program.shared_types[name] for name in piece.shared],
             writes=[types[name] for name in piece.writes],
         )
-        reads = [self.read(name) for name in piece.reads]
-        outputs, site = self.backend.run_one(piece, signature, reads, [self.shared[name] for name in piece.shared])
+        reads = [self.read_array(name) if name in self.order.arrays else self.read(name) for name in piece.reads]
+        found = self.backend.run_one(piece, signature, reads, [self.shared[name] for name in piece.shared])
+        outputs, site = self.held(piece, *found)
         holds = self.holds(piece)
         before = {name: self.before(name) for name in piece.writes if holds is not None}
         for name, output in zip(piece.writes, outputs, strict=True):
@@ -116,6 +130,14 @@ class BlockCode:
         if site is not None:
             mask = self.all_of(self.backend.above(site, 0), holds)
             self.fail(mask, site)
+
+    def held(
+        self, piece: Piece, outputs: Sequence[Sequence[Array]], site: Array | None
+    ) -> tuple[list[list[Array]], Array | None]:
+        """What a piece gives, which comes before stores into the arrays that it reads."""
+        flat = [leaf for output in outputs for leaf in output] + [site] * (site is not None)
+        remaining = iter(self.order.read(piece.reads, flat))
+        return [[next(remaining) for _ in output] for output in outputs], next(remaining, None)
 
     def holds(self, item: Piece | Store) -> Array | None:
         """Whether the predicate of `item` holds; None: it has none."""
@@ -134,7 +156,7 @@ class BlockCode:
         """`array[indices..] = value`, negative indices as in Python. Only the element is written, whoever runs."""
         backend = self.backend
         (type_,) = self.registers.leaves(store.array)
-        (value,), (array,) = self.read(store.value), self.read(store.array)
+        (value,), (array,) = self.read(store.value), self.read_array(store.array)
         value = backend.cast(value, type_.dtype)  # a weak number takes the array's dtype
         inside: Array | None = None
         indices = []
@@ -145,6 +167,7 @@ class BlockCode:
             inside = self.all_of(inside, index >= -size, index < size)
             index = backend.cast(backend.choose(index < 0, index + size, index), "int32")
             indices.append(index)
+        indices[0] = self.order.after_reads([store.array], indices[0])
         holds = self.holds(store)
         assert inside is not None, "a store has an index"
         self.fail(self.all_of(holds, ~inside), backend.constant(store.site + 1))
@@ -153,6 +176,7 @@ class BlockCode:
         element = backend.element(array, indices)
         self.values[store.array] = [backend.with_element(array, indices, backend.choose(taking_part, value, element))]
         self.stored.add(store.array)
+        self.order.stored(store.array)
 
     # -- the end of the block ------------------------------------------------------------------------------------------
 

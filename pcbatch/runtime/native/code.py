@@ -7,11 +7,13 @@ from functools import cached_property
 from typing import Any
 
 from pcbatch.ir.analysis.nesting import Loop, Node, blocks_of, nest
-from pcbatch.ir.machine import Block, Program, PushJump, targets
+from pcbatch.ir.machine import Block, Piece, Program, PushJump, Store, targets
+from pcbatch.ir.types import elements
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.native.block import BlockCode
+from pcbatch.runtime.native.order import Order
 from pcbatch.runtime.native.paths import ALWAYS, NEVER, Paths, When
 from pcbatch.runtime.native.registers import CALLS, Registers
 
@@ -21,6 +23,8 @@ EXECUTIONS = "executions"
 
 class Code:
     """The code of one lane of `program`. `row_costs` are the estimated costs of its blocks.
+
+    `never` is a scalar bool that does not hold; see `order.Order`.
 
     Where it `counts`, it has one more array, `executions`: how often each block has run.
     """
@@ -32,13 +36,14 @@ class Code:
         max_steps: int | None,
         row_costs: Sequence[float],
         shared: Mapping[str, Leaves],
+        never: Array,
         counts: bool = False,
     ):
         self.backend, self.registers, self.max_steps, self.shared = backend, registers, max_steps, shared
         self.program: Program = registers.program
         self.nodes = grouped(nest(self.program))
         self.places = {number: place for place, number in enumerate(blocks_of(self.nodes))}
-        self.counts = counts
+        self.never, self.counts = never, counts
         self.expensive = [cost > CPU.native_select for cost in row_costs]
 
     def start(self, stays: State) -> State:
@@ -149,15 +154,26 @@ class Code:
                 found.setdefault(target, set()).add(number)
         return found
 
+    def stored(self, numbers: Iterable[int]) -> frozenset[str]:
+        """The arrays of which some blocks store elements, and which are too large to be copied for it."""
+        items = (item for number in numbers for item in self.program.blocks[number].body)
+        arrays = {item.array for item in items if isinstance(item, Store)}
+        return frozenset(name for name in arrays if elements(self.program.types[name]) >= CPU.native_ordered)
+
+    def read(self, numbers: Iterable[int]) -> frozenset[str]:
+        """The variables that pieces of some blocks read."""
+        items = (item for number in numbers for item in self.program.blocks[number].body)
+        return frozenset(name for item in items if isinstance(item, Piece) for name in item.reads)
+
     def changed(self, blocks: Sequence[Block]) -> list[str]:
         """The keys of what some blocks may change."""
         return self.registers.changed(blocks, self.max_steps) + [EXECUTIONS] * self.counts
 
-    def executed(self, number: int, state: State, enabled: Array | None) -> tuple[State, BlockCode]:
+    def executed(self, number: int, state: State, enabled: Array | None, order: Order) -> tuple[State, BlockCode]:
         """The state after a block, and how its code went."""
         with self.backend.scope(self.program.blocks[number].label):
             block = BlockCode(
-                self.backend, self.registers, self.max_steps, self.places, self.shared, number, state, enabled
+                self.backend, self.registers, self.max_steps, self.places, self.shared, number, state, enabled, order
             )
             changed = block.execute()
         return state | changed | (self.counted(number, state[EXECUTIONS], enabled) if self.counts else {}), block
@@ -184,13 +200,16 @@ class _Turn:
         self.paths = Paths(code.backend)
         self.followed = code.followed(nodes)
         self.arriving = dict.fromkeys(self.followed, NEVER)
+        self.order = Order(code.backend, code.never, code.stored(blocks_of(nodes)))
 
     def loop(self, loop: Loop) -> None:
         """A loop among the nodes."""
         blocks = [self.code.program.blocks[number] for number in blocks_of(loop.nodes)]
         touched = {group for block in blocks for group in self.registers.touched(block)}
         before = self.code.reloaded(self.state, touched & self.popped.keys())
+        before["pc"] = self.order.after_reads(self.code.stored(blocks_of(loop.nodes)), before["pc"])
         self.state = self.code.loop(loop, before)
+        self.order.read_until(self.code.read(blocks_of(loop.nodes)), self.state["pc"])
         self.popped = {group: each for group, each in self.popped.items() if group not in touched}
         self.is_first = False
 
@@ -201,7 +220,7 @@ class _Turn:
         if enabled is not None and self.code.expensive[number]:
             self._guarded(number, enabled)
         else:
-            self.state, block = self.code.executed(number, self.state, enabled)
+            self.state, block = self.code.executed(number, self.state, enabled, self.order)
             self._leave(number, block, when)
         self._note_pops(number, enabled)
         self.is_first = False
@@ -244,15 +263,21 @@ class _Turn:
         """
         code, before = self.code, self.state
         keys = code.changed([code.program.blocks[number]])
+        stored = code.stored([number])
+        if stored:
+            zero = self.order.after_reads(stored, self.backend.constant(0))
+            enabled = self.backend.both(enabled, self.backend.equal(zero, 0))
 
         def once(go: Array, arrays: list[Array]) -> tuple[Array, list[Array]]:
             inside = _Turn(code, [], {**before, **dict(zip(keys, arrays, strict=True))}, is_first=True)
-            inside.state, block = code.executed(number, inside.state, None)
+            inside.order = Order(code.backend, code.never, stored)
+            inside.state, block = code.executed(number, inside.state, None, inside.order)
             inside._leave(number, block, ALWAYS)
             return go & False, [inside.state[key] for key in keys]
 
         after = self.backend.repeated(enabled, once, [before[key] for key in keys])
         self.state = {**before, **dict(zip(keys, after, strict=True))}
+        self.order.read_until(code.read([number]), self.state["pc"])
 
     def _note_pops(self, number: int, enabled: Array | None) -> None:
         block = self.code.program.blocks[number]

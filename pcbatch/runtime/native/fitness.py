@@ -5,20 +5,31 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from pcbatch.errors import Span
 from pcbatch.ir.analysis.frames import is_framed
 from pcbatch.ir.analysis.nesting import nest
+from pcbatch.ir.analysis.places import store_span
 from pcbatch.ir.machine import Block, Piece, Program, PushJump, Store
-from pcbatch.ir.types import elements, leaves
+from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.native.registers import Registers
 
 
-def obstacle(program: Program, backend: Backend, max_depth: int) -> str | None:
+class Obstacle(NamedTuple):
+    """Why a program cannot have the native form."""
+
+    why: str
+    span: Span | None = None
+    """The user's statement that it is about, if it is about one."""
+
+
+def obstacle(program: Program, backend: Backend, max_depth: int) -> Obstacle | None:
     """Why `program`, whose lanes may have `max_depth` live calls, cannot have the native form; None where it can."""
     return (
         _of_stacks(program, max_depth)
@@ -27,36 +38,31 @@ def obstacle(program: Program, backend: Backend, max_depth: int) -> str | None:
     )
 
 
-def _of_stacks(program: Program, max_depth: int) -> str | None:
+def _of_stacks(program: Program, max_depth: int) -> Obstacle | None:
     if not is_framed(program):
-        return "a call keeps more than one value of a variable on its stack"
+        return Obstacle("a call keeps more than one value of a variable on its stack")
     registers = Registers(program, max_depth)
-    if any(math.prod(type_.shape) > CPU.native_entry for type_ in registers.stacks.values()):
-        return f"an array of more than {CPU.native_entry} elements lies on a stack"
     entry = sum(np.dtype(type_.dtype).itemsize * math.prod(type_.shape) for type_ in registers.stacks.values())
     if entry * registers.entries > CPU.native_stacks:
-        return f"the stacks of {max_depth} live calls are larger than {CPU.native_stacks >> 20} MiB"
+        return Obstacle(f"the stacks of {max_depth} live calls are larger than {CPU.native_stacks >> 20} MiB")
     return None
 
 
-def _of_block(program: Program, block: Block) -> str | None:
+def _of_block(program: Program, block: Block) -> Obstacle | None:
     if any(count > 1 for count in Counter(block.pops).values()):
-        return f"{block.label} takes more than one entry from a stack"
+        return Obstacle(f"{block.label} takes more than one entry from a stack", block.span)
     for item in block.body:
         match item:
             case Store(indices=indices) if any(next(leaves(program.types[name])).shape for name in indices):
-                return f"several elements of an array are stored at once in {block.label}"
-            case Piece(tapes=True):
-                return "it takes gradients"
+                return Obstacle("several elements of an array are stored at once", store_span(program, item))
     return None
 
 
-def _of_pieces(program: Program, backend: Backend) -> str | None:
-    pieces = [(block, item) for block in program.blocks for item in block.body if isinstance(item, Piece)]
-    given = [(piece, _signature(program, piece)) for _, piece in pieces]
-    for (block, _), found in zip(pieces, backend.native_obstacles(given), strict=True):
-        if found:
-            return f"{', '.join(found)} in {block.label}"
+def _of_pieces(program: Program, backend: Backend) -> Obstacle | None:
+    pieces = [item for block in program.blocks for item in block.body if isinstance(item, Piece)]
+    for found in backend.native_obstacles([(piece, _signature(program, piece)) for piece in pieces]):
+        for what, span in found:
+            return Obstacle(f"no native code is made of {what}", span)
     return None
 
 
@@ -78,11 +84,6 @@ def loss(program: Program, row_costs: Sequence[float]) -> str | None:
         return "lanes are to wait for each other"
     if all(isinstance(node, int) for node in nest(program)) and not any(map(_is_call, program.blocks)):
         return "no lane waits for another: there is no loop and no call to come back from"
-    stored = [item.array for block in program.blocks for item in block.body if isinstance(item, Store)]
-    for name in stored:
-        size = elements(program.types[name])
-        if size > CPU.native_stored:
-            return f"elements of an array of {size} are stored one by one"
     most = max(range(len(row_costs)), key=row_costs.__getitem__)
     if row_costs[most] > CPU.native_work:
         return f"a row of {program.blocks[most].label} is expensive"

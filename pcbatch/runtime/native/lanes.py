@@ -53,9 +53,9 @@ class Lanes:
         remaining = iter(arrays)
         inputs = {key: next(remaining) for name in program.parameters for key in registers.keys("top", name)}
         shared = {name: [next(remaining) for _ in leaves(program.shared_types[name])] for name in program.shared}
-        code = Code(backend, registers, self.max_steps, self.row_costs, shared, counts)
         outputs = self.outputs
         first, behind = (backend.element(bounds, [backend.constant(place)]) for place in range(2))
+        code = Code(backend, registers, self.max_steps, self.row_costs, shared, first < 0, counts)
         stays = {key: backend.zeros(registers.entries, type_) for key, type_ in registers.stacks.items()}
         if counts:
             stays[EXECUTIONS] = backend.zeros(len(program.blocks), TensorType("int64"))

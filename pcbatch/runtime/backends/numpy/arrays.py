@@ -130,6 +130,9 @@ class NumPyArrays:
         stored[_moved_inside(array, indices)] = value
         return stored
 
+    def other_than(self, array: Any) -> Any:
+        return ~array if array.dtype == bool else array + array
+
     def all_of_lane(self, mask: Any) -> Any:
         return np.all(mask, axis=tuple(range(1, mask.ndim)))
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pcbatch.errors import Span
 from pcbatch.ir import values
 from pcbatch.ir.evaluation import mesh
 from pcbatch.ir.machine import Piece
@@ -88,7 +89,7 @@ class NumPyPieces:
         ]
         return found, np.int32(site) if piece.sites else None
 
-    def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[str, ...]]:
+    def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
         return [() for _ in pieces]
 
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pcbatch.errors import Span
 from pcbatch.ir import values
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import TensorType, Type
@@ -125,7 +126,7 @@ class TensorFlowBackend:
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
         return pieces.has_loop(piece, reads, shared)
 
-    def native_obstacles(self, given: Sequence[tuple[Piece, Signature]]) -> list[tuple[str, ...]]:
+    def native_obstacles(self, given: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
         return pieces.native_obstacles(given)
 
     # -- making arrays -------------------------------------------------------------------------------------------------
@@ -241,6 +242,9 @@ class TensorFlowBackend:
 
     def with_element(self, array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) -> tf.Tensor:
         return native.with_element(array, indices, value)
+
+    def other_than(self, array: tf.Tensor) -> tf.Tensor:
+        return tf.logical_not(array) if array.dtype == tf.bool else array + array
 
     def all_of_lane(self, mask: tf.Tensor) -> tf.Tensor:
         return tf.reduce_all(mask, axis=list(range(1, mask.shape.rank)))

@@ -148,6 +148,13 @@ def line_of_body(piece: Piece, operation: Any) -> int | None:
     return None if line is None or _place(piece, line) >= len(piece.spans) else _place(piece, line)
 
 
+def span_of(piece: Piece, operation: Any) -> Span | None:
+    """The user's statement that made a graph operation; the first one of the piece where that is unknown."""
+    place = None if operation is None else line_of_body(piece, operation)
+    known = [span for span in (piece.spans if place is None else piece.spans[place:]) if span is not None]
+    return known[0] if known else None
+
+
 # -- finding the line --------------------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,7 @@
 XLA runs small loops apart from its kernels: what is called under the attribute `xla_cpu_small_call` becomes one LLVM
 function, in which loops and conditionals are jumps and a scalar is a register. `XlaCallModule` lets a program ask for
 it: a module of a few lines calls a TensorFlow function under this attribute. A scatter, a sort and some others cannot
-be compiled so, and a product of matrices is slow: `obstacles` finds what is not known to run.
+be compiled so: `obstacles` finds what is not known to run.
 """
 
 from __future__ import annotations
@@ -33,16 +33,19 @@ _SHAPES = """
 BroadcastArgs BroadcastGradientArgs BroadcastTo Concat ConcatV2 Const Diag DiagPart EnsureShape ExpandDims Fill
 Gather GatherNd GatherV2 Identity IdentityN LinSpace MatrixDiag MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3
 MatrixDiagV2 MatrixDiagV3 NoOp OneHot Pack Pad PadV2 Placeholder PlaceholderWithDefault PreventGradient Range Rank
-Reshape Reverse ReverseV2 Roll Shape ShapeN Size Slice Snapshot Split SplitV Squeeze StopGradient StridedSlice Tile
-Transpose Unpack
+Reshape Reverse ReverseV2 Roll Shape ShapeN Size Slice Snapshot Split SplitV Squeeze StopGradient StridedSlice
+StridedSliceGrad Tile Transpose Unpack
 """
 _REDUCTIONS = """
 All Any ArgMax ArgMin Cumprod Cumsum L2Loss LogSoftmax Max Mean Min Prod Softmax Sum
 """
+_PRODUCTS = """
+BatchMatMul BatchMatMulV2 Einsum MatMul
+"""
 _FUNCTIONS = """
 Case If PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf StatelessWhile While
 """
-KNOWN = frozenset(" ".join((_ELEMENTWISE, _SHAPES, _REDUCTIONS, _FUNCTIONS)).split())
+KNOWN = frozenset(" ".join((_ELEMENTWISE, _SHAPES, _REDUCTIONS, _PRODUCTS, _FUNCTIONS)).split())
 """The types of operations that are known to run in a native function."""
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.errors import CompileError, Diagnostic, raise_all
+from pcbatch.errors import CompileError, Diagnostic, Span, raise_all
 from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
@@ -152,24 +152,36 @@ def has_loop(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> boo
     return native.has_loop(trace(piece, reads, shared).graph.get_operations())
 
 
-def native_obstacles(pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[str, ...]]:
-    """For each piece the operations, of what runs in the end, that are not known to run in a native function."""
-    found: list[tuple[str, ...]] = []
+def native_obstacles(pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
+    """For each piece the operations, of what runs in the end, that are not known to run in a native function.
+
+    And where the user asks for each.
+    """
+    found: list[tuple[tuple[str, Span | None], ...]] = []
 
     def every() -> None:
         graph = tf.compat.v1.get_default_graph()
         for piece, signature in pieces:
             whole = marked.batched_forms(trace(piece, signature.reads, signature.shared).graph)
             if whole:  # it is for all lanes at once, so nobody calls it for one
-                found.append(tuple(f"the batched form of {name}" for name in dict.fromkeys(whole)))
+                span = next((span for span in piece.spans if span is not None), None)
+                found.append(tuple((f"the batched form of {name}", span) for name in dict.fromkeys(whole)))
                 continue
             known = len(graph.get_operations())
             given = [[placeholders(type_) for type_ in types] for types in (signature.reads, signature.shared)]
             run_one(piece, signature, *given)
-            found.append(tuple(dict.fromkeys(native.obstacles(graph.get_operations()[known:]))))
+            names = dict.fromkeys(native.obstacles(graph.get_operations()[known:]))
+            found.append(tuple((name, _place(piece, signature, name)) for name in names))
 
     tf.function(partial(remembering, every), jit_compile=True, autograph=False).get_concrete_function()
     return found
+
+
+def _place(piece: Piece, signature: Signature, obstacle: str) -> Span | None:
+    """The statement that makes an operation of a type that does not run natively; the first where that is unknown."""
+    operations = trace(piece, signature.reads, signature.shared).graph.get_operations()
+    made = (operation for operation in operations if obstacle in native.obstacles([operation]))
+    return blame.span_of(piece, next(made, None))
 
 
 def _vectorized(
