@@ -20,7 +20,7 @@ from pcbatch.nuts.results.samples import Samples
 from pcbatch.nuts.running import programs, progress
 from pcbatch.nuts.running.chain import ChainState, padded
 from pcbatch.nuts.running.gradients import gradient_rows
-from pcbatch.nuts.running.groups import are_expensive, groups_of, side_by_side
+from pcbatch.nuts.running.groups import are_expensive, device, groups_of, side_by_side
 from pcbatch.nuts.settings import Settings
 from pcbatch.runtime.report.run import Run
 
@@ -119,25 +119,15 @@ class Course:
         `actions` says what trajectories are for, counted from the first of the run; those beyond it give draws. A row
         is kept of each `thin`. `changes` are made to the chains' state before.
         """
-        standing, settings = self.standing, self.settings
-        origin, dtype = standing.origin, settings.dtype
+        standing, settings, origin = self.standing, self.settings, self.standing.origin
         lanes = (origin.keys, *origin.state._replace(**changes))
-        shared = (
-            tf.nest.map_structure(tf.constant, plan_of(actions)),
-            tf.constant(origin.done),
-            tf.constant(count),
-            tf.constant(thin),
-            tf.constant(settings.target_accept, dtype),
-            self._operand,
-            settings.adapt == "per_chain",
-        )
-        groups = groups_of(settings.chains, self._work)
+        shared = self._shared(actions, count, thin)
 
         def part(group: slice) -> Run:
-            return self.chain.run(
-                *padded(tf.nest.map_structure(lambda array: np.asarray(array)[group], lanes)), *shared
-            )
+            given = tf.nest.map_structure(lambda array: np.asarray(array)[group], lanes)
+            return self.chain.run(*(given if self._is_native else padded(given)), *shared)
 
+        groups = [slice(0, settings.chains)] if self._is_native else groups_of(settings.chains, self._work)
         runs = side_by_side(part, groups)
         *fields, positions, rows = tf.nest.map_structure(
             lambda *arrays: np.concatenate([np.asarray(array) for array in arrays])[: settings.chains],
@@ -151,14 +141,28 @@ class Course:
         moved[list(failed)] = np.nan
         # Leaves of the chains themselves, not of the copies that fill up the lanes; the count may wrap.
         leaves = np.delete((state.leaves - np.asarray(origin.state.leaves)).astype(np.uint32), list(failed))
-        rows_computed = sum(gradient_rows(run)[1] for run in runs)
+        needed = int(leaves.sum(dtype=np.int64))
+        computed = needed if self._is_native else sum(gradient_rows(run)[1] for run in runs)
         self.standing = Standing(
             replace(origin, state=state, done=origin.done + count),
-            standing.cost + Cost(int(leaves.sum(dtype=np.int64)), rows_computed).times(settings.leapfrogs_per_leaf),
+            standing.cost + Cost(needed, computed).times(settings.leapfrogs_per_leaf),
             failed,
             self._with_draws(moved, statistics),
         )
         return moved, statistics
+
+    def _shared(self, actions: Any, count: int, thin: int) -> tuple[Any, ...]:
+        """What the program takes that is the same for all chains."""
+        settings = self.settings
+        return (
+            tf.nest.map_structure(tf.constant, plan_of(actions)),
+            tf.constant(self.done),
+            tf.constant(count),
+            tf.constant(thin),
+            tf.constant(settings.target_accept, settings.dtype),
+            self._operand,
+            settings.adapt == "per_chain",
+        )
 
     def _with_draws(self, moved: np.ndarray, statistics: Arrays) -> Mapping[str, tuple[Arrays, ...]]:
         """The chunks so far and these, where they are to be given back."""
@@ -201,11 +205,24 @@ class Course:
     def chain(self) -> Any:
         """The batched program.
 
-        Chains wait for each other where gradients are expensive, and under schedules that know no prices.
+        In lockstep chains wait for each other where gradients are expensive, and under schedules that know no prices.
         """
-        origin, settings = self.standing.origin, self.settings
+        settings = self.settings
         waits = are_expensive(settings.chains, self._work) or settings.schedule not in ("auto", "adaptive")
-        return programs.chain_of(origin.density, origin.transform, origin.data is not None, settings, waits)
+        return self._chain(waits and not self._is_native)
+
+    def _chain(self, waits: bool) -> Any:
+        origin = self.standing.origin
+        return programs.chain_of(origin.density, origin.transform, origin.data is not None, self.settings, waits)
+
+    @cached_property
+    def _is_native(self) -> bool:
+        """Whether chains run one after another in native code, each with its gradients: these must be cheap for it."""
+        if self._work > device().native_work or self.settings.schedule != "auto":
+            return False
+        lanes = (self.standing.origin.keys, *self.state)
+        pipeline = self._chain(waits=False).pipeline(*lanes, *self._shared((), 0, 1))
+        return bool(pipeline.machine.form == "native")
 
     @cached_property
     def _work(self) -> float:
