@@ -41,7 +41,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.schedules --json out/schedules.json
 	$(BIN)/python -m benchmarks.compile_time --json out/compile_time.json
 	$(BIN)/python -m benchmarks.calls --json out/calls.json
-	$(BIN)/python -m benchmarks.against --lanes 64 1024 --json out/against.json
+	$(BIN)/python -m benchmarks.against --quick --json out/against.json
 	$(BIN)/python -m benchmarks.nuts --quick --json out/nuts.json
 
 clean:

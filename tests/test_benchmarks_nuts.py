@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from benchmarks.conversation import ContestantError
 from benchmarks.nuts import crew
 from benchmarks.nuts.crew import Crew
-from benchmarks.nuts.processes import ContestantError
 from benchmarks.nuts.report import Figures, best_peer, line, verdicts
 from benchmarks.nuts.targets import TARGETS, regression
 

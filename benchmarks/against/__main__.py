@@ -1,66 +1,98 @@
 """How fast is cheap code? Eight tasks, at several numbers of lanes, against what people use today.
 
-    python -m benchmarks.against [--lanes 1 64 1024 16384] [--tasks collatz ..] [--repeats 7] [--json out/against.json]
+    python -m benchmarks.against [--lanes 1 64 1024 16384 100000] [--tasks collatz ..] [--peers numba vmap ..]
+                                 [--quick] [--repeats 5] [--markdown out/against.md] [--json out/against.json]
 
-Milliseconds of a call, and in brackets how many times as long as pcbatch's default form: the machine in lockstep, the
-loop masked by hand in TensorFlow under XLA (of the tasks without recursion), Numba on one thread and on all cores, and
-plain Python (where that takes less than a second). All give the same results, or this fails. Numba is taken if it is
-installed: `pip install numba`.
+The tasks are those of `tasks.py`, and recursions (`recursions.py`) that TensorFlow Probability's machine runs, too.
+Contestants, by the names that `--peers` takes:
+
+    pcbatch, lockstep           the form by default, and the machine in lockstep
+    masked                      a masked loop by hand in TensorFlow, under XLA
+    vectorized_map              `tf.vectorized_map` of a loop, as a graph
+    vmap, "vmap, one loop"      `jax.vmap`, with the loops as they are, and of one turn of a single loop
+    lax.map                     `jax.lax.map` with XLA's threshold for native loops raised, a flag of the whole process
+    numba, numpy, python        compiled and plain loops over the lanes, and arrays by hand
+    "vmap, cores", ..           the same on all cores
+    tfp                         TensorFlow Probability's machine, on the recursions
+
+Milliseconds are of the best of the timed calls, which take turns; in brackets stands the first call in seconds. All
+give the same results, or this fails. Peers get environments of their own in out/peers, made by this script; of one that
+cannot be made, and of one that takes more than `--limit` seconds, the reason is printed in place of the figure.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import math
+from dataclasses import asdict
+from pathlib import Path
 
-from benchmarks.against import contestants, masked
-from benchmarks.against.contestants import Call
-from benchmarks.against.inputs import batch
-from benchmarks.harness import Timing, arguments, measure, write_json
+from benchmarks.against.crew import CONTESTANTS, Cell, Crew
+from benchmarks.against.inputs import CHEAP, RECURSIONS
+from benchmarks.against.report import failures, firsts, line, markdown, summary
+from benchmarks.harness import arguments, write_json
 
-FEW = 256
-"""Up to so many lanes plain Python takes part."""
-
-
-def calls(task: str, lanes: int) -> dict[str, Call]:
-    """The contestants for a task, pcbatch as it is by default first."""
-    given = batch(task, lanes)
-    found = {
-        "pcbatch": contestants.batched(task, given),
-        "lockstep": contestants.batched(task, given, form="lockstep"),
-    }
-    if task in masked.TASKS:
-        found["masked"] = masked.call(task, given)
-    if importlib.util.find_spec("numba"):
-        found["numba"] = contestants.numba(task, given)
-        found["numba, all cores"] = contestants.numba(task, given, parallel=True)
-    if lanes <= FEW:
-        found["python"] = contestants.python(task, given)
-    return found
+LANES = (1, 64, 1024, 16384, 100_000)
+QUICK_LANES = (64, 1024)
+QUICK = ("pcbatch", "lockstep", "masked", "vmap", "lax.map", "numba", "python")
 
 
 def main() -> None:
     """Measure and print."""
     parser = arguments(__doc__)
-    parser.add_argument("--lanes", type=int, nargs="+", default=[1, 64, 1024, 16384])
-    parser.add_argument("--tasks", nargs="+", choices=contestants.TASKS, default=list(contestants.TASKS))
+    parser.set_defaults(repeats=5)
+    parser.add_argument("--quick", action="store_true", help="fewer lanes and contestants, the eight tasks only")
+    parser.add_argument("--lanes", type=int, nargs="+")
+    parser.add_argument("--tasks", nargs="+", choices=(*CHEAP, *RECURSIONS), metavar="task")
+    parser.add_argument("--peers", nargs="+", choices=CONTESTANTS, metavar="contestant", help=", ".join(CONTESTANTS))
+    parser.add_argument("--limit", type=float, default=10, help="seconds after which a contestant's call is given up")
+    parser.add_argument(
+        "--budget", type=float, default=0.7, help="seconds of timed calls of one contestant in one cell"
+    )
+    parser.add_argument("--markdown", type=Path, help="where to write the tables of docs/cheap-code.md")
     given = parser.parse_args()
-    figures: dict[str, dict[str, dict[str, Timing]]] = {}
-    for lanes in given.lanes:
-        figures[str(lanes)] = {}
-        print(f"\n{lanes} lanes")
-        for task in given.tasks:
-            found = measure(calls(task, lanes), repeats=given.repeats, rtol=1e-6, atol=1e-7)
-            figures[str(lanes)][task] = found
-            shown = (f"{name} {1e3 * each.median:.3g} ({each.ratio:.2f})" for name, each in found.items())
-            print(f"{task:>14}  {'   '.join(shown)}   first call {found['pcbatch'].first:.2f} s", flush=True)
-        names = dict.fromkeys(name for found in figures[str(lanes)].values() for name in found)
-        for name in [*names][1:]:
-            ratios = [1 / found[name].ratio for found in figures[str(lanes)].values() if name in found]
-            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-            print(f"{'':>14}  pcbatch takes {mean:.2f} times as long as {name} (geometric mean of {len(ratios)})")
+    quick = given.quick
+    tasks = given.tasks or (CHEAP if quick else (*CHEAP, *RECURSIONS))
+    peers = given.peers or (QUICK if quick else CONTESTANTS)
+    lanes_asked = sorted(given.lanes or (QUICK_LANES if quick else LANES))  # fewer first, to know who would take long
+    groups = {"eight tasks": CHEAP, "recursions": RECURSIONS}
+    found: dict[str, dict[int, dict[str, Cell]]] = {title: {lanes: {} for lanes in lanes_asked} for title in groups}
+    with Crew(dict.fromkeys(("pcbatch", *peers))) as crew:
+        for lanes in lanes_asked:
+            for title, group in groups.items():
+                table = found[title][lanes]
+                for task in (task for task in group if task in tasks):
+                    if not table:
+                        print(f"\n{lanes:,} {'lane' if lanes == 1 else 'lanes'}, {title}: ms [first call, s]")
+                    table[task] = crew.measured(
+                        task, lanes, repeats=given.repeats, limit=given.limit, budget=given.budget
+                    )
+                    print(line(task, table[task]), flush=True)
+                print("".join(f"{'':>14}  {each}\n" for each in summary(table)), end="", flush=True)
+    if given.markdown:
+        given.markdown.parent.mkdir(parents=True, exist_ok=True)
+        given.markdown.write_text("\n".join(_page(found)) + "\n")
+        print(f"wrote {given.markdown}")
     if given.json:
-        write_json(given.json, figures, ("pcbatch", "tensorflow", "numpy", "numba"))
+        plain = {
+            title: {
+                lanes: {task: {who: asdict(f) for who, f in cell.items()} for task, cell in table.items()}
+                for lanes, table in tables.items()
+            }
+            for title, tables in found.items()
+        }
+        write_json(given.json, plain)
+
+
+def _page(found: dict[str, dict[int, dict[str, Cell]]]) -> list[str]:
+    """The tables as Markdown."""
+    said = []
+    for title, tables in found.items():
+        tables = {lanes: table for lanes, table in tables.items() if table}
+        for lanes, table in tables.items():
+            said += [f"{lanes:,} {'lane' if lanes == 1 else 'lanes'}, {title}", "", *markdown(table), ""]
+            said += [*(f"- {each}" for each in summary(table)), ""]
+        said += [f"First calls, seconds, {title}", "", *firsts(tables), ""] if tables else []
+        said += [*(f"- {each}" for each in failures(tables)), ""]
+    return said
 
 
 if __name__ == "__main__":

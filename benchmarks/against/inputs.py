@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 LETTERS = 24
+"""In a word of `edit_distance`."""
+CHEAP = ("collatz", "rejection", "bisection", "rk45", "queens", "simpson", "edit_distance", "quicksort")
+RECURSIONS = ("fibonacci", "even_odd_tail", "even_odd", "depth_10", "depth_100", "depth_1000")
 
 
 def batch(name: str, lanes: int) -> tuple[np.ndarray, ...]:
@@ -37,4 +40,11 @@ def batch(name: str, lanes: int) -> tuple[np.ndarray, ...]:
         case "quicksort":
             values = generator.normal(size=(lanes, 32))
             return values, np.zeros(lanes, np.int32), ints(8, 32)
+        case "fibonacci":
+            return (ints(0, 21),)
+        case "even_odd" | "even_odd_tail":
+            return (ints(0, 64),)
+        case "depth_10" | "depth_100" | "depth_1000":
+            depth = int(name.removeprefix("depth_"))
+            return (ints(depth // 2, depth),)
     raise ValueError(f"there is no task {name!r}")

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from benchmarks.nuts.environments import PeerUnavailableError
-from benchmarks.nuts.processes import CONTESTANTS, ContestantError, Process
+from benchmarks.conversation import ContestantError
+from benchmarks.environments import PeerUnavailableError
+from benchmarks.nuts.processes import CONTESTANTS, Process
 from benchmarks.nuts.report import Cell, Figures
 from benchmarks.nuts.targets import Target
 

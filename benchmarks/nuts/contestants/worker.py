@@ -12,17 +12,14 @@ starting points to results in the host's memory.
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 import time
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from benchmarks import conversation
 from benchmarks.nuts.targets import TARGETS, Target
 
 
@@ -54,26 +51,20 @@ Run = Callable[[int, bool], Outcome]
 
 
 def serve(prepare: Callable[[Job], Run]) -> None:
-    """Answer until the input ends. Whatever libraries print goes to the error stream."""
-    replies = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    run = None
-    for line in sys.stdin:
-        command = json.loads(line)
-        try:
-            if command["do"] == "start":
-                reply = {}
-            elif command["do"] == "prepare":
-                run, reply = _prepared(prepare, command)
-            elif command["do"] == "run":
-                reply = _timed(run, command["seed"])
-            else:
-                reply = _counted(run, command["seed"])
-        except Exception as error:
-            traceback.print_exc()
-            reply = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
-        replies.write(json.dumps(reply) + "\n")
-        replies.flush()
+    """Answer until the input ends."""
+    run: Run | None = None
+
+    def answer(command: dict[str, Any]) -> dict[str, Any]:
+        nonlocal run
+        if command["do"] == "start":
+            return {}
+        if command["do"] == "prepare":
+            run, reply = _prepared(prepare, command)
+            return reply
+        assert run is not None, "nothing is prepared"
+        return _timed(run, command["seed"]) if command["do"] == "run" else _counted(run, command["seed"])
+
+    conversation.serve(answer)
 
 
 def _prepared(prepare: Callable[[Job], Run], command: dict[str, Any]) -> tuple[Run, dict[str, float]]:

@@ -1,4 +1,7 @@
-"""The tasks without recursion as a batch is written by hand in TensorFlow: one loop, and a mask of those that go on."""
+"""The tasks without recursion as a batch is written by hand in TensorFlow: one loop, and a mask of those that go on.
+
+XLA spreads large kernels over the cores by itself.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-TASKS = ("collatz", "rejection", "bisection", "rk45")
-
-
-def call(name: str, arguments: tuple[np.ndarray, ...]) -> Callable[[], np.ndarray]:
-    """A call of the task on a batch."""
-    given = tuple(map(tf.constant, arguments))
-    function = {"collatz": collatz, "rejection": rejection, "bisection": bisection, "rk45": rk45}[name]
-    return lambda: np.asarray(function(*given))
+from benchmarks.against.contestants.worker import Call, Job, serve
 
 
 @tf.function(jit_compile=True, autograph=False)
@@ -58,7 +54,7 @@ def bisection(target: tf.Tensor, tolerance: tf.Tensor) -> tf.Tensor:
     return tf.while_loop(lambda low, high: tf.reduce_any(high - low > tolerance), turn, start)[0]
 
 
-def _step(
+def step(
     t: tf.Tensor, y: tf.Tensor, h: tf.Tensor, slope: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """One step of Dormand and Prince, and an estimate of its error."""
@@ -87,7 +83,7 @@ def rk45(y: tf.Tensor, end: tf.Tensor, k: tf.Tensor, tolerance: tf.Tensor) -> tf
     def turn(t: tf.Tensor, y: tf.Tensor, h: tf.Tensor) -> tuple[tf.Tensor, ...]:
         going = t < end
         h = tf.where(going, tf.minimum(h, end - t), h)
-        new, error = _step(t, y, h, slope)
+        new, error = step(t, y, h, slope)
         ratio = tf.abs(error) / (tolerance * tf.maximum(tf.constant(1.0, tf.float64), tf.abs(y)))
         taken = going & (ratio <= 1.0)
         factor = 0.9 * tf.maximum(ratio, 1e-10) ** -0.2
@@ -96,3 +92,16 @@ def rk45(y: tf.Tensor, end: tf.Tensor, k: tf.Tensor, tolerance: tf.Tensor) -> tf
 
     start = tf.zeros_like(end), y, 0.1 * end
     return tf.while_loop(lambda t, *_: tf.reduce_any(t < end), turn, start)[1]
+
+
+TASKS = {"collatz": collatz, "rejection": rejection, "bisection": bisection, "rk45": rk45}
+
+
+def prepare(job: Job) -> Call:
+    """A call of the task on a batch."""
+    function, given = TASKS[job.task], tuple(map(tf.constant, job.arguments()))
+    return lambda: np.asarray(function(*given))
+
+
+if __name__ == "__main__":
+    serve(prepare)

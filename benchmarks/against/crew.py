@@ -1,0 +1,179 @@
+"""Who takes part, each in a process of its own, and how they are timed: in turns, their results compared."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from benchmarks import conversation
+from benchmarks.against.inputs import CHEAP, RECURSIONS
+from benchmarks.conversation import ContestantError, Process
+from benchmarks.environments import FOLDER, JAX, NUMBA, TENSORFLOW_PROBABILITY, Environment, PeerUnavailableError
+
+START_LIMIT = 120.0
+"""Seconds that a contestant may take to import what it needs."""
+LOOPS = ("collatz", "rejection", "bisection", "rk45")
+"""The tasks without recursion and without writes to elements."""
+SMALL_LOOPS = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000000"
+"""XLA's CPU compiler makes one native function of each loop of fewer bytes; 1 kB by default."""
+DEVICES = f"--xla_force_host_platform_device_count={os.cpu_count()}"
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A script of `contestants/`, one of its variants, and where it runs: beside pcbatch unless said otherwise."""
+
+    script: str
+    variant: str = ""
+    tasks: tuple[str, ...] = (*CHEAP, *RECURSIONS)
+    environment: Environment | None = None
+    flags: str = ""
+    """Of XLA: they hold for a whole process."""
+
+    def process(self) -> Process:
+        """A new process; PeerUnavailableError if its environment cannot be made."""
+        python = self.environment.python(conversation.ROOT / FOLDER) if self.environment else sys.executable
+        given = {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {self.flags}".strip()} if self.flags else {}
+        return Process(f"benchmarks.against.contestants.{self.script}", python, given)
+
+
+CONTESTANTS = {
+    "pcbatch": Contestant("pcbatch_batched", "auto"),
+    "lockstep": Contestant("pcbatch_batched", "lockstep"),
+    "masked": Contestant("masked_by_hand", tasks=LOOPS),
+    "vectorized_map": Contestant("vectorized", tasks=LOOPS),
+    "vmap": Contestant("in_jax", "vmap", CHEAP, JAX),
+    "vmap, one loop": Contestant("in_jax", "one loop", CHEAP, JAX),
+    "vmap, cores": Contestant("in_jax", "vmap, cores", CHEAP, JAX, DEVICES),
+    "lax.map": Contestant("in_jax", "map", CHEAP, JAX, SMALL_LOOPS),
+    "lax.map, cores": Contestant("in_jax", "map, cores", CHEAP, JAX, f"{SMALL_LOOPS} {DEVICES}"),
+    "numba": Contestant("numba_loops", "", environment=NUMBA),
+    "numba, cores": Contestant("numba_loops", "cores", environment=NUMBA),
+    "numpy": Contestant("numpy_arrays", tasks=LOOPS),
+    "python": Contestant("plain_python"),
+    "python, cores": Contestant("plain_python", "cores"),
+    "tfp": Contestant("tfp_machine", tasks=RECURSIONS, environment=TENSORFLOW_PROBABILITY),
+}
+
+
+@dataclass
+class Figures:
+    """Seconds of one contestant at one task and number of lanes; `failure` says why some are missing."""
+
+    first: float | None = None
+    seconds: list[float] = field(default_factory=list)
+    failure: str | None = None
+
+    @property
+    def best(self) -> float | None:
+        """The shortest of the timed calls: on a shared machine the rest is other people's work."""
+        return min(self.seconds, default=None)
+
+
+Cell = dict[str, Figures]
+"""All contestants of a task by name, at one number of lanes."""
+
+
+class Crew:
+    """The processes of `names`; a context manager that ends them. One that cannot be had has a failure in each cell."""
+
+    def __init__(self, names: Iterable[str]):
+        self._processes: dict[str, Process] = {}
+        self._missing: dict[str, str] = {}
+        self._paces: dict[tuple[str, str], float] = {}
+        self._given_up: dict[tuple[str, str], str] = {}
+        for name in names:
+            self._start(name)
+        for name, process in list(self._processes.items()):  # or first calls would be timed beside others' imports
+            try:
+                process.ask(START_LIMIT, do="start")
+            except ContestantError as why:
+                self._missing[name] = str(why)
+                self._end(name)
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in list(self._processes):
+            self._end(name)
+
+    def measured(self, task: str, lanes: int, *, repeats: int, limit: float, budget: float) -> Cell:
+        """Figures of all contestants that have this task.
+
+        Args:
+            task: its name.
+            lanes: how many.
+            repeats: timed calls of each contestant; every repeat starts with another one.
+            limit: seconds after which a call is given up. For more lanes that contestant is not asked again, nor one
+                that would take longer by what it took for fewer.
+            budget: seconds of timed calls of one contestant, after which it makes no more.
+
+        Raises:
+            AssertionError: if two contestants disagree.
+        """
+        names = [name for name in (*self._processes, *self._missing) if task in CONTESTANTS[name].tasks]
+        cell = {name: Figures(failure=self._missing.get(name)) for name in CONTESTANTS if name in names}
+        expected: tuple[str, np.ndarray] | None = None
+        for name, figures in cell.items():
+            figures.failure = figures.failure or self._given_up.get((name, task))
+            if not figures.failure and (guess := self._paces.get((name, task), 0.0) * lanes) > limit:
+                figures.failure = f"would take {guess:.0f} s"
+            result = self._prepared(name, figures, task, lanes, limit)
+            if result is not None and expected is None:
+                expected = name, result
+            elif result is not None and expected is not None:
+                message = f"{expected[0]} and {name} disagree on {task}"
+                np.testing.assert_allclose(result, expected[1], rtol=1e-6, atol=1e-7, err_msg=message)
+        order = list(cell)
+        for repeat in range(repeats):
+            start = repeat % len(order)
+            for name in order[start:] + order[:start]:
+                if sum(cell[name].seconds) < budget:
+                    self._timed(name, cell[name], limit)
+        for name, figures in cell.items():
+            if figures.best:
+                self._paces[name, task] = figures.best / lanes
+            elif figures.failure:
+                self._given_up[name, task] = figures.failure
+        return cell
+
+    def _prepared(self, name: str, figures: Figures, task: str, lanes: int, limit: float) -> np.ndarray | None:
+        """What the first call gave."""
+        if figures.failure:
+            return None
+        variant = CONTESTANTS[name].variant
+        try:
+            reply = self._processes[name].ask(limit, do="prepare", task=task, lanes=lanes, variant=variant)
+        except ContestantError as why:
+            self._gave_up(name, figures, why)
+            return None
+        figures.first = reply["seconds"]
+        return np.load(reply["result"])
+
+    def _timed(self, name: str, figures: Figures, limit: float) -> None:
+        if figures.failure:
+            return
+        try:
+            figures.seconds.append(self._processes[name].ask(limit, do="run")["seconds"])
+        except ContestantError as why:
+            self._gave_up(name, figures, why)
+
+    def _gave_up(self, name: str, figures: Figures, why: ContestantError) -> None:
+        """Say why, and have the contestant anew for the next cell."""
+        figures.failure = str(why)
+        self._end(name)
+        self._start(name)
+
+    def _start(self, name: str) -> None:
+        try:
+            self._processes[name] = CONTESTANTS[name].process()
+        except PeerUnavailableError as why:
+            self._missing[name] = str(why)
+
+    def _end(self, name: str) -> None:
+        self._processes.pop(name).close()

@@ -1,0 +1,173 @@
+"""The benchmark of cheap code: who cannot take part has a reason, those who do agree, the tables are right."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import conversation
+from benchmarks.against import crew
+from benchmarks.against.contestants import plain_python
+from benchmarks.against.contestants.worker import Job
+from benchmarks.against.crew import CONTESTANTS, LOOPS, Contestant, Crew, Figures
+from benchmarks.against.inputs import CHEAP, RECURSIONS
+from benchmarks.against.report import failures, firsts, line, markdown, ratios, summary
+from benchmarks.conversation import ContestantError, Process
+from benchmarks.environments import PeerUnavailableError
+
+LIMITS = {"repeats": 2, "limit": 10.0, "budget": 1.0}
+
+
+class Pretender:
+    """A process that takes so many seconds a lane, or fails."""
+
+    def __init__(self, path, value=1.0, pace=0.01, dies=""):
+        self._path, self._value, self._pace, self._dies, self._lanes = path, value, pace, dies, 0
+
+    def ask(self, limit, do, **command):
+        if do == self._dies:
+            raise ContestantError("ended: exit code -6")
+        if do == "prepare":
+            self._lanes = command["lanes"]
+            np.save(self._path, np.full(self._lanes, self._value))
+            return {"seconds": 1.0, "result": str(self._path)}
+        if self._pace * self._lanes > limit:
+            raise ContestantError(f"took more than {limit:.0f} s to {do}")
+        return {"seconds": self._pace * self._lanes}
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def pretenders(monkeypatch, tmp_path):
+    """Makes what contestants are of the arguments given for their scripts; None is one that cannot be installed."""
+
+    def make(**given):
+        def process(contestant):
+            behaviour = given.get(contestant.script, {})
+            if behaviour is None:
+                raise PeerUnavailableError("pip install .. failed: no network")
+            return Pretender(tmp_path / f"{contestant.script}.npy", **behaviour)
+
+        monkeypatch.setattr(Contestant, "process", process)
+
+    return make
+
+
+def test_a_contestant_that_disagrees_is_an_error(pretenders):
+    pretenders(numba_loops={"value": 1.1})
+    with (
+        Crew(["pcbatch", "numba"]) as both,
+        pytest.raises(AssertionError, match="pcbatch and numba disagree on collatz"),
+    ):
+        both.measured("collatz", 4, **LIMITS)
+
+
+def test_one_that_takes_long_is_given_up_and_not_asked_again(pretenders):
+    pretenders(numba_loops={"pace": 3.0}, plain_python={"pace": 0.5})
+    with Crew(["pcbatch", "numba", "python"]) as three:
+        few, many = three.measured("collatz", 4, **LIMITS), three.measured("collatz", 64, **LIMITS)
+    assert few["numba"].failure == many["numba"].failure == "took more than 10 s to run"
+    assert few["python"].seconds == [2.0]  # its budget is used up
+    assert many["python"].failure == "would take 32 s"
+    assert many["pcbatch"].best == 0.64
+
+
+def test_those_that_cannot_take_part_have_a_reason_and_the_others_go_on(pretenders):
+    pretenders(in_jax=None, numba_loops={"dies": "start"}, plain_python={"dies": "prepare"})
+    with Crew(["vmap", "numba", "python", "pcbatch", "tfp"]) as all_of_them:
+        cell = all_of_them.measured("collatz", 4, **LIMITS)
+    assert list(cell) == ["pcbatch", "vmap", "numba", "python"]  # in their order; this is not one of tfp's tasks
+    assert cell["vmap"].failure == "pip install .. failed: no network"
+    assert cell["numba"].failure == cell["python"].failure == "ended: exit code -6"
+    assert cell["pcbatch"].seconds == [0.04, 0.04]
+    assert "vmap -- (pip install .. failed: no network)" in line("collatz", cell)
+    assert "pcbatch 40 [1]" in line("collatz", cell)
+    assert "4 lanes, collatz, numba: ended: exit code -6" in failures({4: {"collatz": cell}})
+
+
+def test_a_process_answers_and_says_how_it_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(conversation, "ROOT", tmp_path)
+    root = Path(__file__).parents[1]
+    (tmp_path / "replies.py").write_text(
+        "import os, sys\n"
+        f"sys.path.append({str(root)!r})\n"
+        "from benchmarks.conversation import serve\n"
+        "def answer(command):\n"
+        "    print('a library talks')\n"
+        "    if command['do'] == 'die': sys.exit('no more')\n"
+        "    return {'twice': 2 * command['number']}\n"
+        "serve(answer)\n"
+    )
+    process = Process("replies", sys.executable)
+    try:
+        assert process.ask(20, do="double", number=4) == {"twice": 8}
+        with pytest.raises(ContestantError, match="KeyError: 'number'"):
+            process.ask(20, do="double")
+        with pytest.raises(ContestantError, match="ended: no more"):
+            process.ask(20, do="die")
+    finally:
+        process.close()
+
+
+def timed(*seconds):
+    """Figures of timed calls."""
+    return Figures(1.5, list(seconds))
+
+
+TABLE = {
+    "collatz": {"pcbatch": timed(0.002, 0.004), "masked": timed(0.001), "numba": Figures(failure="would take 99 s")},
+    "edit_distance": {"pcbatch": timed(0.004), "numba": timed(0.001, 0.008)},
+    "rk45": {"pcbatch": timed(0.001), "masked": timed(0.008), "numba": timed(0.001)},
+}
+
+
+def test_the_tables_say_who_wins():
+    assert ratios(TABLE, "masked") == {"collatz": 2, "rk45": 0.125}
+    assert summary(TABLE) == [
+        "pcbatch's time over that of masked: 0.5 in the geometric mean of 2, at worst 2 (collatz)",
+        "pcbatch's time over that of numba: 2 in the geometric mean of 2, at worst 4 (edit distance)",
+    ]
+    assert markdown(TABLE) == [
+        "| task | pcbatch, ms | masked | numba |",
+        "|---|---|---|---|",
+        "| collatz | 2 | 0.5 | -- |",
+        "| edit distance | 4 |  | 0.25 |",
+        "| rk45 | 1 | 8 | 1 |",
+        "| *geometric mean* | | 2 | 0.5 |",
+    ]
+    assert firsts({16384: TABLE}) == [
+        "| lanes | pcbatch | masked | numba |",
+        "|---|---|---|---|",
+        "| 16,384 | 1.5 | 1.5 | 1.5 |",
+    ]
+
+
+def assert_like_plain_python(name, tasks, lanes):
+    """A contestant, in this process, gives what plain Python gives."""
+    contestant = CONTESTANTS[name]
+    module = importlib.import_module(f"{crew.__package__}.contestants.{contestant.script}")
+    for task in tasks:
+        result = module.prepare(Job(task, lanes, contestant.variant))()
+        expected = plain_python.prepare(Job(task, lanes))()
+        np.testing.assert_allclose(result, expected, rtol=1e-6, atol=1e-7, err_msg=task)
+
+
+@pytest.mark.parametrize("name", ["numpy", "masked", "vectorized_map"])
+def test_texts_of_their_own_mean_the_same(name):
+    assert_like_plain_python(name, LOOPS, 9)
+
+
+@pytest.mark.parametrize("name", ["vmap", "vmap, one loop", "lax.map"])
+def test_texts_in_jax_mean_the_same(name):
+    pytest.importorskip("jax")
+    assert_like_plain_python(name, CHEAP, 9)
+
+
+def test_every_contestant_has_its_tasks_and_its_script():
+    assert all(set(each.tasks) <= {*CHEAP, *RECURSIONS} for each in CONTESTANTS.values())
+    folder = Path(crew.__file__).parent / "contestants"
+    assert all((folder / f"{each.script}.py").exists() for each in CONTESTANTS.values())
