@@ -16,8 +16,8 @@ Contestants, by the names that `--peers` takes:
     tfp                         TensorFlow Probability's machine, on the recursions
 
 Milliseconds are of the best of the timed calls, which take turns; in brackets stands the first call in seconds. All
-give the same results, or this fails. Peers get environments of their own in out/peers, made by this script; of one that
-cannot be made, and of one that takes more than `--limit` seconds, the reason is printed in place of the figure.
+give the same results, or this fails. Peers get environments of their own in out/peers, made by this script. Where one
+cannot be made, or takes more than `--limit` seconds (thrice that to compile), the reason stands in place of the figure.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--lanes", type=int, nargs="+")
     parser.add_argument("--tasks", nargs="+", choices=(*CHEAP, *RECURSIONS), metavar="task")
     parser.add_argument("--peers", nargs="+", choices=CONTESTANTS, metavar="contestant", help=", ".join(CONTESTANTS))
-    parser.add_argument("--limit", type=float, default=10, help="seconds after which a contestant's call is given up")
+    parser.add_argument("--limit", type=float, default=10, help="seconds after which a warm call is given up")
     parser.add_argument(
         "--budget", type=float, default=0.7, help="seconds of timed calls of one contestant in one cell"
     )
