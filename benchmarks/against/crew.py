@@ -151,8 +151,9 @@ class Crew:
         if figures.failure:
             return None
         variant = CONTESTANTS[name].variant
+        patience = START_LIMIT if name == OURS else FIRST * limit
         try:
-            reply = self._processes[name].ask(FIRST * limit, do="prepare", task=task, lanes=lanes, variant=variant)
+            reply = self._processes[name].ask(patience, do="prepare", task=task, lanes=lanes, variant=variant)
         except ContestantError as why:
             self._gave_up(name, figures, why)
             return None
