@@ -67,11 +67,14 @@ def main() -> None:
                     )
                     print(line(task, table[task]), flush=True)
                 print("".join(f"{'':>14}  {each}\n" for each in summary(table)), end="", flush=True)
-    if given.markdown:
-        given.markdown.parent.mkdir(parents=True, exist_ok=True)
-        given.markdown.write_text("\n".join(_page(found)) + "\n")
-        print(f"wrote {given.markdown}")
-    if given.json:
+            _write(found, given.markdown, given.json)  # now, as who stops a long run keeps what there is
+
+
+def _write(found: dict[str, dict[int, dict[str, Cell]]], markdown_path: Path | None, json_path: Path | None) -> None:
+    if markdown_path:
+        markdown_path.parent.mkdir(parents=True, exist_ok=True)
+        markdown_path.write_text("\n".join(_page(found)) + "\n")
+    if json_path:
         plain = {
             title: {
                 lanes: {task: {who: asdict(f) for who, f in cell.items()} for task, cell in table.items()}
@@ -79,7 +82,7 @@ def main() -> None:
             }
             for title, tables in found.items()
         }
-        write_json(given.json, plain)
+        write_json(json_path, plain)
 
 
 def _page(found: dict[str, dict[int, dict[str, Cell]]]) -> list[str]:
