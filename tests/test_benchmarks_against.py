@@ -13,7 +13,7 @@ from benchmarks.against.contestants import plain_python
 from benchmarks.against.contestants.worker import Job
 from benchmarks.against.crew import CONTESTANTS, LOOPS, Contestant, Crew, Figures
 from benchmarks.against.inputs import CHEAP, RECURSIONS
-from benchmarks.against.report import failures, firsts, line, markdown, ratios, summary
+from benchmarks.against.report import failures, firsts, line, markdown, overview, ratios, summary
 from benchmarks.conversation import ContestantError, Process
 from benchmarks.environments import PeerUnavailableError
 
@@ -138,6 +138,12 @@ def test_the_tables_say_who_wins():
         "| edit distance | 4 |  | 0.25 |",
         "| rk45 | 1 | 8 | 1 |",
         "| *geometric mean* | | 2 | 0.5 |",
+    ]
+    assert overview({1: TABLE, 64: {}}) == [
+        "| pcbatch's time over that of | 1 lane | 64 lanes |",
+        "|---|---|---|",
+        "| masked | **0.5**; collatz 2 |  |",
+        "| numba | **2**; edit distance 4 |  |",
     ]
     assert firsts({16384: TABLE}) == [
         "| lanes | pcbatch | masked | numba |",

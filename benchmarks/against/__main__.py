@@ -27,7 +27,7 @@ from pathlib import Path
 
 from benchmarks.against.crew import CONTESTANTS, Cell, Crew
 from benchmarks.against.inputs import CHEAP, RECURSIONS
-from benchmarks.against.report import failures, firsts, line, markdown, summary
+from benchmarks.against.report import failures, firsts, line, markdown, overview, summary
 from benchmarks.harness import arguments, write_json
 
 LANES = (1, 64, 1024, 16384, 100_000)
@@ -89,12 +89,13 @@ def _page(found: dict[str, dict[int, dict[str, Cell]]]) -> list[str]:
     """The tables as Markdown."""
     said = []
     for title, tables in found.items():
-        tables = {lanes: table for lanes, table in tables.items() if table}
-        for lanes, table in tables.items():
-            said += [f"{lanes:,} {'lane' if lanes == 1 else 'lanes'}, {title}", "", *markdown(table), ""]
-            said += [*(f"- {each}" for each in summary(table)), ""]
-        said += [f"First calls, seconds, {title}", "", *firsts(tables), ""] if tables else []
-        said += [*(f"- {each}" for each in failures(tables)), ""]
+        if tables := {lanes: table for lanes, table in tables.items() if table}:
+            said += [f"## The {title}", "", *overview(tables), ""]
+            for lanes, table in tables.items():
+                said += [f"### {lanes:,} {'lane' if lanes == 1 else 'lanes'}", "", *markdown(table), ""]
+            said += ["### First calls, seconds", "", *firsts(tables), ""]
+            missing = [f"- {each}" for each in failures(tables)]
+            said += ["### What is missing", "", *missing, ""] if missing else []
     return said
 
 

@@ -51,6 +51,25 @@ def summary(table: Table) -> list[str]:
     return said
 
 
+def overview(tables: Mapping[int, Table]) -> list[str]:
+    """A table for a page: pcbatch's time over each contestant's, the geometric mean and the worst task."""
+    names = list(dict.fromkeys(name for table in tables.values() for name in _names(table)))
+    heads = [f"{lanes:,} {'lane' if lanes == 1 else 'lanes'}" for lanes in tables]
+    rows = [f"| pcbatch's time over that of | {' | '.join(heads)} |", f"|{'---|' * (len(tables) + 1)}"]
+    for name in names[1:]:
+        shown = []
+        for table in tables.values():
+            found = ratios(table, name)
+            if found:
+                worst = max(found, key=lambda task: found[task])
+                average = _digits(mean(list(found.values())))
+                shown.append(f"**{average}**; {worst.replace('_', ' ')} {_digits(found[worst])}")
+            else:
+                shown.append("")
+        rows.append(f"| {name} | {' | '.join(shown)} |")
+    return rows
+
+
 def markdown(table: Table) -> list[str]:
     """A table for a page: pcbatch in milliseconds, and how many times as long the others take: below 1 they win."""
     names = _names(table)
