@@ -35,7 +35,7 @@ class OptionValues(TypedDict, total=False):
     schedule: ScheduleName
     form: Form
     backend: BackendName
-    jit: bool
+    jit: bool | Literal["auto"]
     max_depth: int | None
     max_steps: int | None
     deterministic: bool
@@ -55,7 +55,7 @@ class Options:
     schedule: str = "auto"
     form: str = "auto"
     backend: str = "tensorflow"
-    jit: bool = True
+    jit: bool | Literal["auto"] = True
     max_depth: int | None = None
     max_steps: int | None = None
     deterministic: bool = False
@@ -70,7 +70,9 @@ class Options:
         _one_of("form", self.form, FORMS)
         schedule_named(self.schedule)
         object.__setattr__(self, "static_argnames", _names(self.static_argnames))
-        for name in ("jit", "deterministic", "progress"):
+        if not isinstance(self.jit, bool) and self.jit != "auto":
+            raise UsageError("PCB504", f"jit must be True, False or 'auto', not {self.jit!r}")
+        for name in ("deterministic", "progress"):
             if not isinstance(getattr(self, name), bool):
                 raise UsageError("PCB504", f"{name} must be True or False, not {getattr(self, name)!r}")
         object.__setattr__(self, "resume", _path(self.resume))

@@ -19,6 +19,7 @@ from pcbatch.runtime.native.fitness import loss, obstacle
 from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.strategies.executable import Executable
 from pcbatch.runtime.strategies.reference import ReferenceMachine
+from pcbatch.runtime.strategies.straight_line import StraightLine, is_straight
 
 
 def make_executable(program: Program, options: Options) -> Executable:
@@ -27,11 +28,12 @@ def make_executable(program: Program, options: Options) -> Executable:
         return ReferenceMachine(
             program, backend_named(options.backend), max_depth=options.max_depth, max_steps=options.max_steps
         )
+    jit, whose = _compiler(program, options)
     machine = Machine(
         program,
         backend_named(options.backend),
         schedule=options.schedule,
-        jit=options.jit,
+        jit=jit,
         max_depth=options.max_depth,
         max_steps=options.max_steps,
         compaction=None if options.deterministic else DEFAULT,
@@ -40,6 +42,8 @@ def make_executable(program: Program, options: Options) -> Executable:
     if options.form == "lockstep":
         return machine
     if options.form == "auto":
+        if is_straight(program) and _of_trips(options) is None:
+            return StraightLine(machine, f"straight, {whose}")
         why = _of_options(options, machine.backend) or loss(program, machine.legs.loop.row_costs)
         if why is not None:
             return machine.because(why)
@@ -55,11 +59,21 @@ def _of_options(options: Options, backend: Backend) -> str | None:
     """Why options want lockstep, or the machine has nothing else; None where they leave it open."""
     if not options.jit:
         return "jit=False"
+    return _of_trips(options) or (None if backend.has_native() else "there is no native form here")
+
+
+def _of_trips(options: Options) -> str | None:
+    """Why options want the machine's trips; None where they leave it open."""
     if options.schedule != "auto":
         return f"schedule={options.schedule!r}"
-    if options.trace:
-        return "trips are to be recorded"
-    return None if backend.has_native() else "there is no native form here"
+    return "trips are to be recorded" if options.trace else None
+
+
+def _compiler(program: Program, options: Options) -> tuple[bool, str]:
+    """Whether XLA compiles the program, and a word on it for `Stats`."""
+    if options.jit == "auto":
+        return True, "by XLA"
+    return options.jit, "by XLA" if options.jit else "by TensorFlow's own kernels"
 
 
 def run_on(

@@ -159,7 +159,7 @@ class Execution:
 
     def fed(self, leaves: Sequence[Sequence[Array]], taking_part: Array) -> Sequence[Sequence[Array]]:
         """`leaves` as a piece may see them: where operations can raise, junk rows get the values of one taking part."""
-        if not self.spread_live:
+        if not self.spread_live or self.are_all(taking_part):
             return leaves
         lanes = self.backend.lanes_of(taking_part)
         lane = self.backend.lane_numbers(lanes)
@@ -210,6 +210,10 @@ class Execution:
             (key,) = self.layout.tops(store.array)
         self.whole[key] = self.rows.store(self.now(key), indices, inside, value)
         self.values.pop(store.array, None)
+
+    def are_all(self, mask: Array) -> bool:
+        """Whether the rows of `mask` are known to be all: there are no junk rows then."""
+        return self.rows.all_take_part and mask is self.entered
 
     # -- the end of the block ------------------------------------------------------------------------------------------
 

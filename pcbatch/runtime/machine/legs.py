@@ -77,16 +77,21 @@ class Legs:
 
     def leg(self, snapshot: Snapshot, shared: Sequence[Array], until: Array) -> Arrived:
         """On from `snapshot`, until no lane can run or there have been `until` trips (an int64 scalar) in all."""
-        remaining, types = iter(shared), self.program.shared_types
-        operands = {name: [next(remaining) for _ in leaves(types[name])] for name in self.program.shared}
         pool, state = snapshot.pool, snapshot.state
         if not pool.whole:
             state = ends.start(self.backend, self.layout, pool, state, snapshot.inputs)
         carried = {key: state[key] for key in self.layout.carried}
-        after, counters, can_run = self.loop.run_trips(carried, snapshot.counters, operands, until)
+        after, counters, can_run = self.loop.run_trips(
+            carried, snapshot.counters, self.operands(shared), until
+        )
         paused = ~can_run & self.backend.any(after["pc"] < self.layout.start)
         state, outputs = ends.finish(self.backend, self.layout, pool, {**state, **after}, snapshot.outputs)
         return Arrived(replace(snapshot, state=state, counters=counters, outputs=outputs), can_run, paused)
+
+    def operands(self, shared: Sequence[Array]) -> dict[str, list[Array]]:
+        """The leaves of each shared operand, by name."""
+        remaining, types = iter(shared), self.program.shared_types
+        return {name: [next(remaining) for _ in leaves(types[name])] for name in self.program.shared}
 
     def all_legs(self, leg: Callable[[Snapshot], Arrived], snapshot: Snapshot) -> Arrived:
         """One `leg` after another, on larger and larger stacks, until no lane wants more room or there is none."""

@@ -12,18 +12,24 @@ from pcbatch.runtime.backends.protocol import Array, Backend
 class Rows:
     """Which lane each row is of, and which rows take part.
 
-    `lanes` is int32 `[rows]`, or None where row i is lane i; `mask` bool `[rows]`. Arrays of the state are `[lanes,
-    ...]`, what a block computes is `[rows, ...]`.
+    `lanes` is int32 `[rows]`, or None where row i is lane i; `mask` bool `[rows]`; where all rows are known to take
+    part, `all_take_part`. Arrays of the state are `[lanes, ...]`, what a block computes is `[rows, ...]`.
     """
 
     backend: Backend
     lanes: Array | None
     mask: Array
+    all_take_part: bool = False
 
     @classmethod
     def of_all(cls, backend: Backend, mask: Array) -> Rows:
         """A row for every lane; those of `mask` (bool `[lanes]`) take part."""
         return cls(backend, None, mask)
+
+    @classmethod
+    def everyone(cls, backend: Backend, mask: Array) -> Rows:
+        """A row for every lane, which takes part; all of `mask` holds."""
+        return cls(backend, None, mask, all_take_part=True)
 
     @classmethod
     def gathered(cls, backend: Backend, mask: Array, size: int) -> Rows:
@@ -50,6 +56,11 @@ class Rows:
 
     def put_each(self, arrays: Sequence[Array], masks: Sequence[Array], values: Sequence[Array]) -> list[Array]:
         """`put` for each."""
+        if self.all_take_part:
+            return [
+                value if mask is self.mask and len(value.shape) == len(array.shape) else self.put(array, mask, value)
+                for array, mask, value in zip(arrays, masks, values, strict=True)
+            ]
         if self.lanes is None:
             return self.backend.where_each(masks, values, arrays)
         return [self.put(*each) for each in zip(arrays, masks, values, strict=True)]

@@ -1,0 +1,122 @@
+"""Programs of one block as what they are: the batch goes through its pieces once, without the machine's loop.
+
+In a machine program every block lies in a loop and under a guard. XLA runs convolutions and large products badly in
+both: there each is one thread's work, and of convolutions not even the fast one's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pcbatch.ir.machine import Program, Return
+from pcbatch.ir.types import TensorType, leaves
+from pcbatch.runtime.backends.protocol import Array, Spec
+from pcbatch.runtime.machine import ends
+from pcbatch.runtime.machine.execution import Execution
+from pcbatch.runtime.machine.explaining import explaining
+from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.machine.outcome import Counts, Outcome, Statistics
+from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.rows import Rows
+
+
+def is_straight(program: Program) -> bool:
+    """Whether every lane runs one block, once, and has returned then."""
+    block = program.blocks[0]
+    return len(program.blocks) == 1 and isinstance(block.terminator, Return) and not (block.pops or block.pushes)
+
+
+class StraightLine:
+    """Runs the program of a machine, which `is_straight`; in slices the machine does.
+
+    A whole run is one execution of the block for all lanes, as the machine's is, so all that the machine says of a run
+    is said of this one, too. Of no lanes there is none.
+    """
+
+    def __init__(self, machine: Machine, form: str):
+        self.machine, self.program, self.backend = machine, machine.program, machine.backend
+        self.statistics: Statistics = machine.statistics
+        self.form = form
+        self.stack_entries = 0
+        self._compiled: dict[int | None, Callable[..., Any]] = {}
+
+    def program_for(self, lanes: Any) -> Program:
+        """What is executed for `lanes` lanes."""
+        return self.program
+
+    def check(self, lanes: int) -> None:
+        """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
+        legs = self.machine.legs
+        examples = legs.example_specs(lanes)
+        specs: list[Spec] = [examples[key] for key in legs.layout.inputs]
+        shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
+        specs += [(leaf.dtype, leaf.shape) for leaf in shared]
+        with self.machine.timed(), explaining(self.program, self.backend, self.machine.jit):
+            self.backend.lower(self._whole(lanes), specs, self.machine.jit)
+
+    def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
+        """Run `lanes` lanes; see `Machine.run`."""
+        flat = self.machine.arrays_given(arguments, shared, lanes)
+        if not isinstance(lanes, int):
+            flat.append(lanes)
+        legs = self.machine.legs
+        sealed = self.backend.forbid_gradients(self._whole(lanes), self.program.name)
+        with self.machine.timed(), explaining(self.program, self.backend, self.machine.jit):
+            outputs = dict(zip(legs.layout.outputs, sealed(*flat), strict=True))
+        counters = dict(zip(("executions", "active", "rows", "trips"), self._counts(lanes), strict=True))
+        return legs.outcome(counters, outputs, 0)
+
+    def _counts(self, lanes: Any) -> tuple[Array, ...]:
+        """How often the block ran, for how many lanes, on how many rows; and the trips that a machine would make."""
+        if isinstance(lanes, int):
+            ran, rows = np.array([lanes > 0], np.int64), np.array([lanes], np.int64)
+            return ran, rows, rows, ran[0]
+        rows = self.backend.cast(self.backend.stack([lanes]), "int64")
+        ran = self.backend.cast(rows > 0, "int64")
+        return ran, rows, rows, self.backend.sum(ran)
+
+    def _whole(self, lanes: Any) -> Callable[..., Any]:
+        """The program for a static number of lanes, or the one for all others.
+
+        It takes the leaves of arguments and shared operands, and the number of lanes where it is not static; it gives
+        the outputs.
+        """
+        key = lanes if isinstance(lanes, int) else None
+
+        def program(*arrays: Array) -> list[Array]:
+            with self.machine.tracing(counts=True):
+                return self._traced(list(arrays), key)
+
+        if key not in self._compiled:
+            self._compiled[key] = self.backend.compile(program, self.machine.jit)
+        return self._compiled[key]
+
+    def _traced(self, arrays: list[Array], lanes: Array | int | None) -> list[Array]:
+        """The outputs of all lanes, in the order of `Layout.outputs`."""
+        legs, backend = self.machine.legs, self.backend
+        count = len(legs.layout.inputs)
+        arguments, rest = arrays[:count], arrays[count:]
+        if lanes is not None:
+            return self._executed(arguments, rest, lanes)
+        given = rest.pop()  # a shape is a constant to the compiler, a value need not be
+        lanes = backend.lanes_of(arguments[0]) if arguments else given
+        blank = ends.blank_outputs(backend, legs.layout, lanes)
+        # Some operations fail on arrays without elements.
+        return backend.cond(
+            lanes > 0, lambda: self._executed(arguments, rest, lanes), [blank[key] for key in legs.layout.outputs]
+        )
+
+    def _executed(self, arguments: Sequence[Array], shared: Sequence[Array], lanes: Array | int) -> list[Array]:
+        legs, backend, block = self.machine.legs, self.backend, self.program.blocks[0]
+        pool = Pool.of(lanes)
+        state = legs.begin(arguments, pool, 0).state
+        every = ~backend.zeros(lanes, TensorType("bool"))
+        with backend.scope(block.label):
+            execution = Execution(self.machine.context, 0, state, legs.operands(shared), Rows.everyone(backend, every))
+            execution.execute()
+            state = {**state, **execution.updates()}
+        _, outputs = ends.finish(backend, legs.layout, pool, state, {})
+        return [outputs[key] for key in legs.layout.outputs]
