@@ -13,6 +13,7 @@ from pcbatch.optimize.machine.row_sizes import DEFAULT
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.costs.compiling import choice
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.native.fitness import loss, obstacle
@@ -28,10 +29,13 @@ def make_executable(program: Program, options: Options) -> Executable:
         return ReferenceMachine(
             program, backend_named(options.backend), max_depth=options.max_depth, max_steps=options.max_steps
         )
-    jit, whose = _compiler(program, options)
+    backend = backend_named(options.backend)
+    straight = options.form == "auto" and is_straight(program) and _of_trips(options) is None
+    chosen = choice(program, backend) if options.jit == "auto" and straight else None
+    jit = bool(options.jit) if chosen is None else chosen.jit
     machine = Machine(
         program,
-        backend_named(options.backend),
+        backend,
         schedule=options.schedule,
         jit=jit,
         max_depth=options.max_depth,
@@ -39,15 +43,16 @@ def make_executable(program: Program, options: Options) -> Executable:
         compaction=None if options.deterministic else DEFAULT,
         trace=options.trace,
     )
+    if straight:
+        form = f"straight, by {'XLA' if jit else 'kernels of TensorFlow'}"
+        return StraightLine(machine, form if chosen is None else f"{form}: {chosen.why}")
     if options.form == "lockstep":
         return machine
     if options.form == "auto":
-        if is_straight(program) and _of_trips(options) is None:
-            return StraightLine(machine, f"straight, {whose}")
-        why = _of_options(options, machine.backend) or loss(program, machine.legs.loop.row_costs)
+        why = _of_options(options, backend) or loss(program, machine.legs.loop.row_costs)
         if why is not None:
             return machine.because(why)
-    found = obstacle(program, machine.backend, machine.context.limits.max_depth)
+    found = obstacle(program, backend, machine.context.limits.max_depth)
     if found is None:
         return NativeProgram(machine)
     if options.form == "native":
@@ -67,13 +72,6 @@ def _of_trips(options: Options) -> str | None:
     if options.schedule != "auto":
         return f"schedule={options.schedule!r}"
     return "trips are to be recorded" if options.trace else None
-
-
-def _compiler(program: Program, options: Options) -> tuple[bool, str]:
-    """Whether XLA compiles the program, and a word on it for `Stats`."""
-    if options.jit == "auto":
-        return True, "by XLA"
-    return options.jit, "by XLA" if options.jit else "by TensorFlow's own kernels"
 
 
 def run_on(

@@ -27,6 +27,18 @@ class Signature:
     writes: Sequence[Type]
 
 
+@dataclass(frozen=True)
+class Kernels:
+    """A piece by the library's own kernels: its `cost`, and its cost where the library's compiler makes the code.
+
+    `obstacle` says why it had better be compiled, whatever it costs: an operation fails otherwise, for some values.
+    """
+
+    cost: float
+    compiled: float
+    obstacle: str | None = None
+
+
 class Pieces(Protocol):
     """What is done with a piece; `reads` and `shared` are its operands, or their types, in the piece's order."""
 
@@ -52,6 +64,9 @@ class Pieces(Protocol):
 
     def line_costs(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[float, ...]:
         """What of the `cost` comes from each line of the piece's body, one number for each of its `spans`."""
+
+    def kernels(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:
+        """What the library's own kernels are to `piece`, beside what its compiler makes of it."""
 
     # -- running it ----------------------------------------------------------------------------------------------------
 

@@ -110,6 +110,26 @@ class Device:
     """Work of a row up to which a block is cheap: the native form is for programs of cheap blocks only. A loop of a
     product and a sum of 10,000 numbers takes half the time of lockstep at 64 lanes, one of `tanh` as long."""
 
+    compiled_convolution: float
+    """How many times as long a convolution takes in XLA's code as in TensorFlow's own kernels, or its gradient with
+    respect to images, for kernels that all lanes share. 64 lanes, 28 x 28 and 14 x 14 places, 32 and 128 channels: 1.04
+    to 1.3."""
+    compiled_to_kernel: float
+    """The same of a convolution's gradient with respect to its kernel. 16 with 32 channels, 43 with 128."""
+    compiled_volume: float
+    """The same of a convolution in three dimensions and its gradients. 11 to 12."""
+    compiled_by_channel: float
+    """The same of a convolution by channel and its gradient with respect to images. 28 to 58."""
+    compiled_own_kernel: float
+    """The same of a convolution with a kernel that is each lane's own, its gradient with respect to images included,
+    which is 0.2; without that, 1.15."""
+    compiled_sort: float
+    """The same of the largest of some numbers, and of sorts. 1,000 numbers: 2.2 to 6.9."""
+    compiled_product: float
+    """The same of a product. A layer of 768 0.75 to 0.93, two of 768 x 3,072 0.56 to 0.61, 256 x 256 by lane 0.77."""
+    uncompiled: float
+    """Work of a row that TensorFlow's own kernels must save: twenty of them take 0.1 ms for 64 lanes to begin."""
+
     cached_numbers: int
     """How many numbers a sampler's diagnostics look at together: few enough to stay in a cache of the CPU's, which
     computes them on any device, many enough for small runs to be fast."""
@@ -152,6 +172,14 @@ CPU = Device(
     native_stacks=64 * 1024 * KIB,
     native_split=0.002,
     native_work=20_000.0,
+    compiled_convolution=1.1,
+    compiled_to_kernel=16.0,
+    compiled_volume=11.0,
+    compiled_by_channel=30.0,
+    compiled_own_kernel=0.2,
+    compiled_sort=3.0,
+    compiled_product=0.75,
+    uncompiled=6_000.0,
     cached_numbers=2**15,
 )
 """Two cores of a server, TensorFlow 2.21."""

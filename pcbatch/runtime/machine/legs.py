@@ -81,9 +81,7 @@ class Legs:
         if not pool.whole:
             state = ends.start(self.backend, self.layout, pool, state, snapshot.inputs)
         carried = {key: state[key] for key in self.layout.carried}
-        after, counters, can_run = self.loop.run_trips(
-            carried, snapshot.counters, self.operands(shared), until
-        )
+        after, counters, can_run = self.loop.run_trips(carried, snapshot.counters, self.operands(shared), until)
         paused = ~can_run & self.backend.any(after["pc"] < self.layout.start)
         state, outputs = ends.finish(self.backend, self.layout, pool, {**state, **after}, snapshot.outputs)
         return Arrived(replace(snapshot, state=state, counters=counters, outputs=outputs), can_run, paused)

@@ -7,20 +7,25 @@ both: there each is one thread's work, and of convolutions not even the fast one
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pcbatch.ir.machine import Program, Return
+from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, leaves
-from pcbatch.runtime.backends.protocol import Array, Spec
+from pcbatch.runtime.backends.protocol import Array, Spec, State
 from pcbatch.runtime.machine import ends
 from pcbatch.runtime.machine.execution import Execution
 from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.machine import Machine
-from pcbatch.runtime.machine.outcome import Counts, Outcome, Statistics
+from pcbatch.runtime.machine.outcome import Outcome, Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.rows import Rows
+
+ENDS = {"status": int(LaneStatus.OK), "site": -1, "place": -1, "steps": 0}
+"""How every lane ends in a block that cannot fail: what `Layout.outputs` has of it. No step is made without a jump."""
 
 
 def is_straight(program: Program) -> bool:
@@ -65,9 +70,24 @@ class StraightLine:
         legs = self.machine.legs
         sealed = self.backend.forbid_gradients(self._whole(lanes), self.program.name)
         with self.machine.timed(), explaining(self.program, self.backend, self.machine.jit):
-            outputs = dict(zip(legs.layout.outputs, sealed(*flat), strict=True))
+            outputs = {**self._settled(lanes), **dict(zip(self._computed, sealed(*flat), strict=True))}
         counters = dict(zip(("executions", "active", "rows", "trips"), self._counts(lanes), strict=True))
         return legs.outcome(counters, outputs, 0)
+
+    @cached_property
+    def _computed(self) -> list[str]:
+        """The keys of the outputs that have to be computed: where no lane can fail, no ends are among them."""
+        legs = self.machine.legs
+        return [key for key in legs.layout.outputs if legs.loop.can_fail or key not in ENDS]
+
+    def _settled(self, lanes: Any) -> State:
+        """The outputs that need not be computed."""
+        if self.machine.legs.loop.can_fail:
+            return {}
+        if isinstance(lanes, int) and self.backend.is_concrete(self.backend.constant(0)):
+            return {key: np.full(lanes, number, np.int32) for key, number in ENDS.items()}
+        zeros = self.backend.zeros(lanes, TensorType("int32"))
+        return {key: zeros + number for key, number in ENDS.items()}
 
     def _counts(self, lanes: Any) -> tuple[Array, ...]:
         """How often the block ran, for how many lanes, on how many rows; and the trips that a machine would make."""
@@ -82,7 +102,7 @@ class StraightLine:
         """The program for a static number of lanes, or the one for all others.
 
         It takes the leaves of arguments and shared operands, and the number of lanes where it is not static; it gives
-        the outputs.
+        the outputs that have to be computed.
         """
         key = lanes if isinstance(lanes, int) else None
 
@@ -95,7 +115,7 @@ class StraightLine:
         return self._compiled[key]
 
     def _traced(self, arrays: list[Array], lanes: Array | int | None) -> list[Array]:
-        """The outputs of all lanes, in the order of `Layout.outputs`."""
+        """The outputs of all lanes that have to be computed."""
         legs, backend = self.machine.legs, self.backend
         count = len(legs.layout.inputs)
         arguments, rest = arrays[:count], arrays[count:]
@@ -106,7 +126,7 @@ class StraightLine:
         blank = ends.blank_outputs(backend, legs.layout, lanes)
         # Some operations fail on arrays without elements.
         return backend.cond(
-            lanes > 0, lambda: self._executed(arguments, rest, lanes), [blank[key] for key in legs.layout.outputs]
+            lanes > 0, lambda: self._executed(arguments, rest, lanes), [blank[key] for key in self._computed]
         )
 
     def _executed(self, arguments: Sequence[Array], shared: Sequence[Array], lanes: Array | int) -> list[Array]:
@@ -119,4 +139,4 @@ class StraightLine:
             execution.execute()
             state = {**state, **execution.updates()}
         _, outputs = ends.finish(backend, legs.layout, pool, state, {})
-        return [outputs[key] for key in legs.layout.outputs]
+        return [outputs[key] for key in self._computed]

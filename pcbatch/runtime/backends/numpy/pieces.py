@@ -21,7 +21,7 @@ from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.numpy import structures
 from pcbatch.runtime.backends.numpy.recorder import recording
-from pcbatch.runtime.backends.pieces import Leaves, Signature
+from pcbatch.runtime.backends.pieces import Kernels, Leaves, Signature
 
 
 class NumPyPieces:
@@ -54,6 +54,10 @@ class NumPyPieces:
         return tuple(self.cost(piece, reads, shared) / len(piece.spans) for _ in piece.spans)
 
     # -- running it ----------------------------------------------------------------------------------------------------
+
+    def kernels(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:
+        cost = self.cost(piece, reads, shared)
+        return Kernels(cost, cost)
 
     def vectorize(
         self, piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves], lanes: Any

@@ -14,7 +14,7 @@ from pcbatch.errors import Span
 from pcbatch.ir import values
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime.backends.pieces import Leaves, Signature
+from pcbatch.runtime.backends.pieces import Kernels, Leaves, Signature
 from pcbatch.runtime.backends.protocol import Ended, Explanation, Spec
 from pcbatch.runtime.backends.tensorflow import (
     arguments,
@@ -23,6 +23,7 @@ from pcbatch.runtime.backends.tensorflow import (
     equivalents,
     gradients,
     graphs,
+    kernels,
     native,
     pieces,
     private,
@@ -112,6 +113,9 @@ class TensorFlowBackend:
 
     def line_costs(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[float, ...]:
         return pieces.line_costs(piece, reads, shared)
+
+    def kernels(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:
+        return kernels.kernels(piece, reads, shared)
 
     def vectorize(
         self, piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves], lanes: Any

@@ -1,0 +1,137 @@
+"""What TensorFlow's own kernels are to a piece, beside the code that XLA makes of it: how fast, and whether safe.
+
+XLA's compiler for CPUs has no fast code for gradients of convolutions with respect to kernels, for convolutions by
+channel or in three dimensions, and for sorts; of most else it makes better code than TensorFlow's kernels are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.ir.machine import Piece
+from pcbatch.ir.types import Type
+from pcbatch.runtime.backends.pieces import Kernels
+from pcbatch.runtime.backends.tensorflow import graphs, native, work
+from pcbatch.runtime.backends.tensorflow.structures import type_of
+from pcbatch.runtime.backends.tensorflow.traces import trace
+from pcbatch.runtime.costs.device import CPU
+
+_SHARED_KERNEL = ("Conv2D", "Conv2DBackpropInput")
+_WORK_OF_XLA: Mapping[str, float] = {
+    **dict.fromkeys(_SHARED_KERNEL, CPU.compiled_convolution),
+    "Conv2DBackpropFilter": CPU.compiled_to_kernel,
+    **dict.fromkeys(("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2"), CPU.compiled_volume),
+    **dict.fromkeys(("DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropInput"), CPU.compiled_by_channel),
+    **dict.fromkeys(("TopK", "TopKV2"), CPU.compiled_sort),
+    **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"), CPU.compiled_product),
+}
+"""What the work of an operation is to be multiplied by where XLA compiles it."""
+
+
+def kernels(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:
+    """See `pieces.Pieces.kernels`."""
+    traced = trace(piece, reads, shared)
+    with traced.graph.as_default():
+        types = [type_of(value) for value in traced.outputs]
+    outputs = [*traced.leaves(types), *([traced.site] if traced.sites else [])]
+    by_lane = work.by_operation(traced.graph, traced.reads, outputs)
+    given = {tensor.op.name for tensor in traced.reads}
+    cost = compiled = 0.0
+    for operation, own in by_lane:
+        cost += own
+        compiled += _compiled(operation, own, given)
+    if graphs.on_gpu():
+        return Kernels(cost, compiled, "nothing was measured on a GPU")
+    every = work.by_operation(traced.graph, [*traced.reads, *traced.shared], outputs)
+    risky = next(_risky(operation for operation, _ in every), None)
+    return Kernels(cost, compiled, risky and f"{risky} may fail without it")
+
+
+# -- work --------------------------------------------------------------------------------------------------------------
+
+
+def _compiled(operation: Any, cost: float, by_lane: set[str]) -> float:
+    """The work of an operation as XLA compiles it, `cost` as TensorFlow has it.
+
+    The operations named in `by_lane` give the values that are each lane's own.
+    """
+    if operation.type in _SHARED_KERNEL and by_lane & work.needed([operation.inputs[1]]):
+        return cost * CPU.compiled_own_kernel
+    if operation.type in _WORK_OF_XLA:
+        return cost * _WORK_OF_XLA[operation.type]
+    inside = work.bodies(operation)
+    whole = compiled = 0.0
+    for body in inside:
+        given = {tensor.op.name for tensor in body.inputs}
+        for each, own in work.by_operation(body, body.inputs, body.outputs):
+            whole += own
+            compiled += _compiled(each, own, given)
+    return cost * compiled / whole if whole else cost
+
+
+# -- operations that TensorFlow's kernels refuse, where XLA goes on ----------------------------------------------------
+
+_KNOWN = native.KNOWN - {"CheckNumerics", "Gather", "GatherNd", "GatherV2"} | frozenset(
+    (
+        "AvgPool", "AvgPoolGrad", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "BiasAdd", "BiasAddGrad", "Einsum",
+        "EluGrad", "FFT", "FFT2D", "IFFT", "IFFT2D", "IRFFT", "LeakyReluGrad", "MatMul", "Relu6Grad", "RFFT",
+        "SeluGrad", "SoftmaxCrossEntropyWithLogits", "SoftsignGrad", "StridedSliceGrad", "TopK", "TopKV2",
+    )
+)  # fmt: skip
+"""Operations whose kernels never fail, whatever the values, or only as `_CONDITIONS` say."""
+
+
+def _risky(operations: Iterable[Any]) -> Iterator[str]:
+    """The types of operations whose kernels are not known to go on whatever the values, functions included."""
+    for operation in operations:
+        holds = _CONDITIONS.get(operation.type, lambda operation: operation.type in _KNOWN)
+        if not holds(operation):
+            yield operation.type
+        for body in work.bodies(operation):
+            yield from _risky(body.get_operations())
+
+
+def _of_floats(operation: Any) -> bool:
+    """An integer's division by zero, or negative power, raises."""
+    return not operation.outputs[0].dtype.is_integer
+
+
+def _in_place(operation: Any) -> bool:
+    """A slice that does not lie within the array raises; of one that is known here that would have been seen."""
+    return all(tf.get_static_value(bound) is not None for bound in operation.inputs[1:])
+
+
+def _channels_last(operation: Any) -> bool:
+    """TensorFlow's kernels for CPUs know no other order, and no half precision."""
+    is_last = operation.get_attr("data_format").decode() in ("NHWC", "NDHWC")
+    return is_last and operation.outputs[0].dtype in (tf.float32, tf.float64)
+
+
+def _convolution(image: Callable[[Any], tf.Tensor], kernel: Callable[[Any], tf.Tensor]) -> Callable[[Any], bool]:
+    """They do not convolve in groups either, and have no gradients of kernels with gaps."""
+
+    def holds(operation: Any) -> bool:
+        is_gradient = "Backprop" in operation.type
+        in_one_group = image(operation).shape[-1] == kernel(operation).shape[-2]
+        without_gaps = not is_gradient or set(operation.get_attr("dilations")) == {1}
+        return _channels_last(operation) and in_one_group and without_gaps
+
+    return holds
+
+
+_FORWARD = _convolution(lambda o: o.inputs[0], lambda o: o.inputs[1])
+_TO_IMAGE = _convolution(lambda o: o.outputs[0], lambda o: o.inputs[1])
+_TO_KERNEL = _convolution(lambda o: o.inputs[0], lambda o: o.outputs[0])
+_CONDITIONS: Mapping[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("Div", "FloorDiv", "FloorMod", "Mod", "Pow", "TruncateDiv", "TruncateMod"), _of_floats),
+    "Slice": _in_place,
+    **dict.fromkeys(("MaxPool", "MaxPoolGrad"), _channels_last),
+    **dict.fromkeys(("Conv2D", "Conv3D", "DepthwiseConv2dNative"), _FORWARD),
+    **dict.fromkeys(("Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput"), _TO_IMAGE),
+    **dict.fromkeys(
+        ("Conv2DBackpropFilter", "Conv3DBackpropFilterV2", "DepthwiseConv2dNativeBackpropFilter"), _TO_KERNEL
+    ),
+}
