@@ -42,7 +42,7 @@ NAMES = tuple(sorted(path.stem for path in CORPUS.glob("*.py")))
 TOLERANCE = {"float32": (2e-5, 2e-6), "float64": (1e-11, 1e-12)}
 """Relative and absolute tolerance by dtype; every other dtype must be equal."""
 
-Engine = Literal["interpret cfg", "interpret stack", "reference", "graph", "xla", "native", "auto"]
+Engine = Literal["interpret cfg", "interpret stack", "reference", "graph", "xla", "native", "auto", "plain", "either"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,8 @@ class Mode:
             return {"backend": "reference", "schedule": self.schedule}
         if self.engine in ("native", "auto"):
             return {"form": self.engine}
+        if self.engine in ("plain", "either"):
+            return {"jit": "auto" if self.engine == "either" else False}
         return {"jit": self.engine == "xla", "schedule": self.schedule, "form": "lockstep"}
 
 
@@ -72,6 +74,9 @@ GRAPH = (Mode("graph", "busiest"), Mode("graph", tests.schedules.GATHERING), Mod
 XLA = (Mode("xla", "earliest"), Mode("xla", "adaptive"))  # "adaptive" is "sweep" where nothing is dear, as here
 AUTO = Mode("auto")
 """A program as users run it: in native form where it can be and is better so, else as XLA runs it in lockstep."""
+PLAIN, EITHER = Mode("plain"), Mode("either")
+"""The same without XLA, and with or without it, as the rule of `jit="auto"` says: other programs than those of one
+block run as in other modes there."""
 NATIVE = Mode("native")
 """Native form, or the reason why there is none."""
 MACHINES = (*REFERENCE, *GRAPH, *XLA, AUTO)
@@ -325,7 +330,7 @@ def check(name: str, mode: Mode, lanes: int) -> None:
     actual, arrays = run_lanes(program.function, mode, arguments, lanes)
     for leaf, given in zip(leaves(arguments), before, strict=True):
         np.testing.assert_array_equal(leaf, given, err_msg="the caller's arrays must not change")
-    if mode in (*MACHINES, NATIVE):
+    if mode in (*MACHINES, PLAIN, EITHER, NATIVE):
         finished = next(lane for lane in expected(name, BATCH) if lane.status == "OK")
         assert [array.dtype.name for array in arrays] == list(program.dtypes)
         assert [array.shape[1:] for array in arrays] == [np.shape(leaf) for leaf in leaves(finished.value)]

@@ -18,9 +18,11 @@ from tests.harness import (
     INTERPRETERS,
     LIMITS,
     MACHINES,
+    EITHER,
     MODES,
     NAMES,
     NATIVE,
+    PLAIN,
     REFERENCE,
     XLA,
     Lane,
@@ -52,6 +54,20 @@ QUICK_RUNS = (*itertools.product(NAMES, ALWAYS), *TURNS)
 LONG_RUNS = tuple(run for run in itertools.product(NAMES, MODES) if run not in set(QUICK_RUNS))
 WITHOUT_NATIVE = frozenset(["looped_call", "own_primitive", "saved_slices", "slice_out_of_range", "slice_stores"])
 """Programs that the native form refuses: stores of several elements at once, batched forms, what XLA has not."""
+_STRAIGHT = (
+    "assignment_forms boolean_values builtin_numbers conditional_expressions constant_result division_by_zero elif_chain "
+    "index_out_of_range numpy_functions rounding row_store self_assignment short_circuit_division slice_out_of_range "
+    "store_out_of_range weak_joins"
+)
+STRAIGHT = _STRAIGHT.split()
+"""Programs of one block."""
+STRAIGHT_RUNS = tuple(
+    (name, EITHER if place % 4 == 3 else PLAIN, (BATCH, 0, 1, 3)[(place + place // 4) % 4])
+    for place, name in enumerate(STRAIGHT)
+)
+OTHER_STRAIGHT_RUNS = tuple(
+    run for run in itertools.product(STRAIGHT, (PLAIN, EITHER), (BATCH, *SIZES)) if run not in set(STRAIGHT_RUNS)
+)
 PLAIN_RUNS = tuple((name, XLA[place % len(XLA)]) for place, name in enumerate(NAMES[::8]))
 """Programs and modes in which nothing is tuned to XLA's CPU compiler; everything that XLA compiles elsewhere is."""
 OTHER_RUNS = tuple(run for run in itertools.product(NAMES, MACHINES, SIZES) if run not in set(SMALL_RUNS))
@@ -110,6 +126,20 @@ def test_programs_without_native_form_are_refused_with_the_reason(name: str) -> 
     program = load(name)
     with pytest.raises(UsageError, match=r"PCB534: .* cannot run in the native form: .+"):
         program.function.options(form="native").run(*program.arguments(2))
+
+
+@pytest.mark.parametrize(("name", "mode", "lanes"), STRAIGHT_RUNS, ids=str)
+def test_straight_programs(name: str, mode: Mode, lanes: int) -> None:
+    """With the machine's loop left away they run as `AUTO` compiles them, too; here without XLA."""
+    check(name, mode, lanes)
+    (form,) = load(name).function.options(**mode.options).stats().forms
+    assert form.startswith("straight, by ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "mode", "lanes"), OTHER_STRAIGHT_RUNS, ids=str)
+def test_straight_programs_in_the_other_ways(name: str, mode: Mode, lanes: int) -> None:
+    check(name, mode, lanes)
 
 
 @pytest.mark.parametrize(("name", "mode"), PLAIN_RUNS, ids=str)

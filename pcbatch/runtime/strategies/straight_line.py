@@ -70,7 +70,8 @@ class StraightLine:
         legs = self.machine.legs
         sealed = self.backend.forbid_gradients(self._whole(lanes), self.program.name)
         with self.machine.timed(), explaining(self.program, self.backend, self.machine.jit):
-            outputs = {**self._settled(lanes), **dict(zip(self._computed, sealed(*flat), strict=True))}
+            computed = sealed(*flat) if isinstance(lanes, int) else self._if_any(lanes, lambda: list(sealed(*flat)))
+            outputs = {**self._settled(lanes), **dict(zip(self._computed, computed, strict=True))}
         counters = dict(zip(("executions", "active", "rows", "trips"), self._counts(lanes), strict=True))
         return legs.outcome(counters, outputs, 0)
 
@@ -122,12 +123,16 @@ class StraightLine:
         if lanes is not None:
             return self._executed(arguments, rest, lanes)
         given = rest.pop()  # a shape is a constant to the compiler, a value need not be
-        lanes = backend.lanes_of(arguments[0]) if arguments else given
-        blank = ends.blank_outputs(backend, legs.layout, lanes)
-        # Some operations fail on arrays without elements.
-        return backend.cond(
-            lanes > 0, lambda: self._executed(arguments, rest, lanes), [blank[key] for key in self._computed]
-        )
+        return self._executed(arguments, rest, backend.lanes_of(arguments[0]) if arguments else given)
+
+    def _if_any(self, lanes: Array, run: Callable[[], list[Array]]) -> list[Array]:
+        """What `run` gives for a number of lanes that is not known; of no lanes nothing is run.
+
+        Some operations cannot be compiled for arrays without elements, so what is compiled lies in the condition, not
+        the condition in it.
+        """
+        blank = ends.blank_outputs(self.backend, self.machine.legs.layout, lanes)
+        return self.backend.cond(lanes > 0, run, [blank[key] for key in self._computed])
 
     def _executed(self, arguments: Sequence[Array], shared: Sequence[Array], lanes: Array | int) -> list[Array]:
         legs, backend, block = self.machine.legs, self.backend, self.program.blocks[0]

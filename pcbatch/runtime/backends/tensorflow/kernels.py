@@ -1,7 +1,7 @@
 """What TensorFlow's own kernels are to a piece, beside the code that XLA makes of it: how fast, and whether safe.
 
-XLA's compiler for CPUs has no fast code for gradients of convolutions with respect to kernels, for convolutions by
-channel or in three dimensions, and for sorts; of most else it makes better code than TensorFlow's kernels are.
+XLA's compiler for CPUs has no fast code for convolutions by channel or in three dimensions, for sorts, and for gradients
+of convolutions with respect to kernels; of products and much else it makes better code than TensorFlow's kernels are.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _of_floats(operation: Any) -> bool:
 
 
 def _in_place(operation: Any) -> bool:
-    """A slice that does not lie within the array raises; of one that is known here that would have been seen."""
+    """A slice, or an index in one, that does not lie within the array raises; if known here, it has been checked."""
     return all(tf.get_static_value(bound) is not None for bound in operation.inputs[1:])
 
 
@@ -127,7 +127,7 @@ _TO_IMAGE = _convolution(lambda o: o.outputs[0], lambda o: o.inputs[1])
 _TO_KERNEL = _convolution(lambda o: o.inputs[0], lambda o: o.outputs[0])
 _CONDITIONS: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("Div", "FloorDiv", "FloorMod", "Mod", "Pow", "TruncateDiv", "TruncateMod"), _of_floats),
-    "Slice": _in_place,
+    **dict.fromkeys(("Slice", "StridedSlice"), _in_place),
     **dict.fromkeys(("MaxPool", "MaxPoolGrad"), _channels_last),
     **dict.fromkeys(("Conv2D", "Conv3D", "DepthwiseConv2dNative"), _FORWARD),
     **dict.fromkeys(("Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput"), _TO_IMAGE),

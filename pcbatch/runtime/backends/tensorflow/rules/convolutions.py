@@ -2,6 +2,10 @@
 
 Where the kernel is shared, the lanes become a part of the batch. Where each lane has its own, the window at every
 place is laid out and one batched matrix product does the rest; gradients are the derivatives of exactly that.
+
+pfor has a rule for the gradient with respect to a shared kernel: a loop over the lanes, in which XLA runs convolutions
+badly. There it is a batched product, too (64 lanes, 32 channels, 28 x 28 places: 56 ms instead of 717). For TensorFlow's
+own kernels the loop is the faster one, by half.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from pcbatch.runtime.backends.tensorflow import graphs
 from pcbatch.runtime.backends.tensorflow.rules.family import (
     Applies,
     Rule,
@@ -179,6 +184,13 @@ def _either(shared: Rule, own: Rule) -> Rule:
     return lambda inputs: own(inputs) if stacked(inputs, 1) else shared(inputs)
 
 
+def _is_a_product_in_xla(inputs: Any) -> bool:
+    """Whether a gradient with respect to a kernel is one of products of what windows see, and better so."""
+    image, kernel = inputs.op.inputs[0].shape, inputs.op.outputs[0].shape
+    is_last = inputs.get_attr("data_format").decode() == "NHWC"
+    return is_last and graphs.may_be_in_xla() and bool(image[-1] == kernel[-2])
+
+
 RULES: dict[str, Rule] = {
     "Conv3D": _either(with_merged_lanes(tf.raw_ops.Conv3D, "input", "filter", keep=_THREE), _forward(depthwise=False)),
     "Conv3DBackpropInputV2": _either(
@@ -190,6 +202,7 @@ RULES: dict[str, Rule] = {
 CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
     "Conv2D": (lambda inputs: stacked(inputs, 1), _forward(depthwise=False)),
     "Conv2DBackpropInput": (lambda inputs: stacked(inputs, 1), _to_image(depthwise=False)),
+    "Conv2DBackpropFilter": (_is_a_product_in_xla, _to_kernel(depthwise=False)),
     "DepthwiseConv2dNative": (
         lambda inputs: True,
         _either(
