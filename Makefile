@@ -41,6 +41,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.schedules --json out/schedules.json
 	$(BIN)/python -m benchmarks.compile_time --json out/compile_time.json
 	$(BIN)/python -m benchmarks.calls --json out/calls.json
+	$(BIN)/python -m benchmarks.straight --json out/straight.json
 	$(BIN)/python -m benchmarks.against --quick --json out/against.json
 	$(BIN)/python -m benchmarks.nuts --quick --json out/nuts.json
 

@@ -38,10 +38,13 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
             gather at expensive ones), "earliest" (the paper's), "busiest" (most lanes), "sweep" (all in order).
         form: "lockstep": a block runs for all lanes that wait at it, at once. "native": a lane runs after another, in
             one native function, which is many times as fast where a row costs little; on a CPU, for programs without
-            products of matrices, sorts and scatters. "auto": native where that is possible and rows are cheap. Runs
-            in slices, and in a caller's `tf.function`, are in lockstep.
+            products of matrices, sorts and scatters. "auto": native where that is possible and rows are cheap; and
+            what is one block, without loops, calls and branches, runs straight, without the machine's loop. Runs in
+            slices are in lockstep, and so are native programs in a caller's `tf.function`.
         backend: "tensorflow", or "reference" (lane by lane with Python lists for stacks: slow, for debugging).
-        jit: compile with XLA (the default) or run as a plain graph, for debugging.
+        jit: compile with XLA (True, the default), or run TensorFlow's own kernels (False), for debugging and for
+            programs of one block of convolutions, which XLA runs slowly on a CPU. "auto" chooses for programs of one
+            block, by the operations in them, and takes XLA for all others; `stats().forms` says which and why.
         max_depth: the most live calls of a lane, tail calls apart (default 8192); a lane beyond fails with MAX_DEPTH.
             It is a limit against recursion without end, not a size: stacks grow as lanes need them. In a function
             compiled with `jit_compile=True` they cannot, so there it must be given, and is their size.

@@ -14,11 +14,11 @@ from tests.harness import (
     AUTO,
     BATCH,
     CORPUS,
+    EITHER,
     GRAPH,
     INTERPRETERS,
     LIMITS,
     MACHINES,
-    EITHER,
     MODES,
     NAMES,
     NATIVE,
@@ -55,9 +55,9 @@ LONG_RUNS = tuple(run for run in itertools.product(NAMES, MODES) if run not in s
 WITHOUT_NATIVE = frozenset(["looped_call", "own_primitive", "saved_slices", "slice_out_of_range", "slice_stores"])
 """Programs that the native form refuses: stores of several elements at once, batched forms, what XLA has not."""
 _STRAIGHT = (
-    "assignment_forms boolean_values builtin_numbers conditional_expressions constant_result division_by_zero elif_chain "
-    "index_out_of_range numpy_functions rounding row_store self_assignment short_circuit_division slice_out_of_range "
-    "store_out_of_range weak_joins"
+    "assignment_forms boolean_values builtin_numbers conditional_expressions constant_result division_by_zero "
+    "elif_chain index_out_of_range numpy_functions rounding row_store self_assignment short_circuit_division "
+    "slice_out_of_range store_out_of_range weak_joins"
 )
 STRAIGHT = _STRAIGHT.split()
 """Programs of one block."""

@@ -62,7 +62,8 @@ class Stats:
 
     A recursive program is compiled anew for each size of its stacks; `stack_entries` is the one that the next call
     starts with, learnt from those before it (0 for programs without stacks). `forms` has the form in which each of the
-    signatures runs, those used last at the end: "native", "lockstep", or "lockstep: " and why not native.
+    signatures runs, those used last at the end: "native", "lockstep", or "lockstep: " and why not native; "straight, by
+    XLA" or "straight, by kernels of TensorFlow", with `jit="auto"` and why.
     """
 
     compilations: int

@@ -1,7 +1,7 @@
 """What TensorFlow's own kernels are to a piece, beside the code that XLA makes of it: how fast, and whether safe.
 
-XLA's compiler for CPUs has no fast code for convolutions by channel or in three dimensions, for sorts, and for gradients
-of convolutions with respect to kernels; of products and much else it makes better code than TensorFlow's kernels are.
+XLA's compiler for CPUs has no fast code for convolutions by channel or in three dimensions, for sorts, and for
+gradients with respect to kernels; of products and much else it makes better code than TensorFlow's kernels are.
 """
 
 from __future__ import annotations
@@ -111,13 +111,13 @@ def _channels_last(operation: Any) -> bool:
 
 
 def _convolution(image: Callable[[Any], tf.Tensor], kernel: Callable[[Any], tf.Tensor]) -> Callable[[Any], bool]:
-    """They do not convolve in groups either, and have no gradients of kernels with gaps."""
+    """They do not convolve in groups either, and have no gradients where there are gaps or zeros of any width."""
 
     def holds(operation: Any) -> bool:
         is_gradient = "Backprop" in operation.type
         in_one_group = image(operation).shape[-1] == kernel(operation).shape[-2]
-        without_gaps = not is_gradient or set(operation.get_attr("dilations")) == {1}
-        return _channels_last(operation) and in_one_group and without_gaps
+        is_plain = set(operation.get_attr("dilations")) == {1} and operation.get_attr("padding") != b"EXPLICIT"
+        return _channels_last(operation) and in_one_group and (is_plain or not is_gradient)
 
     return holds
 

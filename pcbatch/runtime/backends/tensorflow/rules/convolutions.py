@@ -4,8 +4,8 @@ Where the kernel is shared, the lanes become a part of the batch. Where each lan
 place is laid out and one batched matrix product does the rest; gradients are the derivatives of exactly that.
 
 pfor has a rule for the gradient with respect to a shared kernel: a loop over the lanes, in which XLA runs convolutions
-badly. There it is a batched product, too (64 lanes, 32 channels, 28 x 28 places: 56 ms instead of 717). For TensorFlow's
-own kernels the loop is the faster one, by half.
+badly. There it is a batched product, too (64 lanes, 32 channels, 28 x 28 places: 56 ms instead of 717). For kernels of
+TensorFlow the loop is the faster one, by half.
 """
 
 from __future__ import annotations
