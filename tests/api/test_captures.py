@@ -203,7 +203,7 @@ def test_the_program_does_not_contain_the_arrays(kind):
     assert value(picked(batch)) == [0.0, 0.0]
     machine = picked.pipeline(batch).machine
     assert machine.program.shared == ("large",)
-    traced = machine._whole_run(machine.legs, 2).get_concrete_function(batch, tf.convert_to_tensor(large))
+    traced = machine._whole(2).get_concrete_function(batch, tf.convert_to_tensor(large))
     assert traced.graph.as_graph_def().ByteSize() < 1_000_000
 
 

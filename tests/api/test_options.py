@@ -20,7 +20,7 @@ REFUSED = [
     ({"static_argnames": ("y",)}, "PCB508: static_argnames has 'y', which is no parameter"),
     ({"static_argnames": 3}, "PCB508: static_argnames are names of parameters, not 3"),
     ({"vectorize": False}, "PCB503: the option vectorize is gone"),
-    ({"jit": "yes"}, "PCB504: jit must be True or False, not 'yes'"),
+    ({"jit": "yes"}, "PCB504: jit must be True, False or 'auto', not 'yes'"),
     ({"max_depth": -1}, "PCB504: max_depth must be None or an int of at least 0, not -1"),
     ({"max_steps": 1.5}, "PCB504: max_steps must be None or an int of at least 0, not 1.5"),
     ({"max_steps": True}, "PCB504: max_steps must be None or an int of at least 0, not True"),
