@@ -30,6 +30,7 @@ from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.machine import collector
 from pcbatch.runtime.machine.outcome import Outcome, Statistics
+from pcbatch.runtime.report.profile import noted
 
 logger = logging.getLogger("pcbatch")
 logger.addHandler(logging.NullHandler())
@@ -64,6 +65,7 @@ class Stats:
     starts with, learnt from those before it (0 for programs without stacks). `forms` has the form in which each of the
     signatures runs, those used last at the end: "native", "lockstep", or "lockstep: " and why not native; "straight, by
     XLA" or "straight, by kernels of TensorFlow", with `jit="auto"` and why.
+    `notes` say which operations no rule computes for all lanes at once, so that they run lane after lane, and where.
     """
 
     compilations: int
@@ -72,6 +74,7 @@ class Stats:
     compile_seconds: float
     stack_entries: int = 0
     forms: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         stacks = f", stacks of {self.stack_entries} entries" if self.stack_entries else ""
@@ -172,6 +175,7 @@ class Session:
             sum(s.compile_seconds for s in self.statistics),
             max((each.machine.stack_entries for each in self.compiled.values()), default=0),
             tuple(each.machine.form for each in self.compiled.values()),
+            tuple(dict.fromkeys(noted(*note) for each in self.compiled.values() for note in each.machine.notes)),
         )
 
     def _compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:

@@ -5,7 +5,7 @@ Only here does single-example code become batched code.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +16,10 @@ from pcbatch.runtime.backends.arrays import Array
 
 Leaves = Sequence[Array]
 """The arrays of a structured value, in order: see `ir.types.leaves`."""
+
+
+Note = Callable[[Span | None, str], None]
+"""Told, of a place in the user's source, what is worth knowing about how it runs."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +81,16 @@ class Pieces(Protocol):
         reads: Sequence[Leaves],
         shared: Sequence[Leaves],
         lanes: Array | int,
+        taking_part: Array | None = None,
+        note: Note | None = None,
     ) -> tuple[list[list[Array]], Array | None]:
         """Run `piece` for every lane, `lanes` of them: `(outputs, site)`.
 
         `reads` are the leaves of each value that it reads, `[lanes, ...]` arrays, `shared` those of its shared
         operands, unbatched; outputs come as leaves, `[lanes, ...]` arrays of exactly the types. `site` is an int32
         `[lanes]` array, the fault site plus one of each lane's first failed check or 0, or None where the piece has no
-        checks.
+        checks. Only the rows that are `taking_part` (bool `[lanes]`; None: all) are of account. What can be run for
+        one lane but not for all together is run for these, one after another, and `note` is told.
         """
 
     def run_one(

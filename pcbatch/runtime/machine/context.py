@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
 from pcbatch.optimize.machine.row_sizes import Compaction
 from pcbatch.runtime.backends.protocol import Backend
@@ -20,6 +21,7 @@ class Context:
     With `spread_live`, junk lanes are fed the values of a lane that takes part, so that no operation can raise for
     them: needed where operations raise at all, which is everywhere but under XLA. `compaction` says which blocks may
     run on gathered lanes, None that none may; `trace` of how many trips is recorded what the schedule chose.
+    `notes` has what was found out while the program was traced, in order: a place in the source, and what to know.
     """
 
     backend: Backend
@@ -29,8 +31,13 @@ class Context:
     schedule: Schedule = schedule_named("auto")
     compaction: Compaction | None = None
     trace: int = 0
+    notes: dict[tuple[Span | None, str], None] = field(default_factory=dict)
 
     @property
     def program(self) -> Program:
         """The program."""
         return self.layout.program
+
+    def note(self, span: Span | None, text: str) -> None:
+        """Keep what is worth knowing of a place in the source, once."""
+        self.notes[span, text] = None

@@ -28,7 +28,7 @@ class Execution:
         rows: Rows,
     ):
         self.backend, self.layout = context.backend, context.layout
-        self.limits, self.spread_live = context.limits, context.spread_live
+        self.limits, self.spread_live, self.note = context.limits, context.spread_live, context.note
         self.number, self.block = number, context.program.blocks[number]
         self.state, self.shared, self.rows = state, shared, rows
         self.entered = rows.mask
@@ -129,7 +129,8 @@ class Execution:
         taking_part = self.taking_part(piece)
 
         def vectorized() -> tuple[list[list[Array]], Array | None]:
-            return self.backend.vectorize(piece, signature, self.fed(leaves, taking_part), shared, lanes)
+            fed = self.fed(leaves, taking_part)
+            return self.backend.vectorize(piece, signature, fed, shared, lanes, taking_part, self.note)
 
         if self.spread_live and (self.failed_before or piece.predicate is not None):
             outputs, site = self.if_any(taking_part, vectorized, piece)

@@ -63,7 +63,7 @@ class Legs:
 
     def __init__(self, context: Context):
         self.program, self.backend = context.program, context.backend
-        self.layout, self.limits = context.layout, context.limits
+        self.layout, self.limits, self.notes = context.layout, context.limits, context.notes
         self.loop = Loop(context)
 
     # -- a run ---------------------------------------------------------------------------------------------------------
@@ -223,4 +223,5 @@ class Legs:
             backend=self.backend,
             can_fail=self.loop.can_fail,
             trace=counters.get("trace"),
+            notes=tuple(self.notes),
         )

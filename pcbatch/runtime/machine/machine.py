@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from pcbatch.errors import UsageError
+from pcbatch.errors import Span, UsageError
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import leaves
@@ -79,6 +79,11 @@ class Machine:
         """Legs on stacks that have their full size at once, which a caller's XLA program needs."""
         limits = self.context.limits
         return self.legs if limits.roomy else Legs(replace(self.context, limits=replace(limits, roomy=True)))
+
+    @property
+    def notes(self) -> Sequence[tuple[Span | None, str]]:
+        """What was found out about places in the source while the program was traced."""
+        return tuple(self.context.notes)
 
     @property
     def stack_entries(self) -> int:

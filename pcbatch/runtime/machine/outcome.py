@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+from pcbatch.errors import Span
 from pcbatch.runtime.backends.protocol import Array, Backend
 
 
@@ -48,7 +49,8 @@ class Outcome:
     none, or lists). `backend` is the library of the arrays; `can_fail` says whether any lane of the program could have
     failed at all. `checkpoint` is where a run in slices stands, from which it can go on; `trace` is the record of the
     first trips, where they were recorded (`trace.recorded`); `is_native` says that lanes ran one after another in a
-    native function, so that nothing was counted in the run itself.
+    native function, so that nothing was counted in the run itself. `notes` has what is worth knowing of places in the
+    source, as `Context`.
     """
 
     values: tuple[Array, ...]
@@ -64,6 +66,7 @@ class Outcome:
     checkpoint: Saveable | None = None
     trace: Array | None = None
     is_native: bool = False
+    notes: Sequence[tuple[Span | None, str]] = ()
 
     @cached_property
     def counts(self) -> Counts:

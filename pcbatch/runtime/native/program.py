@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import leaves
@@ -42,6 +43,11 @@ class NativeProgram:
     def _statuses(self) -> np.ndarray:
         """What becomes of a lane, by its fault site plus one."""
         return np.array([LaneStatus.OK, *(site.status for site in self.program.faults)], np.int32)
+
+    @property
+    def notes(self) -> Sequence[tuple[Span | None, str]]:
+        """What was found out about the program where the machine has run it."""
+        return self.machine.notes
 
     @property
     def stack_entries(self) -> int:

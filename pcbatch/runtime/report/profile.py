@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pcbatch.errors import Span
 from pcbatch.ir.analysis import places
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.costs.estimate import line_costs
@@ -96,10 +97,14 @@ class FunctionProfile:
 
 @dataclass(frozen=True)
 class Profile:
-    """A run by functions, the entry first, and lines; as text, each function's source with the figures beside it."""
+    """A run by functions, the entry first, and lines; as text, each function's source with the figures beside it.
+
+    `notes` say what else is to be known of some lines.
+    """
 
     title: str
     functions: tuple[FunctionProfile, ...]
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, program: Program, outcome: Outcome, title: str) -> Profile:
@@ -121,6 +126,7 @@ class Profile:
                 )
                 for name, counts in totals.items()
             ),
+            tuple(noted(*note) for note in outcome.notes),
         )
 
     @property
@@ -140,7 +146,8 @@ class Profile:
             heading = f"{function.name}, {listing.file_name(function.file)}" if function.file else function.name
             rows += [("",) * len(HEADER), (*function.counts.cells(self.total.cost), heading)]
             rows += self._source(function, margin)
-        return "\n".join([self.title, "", *listing.table(HEADER, rows), "", LEGEND])
+        notes = ["", *self.notes] if self.notes else []
+        return "\n".join([self.title, "", *listing.table(HEADER, rows), "", LEGEND, *notes])
 
     def _source(self, function: FunctionProfile, margin: int) -> list[tuple[str, ...]]:
         """The lines of a function, with figures where it has code."""
@@ -155,6 +162,11 @@ class Profile:
 
     def __repr__(self) -> str:
         return f"<pcbatch.Profile of {self.title}>"
+
+
+def noted(span: Span | None, text: str) -> str:
+    """A note with its place."""
+    return text if span is None else f"{listing.file_name(span.file)}:{span.line}: {text}"
 
 
 def _counted(program: Program, outcome: Outcome) -> Iterator[tuple[str, Counts, dict[Place, Counts]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.machine import Machine
@@ -31,6 +32,10 @@ class Executable(Protocol):
     @property
     def form(self) -> str:
         """In which form the program runs, and perhaps why, for `Stats`."""
+
+    @property
+    def notes(self) -> Sequence[tuple[Span | None, str]]:
+        """What was found out about places in the source while the program was traced."""
 
     @property
     def stack_entries(self) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pcbatch.errors import Span
 from pcbatch.ir import values
 from pcbatch.ir.machine import Block, Branch, Fault, Jump, Piece, Program, PushJump, Return, Store
 from pcbatch.ir.status import LaneStatus
@@ -34,6 +35,7 @@ class ReferenceMachine:
         self.statistics = Statistics()
         self.stack_entries = 0  # they are lists
         self.form = "reference"
+        self.notes: Sequence[tuple[Span | None, str]] = ()
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> Outcome:
         """Run `lanes` lanes, one after the other."""

@@ -21,7 +21,7 @@ from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.numpy import structures
 from pcbatch.runtime.backends.numpy.recorder import recording
-from pcbatch.runtime.backends.pieces import Kernels, Leaves, Signature
+from pcbatch.runtime.backends.pieces import Kernels, Leaves, Note, Signature
 
 
 class NumPyPieces:
@@ -60,7 +60,14 @@ class NumPyPieces:
         return Kernels(cost, cost)
 
     def vectorize(
-        self, piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves], lanes: Any
+        self,
+        piece: Piece,
+        signature: Signature,
+        reads: Sequence[Leaves],
+        shared: Sequence[Leaves],
+        lanes: Any,
+        taking_part: Any = None,
+        note: Note | None = None,
     ) -> tuple[list[list[Any]], Any | None]:
         same = [*map(_packed, signature.shared, shared)]
         rows: list[list[Any]] = []

@@ -15,13 +15,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import branches, graphs, private, ready, work, xla_cpu
+from pcbatch.runtime.backends.tensorflow import branches, graphs, lists, private, ready, work, xla_cpu
 
 _numbers = itertools.count()
 
 _ELEMENTWISE = """
-Abs Acos Acosh Add AddN AddV2 ApproximateEqual Asin Asinh Atan Atan2 Atanh BesselI0e BesselI1e Betainc Bitcast
-BitwiseAnd BitwiseOr BitwiseXor Cast Ceil CheckNumerics ClipByValue Complex ComplexAbs Conj Cos Cosh Digamma Div
+Abs Acos Acosh Add AddN AddV2 Angle ApproximateEqual Asin Asinh Atan Atan2 Atanh BesselI0e BesselI1e Betainc Bitcast
+BitwiseAnd BitwiseOr BitwiseXor Bucketize Cast Ceil CheckNumerics ClipByValue Complex ComplexAbs Conj Cos Cosh Digamma
+Div
 DivNoNan Elu Equal Erf Erfc Erfinv Exp Expm1 Floor FloorDiv FloorMod Greater GreaterEqual Igamma Igammac Imag Inv
 Invert IsFinite IsInf IsNan LeakyRelu LeftShift Less LessEqual Lgamma Log Log1p LogicalAnd LogicalNot LogicalOr
 Maximum Minimum Mod Mul MulNoNan Ndtri Neg NextAfter NotEqual OnesLike Polygamma PopulationCount Pow Real RealDiv
@@ -42,17 +43,55 @@ All Any ArgMax ArgMin Cumprod Cumsum L2Loss LogSoftmax Max Mean Min Prod Softmax
 _PRODUCTS = """
 BatchMatMul BatchMatMulV2 Einsum MatMul
 """
+_GRADIENTS = """
+AvgPoolGrad BiasAddGrad EluGrad FakeQuantWithMinMaxArgsGradient IgammaGradA LRNGrad LeakyReluGrad MirrorPadGrad
+ReciprocalGrad Relu6Grad SeluGrad SoftsignGrad
+"""
+_ARRANGEMENTS = """
+BatchToSpaceND ConcatOffset DepthToSpace DynamicStitch LowerBound MirrorPad ReverseSequence SpaceToBatchND SpaceToDepth
+UpperBound
+"""
+_LAYERS = """
+AvgPool AvgPool3D BiasAdd CumulativeLogsumexp FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars HSVToRGB InTopKV2 LRN
+MaxPool MaxPool3D QuantizeAndDequantizeV4 RGBToHSV SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits
+"""
+_MATRICES = """
+Cholesky Cross MatrixBandPart MatrixSetDiag MatrixSetDiagV3 MatrixTriangularSolve TridiagonalMatMul
+"""
+_LISTS = """
+EmptyTensorList TensorListElementShape TensorListFromTensor TensorListGetItem TensorListLength TensorListPopBack
+TensorListPushBack TensorListReserve TensorListSetItem TensorListStack
+"""
 _FUNCTIONS = """
 Case If PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf StatelessWhile While
 """
-KNOWN = frozenset(" ".join((_ELEMENTWISE, _SHAPES, _REDUCTIONS, _PRODUCTS, _FUNCTIONS)).split())
-"""The types of operations that are known to run in a native function."""
+KNOWN = frozenset(
+    " ".join(
+        (
+            _ELEMENTWISE,
+            _SHAPES,
+            _REDUCTIONS,
+            _PRODUCTS,
+            _GRADIENTS,
+            _ARRANGEMENTS,
+            _LAYERS,
+            _MATRICES,
+            _LISTS,
+            _FUNCTIONS,
+        )
+    ).split()
+)
+"""The types of operations that are known to run in a native function, and to give what they give elsewhere.
+
+XLA refuses to compile a scatter of several places there (so `MaxPoolGrad`), a sort (`TopKV2`, `Svd`,
+`SelfAdjointEigV2`) and an `FFT`. `MatrixInverse`, `MatrixSolve`, `Qr` and convolutions run right, and slowly.
+"""
 
 
 def obstacles(operations: Iterable[Any]) -> Iterator[str]:
     """The types of those operations, functions that they run included, that are not known to run natively."""
     for operation in operations:
-        if operation.type not in KNOWN:
+        if operation.type not in KNOWN or lists.is_unbounded(operation):
             yield operation.type
         for body in work.bodies(operation):
             yield from obstacles(body.get_operations())
@@ -86,21 +125,21 @@ _FUNCTION = "{called_index = 0 : i64, has_token_input_output = false}"
 
 
 def call(function: Callable[..., Sequence[tf.Tensor]], arrays: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """`function(*arrays)` as one native function where XLA compiles for a CPU, else as it is; and a `_witness`."""
+    """`function(*arrays)` as one native function where XLA compiles for a CPU, else as it is; and a `witness`."""
     if not (xla_cpu.applies() and _has_parts()):
-        return [*function(*arrays), _witness(arrays)]
+        return [*function(*arrays), witness(arrays)]
     graph = private.new_graph(f"pcbatch_native_{next(_numbers)}")
     with graph.as_default():
         given = [ready.placeholder(array.dtype, tuple(array.shape)) for array in arrays]
         results = [private.capture(graph, result) for result in function(*given)]
         captured = private.captures(graph)
         graph.inputs = [*given, *(inner for _, inner in captured)]
-        graph.outputs = [*results, _witness(graph.inputs)]
+        graph.outputs = [*results, witness(graph.inputs)]
     inputs, outputs = [*arrays, *(outer for outer, _ in captured)], graph.outputs
     return private.call_module(_module(inputs, outputs), private.function_of(graph), inputs, outputs)
 
 
-def _witness(arrays: Sequence[tf.Tensor]) -> tf.Tensor:
+def witness(arrays: Sequence[tf.Tensor]) -> tf.Tensor:
     """An int32 that depends on all arrays, without elements none.
 
     XLA aborts the whole process if a native function has an argument that its results do not depend on, and what they
@@ -170,6 +209,11 @@ _ELEMENTS = {
     **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": f"ui{bits}" for bits in (8, 16, 32, 64)},
 }
+
+
+def is_taken(tensor: tf.Tensor) -> bool:
+    """Whether a native function can take, or give, such an array."""
+    return tensor.dtype.name in _ELEMENTS and tensor.shape.is_fully_defined()
 
 
 def _type(tensor: tf.Tensor) -> str:

@@ -18,7 +18,7 @@ from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends.pieces import Leaves, Signature
+from pcbatch.runtime.backends.pieces import Leaves, Note, Signature
 from pcbatch.runtime.backends.tensorflow import (
     blame,
     compiling,
@@ -113,7 +113,13 @@ def _output_type(piece: Piece, name: str, value: Any) -> Type:
 
 
 def vectorize(
-    piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves], lanes: Any
+    piece: Piece,
+    signature: Signature,
+    reads: Sequence[Leaves],
+    shared: Sequence[Leaves],
+    lanes: Any,
+    taking_part: tf.Tensor | None = None,
+    note: Note | None = None,
 ) -> tuple[list[list[tf.Tensor]], tf.Tensor | None]:
     """Run `piece` for every lane: `(outputs, site)`, see `pieces.Pieces.vectorize`.
 
@@ -124,7 +130,8 @@ def vectorize(
     if isinstance(lanes, int) and lanes == 0:
         rows = [tf.zeros([0, *type_.shape], type_.dtype) for type_ in out_types]
     else:
-        vectorized = partial(_vectorized, piece, signature, [*chain(*reads)], [*chain(*shared)], lanes)
+        arrays = [*chain(*reads)], [*chain(*shared)]
+        vectorized = partial(_vectorized, piece, signature, *arrays, lanes, taking_part, note)
         if tf.executing_eagerly():
             rows = list(compiling.Traced(lambda: tf.function(vectorized, autograph=False))())
         else:
@@ -185,7 +192,13 @@ def _place(piece: Piece, signature: Signature, obstacle: str) -> Span | None:
 
 
 def _vectorized(
-    piece: Piece, signature: Signature, stacked: Sequence[Any], same: Sequence[Any], lanes: Any
+    piece: Piece,
+    signature: Signature,
+    stacked: Sequence[Any],
+    same: Sequence[Any],
+    lanes: Any,
+    taking_part: tf.Tensor | None = None,
+    note: Note | None = None,
 ) -> list[tf.Tensor]:
     """The leaves of the outputs for all lanes, then the fault sites where the piece has checks.
 
@@ -196,14 +209,22 @@ def _vectorized(
         raise ValueError(f"piece {piece.compiled.__name__} checks {set(traced.sites)}, but declares {piece.sites}")
     outputs = [*traced.leaves(signature.writes), *([traced.site] if piece.sites else [])]
     given = [*zip(traced.reads, stacked, strict=True)], [*zip(traced.shared, same, strict=True)]
+
+    def looped(operation: Any, natively: bool) -> None:
+        if note is not None:
+            kind = operation.type.removeprefix("Stateless")
+            note(blame.span_of(piece, operation), f"{kind} runs {'native, ' if natively else ''}lane after lane")
+
     try:
         operands = {id(leaf): value for leaf, value in given[1]}
         handles = [(handle, operands[id(leaf)]) for handle, leaf in traced.handles]
         if lanes is None:
             return rules.taken_over(traced.graph, outputs, [*chain(*given)], handles)
-        return rules.vectorized(traced.graph, outputs, *given, handles, lanes)
+        return rules.vectorized(traced.graph, outputs, *given, handles, lanes, taking_part, looped)
     except CompileError:
         raise
+    except rules.RefusedError as error:
+        raise blame.unbatched(piece, [error.operation], error.reason) from None
     except Exception as error:
         operations = [*private.operations_being_converted(error)]
         if not operations:

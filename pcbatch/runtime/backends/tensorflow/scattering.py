@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from pcbatch.ir.evaluation import mesh
 from pcbatch.ir.slices import Window
+from pcbatch.runtime.backends.tensorflow import ready
 
 
 def places(indices: Sequence[tf.Tensor], value: tf.Tensor, shape: tf.TensorShape) -> tuple[tf.Tensor, tf.Tensor]:
@@ -34,6 +35,23 @@ def places(indices: Sequence[tf.Tensor], value: tf.Tensor, shape: tf.TensorShape
         sizes = [index.shape[1] if at == axis else 1 for at in range(1, len(vectors) + 1)]
         spread.append(tf.broadcast_to(tf.reshape(index, [lanes, *sizes]), [lanes, *vectors]))
     return tf.stack(spread, axis=-1), value
+
+
+def compacted(mask: tf.Tensor, size: Any) -> tf.Tensor:
+    """int32 `[size]`: the numbers of the first lanes of `mask`, bool `[lanes]`, then the first of them again."""
+    # A sum and a scatter: 5 us for 64 lanes and 46 for 4096 under XLA, a sort 7 and 490.
+    lanes = tf.shape(mask)[0] if mask.shape[0] is None else mask.shape[0]
+    at = tf.where(mask, tf.cumsum(tf.cast(mask, tf.int32)) - 1, size)
+    first = tf.fill([size], tf.argmax(mask, output_type=tf.int32))
+    return written(first, [at], ready.numbers(lanes) if isinstance(lanes, int) else tf.range(lanes))
+
+
+def written(array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) -> tf.Tensor:
+    """`array` with `array[i, j, ..] = value` for every row of `indices` and `value`; places that are none are left."""
+    # One scatter that drops what has no place: XLA writes in place. With where(mask, new_array, array) a push would
+    # cost the whole stack.
+    at, value = places(indices, value, array.shape)
+    return tf.raw_ops.TensorScatterUpdate(tensor=array, indices=at, updates=value, bad_indices_policy="IGNORE")
 
 
 def store_element(array: Any, indices: Any, value: Any) -> tf.Tensor:

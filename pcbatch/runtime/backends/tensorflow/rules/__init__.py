@@ -15,18 +15,20 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import private, work
+from pcbatch.runtime.backends.tensorflow import graphs, lists, private, work
 from pcbatch.runtime.backends.tensorflow.rules import (
     arrays,
     convolutions,
     elements,
     extremes,
     images,
+    lane_after_lane,
     linear_algebra,
     loops,
     straight,
 )
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule
+from pcbatch.runtime.backends.tensorflow.rules.lane_after_lane import RefusedError as RefusedError
 from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
 from pcbatch.runtime.backends.tensorflow.xla_cpu import softplus
 
@@ -71,19 +73,32 @@ Pairs = Sequence[tuple[tf.Tensor, tf.Tensor]]
 """Tensors of a graph that is vectorised, and what stands for each in the present one."""
 
 
+Looped = Callable[[Any, bool], None]
+"""Told of an operation that has no rule, and so is run lane after lane, and whether natively."""
+
+
 def vectorized(
-    graph: Any, outputs: Sequence[tf.Tensor], stacked: Pairs, same: Pairs, handles: Pairs, lanes: Any
+    graph: Any,
+    outputs: Sequence[tf.Tensor],
+    stacked: Pairs,
+    same: Pairs,
+    handles: Pairs,
+    lanes: Any,
+    taking_part: tf.Tensor | None = None,
+    looped: Looped | None = None,
 ) -> list[tf.Tensor]:
     """The tensors `outputs` of `graph`, which computes them for one lane, for all lanes: `[lanes, ...]`.
 
     What stands for `stacked` tensors is `[lanes, ...]`, `same` ones do not differ by lane; what is read from variables
-    by these `handles` is what they are paired with. Every operation between must have a rule. Operations are made in
-    the present graph, a function's; `graph` stays as it is.
+    by these `handles` is what they are paired with. An operation that has no rule is run lane after lane, for the lanes
+    that are `taking_part` (bool `[lanes]`; None: all), whose rows alone are of account; `looped` is told of it.
+    Operations are made in the present graph, a function's; `graph` stays as it is.
 
     Not `tf.vectorized_map`, which gathers where the number of lanes is unknown and broadcasts axes of length 1; nor the
     public `pfor`, which traces anew each time, into the present graph, and leaves what it has traced there.
     """
-    found = _converted(graph, outputs, stacked, same, handles, lanes)
+    conversion = _Conversion(graph, lanes, outputs, taking_part, looped)
+    found = conversion.run(stacked, same, handles)
     return [row.t if row.is_stacked else tf.broadcast_to(row.t, [lanes, *row.t.shape]) for row in found]
 
 
@@ -92,42 +107,72 @@ def taken_over(graph: Any, outputs: Sequence[tf.Tensor], same: Pairs, handles: P
 
     No rule is needed but for what has one of its own, and where XLA gets an operation wrong.
     """
-    found = _converted(graph, outputs, [], same, handles, 1)
-    return [row.t[0] if row.is_stacked else row.t for row in found]
-
-
-def _converted(
-    graph: Any, outputs: Sequence[tf.Tensor], stacked: Pairs, same: Pairs, handles: Pairs, lanes: Any
-) -> list[Converted]:
-    present = tf.compat.v1.get_default_graph()
-    private.share_functions(graph, present)  # an operation that no lane's value goes into is taken as it is
-    known = [(handle, value) for handle, value in handles if {user.type for user in handle.consumers()} <= READS]
-    read = [(user.outputs[0], value) for handle, value in handles for user in handle.consumers() if _is_read(user)]
-    done = {id(inner) for inner, _ in (*known, *same)}
-    captured = [
-        (inner, private.capture(present, outer)) for outer, inner in private.captures(graph) if id(inner) not in done
-    ]
-    conversion = _Conversion(graph, lanes)
-    for pairs, is_stacked in ((stacked, True), *((pairs, False) for pairs in (same, known, read, captured))):
-        for inner, outer in pairs:
-            conversion.give(inner, Converted(outer, is_stacked))
-    used = work.needed(outputs)
-    for operation in graph.get_operations():  # in an order in which inputs come first
-        if operation.name in used:
-            conversion.convert(operation)
-    return [conversion.found[id(output)] for output in outputs]
+    return [value.t for value in _Conversion(graph, None, outputs).run([], same, handles)]
 
 
 class _Conversion:
-    """A graph on its way to all lanes: what is easy is converted here, the rest by pfor, which sees all before it."""
+    """The tensors `outputs` of a graph on their way to all lanes, or, where `lanes` is None, to one.
 
-    def __init__(self, graph: Any, lanes: Any):
-        self.graph, self.lanes = graph, lanes
+    What is easy is converted here, what has no rule is run lane after lane, the rest is converted by pfor, which sees
+    all before it.
+    """
+
+    def __init__(
+        self,
+        graph: Any,
+        lanes: Any,
+        outputs: Sequence[tf.Tensor],
+        taking_part: tf.Tensor | None = None,
+        looped: Looped | None = None,
+    ):
+        self.graph, self.lanes, self.outputs = graph, lanes, outputs
+        self.taking_part, self.looped = taking_part, looped
         self.tensors: list[tf.Tensor] = []
         self.found: dict[int, Converted] = {}
         """What stands for `tensors`, by their `id`."""
+        self.given: set[int] = set()
+        """What something stands for before anything is converted."""
+        self.done: set[int] = set()
+        """The operations, by `id`, that have run lane after lane."""
         self.pfor: private.Conversion | None = None
         """Set up, which takes as long as a small piece, when something is not easy."""
+        private.share_functions(graph, tf.compat.v1.get_default_graph())  # for operations that are taken as they are
+
+    @functools.cached_property
+    def operations(self) -> list[Any]:
+        """Those that the outputs depend on, in an order in which inputs come first."""
+        used = work.needed(self.outputs)
+        found: dict[str, Any] = {}
+        for last in self.graph.get_operations():
+            pending = [last] if last.name in used else []
+            while pending:  # a gradient gives a loop that was made before it more inputs
+                operation = pending[-1]
+                missing = [each.op for each in operation.inputs if each.op.name not in found]
+                pending += missing
+                if not missing:
+                    found[pending.pop().name] = operation
+        return [*found.values()]
+
+    def run(self, stacked: Pairs, same: Pairs, handles: Pairs) -> list[Converted]:
+        """What stands for the outputs."""
+        present = tf.compat.v1.get_default_graph()
+        known = [(handle, value) for handle, value in handles if {user.type for user in handle.consumers()} <= READS]
+        read = [(user.outputs[0], value) for handle, value in handles for user in handle.consumers() if _is_read(user)]
+        done = {id(inner) for inner, _ in (*known, *same)}
+        captured = [
+            (inner, private.capture(present, outer))
+            for outer, inner in private.captures(self.graph)
+            if id(inner) not in done
+        ]
+        for pairs, is_stacked in ((stacked, True), *((pairs, False) for pairs in (same, known, read, captured))):
+            for inner, outer in pairs:
+                self.give(inner, Converted(outer, is_stacked))
+        self.given = set(self.found)
+        for operation in self.operations:
+            # A list is made when it is asked for: XLA would compile one that nobody takes, too.
+            if operation.type in loops.LOOPS or not any(map(lists.is_list, operation.outputs)):
+                self.convert(operation)
+        return [self._value(output) for output in self.outputs]
 
     def give(self, tensor: tf.Tensor, value: Converted) -> None:
         """Let `value` stand for `tensor`."""
@@ -137,22 +182,87 @@ class _Conversion:
             self.pfor.give(tensor, value.t, value.is_stacked)
 
     def convert(self, operation: Any) -> None:
-        """Convert the outputs of an operation, its inputs having been converted."""
-        if all(id(output) in self.found for output in operation.outputs):
+        """Convert the outputs of an operation."""
+        if id(operation) in self.done or all(id(output) in self.found for output in operation.outputs):
             return
-        inputs = [self.found[id(tensor)] for tensor in operation.inputs]
+        if self.lanes is not None and operation.type in loops.LOOPS and self._is_apart(operation):
+            self._lane_after_lane(operation, loops.refusal())
+            return
+        inputs = [self._value(tensor) for tensor in operation.inputs]
         outputs = straight.converted(operation, inputs) or extremes.same_for_all(operation, inputs)
-        for output, value in zip(operation.outputs, outputs or self._by_pfor(operation), strict=True):
+        if outputs is None and self.lanes is None:
+            outputs = self._of_one(operation, inputs)
+        try:
+            outputs = outputs or self._by_pfor(operation)
+        except Exception as error:
+            if self.lanes is None or not lane_after_lane.is_looped(error):
+                raise
+            self._lane_after_lane(operation, error)
+            return
+        for output, value in zip(operation.outputs, outputs, strict=True):
             self.give(output, value)
+
+    def _value(self, tensor: tf.Tensor) -> Converted:
+        """What stands for a tensor."""
+        if id(tensor) not in self.found:
+            self.convert(tensor.op)
+        return self.found[id(tensor)]
+
+    def _is_apart(self, loop: Any) -> bool:
+        """Whether TensorFlow's rule for a loop would give what could not run; lists are not converted to see."""
+        if not loops.has_lists(loop) and not graphs.in_outer_xla():
+            return False
+        varying = [lists.is_list(tensor) or self._value(tensor).is_stacked for tensor in loop.inputs]
+        return loops.differs(loop, varying) or (graphs.in_outer_xla() and loops.has_lists(loop))
+
+    def _of_one(self, operation: Any, inputs: Sequence[Converted]) -> list[Converted] | None:
+        """An operation of one lane as it is; None for one that has a rule of its own, or reads a variable's value."""
+        if private.has_rule(operation) or operation.type in READS:
+            return None
+        return straight.as_it_is(operation, [each.t for each in inputs])
 
     def _by_pfor(self, operation: Any) -> list[Converted]:
         if self.pfor is None:
-            self.pfor = private.Conversion(private.copy_of_pfor(_register), self.graph, self.lanes)
+            lanes = 1 if self.lanes is None else self.lanes
+            self.pfor = private.Conversion(private.copy_of_pfor(_register), self.graph, lanes)
             for tensor in self.tensors:
                 value = self.found[id(tensor)]
                 self.pfor.give(tensor, value.t, value.is_stacked)
         found = [self.pfor.convert(output) for output in operation.outputs]
+        if self.lanes is None:
+            return [Converted(each.t[0] if each.is_stacked else each.t, False) for each in found]
         return [Converted(each.t, each.is_stacked) for each in found]
+
+    def _lane_after_lane(self, operation: Any, reason: Exception) -> None:
+        """Run an operation lane after lane, with those that belong to it.
+
+        RefusedError with a `reason` where XLA could not compile that.
+        """
+        these = lane_after_lane.group(operation, self.operations, self.given, self.outputs)
+        if graphs.in_outer_xla() and not these.is_bounded:
+            raise lane_after_lane.RefusedError(operation, loops.refusal())
+        if graphs.in_outer_xla() and not these.is_fixed:
+            raise lane_after_lane.RefusedError(operation, reason) from reason
+        given = [self._value(tensor) for tensor in these.inputs]
+
+        def one(values: list[tf.Tensor]) -> list[tf.Tensor]:
+            lane = _Conversion(self.graph, None, these.outputs)
+            for tensor, value in zip(these.inputs, values, strict=True):
+                lane.give(tensor, Converted(value, False))
+            for each in these.operations:
+                lane.convert(each)
+            return [lane.found[id(output)].t for output in these.outputs]
+
+        is_stacked = any(each.is_stacked for each in given)
+        if is_stacked:
+            outputs, natively = lane_after_lane.looped(these, given, one, self.lanes, self.taking_part)
+            if self.looped is not None:
+                self.looped(operation, natively)
+        else:
+            outputs = one([each.t for each in given])
+        for tensor, value in zip(these.outputs, outputs, strict=True):
+            self.give(tensor, Converted(value, is_stacked))
+        self.done.update(map(id, these.operations))  # nobody asks for the tensors between them
 
 
 def _is_read(operation: Any) -> bool:

@@ -1,40 +1,76 @@
-"""Loops inside opaque calls, of which XLA takes only some once they are batched.
+"""Loops inside opaque calls, of which TensorFlow vectorises only some so that they can run.
 
-TensorFlow's rule for a loop (`tf.while_loop`, `tf.map_fn`, `tf.scan`, the one in `tf.linalg.expm`) runs the lanes apart
-where their numbers of turns differ, and keeps what `tf.map_fn` collects as lists of lists. XLA has neither, and says so
-without a place; so these are refused here, at the user's line.
+Its rule for a loop (`tf.while_loop`, `tf.map_fn`, `tf.scan`, the one in `tf.linalg.expm`) runs the lanes apart where
+their numbers of turns differ, and keeps what `tf.map_fn` collects as lists of lists. XLA has neither, and says so
+without a place. Without XLA the two do not go together: a lane that makes fewer turns than others finds its list empty.
+Such loops are run lane after lane, and `refusal` is what is said of one that XLA cannot compile even so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from pcbatch.errors import PieceRefusalError
+from pcbatch.runtime.backends.tensorflow import lists, private
 from pcbatch.runtime.backends.tensorflow.graphs import in_outer_xla
 
 LOOPS = ("StatelessWhile", "While")
 
 _HELP = (
-    "write the loop in the batched function itself, as Python's `for` or `while`, where each lane takes its own number "
-    "of turns; or loop over the lanes in this one call with pcbatch.fallback(fn); or take jit=False"
+    "say how many turns any lane makes at most, tf.while_loop(.., maximum_iterations=n) with a literal or a captured "
+    "int; or write the loop in the batched function itself, as Python's `for` or `while`; or take jit=False"
 )
 
 
+def refusal() -> PieceRefusalError:
+    """PCB414: a loop that XLA cannot compile even for one lane."""
+    message = "XLA cannot compile a loop that keeps something of each turn if it does not know how many there may be"
+    return PieceRefusalError("PCB414", message, _HELP)
+
+
+def has_lists(operation: Any) -> bool:
+    """Whether a loop takes or gives such lists."""
+    return any(map(lists.is_list, (*operation.inputs, *operation.outputs)))
+
+
+def differs(operation: Any, varying: Sequence[bool]) -> bool:
+    """Whether lanes may make different numbers of turns of a loop, whose inputs are `varying` by lane."""
+    condition, body = (private.body_of(operation.graph, operation.get_attr(each).name) for each in ("cond", "body"))
+    if condition is None or body is None:
+        return any(varying)
+    known: list[bool] = []
+    while known != varying:
+        known, after = [*varying], _varying(body, varying)
+        varying = [before or now for before, now in zip(varying, after, strict=True)]
+    return any(_varying(condition, varying))
+
+
+def _varying(graph: Any, inputs: Sequence[bool]) -> list[bool]:
+    """Which outputs of the graph of a function depend on values of `inputs` that vary."""
+    found = {id(tensor) for tensor, varies in zip(graph.inputs, inputs, strict=True) if varies}
+    for operation in graph.get_operations():
+        if operation.type not in _OF_SHAPES and any(id(tensor) in found for tensor in operation.inputs):
+            found.update(id(tensor) for tensor in operation.outputs)
+    return [id(tensor) in found for tensor in graph.outputs]
+
+
+_OF_SHAPES = ("Shape", "ShapeN", "Size", "Rank", "TensorListLength")
+"""Operations that give the same for all arrays of one shape."""
+
+
 def checked(theirs: Callable[[Any], Any], inputs: Any) -> Any:
-    """`theirs(inputs)`, TensorFlow's conversion of a loop; PieceRefusalError PCB414 where XLA could not compile it."""
-    if not in_outer_xla():
-        return theirs(inputs)
-    if any(tensor.dtype == tf.variant for tensor, _, _ in inputs.inputs):
-        raise PieceRefusalError("PCB414", "XLA cannot compile a batched loop that collects a list of results", _HELP)
+    """`theirs(inputs)`, TensorFlow's conversion of a loop; PieceRefusalError PCB414 where it could not run."""
+    collects = any(lists.is_list(tensor) for tensor, _, _ in inputs.inputs)
+    if in_outer_xla() and collects:
+        raise refusal()
     graph = tf.compat.v1.get_default_graph()
     before = _lanes_run_apart(graph)
     outputs = theirs(inputs)
-    if _lanes_run_apart(graph) > before:
-        message = "XLA cannot compile a loop inside an opaque call whose number of turns differs by lane"
-        raise PieceRefusalError("PCB414", message, _HELP)
+    if (in_outer_xla() or collects) and _lanes_run_apart(graph) > before:
+        raise refusal()
     return outputs
 
 

@@ -54,6 +54,16 @@ def converted(operation: Any, inputs: Sequence[Converted]) -> list[Converted] | 
     return None if found is None or rank is None or found.shape.rank != rank + 1 else [Converted(found, True)]
 
 
+def as_it_is(operation: Any, inputs: Sequence[tf.Tensor]) -> list[Converted]:
+    """The outputs of the same operation on other inputs of the same types."""
+    with tf.compat.v1.get_default_graph().name_scope(f"{operation.name}/pfor/"):
+        outputs = _made(operation, inputs)
+    for output, known in zip(outputs, operation.outputs, strict=True):
+        if output.dtype != tf.variant:
+            output.set_shape(known.shape)
+    return [Converted(output, False) for output in outputs]
+
+
 def _is_array(value: Converted) -> bool:
     """Whether this is an array of a known rank: a list of arrays, or a variable, is stacked in another way."""
     return value.t.shape.rank is not None and value.t.dtype not in (tf.variant, tf.resource)

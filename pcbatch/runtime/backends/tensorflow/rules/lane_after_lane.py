@@ -1,0 +1,188 @@
+"""Operations that nobody can vectorise, run lane after lane: which belong together, and the loop that runs them.
+
+Such a loop goes over the lanes that take part and no others: what a loop inside an operation computes of junk may never
+end. It is one native function where XLA makes such functions and all in it is known to run there, else a plain loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.errors import CompileError, PieceRefusalError
+from pcbatch.runtime.backends.tensorflow import branches, graphs, lists, native, private, scattering
+from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
+
+# -- which operations --------------------------------------------------------------------------------------------------
+
+
+class RefusedError(Exception):
+    """An `operation` that can be neither vectorised nor run lane after lane, and the `reason`."""
+
+    def __init__(self, operation: Any, reason: Exception):
+        super().__init__(str(reason))
+        self.operation, self.reason = operation, reason
+
+
+def is_looped(error: Exception) -> bool:
+    """Whether what could not be vectorised, and raised `error`, may be run lane after lane."""
+    if isinstance(error, PieceRefusalError):
+        return error.code == "PCB414"
+    return not isinstance(error, (CompileError, private.MissingError))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Operations of a graph, in order, that run together for one lane: from `inputs` to `outputs`."""
+
+    operations: list[Any]
+    inputs: list[tf.Tensor]
+    outputs: list[tf.Tensor]
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it is known how long the lists are that loops collect."""
+        return lists.are_bounded(self.operations)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether every array has a static shape: XLA compiles others only sometimes, and not to the same numbers."""
+        tensors = (tensor for operation in self.operations for tensor in operation.outputs)
+        return all(lists.is_list(tensor) or tensor.shape.is_fully_defined() for tensor in tensors)
+
+
+def group(first: Any, operations: Sequence[Any], given: set[int], results: Iterable[tf.Tensor]) -> Group:
+    """The group of the operation `first` among those `operations` of its graph that are needed, in order.
+
+    With it go all operations that hand on to each other what is no array of one shape (the lists that a loop collects,
+    an array whose length is known only when it is there), and what lies between. `given` are the tensors, by `id`, that
+    something stands for already before anything of the graph runs; `results` those that the graph is for.
+    """
+    users: dict[int, list[Any]] = {}
+    for operation in operations:
+        for tensor in operation.inputs:
+            users.setdefault(id(tensor), []).append(operation)
+    members = {id(first): first}
+    pending = [first]
+    while pending:
+        while pending:
+            operation = pending.pop()
+            near = [tensor.op for tensor in operation.inputs if _is_loose(tensor) and id(tensor) not in given]
+            near += [user for tensor in operation.outputs if _is_loose(tensor) for user in users.get(id(tensor), [])]
+            for other in near:
+                if id(other) not in members:
+                    members[id(other)] = other
+                    pending.append(other)
+        pending = [each for each in _between(operations, members) if id(each) not in members]
+        members.update({id(each): each for each in pending})
+    inside = [operation for operation in operations if id(operation) in members]
+    made = {id(tensor) for operation in inside for tensor in operation.outputs}
+    read = {id(tensor): tensor for operation in inside for tensor in operation.inputs if id(tensor) not in made}
+    ends = {id(tensor) for tensor in results}
+    outputs = [
+        tensor
+        for operation in inside
+        for tensor in operation.outputs
+        if id(tensor) in ends or any(id(user) not in members for user in users.get(id(tensor), []))
+    ]
+    return Group(inside, list(read.values()), outputs)
+
+
+def _is_loose(tensor: tf.Tensor) -> bool:
+    """Whether a tensor of one lane cannot be one row of an array of all lanes."""
+    return tensor.dtype != tf.resource and (lists.is_list(tensor) or not tensor.shape.is_fully_defined())
+
+
+def _between(operations: Sequence[Any], members: dict[int, Any]) -> list[Any]:
+    """The operations that need a member, and that a member needs."""
+    after: set[int] = set()  # tensors that a member is needed for
+    for operation in operations:
+        if id(operation) in members or any(id(tensor) in after for tensor in operation.inputs):
+            after.update(id(tensor) for tensor in operation.outputs)
+    before: set[int] = set()  # tensors that a member needs
+    found = []
+    for operation in reversed(operations):
+        needed = id(operation) in members or any(id(tensor) in before for tensor in operation.outputs)
+        if needed:
+            before.update(id(tensor) for tensor in operation.inputs)
+            if any(id(tensor) in after for tensor in operation.outputs):
+                found.append(operation)
+    return found
+
+
+# -- the loop ----------------------------------------------------------------------------------------------------------
+
+
+def looped(
+    these: Group,
+    given: Sequence[Converted],
+    one: Callable[[list[tf.Tensor]], list[tf.Tensor]],
+    lanes: Any,
+    taking_part: tf.Tensor | None,
+) -> tuple[list[tf.Tensor], bool]:
+    """`one`, from the inputs of a group to its outputs for one lane, for every lane of those that are `taking_part`.
+
+    What stands for the inputs is `given`. Gives `[lanes, ...]` arrays, zeros for the other lanes, and
+    whether the loop is one native function.
+    """
+    arrays = [each.t for each in given]
+    fixed = [None if each.is_stacked else tf.get_static_value(each.t) for each in given]
+    everyone = tf.fill([lanes], True) if taking_part is None else taking_part
+    order = scattering.compacted(everyone, lanes)
+    count = tf.reduce_sum(tf.cast(everyone, tf.int32))
+
+    def whole(order: tf.Tensor, count: tf.Tensor, *arrays: tf.Tensor) -> list[tf.Tensor]:
+        remaining = iter(arrays)
+        operands = [next(remaining) if value is None else None for value in fixed]
+
+        def turn(carried: list[tf.Tensor]) -> list[tf.Tensor]:
+            place, *rows = carried
+            lane = native.element(order, [place])
+            inputs = [
+                tf.constant(value, each.t.dtype)
+                if array is None
+                else (native.element(array, [lane]) if each.is_stacked else array)
+                for each, array, value in zip(given, operands, fixed, strict=True)
+            ]
+            outputs = one(inputs)
+            return [place + 1, *(native.with_element(row, [lane], new) for row, new in zip(rows, outputs, strict=True))]
+
+        # XLA ends the process where a native function has an argument on which nothing depends: every turn does.
+        start = tf.where(count < 0, native.witness([order, *filter(native.is_taken, arrays)]), 0)
+        blank = [tf.zeros([lanes, *tensor.shape], tensor.dtype) for tensor in these.outputs]
+        return _loop(lambda carried: carried[0] < count, turn, [start, *blank])[1:]
+
+    operands = [array for array, value in zip(arrays, fixed, strict=True) if value is None]
+    if _is_native(these, [order, *operands], lanes):
+        return native.call(whole, [order, count, *operands])[:-1], True
+    return whole(order, count, *operands), False
+
+
+def _is_native(these: Group, arrays: Sequence[tf.Tensor], lanes: Any) -> bool:
+    """Whether the loop can be one native function."""
+    if not (isinstance(lanes, int) and graphs.in_outer_xla() and native.are_made()):
+        return False
+    if not all(map(native.is_taken, arrays)) or not all(map(native.is_taken, these.outputs)):
+        return False
+    return not any(map(private.has_rule, these.operations)) and not any(native.obstacles(these.operations))
+
+
+def _loop(
+    condition: Callable[[list[tf.Tensor]], tf.Tensor],
+    body: Callable[[list[tf.Tensor]], list[tf.Tensor]],
+    start: list[tf.Tensor],
+) -> list[tf.Tensor]:
+    if branches.apply():
+        return branches.loop(condition, body, start)
+    shapes = [tf.TensorShape(tensor.shape) for tensor in start]
+    end = tf.while_loop(
+        lambda *carried: condition([*carried]),
+        lambda *carried: body([*carried]),
+        start,
+        shape_invariants=shapes,
+        parallel_iterations=1,
+    )
+    return list(end)
