@@ -121,7 +121,7 @@ def test_it_says_that_it_does_not_know_of_xla(jit, without):
 def test_it_says_what_is_missing(path, without):
     without(path)
     with pytest.raises(UsageError, match=f"PCB580: pcbatch needs {path}, which TensorFlow {tf.__version__}"):
-        made().run(N, X)
+        made().options(form="lockstep").run(N, X)  # natively nothing is vectorised
 
 
 def test_a_primitive_says_what_is_missing(without):

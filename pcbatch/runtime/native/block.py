@@ -119,9 +119,9 @@ class BlockCode:
             writes=[types[name] for name in piece.writes],
         )
         reads = [self.read_array(name) if name in self.order.arrays else self.read(name) for name in piece.reads]
-        found = self.backend.run_one(piece, signature, reads, [self.shared[name] for name in piece.shared])
-        outputs, site = self.held(piece, *found)
         holds = self.holds(piece)
+        condition = self.all_of(holds, None if self.failed is None else ~self.failed)
+        outputs, site = self.held(piece, *self.run(piece, signature, reads, condition))
         before = {name: self.before(name) for name in piece.writes if holds is not None}
         for name, output in zip(piece.writes, outputs, strict=True):
             self.values[name] = output if holds is None else self.chosen(holds, output, before[name])
@@ -138,6 +138,25 @@ class BlockCode:
         flat = [leaf for output in outputs for leaf in output] + [site] * (site is not None)
         remaining = iter(self.order.read(piece.reads, flat))
         return [[next(remaining) for _ in output] for output in outputs], next(remaining, None)
+
+    def run(
+        self, piece: Piece, signature: Signature, reads: Sequence[Leaves], condition: Array | None
+    ) -> tuple[list[list[Array]], Array | None]:
+        """Run a piece; one that has a loop inside, which may never end, only where the `condition` holds."""
+        backend, shared = self.backend, [self.shared[name] for name in piece.shared]
+        if condition is None or not backend.has_loop(piece, signature.reads, signature.shared):
+            return backend.run_one(piece, signature, reads, shared)
+        types = [self.registers.leaves(name) for name in piece.writes]
+
+        def once(go: Array, _: Sequence[Array]) -> tuple[Array, list[Array]]:
+            outputs, site = backend.run_one(piece, signature, reads, shared)
+            found = [*(leaf for group in outputs for leaf in group), backend.constant(0) if site is None else site]
+            return go & False, found
+
+        blank = [*(backend.zeros_of(type_) for group in types for type_ in group), backend.constant(0)]
+        *found, site = backend.repeated(condition, once, blank)
+        remaining = iter(found)
+        return [[next(remaining) for _ in group] for group in types], site if piece.sites else None
 
     def holds(self, item: Piece | Store) -> Array | None:
         """Whether the predicate of `item` holds; None: it has none."""

@@ -219,8 +219,9 @@ def _vectorized(
         operands = {id(leaf): value for leaf, value in given[1]}
         handles = [(handle, operands[id(leaf)]) for handle, leaf in traced.handles]
         if lanes is None:
-            return rules.taken_over(traced.graph, outputs, [*chain(*given)], handles)
-        return rules.vectorized(traced.graph, outputs, *given, handles, lanes, taking_part, looped)
+            return rules.taken_over(traced.graph, outputs, [*chain(*given)], handles, traced.failures)
+        lane = rules.Lane(traced.failures, taking_part, looped)
+        return rules.vectorized(traced.graph, outputs, *given, handles, lanes, lane)
     except CompileError:
         raise
     except rules.RefusedError as error:

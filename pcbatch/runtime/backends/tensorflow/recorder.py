@@ -20,6 +20,8 @@ class Recorder:
 
     def __init__(self) -> None:
         self.sites: set[int] = set()
+        self.failures: list[tf.Tensor] = []
+        """Scalar bools: whether each check in turn fails, if evaluation gets there."""
         self._first: tf.Tensor | None = None
         self._path: list[tf.Tensor] = []
         self._place = _place()
@@ -39,6 +41,7 @@ class Recorder:
         bad = tf.convert_to_tensor(bad)
         for condition in self._path:
             bad = bad & condition
+        self.failures.append(bad)
         if self._first is None:
             self._first = tf.where(bad, site + 1, 0)
         else:

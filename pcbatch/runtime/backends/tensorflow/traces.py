@@ -33,7 +33,7 @@ class Trace:
 
     `reads` and `shared` are the placeholders of the leaves of what it reads, `outputs` its results. `handles` pairs the
     handles of variables, as the graph has them, with those among `shared` that stand for what is read from them.
-    `sites` are the fault sites that it checks.
+    `sites` are the fault sites that it checks, `failures` whether each check fails, in order.
     """
 
     graph: Any
@@ -42,6 +42,7 @@ class Trace:
     outputs: tuple[Any, ...]
     handles: Pairs
     sites: frozenset[int]
+    failures: Sequence[tf.Tensor]
     first_site: Callable[[], tf.Tensor]
 
     @cached_property
@@ -109,7 +110,7 @@ def _trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace
             raise blame.traced(piece, error) from None
         handles = _handles(graph, given, same)
         leaves = [*chain(*lane)], [*chain(*same)]
-        return Trace(graph, *leaves, outputs, handles, frozenset(recorder.sites), recorder.site)
+        return Trace(graph, *leaves, outputs, handles, frozenset(recorder.sites), recorder.failures, recorder.site)
 
 
 def with_kept(piece: Piece, shared: Sequence[Sequence[Any]]) -> list[list[Any]]:

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
+import operator
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -77,6 +80,19 @@ Looped = Callable[[Any, bool], None]
 """Told of an operation that has no rule, and so is run lane after lane, and whether natively."""
 
 
+@dataclass(frozen=True)
+class Lane:
+    """What is to be known of lanes that are computed one after another.
+
+    `failures` are scalar bools of the graph, whether each of its checks fails, in order; `taking_part` is bool
+    `[lanes]`, None for all.
+    """
+
+    failures: Sequence[tf.Tensor] = ()
+    taking_part: tf.Tensor | None = None
+    looped: Looped | None = None
+
+
 def vectorized(
     graph: Any,
     outputs: Sequence[tf.Tensor],
@@ -84,30 +100,32 @@ def vectorized(
     same: Pairs,
     handles: Pairs,
     lanes: Any,
-    taking_part: tf.Tensor | None = None,
-    looped: Looped | None = None,
+    lane: Lane,
 ) -> list[tf.Tensor]:
     """The tensors `outputs` of `graph`, which computes them for one lane, for all lanes: `[lanes, ...]`.
 
     What stands for `stacked` tensors is `[lanes, ...]`, `same` ones do not differ by lane; what is read from variables
-    by these `handles` is what they are paired with. An operation that has no rule is run lane after lane, for the lanes
-    that are `taking_part` (bool `[lanes]`; None: all), whose rows alone are of account; `looped` is told of it.
+    by these `handles` is what they are paired with. An operation that has no rule is run lane after `lane`, for
+    those that take part, whose rows alone are of account.
     Operations are made in the present graph, a function's; `graph` stays as it is.
 
     Not `tf.vectorized_map`, which gathers where the number of lanes is unknown and broadcasts axes of length 1; nor the
     public `pfor`, which traces anew each time, into the present graph, and leaves what it has traced there.
     """
-    conversion = _Conversion(graph, lanes, outputs, taking_part, looped)
+    conversion = _Conversion(graph, lanes, outputs, lane)
     found = conversion.run(stacked, same, handles)
     return [row.t if row.is_stacked else tf.broadcast_to(row.t, [lanes, *row.t.shape]) for row in found]
 
 
-def taken_over(graph: Any, outputs: Sequence[tf.Tensor], same: Pairs, handles: Pairs) -> list[tf.Tensor]:
+def taken_over(
+    graph: Any, outputs: Sequence[tf.Tensor], same: Pairs, handles: Pairs, failures: Sequence[tf.Tensor]
+) -> list[tf.Tensor]:
     """The same for one lane: the tensors `outputs` of `graph` as they are, made in the present graph.
 
-    No rule is needed but for what has one of its own, and where XLA gets an operation wrong.
+    No rule is needed but for what has one of its own, and where XLA gets an operation wrong. A loop is not run once one
+    of the `failures` before it holds: it may never end.
     """
-    return [value.t for value in _Conversion(graph, None, outputs).run([], same, handles)]
+    return [value.t for value in _Conversion(graph, None, outputs, Lane(failures)).run([], same, handles)]
 
 
 class _Conversion:
@@ -122,11 +140,9 @@ class _Conversion:
         graph: Any,
         lanes: Any,
         outputs: Sequence[tf.Tensor],
-        taking_part: tf.Tensor | None = None,
-        looped: Looped | None = None,
+        lane: Lane,
     ):
-        self.graph, self.lanes, self.outputs = graph, lanes, outputs
-        self.taking_part, self.looped = taking_part, looped
+        self.graph, self.lanes, self.outputs, self.lane = graph, lanes, outputs, lane
         self.tensors: list[tf.Tensor] = []
         self.found: dict[int, Converted] = {}
         """What stands for `tensors`, by their `id`."""
@@ -185,7 +201,7 @@ class _Conversion:
         """Convert the outputs of an operation."""
         if id(operation) in self.done or all(id(output) in self.found for output in operation.outputs):
             return
-        if self.lanes is not None and operation.type in loops.LOOPS and self._is_apart(operation):
+        if operation.type in loops.LOOPS and self._is_apart(operation):
             self._lane_after_lane(operation, loops.refusal())
             return
         inputs = [self._value(tensor) for tensor in operation.inputs]
@@ -209,7 +225,9 @@ class _Conversion:
         return self.found[id(tensor)]
 
     def _is_apart(self, loop: Any) -> bool:
-        """Whether TensorFlow's rule for a loop would give what could not run; lists are not converted to see."""
+        """Whether a loop is not to be converted by TensorFlow's rule, or as it is; lists are not converted to see."""
+        if self.lanes is None:
+            return bool(self.lane.failures)
         if not loops.has_lists(loop) and not graphs.in_outer_xla():
             return False
         varying = [lists.is_list(tensor) or self._value(tensor).is_stacked for tensor in loop.inputs]
@@ -244,9 +262,12 @@ class _Conversion:
         if graphs.in_outer_xla() and not these.is_fixed:
             raise lane_after_lane.RefusedError(operation, reason) from reason
         given = [self._value(tensor) for tensor in these.inputs]
+        # What comes after the group may fail for what it gives.
+        failures = itertools.takewhile(lambda tensor: id(tensor) not in these.after, self.lane.failures)
+        failed = [self._value(tensor) for tensor in failures]
 
         def one(values: list[tf.Tensor]) -> list[tf.Tensor]:
-            lane = _Conversion(self.graph, None, these.outputs)
+            lane = _Conversion(self.graph, None, these.outputs, Lane())
             for tensor, value in zip(these.inputs, values, strict=True):
                 lane.give(tensor, Converted(value, False))
             for each in these.operations:
@@ -255,9 +276,15 @@ class _Conversion:
 
         is_stacked = any(each.is_stacked for each in given)
         if is_stacked:
-            outputs, natively = lane_after_lane.looped(these, given, one, self.lanes, self.taking_part)
-            if self.looped is not None:
-                self.looped(operation, natively)
+            going_on = self.lane.taking_part
+            for each in failed:
+                going_on = ~each.t if going_on is None else going_on & ~each.t
+            outputs, natively = lane_after_lane.looped(these, given, one, self.lanes, going_on)
+            if self.lane.looped is not None:
+                self.lane.looped(operation, natively)
+        elif self.lanes is None and failed:
+            any_failed = functools.reduce(operator.or_, (each.t for each in failed))
+            outputs = lane_after_lane.unless(any_failed, these, [each.t for each in given], one)
         else:
             outputs = one([each.t for each in given])
         for tensor, value in zip(these.outputs, outputs, strict=True):

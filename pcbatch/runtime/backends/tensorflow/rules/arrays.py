@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pcbatch.errors import PieceRefusalError
+from pcbatch.runtime.backends.tensorflow import graphs
 from pcbatch.runtime.backends.tensorflow.rules import extremes
 from pcbatch.runtime.backends.tensorflow.rules.family import (
     Applies,
@@ -104,10 +106,11 @@ def _segment(kind: str) -> Rule:
     def rule(inputs: Any) -> tf.Tensor:
         ids = None if stacked(inputs, 1) else tf.get_static_value(inputs.unstacked_input(1))
         if ids is None:
-            raise ValueError(
-                "the number of segments is not known when the program is compiled; write "
-                f"tf.math.unsorted_segment_{kind}(data, ids, number), which takes it"
-            )
+            message = "the number of segments is not known when the program is compiled"
+            if not graphs.in_outer_xla():
+                raise ValueError(message)  # without XLA such an operation runs lane after lane
+            help = f"write tf.math.unsorted_segment_{kind}(data, ids, number), which takes it"
+            raise PieceRefusalError("PCB402", f"TensorFlow's {inputs.op_type} cannot be batched: {message}", help)
         count = int(np.max(ids, initial=-1)) + 1
         data = inputs.stacked_input(0)
         rows = tf.transpose(data, [1, 0, *range(2, data.shape.rank)])

@@ -41,6 +41,8 @@ class Group:
     operations: list[Any]
     inputs: list[tf.Tensor]
     outputs: list[tf.Tensor]
+    after: set[int]
+    """The tensors, by `id`, that are made of what it gives."""
 
     @property
     def is_bounded(self) -> bool:
@@ -88,7 +90,7 @@ def group(first: Any, operations: Sequence[Any], given: set[int], results: Itera
         for tensor in operation.outputs
         if id(tensor) in ends or any(id(user) not in members for user in users.get(id(tensor), []))
     ]
-    return Group(inside, list(read.values()), outputs)
+    return Group(inside, list(read.values()), outputs, _made_of(operations, members))
 
 
 def _is_loose(tensor: tf.Tensor) -> bool:
@@ -96,12 +98,18 @@ def _is_loose(tensor: tf.Tensor) -> bool:
     return tensor.dtype != tf.resource and (lists.is_list(tensor) or not tensor.shape.is_fully_defined())
 
 
-def _between(operations: Sequence[Any], members: dict[int, Any]) -> list[Any]:
-    """The operations that need a member, and that a member needs."""
-    after: set[int] = set()  # tensors that a member is needed for
+def _made_of(operations: Sequence[Any], members: dict[int, Any]) -> set[int]:
+    """The tensors, by `id`, that a member is needed for."""
+    after: set[int] = set()
     for operation in operations:
         if id(operation) in members or any(id(tensor) in after for tensor in operation.inputs):
             after.update(id(tensor) for tensor in operation.outputs)
+    return after
+
+
+def _between(operations: Sequence[Any], members: dict[int, Any]) -> list[Any]:
+    """The operations that need a member, and that a member needs."""
+    after = _made_of(operations, members)
     before: set[int] = set()  # tensors that a member needs
     found = []
     for operation in reversed(operations):
@@ -130,7 +138,7 @@ def looped(
     """
     arrays = [each.t for each in given]
     fixed = [None if each.is_stacked else tf.get_static_value(each.t) for each in given]
-    everyone = tf.fill([lanes], True) if taking_part is None else taking_part
+    everyone = tf.broadcast_to(True if taking_part is None else taking_part, [lanes])
     order = scattering.compacted(everyone, lanes)
     count = tf.reduce_sum(tf.cast(everyone, tf.int32))
 
@@ -159,6 +167,17 @@ def looped(
     if _is_native(these, [order, *operands], lanes):
         return native.call(whole, [order, count, *operands])[:-1], True
     return whole(order, count, *operands), False
+
+
+def unless(
+    failed: tf.Tensor, these: Group, inputs: list[tf.Tensor], one: Callable[[list[tf.Tensor]], list[tf.Tensor]]
+) -> list[tf.Tensor]:
+    """`one(inputs)`, for one lane, or zeros where it has `failed`: a loop of one turn at most.
+
+    Not a conditional, whose other arm copies what it passes on.
+    """
+    blank = [tf.zeros(tensor.shape, tensor.dtype) for tensor in these.outputs]
+    return _loop(lambda carried: carried[0], lambda _: [tf.constant(False), *one(inputs)], [~failed, *blank])[1:]
 
 
 def _is_native(these: Group, arrays: Sequence[tf.Tensor], lanes: Any) -> bool:
