@@ -36,7 +36,7 @@ def accepted() -> list[str]:
     """The expressions that the page says a graph accepts."""
     lines = PAGE.read_text(encoding="utf-8").splitlines() if PAGE.exists() else []
     rows = {line.split("` | ")[0].removeprefix("| `"): line for line in lines if line.startswith("| `")}
-    return [expression for expression in EXPRESSIONS if rows.get(expression, "").split(" | ")[-2:-1] == ["yes"]]
+    return [expression for expression in EXPRESSIONS if rows.get(expression, "").split(" | ")[2:3] == ["yes"]]
 
 
 def refused_when_shared(expressions: list[str]) -> dict[str, list[tuple[str, ...]]]:

@@ -10,20 +10,30 @@ from tools.operations.trial import Trial, Verdict
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 
+TABLE = ("| expression | handled by | graph | XLA | natively |", "| --- | --- | --- | --- | --- |")
 HEAD = """# Operations
 
 What becomes of TensorFlow's operations in a batched function. Each expression below was tried in a batch of lanes that
 differ, in a plain graph (`jit=False`) and under XLA, on a CPU, and compared with a loop over the lanes;
 `python -m tools.operations` does it and writes this page. There are {total} expressions: {vectorised} are vectorised by
-TensorFlow's rules, {ours} by rules of pcbatch, and {refused} are refused in both modes.
+TensorFlow's rules, {ours} by rules of pcbatch, {looped} by none, so that they run lane after lane, and {refused} are
+refused in both modes. {native} run in native code.
 
 - **TensorFlow**: the operation is made on arrays with one axis more, or by TensorFlow's rule for a whole batch (pfor,
   the machinery of `tf.vectorized_map`).
 - **pcbatch**: handled by us, because TensorFlow has no rule, or one that gives up, is wrong or slow; the operations
   that have the rule are named.
+- **nobody**: no rule does it for many examples at once. It runs for the lanes that are there, one after another
+  (`f.stats().notes` and `run.profile()` say so): as one native function under XLA where the last column says yes, else
+  in a plain loop.
 - **refused**: before anything runs, at the user's line, by the code in the columns. PCB401: it fails for one example.
-  PCB402: it has no rule; write `pcbatch.primitive(fn, batched=..)` or `pcbatch.fallback(fn)`. PCB403: it is not pure.
-  PCB404: it gives no tensor of static shape. PCB414: XLA cannot compile the loop. PCB440: XLA has no kernel for it.
+  PCB402: it has no rule, and XLA cannot compile it for one lane; write `pcbatch.primitive(fn, batched=..)`. PCB403: it
+  is not pure. PCB404: it gives no tensor of static shape. PCB440: XLA has no kernel for it.
+
+The columns *graph* and *XLA* say how it runs in lockstep: **yes**, vectorised; **lane after lane**; or not, and the
+code of the refusal. The column *natively* is about native code, in which lanes run one after another as they are
+([how it works](how-it-works.md)): **yes**, it was tried there, too; else the operations that keep a program in
+lockstep, because they do not run there, or run better in lockstep, or are not known to be right.
 
 Names are values of one example, capitals are shared by all lanes:
 
@@ -35,18 +45,27 @@ Names are values of one example, capitals are shared by all lanes:
 
 def row(trial: Trial) -> str:
     """One row of a table."""
-    return f"| `{trial.expression}` | {kind(trial)} | {_mode(trial.graph)} | {_mode(trial.xla)} |"
+    ways = _mode(trial.graph), _mode(trial.xla), _native(trial)
+    return f"| `{trial.expression}` | {kind(trial)} | {' | '.join(ways)} |"
 
 
 def kind(trial: Trial) -> str:
     """Who handles the expression, if anyone."""
     if trial.graph.code and trial.xla.code:
         return "refused"
+    if all(verdict.looped or verdict.code for verdict in (trial.graph, trial.xla)):
+        return "nobody"
     return f"pcbatch: {', '.join(trial.rules)}" if trial.rules else "TensorFlow"
 
 
 def _mode(verdict: Verdict) -> str:
-    return verdict.code or "yes"
+    return verdict.code or ("lane after lane" if verdict.looped else "yes")
+
+
+def _native(trial: Trial) -> str:
+    if trial.native is None or trial.xla.code:
+        return "no"
+    return ", ".join(trial.native) or "yes"
 
 
 def page(trials: Sequence[Trial]) -> str:
@@ -57,13 +76,20 @@ def page(trials: Sequence[Trial]) -> str:
             total=len(trials),
             vectorised=kinds.count("TensorFlow"),
             ours=kinds.count("pcbatch"),
+            looped=kinds.count("nobody"),
             refused=kinds.count("refused"),
+            native=[_native(trial) for trial in trials].count("yes"),
             names=NAMES.strip("\n"),
         )
     ]
     families = cases()
     for family in dict.fromkeys(families.values()):
-        lines += [f"## {family}", "", "| expression | handled by | graph | XLA |", "| --- | --- | --- | --- |"]
+        lines += [
+            f"## {family}",
+            "",
+            "| expression | handled by | graph | XLA | natively |",
+            "| --- | --- | --- | --- | --- |",
+        ]
         lines += [row(trial) for trial in trials if families[trial.expression] == family]
         lines.append("")
     return "\n".join(lines).rstrip("\n") + "\n"

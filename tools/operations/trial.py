@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import pcbatch
 from pcbatch.errors import CompileError
 from pcbatch.ir.code import Code
 from pcbatch.ir.machine import Piece
+from pcbatch.ir.types import Type, leaves
 from pcbatch.lowering.codegen.pieces import execute
 from pcbatch.lowering.codegen.translate import OPS, translate
 from pcbatch.runtime.backends.pieces import Signature
@@ -26,20 +27,28 @@ BACKEND = TensorFlowBackend()
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of an expression in one mode: "" if every lane was right, else a code and what was said."""
+    """What became of an expression in one mode: "" if every lane was right, else a code and what was said.
+
+    `looped` says that it ran lane after lane, for want of a rule.
+    """
 
     code: str = ""
     message: str = ""
+    looped: bool = False
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of an expression, and which of pcbatch's own rules it needed."""
+    """What became of an expression, and which of pcbatch's own rules it needed.
+
+    `native` has the operations that are not known to run in a native function; None where it does not come to that.
+    """
 
     expression: str
     graph: Verdict
     xla: Verdict
     rules: tuple[str, ...] = ()
+    native: tuple[str, ...] | None = None
 
 
 class WrongError(Exception):
@@ -54,7 +63,67 @@ def tried(expression: str) -> Trial:
     piece = _piece(expression, ())
     used: list[str] = []
     graph = attempt(piece, expression, jit=False, used=used)
-    return Trial(expression, graph, attempt(piece, expression, jit=True), tuple(dict.fromkeys(used)))
+    xla = attempt(piece, expression, jit=True)
+    native = None if graph.code and xla.code else tried_natively([expression])[expression]
+    return Trial(expression, graph, xla, tuple(dict.fromkeys(used)), native)
+
+
+def tried_natively(expressions: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Run those of some expressions that are known to run natively in one native function, lane after lane.
+
+    Gives for each the operations that are not known to run there. Raises WrongError as `tried` does.
+    """
+    pieces = {expression: _piece(expression, ()) for expression in expressions}
+    names = sorted({name for piece in pieces.values() for name in piece.reads})
+    operands = sorted({name for piece in pieces.values() for name in piece.shared})
+    values = {name: tf.constant(examples()[name]) for name in names}
+    same = {name: shared()[name] for name in operands}
+    signatures: dict[str, Signature] = {}
+    for expression, piece in pieces.items():
+        read_types = [BACKEND.type_of(values[name][0]) for name in piece.reads]
+        operand_types = [BACKEND.type_of(same[name]) for name in piece.shared]
+        types = BACKEND.abstract_eval(piece, read_types, operand_types)
+        signatures[expression] = Signature(read_types, operand_types, types)
+    found = dict(zip(pieces, BACKEND.native_obstacles([(pieces[e], signatures[e]) for e in pieces]), strict=True))
+    running = [expression for expression, obstacles in found.items() if not obstacles]
+    types = [leaf for expression in running for leaf in leaves(signatures[expression].writes[0])]
+
+    def lane(number: tf.Tensor, given: Mapping[str, tf.Tensor]) -> list[tf.Tensor]:
+        results = []
+        for expression in running:
+            piece = pieces[expression]
+            reads = [[BACKEND.element(given[name], [number])] for name in piece.reads]
+            outputs, _ = BACKEND.run_one(piece, signatures[expression], reads, [[given[n]] for n in piece.shared])
+            results += outputs[0]
+        return results
+
+    def loop(*arrays: tf.Tensor) -> list[tf.Tensor]:
+        given = dict(zip((*names, *operands), arrays, strict=True))
+
+        def turn(carried: list[tf.Tensor]) -> list[tf.Tensor]:
+            number, *rows = carried
+            new = lane(number, given)
+            return [number + 1, *(BACKEND.with_element(row, [number], x) for row, x in zip(rows, new, strict=True))]
+
+        blank = [BACKEND.zeros(LANES, type_) for type_ in types]
+        return list(BACKEND.while_loop(lambda carried: carried[0] < LANES, turn, [tf.constant(0), *blank])[1:])
+
+    if running:
+        whole = BACKEND.compile(lambda *arrays: BACKEND.natively(loop, arrays), True)
+        rows = iter(whole(*values.values(), *map(tf.convert_to_tensor, same.values())))
+        for expression in running:
+            (type_,) = signatures[expression].writes
+            piece = pieces[expression]
+            _compare(
+                expression,
+                "native",
+                piece,
+                type_,
+                [next(rows) for _ in leaves(type_)],
+                [values[name] for name in piece.reads],
+                [same[name] for name in piece.shared],
+            )
+    return found
 
 
 def operand_variants(expression: str) -> Iterator[tuple[str, ...]]:
@@ -100,14 +169,20 @@ def attempt(piece: Piece, expression: str, *, jit: bool, used: list[str] | None 
     operands = [shared()[name] if name in shared() else tf.constant(examples()[name][0]) for name in piece.shared]
     read_types = [BACKEND.type_of(value[0]) for value in lanes]
     operand_types = [BACKEND.type_of(value) for value in operands]
+    notes: list[str] = []
+
+    def note(_: Any, text: str) -> None:
+        notes.append(text)
+
     try:
         (type_,) = BACKEND.abstract_eval(piece, read_types, operand_types)
 
         def run(*values: tf.Tensor) -> list[tf.Tensor]:
-            leaves = [[value] for value in values]
+            given = [[value] for value in values]
             signature = Signature(read_types, operand_types, [type_])
+            reads, same = given[: len(lanes)], given[len(lanes) :]
             with rules.observed(used if used is not None else []):
-                (result,), _ = BACKEND.vectorize(piece, signature, leaves[: len(lanes)], leaves[len(lanes) :], LANES)
+                (result,), _ = BACKEND.vectorize(piece, signature, reads, same, LANES, note=note)
             return result
 
         got = BACKEND.compile(run, jit)(*lanes, *operands)
@@ -119,11 +194,17 @@ def attempt(piece: Piece, expression: str, *, jit: bool, used: list[str] | None 
         if explained is None:
             raise
         return Verdict("PCB440" if jit else "PCB441", explained.gist)
+    _compare(expression, "xla" if jit else "graph", piece, type_, got, lanes, operands)
+    return Verdict(looped=bool(notes))
+
+
+def _compare(
+    expression: str, mode: str, piece: Piece, type_: Type, got: Sequence[Any], lanes: Sequence[Any], operands: Any
+) -> None:
+    """Raise WrongError where what a mode has given, `[lanes, ...]` leaves, is not what a loop over the lanes gives."""
     for lane in range(LANES):
         (value,), _ = BACKEND.evaluate(piece, [each[lane] for each in lanes], operands)
         for batch, one in zip(got, leaf_tensors(value, type_), strict=True):
             exact = not (one.dtype.is_floating or one.dtype.is_complex)
             if not np.allclose(batch[lane], one, rtol=0 if exact else 1e-3, atol=0 if exact else 1e-4, equal_nan=True):
-                mode = "xla" if jit else "graph"
                 raise WrongError(f"{expression}, lane {lane} in {mode}: {batch[lane]} instead of {one}")
-    return Verdict()
