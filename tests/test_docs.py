@@ -96,7 +96,9 @@ def test_the_recipe_for_finding_a_pass_sees_every_pass():
 MAKERS = {"run": printed, "file": quoted, "sampler": sampler}
 
 
-@pytest.mark.parametrize("page", ["docs/how-it-works.md", "docs/nuts-walkthrough.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize(
+    "page", ["docs/how-it-works.md", "docs/nuts.md", "docs/nuts-walkthrough.md", "CONTRIBUTING.md"]
+)
 def test_pages_show_what_is_printed(page, monkeypatch):
     monkeypatch.chdir(ROOT)
     path = ROOT / page

@@ -87,8 +87,9 @@ def primitive(
 def fallback(fn: Callable[P, R]) -> Callable[P, R]:
     """A function whose calls are computed for one lane after the other, where TensorFlow has no rule for a whole batch.
 
-    It costs a loop: every call takes the time of one example times the number of lanes, junk lanes included, and
-    nothing in it runs in parallel. Prefer `pcbatch.primitive` with a batched form where you can write one. What XLA
+    What has no rule runs lane after lane by itself, for the lanes that take part; this is for what has one that you do
+    not want. It costs a loop: every call takes the time of one example times the number of lanes, junk lanes included,
+    and nothing in it runs in parallel. Prefer `pcbatch.primitive` with a batched form where you can write one. What XLA
     cannot compile (`tf.linalg.lu`, `tf.linalg.det`) it cannot compile in a loop either: such calls need `jit=False`.
 
     Arguments:
