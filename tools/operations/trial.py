@@ -84,8 +84,9 @@ def tried_natively(expressions: Sequence[str]) -> dict[str, tuple[str, ...]]:
         operand_types = [BACKEND.type_of(same[name]) for name in piece.shared]
         types = BACKEND.abstract_eval(piece, read_types, operand_types)
         signatures[expression] = Signature(read_types, operand_types, types)
-    found = dict(zip(pieces, BACKEND.native_obstacles([(pieces[e], signatures[e]) for e in pieces]), strict=True))
-    running = [expression for expression, obstacles in found.items() if not obstacles]
+    obstacles = BACKEND.native_obstacles([(pieces[e], signatures[e]) for e in pieces])
+    found = {e: tuple(name for name, _ in each) for e, each in zip(pieces, obstacles, strict=True)}
+    running = [expression for expression, names in found.items() if not names]
     types = [leaf for expression in running for leaf in leaves(signatures[expression].writes[0])]
 
     def lane(number: tf.Tensor, given: Mapping[str, tf.Tensor]) -> list[tf.Tensor]:
