@@ -97,6 +97,15 @@ def obstacles(operations: Iterable[Any]) -> Iterator[str]:
             yield from obstacles(body.get_operations())
 
 
+def has_product(operations: Iterable[Any]) -> bool:
+    """Whether some operations, functions that they run included, have a product of matrices among them."""
+    return any(
+        operation.type in _PRODUCTS.split()
+        or any(has_product(body.get_operations()) for body in work.bodies(operation))
+        for operation in operations
+    )
+
+
 def has_loop(operations: Iterable[Any]) -> bool:
     """Whether some operations, functions that they run included, have a loop among them."""
     return any(

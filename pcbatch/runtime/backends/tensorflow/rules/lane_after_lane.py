@@ -186,6 +186,8 @@ def _is_native(these: Group, arrays: Sequence[tf.Tensor], lanes: Any) -> bool:
         return False
     if not all(map(native.is_taken, arrays)) or not all(map(native.is_taken, these.outputs)):
         return False
+    if native.has_product(these.operations):  # XLA ends the process at the one in the loop of tf.linalg.expm
+        return False
     return not any(map(private.has_rule, these.operations)) and not any(native.obstacles(these.operations))
 
 
