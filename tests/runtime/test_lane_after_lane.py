@@ -8,7 +8,6 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.errors import PrimitiveError
-from pcbatch.runtime.backends.tensorflow import native
 
 X = np.array([1.0, 2.0, -3.0, 0.5], np.float32)
 N = np.array([5, 0, 8, 1], np.int32)
@@ -42,14 +41,9 @@ def loops(x, n):
 
 
 def test_a_loop_inside_an_operation_makes_the_turns_of_its_lane():
-    agrees(loops, X, N, notes=["While runs native, lane after lane"])
+    agrees(loops, X, N, notes=["While runs lane after lane"])
     agrees(loops.options(jit=False), X, N, notes=[])  # there TensorFlow has a rule
     np.testing.assert_array_equal(loops(X, N)[2:3], loops(X[2:3], N[2:3]))
-
-
-def test_without_native_functions_it_is_a_plain_loop(monkeypatch):
-    monkeypatch.setattr(native, "are_made", lambda: False)
-    agrees(loops.options(max_steps=100), X, N, notes=["While runs lane after lane"])
 
 
 @pcbatch.autobatch(form="lockstep")
@@ -65,7 +59,7 @@ def collected(x, n):
 
 @pytest.mark.parametrize("jit", [True, False])
 def test_lists_that_loops_collect_and_gradients_through_loops(jit):
-    note = "While runs native, lane after lane"
+    note = "While runs lane after lane"
     agrees(collected.options(jit=jit), X, N, notes=[note, note, note] if jit else None)
 
 

@@ -24,8 +24,7 @@ refused in both modes. {native} run in native code.
 - **pcbatch**: handled by us, because TensorFlow has no rule, or one that gives up, is wrong or slow; the operations
   that have the rule are named.
 - **nobody**: no rule does it for many examples at once. It runs for the lanes that are there, one after another
-  (`f.stats().notes` and `run.profile()` say so): as one native function under XLA where the last column says yes, else
-  in a plain loop.
+  (`f.stats().notes` and `run.profile()` say so).
 - **refused**: before anything runs, at the user's line, by the code in the columns. PCB401: it fails for one example.
   PCB402: it has no rule, and XLA cannot compile it for one lane; write `pcbatch.primitive(fn, batched=..)`. PCB403: it
   is not pure. PCB404: it gives no tensor of static shape. PCB440: XLA has no kernel for it.

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pcbatch.errors import Span
 from pcbatch.ir.machine import Program, Return
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, leaves
@@ -47,6 +48,11 @@ class StraightLine:
         self.form = form
         self.stack_entries = 0
         self._compiled: dict[int | None, Callable[..., Any]] = {}
+
+    @property
+    def notes(self) -> Sequence[tuple[Span | None, str]]:
+        """What was found out about places in the source while the program was traced."""
+        return self.machine.notes
 
     def program_for(self, lanes: Any) -> Program:
         """What is executed for `lanes` lanes."""

@@ -74,7 +74,7 @@ def _compiled(operation: Any, cost: float, by_lane: set[str]) -> float:
 
 # -- operations that TensorFlow's kernels refuse, where XLA goes on ----------------------------------------------------
 
-_KNOWN = native.KNOWN - {"CheckNumerics", "Gather", "GatherNd", "GatherV2"} | frozenset(
+_KNOWN = native.PLAIN - {"CheckNumerics", "Gather", "GatherNd", "GatherV2"} | frozenset(
     (
         "AvgPool", "AvgPoolGrad", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "BiasAdd", "BiasAddGrad", "Einsum",
         "EluGrad", "FFT", "FFT2D", "IFFT", "IFFT2D", "IRFFT", "LeakyReluGrad", "MatMul", "Relu6Grad", "RFFT",

@@ -65,26 +65,14 @@ TensorListPushBack TensorListReserve TensorListSetItem TensorListStack
 _FUNCTIONS = """
 Case If PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf StatelessWhile While
 """
-KNOWN = frozenset(
-    " ".join(
-        (
-            _ELEMENTWISE,
-            _SHAPES,
-            _REDUCTIONS,
-            _PRODUCTS,
-            _GRADIENTS,
-            _ARRANGEMENTS,
-            _LAYERS,
-            _MATRICES,
-            _LISTS,
-            _FUNCTIONS,
-        )
-    ).split()
-)
+PLAIN = frozenset(" ".join((_ELEMENTWISE, _SHAPES, _REDUCTIONS, _FUNCTIONS)).split())
+"""Types of operations: elementwise ones, those that move elements, reductions, and what runs functions."""
+KNOWN = PLAIN | frozenset(" ".join((_PRODUCTS, _GRADIENTS, _ARRANGEMENTS, _LAYERS, _MATRICES, _LISTS)).split())
 """The types of operations that are known to run in a native function, and to give what they give elsewhere.
 
 XLA refuses to compile a scatter of several places there (so `MaxPoolGrad`), a sort (`TopKV2`, `Svd`,
-`SelfAdjointEigV2`) and an `FFT`. `MatrixInverse`, `MatrixSolve`, `Qr` and convolutions run right, and slowly.
+`SelfAdjointEigV2`) and an `FFT`. `MatrixInverse`, `MatrixSolve`, `Qr` and convolutions run right;
+how fast was not measured.
 """
 
 
@@ -95,15 +83,6 @@ def obstacles(operations: Iterable[Any]) -> Iterator[str]:
             yield operation.type
         for body in work.bodies(operation):
             yield from obstacles(body.get_operations())
-
-
-def has_product(operations: Iterable[Any]) -> bool:
-    """Whether some operations, functions that they run included, have a product of matrices among them."""
-    return any(
-        operation.type in _PRODUCTS.split()
-        or any(has_product(body.get_operations()) for body in work.bodies(operation))
-        for operation in operations
-    )
 
 
 def has_loop(operations: Iterable[Any]) -> bool:
@@ -218,11 +197,6 @@ _ELEMENTS = {
     **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": f"ui{bits}" for bits in (8, 16, 32, 64)},
 }
-
-
-def is_taken(tensor: tf.Tensor) -> bool:
-    """Whether a native function can take, or give, such an array."""
-    return tensor.dtype.name in _ELEMENTS and tensor.shape.is_fully_defined()
 
 
 def _type(tensor: tf.Tensor) -> str:

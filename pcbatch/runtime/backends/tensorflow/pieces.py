@@ -210,10 +210,10 @@ def _vectorized(
     outputs = [*traced.leaves(signature.writes), *([traced.site] if piece.sites else [])]
     given = [*zip(traced.reads, stacked, strict=True)], [*zip(traced.shared, same, strict=True)]
 
-    def looped(operation: Any, natively: bool) -> None:
+    def looped(operation: Any) -> None:
         if note is not None:
             kind = operation.type.removeprefix("Stateless")
-            note(blame.span_of(piece, operation), f"{kind} runs {'native, ' if natively else ''}lane after lane")
+            note(blame.span_of(piece, operation), f"{kind} runs lane after lane")
 
     try:
         operands = {id(leaf): value for leaf, value in given[1]}

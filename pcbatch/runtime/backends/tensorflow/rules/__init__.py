@@ -76,8 +76,8 @@ Pairs = Sequence[tuple[tf.Tensor, tf.Tensor]]
 """Tensors of a graph that is vectorised, and what stands for each in the present one."""
 
 
-Looped = Callable[[Any, bool], None]
-"""Told of an operation that has no rule, and so is run lane after lane, and whether natively."""
+Looped = Callable[[Any], None]
+"""Told of an operation that has no rule, and so is run lane after lane."""
 
 
 @dataclass(frozen=True)
@@ -279,9 +279,9 @@ class _Conversion:
             going_on = self.lane.taking_part
             for each in failed:
                 going_on = ~each.t if going_on is None else going_on & ~each.t
-            outputs, natively = lane_after_lane.looped(these, given, one, self.lanes, going_on)
+            outputs = lane_after_lane.looped(these, given, one, self.lanes, going_on)
             if self.lane.looped is not None:
-                self.lane.looped(operation, natively)
+                self.lane.looped(operation)
         elif self.lanes is None and failed:
             any_failed = functools.reduce(operator.or_, (each.t for each in failed))
             outputs = lane_after_lane.unless(any_failed, these, [each.t for each in given], one)

@@ -1,7 +1,8 @@
 """Operations that nobody can vectorise, run lane after lane: which belong together, and the loop that runs them.
 
 Such a loop goes over the lanes that take part and no others: what a loop inside an operation computes of junk may never
-end. It is one native function where XLA makes such functions and all in it is known to run there, else a plain loop.
+end. It is a plain loop. As one native function (`native.call`) it would end the process where XLA knows an argument to
+be constant, as in the loop of `tf.linalg.expm`: then nothing in the function depends on that argument any more.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.errors import CompileError, PieceRefusalError
-from pcbatch.runtime.backends.tensorflow import branches, graphs, lists, native, private, scattering
+from pcbatch.runtime.backends.tensorflow import branches, lists, native, private, scattering
 from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
 
 # -- which operations --------------------------------------------------------------------------------------------------
@@ -130,43 +131,30 @@ def looped(
     one: Callable[[list[tf.Tensor]], list[tf.Tensor]],
     lanes: Any,
     taking_part: tf.Tensor | None,
-) -> tuple[list[tf.Tensor], bool]:
+) -> list[tf.Tensor]:
     """`one`, from the inputs of a group to its outputs for one lane, for every lane of those that are `taking_part`.
 
-    What stands for the inputs is `given`. Gives `[lanes, ...]` arrays, zeros for the other lanes, and
-    whether the loop is one native function.
+    What stands for the inputs is `given`. Gives `[lanes, ...]` arrays, zeros for the other lanes.
     """
-    arrays = [each.t for each in given]
     fixed = [None if each.is_stacked else tf.get_static_value(each.t) for each in given]
     everyone = tf.broadcast_to(True if taking_part is None else taking_part, [lanes])
     order = scattering.compacted(everyone, lanes)
     count = tf.reduce_sum(tf.cast(everyone, tf.int32))
 
-    def whole(order: tf.Tensor, count: tf.Tensor, *arrays: tf.Tensor) -> list[tf.Tensor]:
-        remaining = iter(arrays)
-        operands = [next(remaining) if value is None else None for value in fixed]
+    def turn(carried: list[tf.Tensor]) -> list[tf.Tensor]:
+        place, *rows = carried
+        lane = native.element(order, [place])
+        inputs = [
+            tf.constant(value, each.t.dtype)
+            if value is not None
+            else (native.element(each.t, [lane]) if each.is_stacked else each.t)
+            for each, value in zip(given, fixed, strict=True)
+        ]
+        outputs = one(inputs)
+        return [place + 1, *(native.with_element(row, [lane], new) for row, new in zip(rows, outputs, strict=True))]
 
-        def turn(carried: list[tf.Tensor]) -> list[tf.Tensor]:
-            place, *rows = carried
-            lane = native.element(order, [place])
-            inputs = [
-                tf.constant(value, each.t.dtype)
-                if array is None
-                else (native.element(array, [lane]) if each.is_stacked else array)
-                for each, array, value in zip(given, operands, fixed, strict=True)
-            ]
-            outputs = one(inputs)
-            return [place + 1, *(native.with_element(row, [lane], new) for row, new in zip(rows, outputs, strict=True))]
-
-        # XLA ends the process where a native function has an argument on which nothing depends: every turn does.
-        start = tf.where(count < 0, native.witness([order, *filter(native.is_taken, arrays)]), 0)
-        blank = [tf.zeros([lanes, *tensor.shape], tensor.dtype) for tensor in these.outputs]
-        return _loop(lambda carried: carried[0] < count, turn, [start, *blank])[1:]
-
-    operands = [array for array, value in zip(arrays, fixed, strict=True) if value is None]
-    if _is_native(these, [order, *operands], lanes):
-        return native.call(whole, [order, count, *operands])[:-1], True
-    return whole(order, count, *operands), False
+    blank = [tf.zeros([lanes, *tensor.shape], tensor.dtype) for tensor in these.outputs]
+    return _loop(lambda carried: carried[0] < count, turn, [tf.constant(0), *blank])[1:]
 
 
 def unless(
@@ -178,17 +166,6 @@ def unless(
     """
     blank = [tf.zeros(tensor.shape, tensor.dtype) for tensor in these.outputs]
     return _loop(lambda carried: carried[0], lambda _: [tf.constant(False), *one(inputs)], [~failed, *blank])[1:]
-
-
-def _is_native(these: Group, arrays: Sequence[tf.Tensor], lanes: Any) -> bool:
-    """Whether the loop can be one native function."""
-    if not (isinstance(lanes, int) and graphs.in_outer_xla() and native.are_made()):
-        return False
-    if not all(map(native.is_taken, arrays)) or not all(map(native.is_taken, these.outputs)):
-        return False
-    if native.has_product(these.operations):  # XLA ends the process at the one in the loop of tf.linalg.expm
-        return False
-    return not any(map(private.has_rule, these.operations)) and not any(native.obstacles(these.operations))
 
 
 def _loop(
