@@ -93,8 +93,9 @@ def test_the_block_of_the_gradients_is_known_wherever_it_stands(warm):
     first = (run.program.blocks[leaf], *run.program.blocks[:leaf], *run.program.blocks[leaf + 1 :])
     moved = replace(run.program, blocks=first)
     assert gradient_blocks(moved) == (0,)
-    executed = dict(sorted(run.utilization.executed.items(), reverse=True))
-    other = SimpleNamespace(program=moved, utilization=replace(run.utilization, executed=executed))
+    counts = (np.asarray(each) for each in (run.outcome.active, run.outcome.rows))
+    active, rows = (np.append(each[leaf], np.delete(each, leaf)) for each in counts)
+    other = SimpleNamespace(program=moved, outcome=SimpleNamespace(active=active, rows=rows))
     assert gradient_rows(other) == (needed, computed)
     with pytest.raises(LookupError, match=r"no block of .* computes a gradient"):
         gradient_blocks(replace(run.program, blocks=first[1:]))

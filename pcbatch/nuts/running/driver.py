@@ -18,8 +18,8 @@ from pcbatch.nuts.parameters.parameters import by_name
 from pcbatch.nuts.results.draws import GROUPS, Cost, Origin
 from pcbatch.nuts.results.samples import Samples
 from pcbatch.nuts.running import programs, progress
-from pcbatch.nuts.running.chain import ChainState, padded
-from pcbatch.nuts.running.gradients import gradient_rows
+from pcbatch.nuts.running.chain import ChainState, padded, together
+from pcbatch.nuts.running.gradients import GradientRows
 from pcbatch.nuts.running.groups import are_expensive, device, groups_of, side_by_side
 from pcbatch.nuts.settings import Settings
 from pcbatch.runtime.report.run import Run
@@ -58,6 +58,7 @@ class Course:
     def __init__(self, settings: Settings, standing: Standing):
         self.settings = settings
         self.standing = standing
+        self._gradient_rows = GradientRows()
 
     @classmethod
     def after(cls, samples: Samples) -> Course:
@@ -96,7 +97,7 @@ class Course:
         """How many draws ended trajectories that diverged."""
         return sum(int(np.count_nonzero(part["diverging"])) for part in self.standing.chunks["sample_stats"])
 
-    @property
+    @cached_property
     def actions(self) -> np.ndarray:
         """What each trajectory of the warm-up is for."""
         return windows.plan(self.settings.warmup if self.settings.adapts else 0)
@@ -124,15 +125,11 @@ class Course:
         shared = self._shared(actions, count, thin)
 
         def part(group: slice) -> Run:
-            given = tf.nest.map_structure(lambda array: np.asarray(array)[group], lanes)
-            return self.chain.run(*(given if self._is_native else padded(given)), *shared)
+            return self.chain.run(*(lanes if self._is_native else padded(lanes, group)), *shared)
 
         groups = [slice(0, settings.chains)] if self._is_native else groups_of(settings.chains, self._work)
         runs = side_by_side(part, groups)
-        *fields, positions, rows = tf.nest.map_structure(
-            lambda *arrays: np.concatenate([np.asarray(array) for array in arrays])[: settings.chains],
-            *(run.value for run in runs),
-        )
+        *fields, positions, rows = together([run.value for run in runs], settings.chains)
         state = ChainState(*fields)
         found = {g.start + e.lane: e.message for g, run in zip(groups, runs, strict=True) for e in run.errors}
         failed = {**{chain: text for chain, text in found.items() if chain < settings.chains}, **standing.failed}
@@ -142,7 +139,7 @@ class Course:
         # Leaves of the chains themselves, not of the copies that fill up the lanes; the count may wrap.
         leaves = np.delete((state.leaves - np.asarray(origin.state.leaves)).astype(np.uint32), list(failed))
         needed = int(leaves.sum(dtype=np.int64))
-        computed = needed if self._is_native else sum(gradient_rows(run)[1] for run in runs)
+        computed = needed if self._is_native else sum(self._gradient_rows.of(run)[1] for run in runs)
         self.standing = Standing(
             replace(origin, state=state, done=origin.done + count),
             standing.cost + Cost(needed, computed).times(settings.leapfrogs_per_leaf),
@@ -154,15 +151,9 @@ class Course:
     def _shared(self, actions: Any, count: int, thin: int) -> tuple[Any, ...]:
         """What the program takes that is the same for all chains."""
         settings = self.settings
-        return (
-            tf.nest.map_structure(tf.constant, plan_of(actions)),
-            tf.constant(self.done),
-            tf.constant(count),
-            tf.constant(thin),
-            tf.constant(settings.target_accept, settings.dtype),
-            self._operand,
-            settings.adapt == "per_chain",
-        )
+        target = tf.as_dtype(settings.dtype).as_numpy_dtype(settings.target_accept)
+        numbers = (np.int32(self.done), np.int32(count), np.int32(thin), target)
+        return (plan_of(actions), *numbers, self._operand, settings.adapt == "per_chain")
 
     def _with_draws(self, moved: np.ndarray, statistics: Arrays) -> Mapping[str, tuple[Arrays, ...]]:
         """The chunks so far and these, where they are to be given back."""

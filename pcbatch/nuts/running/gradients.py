@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pcbatch.ir.analysis import places
 from pcbatch.ir.machine import Program
 from pcbatch.nuts.kernel.dynamics import leapfrog, value_and_gradient
@@ -28,6 +30,20 @@ def gradient_blocks(program: Program) -> tuple[int, ...]:
 
 def gradient_rows(run: Run) -> tuple[int, int]:
     """How many rows of gradients a run of `chain` needed, and how many it computed."""
-    labels = [run.program.blocks[number].label for number in gradient_blocks(run.program)]
-    active, executed = run.utilization.active, run.utilization.executed
-    return sum(active[label] for label in labels), sum(executed[label] for label in labels)
+    return GradientRows().of(run)
+
+
+class GradientRows:
+    """The same, for one run after another: in the text of their program the blocks are looked for once."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Program | None, list[int]] = (None, [])
+
+    def of(self, run: Run) -> tuple[int, int]:
+        """The rows of one run."""
+        program, blocks = self._last
+        if run.program is not program:
+            blocks = [*gradient_blocks(run.program)]
+            self._last = (run.program, blocks)
+        active, computed = (np.asarray(counts) for counts in (run.outcome.active, run.outcome.rows))
+        return int(active[blocks].sum()), int(computed[blocks].sum())
