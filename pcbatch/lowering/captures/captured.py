@@ -55,6 +55,28 @@ class Namespace:
             return self.function.__globals__[name]
         return vars(builtins)[name]
 
+    def reader(self, name: str) -> Callable[[], Any]:
+        """How to look up a name, or a dotted one, again and again; what it raises where there is none is `path`'s."""
+        root, *attributes = name.split(".")
+        read = self._root_reader(root)
+        if not attributes:
+            return read
+
+        def follow() -> Any:
+            value = read()
+            for attribute in attributes:
+                value = getattr(value, attribute)
+            return value
+
+        return follow
+
+    def _root_reader(self, name: str) -> Callable[[], Any]:
+        fixed = next((first for first in (self.values, self.given) if name in first), None)
+        if fixed is not None or name in self.cells:
+            return lambda: self[name]
+        names = self.function.__globals__
+        return lambda: names[name] if name in names else vars(builtins)[name]
+
     def hides(self, name: str) -> bool:
         """Whether `name`, a built-in's, means something else here."""
         return any(name in names for names in (self.values, self.given, self.cells, self.function.__globals__))
@@ -224,12 +246,12 @@ def _resolve(
         except (KeyError, AttributeError, IndexError, TypeError):
             return text, value, False  # tracing it names the fault
         text = longer
-        if _all_arrays(value, is_array):
+        if is_all_arrays(value, is_array):
             return text, value, True
     return text, value, False
 
 
-def _all_arrays(value: Any, is_array: Callable[[Any], bool]) -> bool:
+def is_all_arrays(value: Any, is_array: Callable[[Any], bool]) -> bool:
     """Whether `value` is an array, or a non-empty structure of arrays alone."""
     match value:
         case dict():
@@ -238,7 +260,7 @@ def _all_arrays(value: Any, is_array: Callable[[Any], bool]) -> bool:
             items = list(value)
         case _:
             return is_array(value)
-    return bool(items) and all(_all_arrays(item, is_array) for item in items)
+    return bool(items) and all(is_all_arrays(item, is_array) for item in items)
 
 
 def _operand_name(path: str, taken: set[str], operands: Mapping[str, Any]) -> str:

@@ -114,6 +114,14 @@ class Control(Protocol):
         it runs. A compiler may compile it anew for each length.
         """
 
+    def direct(
+        self, compiled: Callable[..., Any], arrays: Sequence[Array]
+    ) -> Callable[[Sequence[Array]], Sequence[Array]]:
+        """What `compiled` is for arrays like these: called with all of them, it does not look at what they are.
+
+        To be called only where what runs is `runs_unseen`.
+        """
+
     def lower(self, compiled: Callable[..., Any], specs: Sequence[Spec], jit: bool) -> None:
         """Raise what running it would raise at first: trace what `compile` gave, have it compiled if `jit`, no more."""
 
@@ -121,6 +129,12 @@ class Control(Protocol):
         """What an error that compiling or running raised is about; None for errors that no operation caused."""
 
     # -- inside a caller's program -------------------------------------------------------------------------------------
+
+    def runs_now(self) -> bool:
+        """Whether what is called now runs at once, rather than becoming part of a caller's program."""
+
+    def runs_unseen(self) -> bool:
+        """The same, and nobody watches it who might ask for a gradient."""
 
     def is_concrete(self, array: Array) -> bool:
         """Whether the array has its values now, rather than when a caller's program that is being traced runs."""

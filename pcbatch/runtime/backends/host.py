@@ -53,6 +53,9 @@ class Host(Protocol):
     def spec_of(self, value: Any) -> Hashable | None:
         """The dtype and shape of an array that `as_arrays` gives as it is; None for any other value."""
 
+    def is_steady(self, value: Any) -> bool:
+        """Whether a captured array is one of the library's that never changes, neither its numbers nor its type."""
+
     def spread(self, array: Any, type_: TensorType, lanes: Any) -> Any:
         """An array or number of `type_` repeated for every lane: a `[lanes, ...]` array."""
 

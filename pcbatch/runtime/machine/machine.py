@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -30,10 +30,12 @@ from pcbatch.runtime.backends.protocol import Array, Backend, Spec
 from pcbatch.runtime.machine import collector
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.explaining import explaining
+from pcbatch.runtime.machine.given import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.legs import Arrived, Legs, Snapshot
 from pcbatch.runtime.machine.limits import Limits
-from pcbatch.runtime.machine.outcome import Outcome, Statistics
+from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.returned import Returned
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules import schedule_named
 
@@ -71,7 +73,7 @@ class Machine:
         self.legs = Legs(self.context)
         self.capacity = limits.first_capacity
         self.statistics = Statistics()
-        self._compiled: dict[Any, Callable[..., Any]] = {}
+        self._made: dict[Any, Any] = {}
         self._sizes: dict[tuple[Pool, bool], set[int]] = {}
 
     @cached_property
@@ -104,23 +106,41 @@ class Machine:
         UsageError PCB531 for shapes that do not fit, PCB540 where a caller's XLA program holds a recursion of unknown
         depth, PrimitiveError PCB440/PCB441 where an operation cannot be compiled or, in graph mode, fails.
         """
+        return self._run_arrays(self.arrays_given(arguments, shared, lanes), lanes)
+
+    def _run_arrays(self, arrays: Sequence[Array], lanes: Any) -> Outcome:
         legs = self._roomy_legs if self._must_be_roomy() else self.legs
-        capacity = self.capacity
-        flat = self.arrays_given(arguments, shared, lanes)
+        capacity, flat = self.capacity, [*arrays]
         if not legs.limits.roomy:
             flat.append(self.backend.constant(capacity))
         if not isinstance(lanes, int):
             flat.append(lanes)
-        sealed = self.backend.forbid_gradients(self._whole_run(legs, lanes), self.program.name)
+        returned = self._returned(legs, lanes)
+        sealed = self.backend.forbid_gradients(self._whole_run(legs, lanes, returned), self.program.name)
         with self.timed(), explaining(self.program, self.backend, self.jit):
-            arrays = list(sealed(*flat))
-            names = legs.loop.counter_specs
-            counters = dict(zip(names, arrays[1:], strict=False))
-            outputs = dict(zip(legs.layout.outputs, arrays[1 + len(names) :], strict=True))
-            outcome = legs.outcome(counters, outputs, arrays[0])
+            outcome = returned.outcome(found := list(sealed(*flat)))
             if not legs.limits.roomy and self.backend.is_concrete(outcome.status):
-                self._note_sizes(Pool.of(lanes), capacity, int(arrays[0]), outcome)
+                self._note_sizes(Pool.of(lanes), capacity, int(found[0]), outcome)
         return outcome
+
+    def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
+        """A run of `lanes` lanes on arrays like these, which `arrays_given` gave: what can be known before, is known.
+
+        To be run only where the backend `runs_unseen`.
+        """
+        if not self.legs.limits.roomy:
+            return lambda given: Finished.of(self._run_arrays(given, lanes))
+        returned = self._returned(self.legs, lanes)
+        direct = self.backend.direct(self._whole_run(self.legs, lanes, returned), arrays)
+
+        def run(given: Sequence[Array]) -> Finished:
+            try:
+                return returned.finished(direct(given))
+            except Exception:
+                with explaining(self.program, self.backend, self.jit):
+                    raise
+
+        return run
 
     def program_for(self, lanes: Any) -> Program:
         """What is executed for `lanes` lanes: the program, and on how many rows its blocks may run."""
@@ -135,7 +155,8 @@ class Machine:
             if self.legs.limits.roomy:
                 examples = self.legs.example_specs(lanes)
                 specs: list[Spec] = [examples[key] for key in self.legs.layout.inputs]
-                self.backend.lower(self._whole_run(self.legs, lanes), specs + operands, self.jit)
+                whole = self._whole_run(self.legs, lanes, self._returned(self.legs, lanes))
+                self.backend.lower(whole, specs + operands, self.jit)
             else:
                 pool = Pool.of(lanes)
                 specs = self.legs.specs(pool, self.capacity)
@@ -189,22 +210,29 @@ class Machine:
             )
         return True
 
-    def _whole_run(self, legs: Legs, lanes: Any) -> Callable[..., Any]:
+    def _returned(self, legs: Legs, lanes: Any) -> Returned:
+        """How a whole run comes back here: in few arrays, where none of them becomes part of a caller's program."""
+        packed = legs.limits.roomy and isinstance(lanes, int) and self.backend.runs_now()
+        key = ("returned", legs.limits.roomy, lanes if packed else None)
+        return self._once(key, lambda: Returned(legs, lanes if packed else None))
+
+    def _whole_run(self, legs: Legs, lanes: Any, returned: Returned | None = None) -> Callable[..., Any]:
         """The program of a whole run for a static number of lanes, or the one for all others.
 
         It takes the leaves of arguments and shared operands, the first capacity where stacks grow, and the number of
-        lanes where it is not static; it gives the last capacity, the counters and the outputs.
+        lanes where it is not static; it gives the last capacity, the counters and the outputs as `returned` packs them.
         """
-        key = lanes if isinstance(lanes, int) else None
+        key, gives = lanes if isinstance(lanes, int) else None, returned or Returned(legs, None)
 
         def program(*arrays: Array) -> list[Array]:
             with self.tracing(counts=legs.limits.roomy):
-                return self._traced_run(legs, list(arrays), key)
+                return gives.pack(self._traced_run(legs, list(arrays), key))
 
         jit = self.jit and legs.limits.roomy
-        return self._once(("run", legs.limits.roomy, key), lambda: self.backend.compile(program, jit))
+        kind = ("run", legs.limits.roomy, key, bool(gives.specs))
+        return self._once(kind, lambda: self.backend.compile(program, jit))
 
-    def _traced_run(self, legs: Legs, arrays: list[Array], lanes: int | None) -> list[Array]:
+    def _traced_run(self, legs: Legs, arrays: list[Array], lanes: int | None) -> Snapshot:
         count = len(legs.layout.inputs)
         arguments, rest = arrays[:count], arrays[count:]
         if lanes is None:
@@ -212,13 +240,10 @@ class Machine:
             lanes = self.backend.lanes_of(arguments[0]) if arguments else given
         pool, until = Pool.of(lanes), self.backend.array(NO_BUDGET, "int64")
         if legs.limits.roomy:
-            last = legs.leg(legs.begin(arguments, pool, legs.limits.largest_capacity), rest, until).snapshot
-        else:
-            snapshot = legs.begin(arguments, pool, rest.pop())
-            compiled = self._leg(pool)
-            last = legs.all_legs(lambda s: legs.unpack(compiled(*legs.flat(s), *rest, until), s), snapshot).snapshot
-        counters = (last.counters[name] for name in legs.loop.counter_specs)
-        return [legs.capacity(last), *counters, *(last.outputs[name] for name in legs.layout.outputs)]
+            return legs.leg(legs.begin(arguments, pool, legs.limits.largest_capacity), rest, until).snapshot
+        snapshot = legs.begin(arguments, pool, rest.pop())
+        compiled = self._leg(pool)
+        return legs.all_legs(lambda s: legs.unpack(compiled(*legs.flat(s), *rest, until), s), snapshot).snapshot
 
     def _leg(self, pool: Pool) -> Callable[..., Any]:
         """The program of a leg on stacks of any size: from flat snapshot, shared operands and `until` to `Arrived`."""
@@ -235,10 +260,10 @@ class Machine:
         specs = [*legs.specs(pool, None), *((leaf.dtype, leaf.shape) for leaf in operands), ("int64", ())]
         return self._once(("leg", pool), lambda: self.backend.compile(program, self.jit, specs))
 
-    def _once(self, key: Any, make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-        if key not in self._compiled:
-            self._compiled[key] = make()
-        return self._compiled[key]
+    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
 
     # -- what it costs -------------------------------------------------------------------------------------------------
 
@@ -285,27 +310,7 @@ class Machine:
         return self._arguments(arguments, lanes) + self._operands(shared)
 
     def _arguments(self, arguments: Sequence[Any], lanes: Any) -> list[Array]:
-        return self._arrays("argument", self.program.parameters, self.program.types, arguments, lanes)
+        return argument_arrays(self.program, self.backend, arguments, lanes)
 
     def _operands(self, shared: Sequence[Any]) -> list[Array]:
-        return self._arrays("shared operand", self.program.shared, self.program.shared_types, shared, None)
-
-    def _arrays(
-        self, what: str, names: Sequence[str], types: Mapping[str, Any], given: Sequence[Any], lanes: Any
-    ) -> list[Array]:
-        """The given leaves as arrays of the right dtype, their shapes checked."""
-        wanted = [(name, type_) for name in names for type_ in leaves(types[name])]
-        if len(wanted) != len(given):
-            raise UsageError("PCB531", f"{self.program.name} takes {len(wanted)} {what}s, not {len(given)}")
-        found = []
-        for (name, type_), leaf in zip(wanted, given, strict=True):
-            array = self.backend.array(leaf, type_.dtype)
-            expected = type_.shape if lanes is None else (lanes if isinstance(lanes, int) else None, *type_.shape)
-            shape = tuple(array.shape)
-            if len(shape) != len(expected) or any(
-                got is not None and wanted is not None and got != wanted
-                for got, wanted in zip(shape, expected, strict=True)
-            ):
-                raise UsageError("PCB531", f"{what} {name!r} of {self.program.name} has shape {shape}, not {expected}")
-            found.append(array)
-        return found
+        return operand_arrays(self.program, self.backend, shared)

@@ -94,6 +94,28 @@ class Outcome:
         return self.counts.trips
 
 
+class Finished:
+    """The end of a run that was made ready before: the leaves of the results, or None where some lane has failed.
+
+    The `outcome` is made only for those who ask for it: most calls want the results alone.
+    """
+
+    __slots__ = ("outcome", "values")
+
+    def __init__(self, values: Sequence[Array] | None, outcome: Callable[[], Outcome]):
+        self.values = values
+        self.outcome = outcome
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Finished:
+        """The end of a run of which all is known."""
+        return cls(None, lambda: outcome)
+
+
+Run = Callable[[Sequence[Array]], Finished]
+"""A run made ready: from arrays of the shapes and dtypes that it was made ready for."""
+
+
 @dataclass
 class Statistics:
     """What compiling has cost: compilations, seconds of tracing, seconds of first runs beyond that (XLA's compiler)."""

@@ -38,9 +38,13 @@ class Cores:
         self._runs: dict[int, int] = {}
         self._seconds: dict[int, float] = {}
 
+    def would_split(self, lanes: int) -> bool:
+        """Whether a run of `lanes` lanes is worth a thread for each core."""
+        return self._seconds.get(lanes, 0.0) > CPU.native_split and min(available(), lanes) > 1
+
     def parts(self, lanes: int) -> list[Part]:
         """The parts in which `lanes` lanes are to run: one, or as many as there are cores."""
-        count = min(available(), lanes) if self._seconds.get(lanes, 0.0) > CPU.native_split else 1
+        count = min(available(), lanes) if self.would_split(lanes) else 1
         bounds = [lanes * place // count for place in range(count + 1)]
         return list(itertools.pairwise(bounds))
 
@@ -49,7 +53,11 @@ class Cores:
         started = time.perf_counter()
         others = [_threads().submit(call, part) for part in parts[1:]]
         found = [call(parts[0]), *(other.result() for other in others)]
-        if self._runs.setdefault(lanes, 0):  # the first one compiles
-            self._seconds[lanes] = (time.perf_counter() - started) * len(parts)
-        self._runs[lanes] += 1
+        self.note(lanes, (time.perf_counter() - started) * len(parts))
         return found
+
+    def note(self, lanes: int, seconds: float) -> None:
+        """Remember how long a run of `lanes` lanes has taken, on one core."""
+        if self._runs.setdefault(lanes, 0):  # the first one compiles
+            self._seconds[lanes] = seconds
+        self._runs[lanes] += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -15,11 +16,14 @@ from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.protocol import Array, Spec, State
 from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.machine import Machine
-from pcbatch.runtime.machine.outcome import Counts, Outcome, Statistics
+from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run, Statistics
 from pcbatch.runtime.native.code import EXECUTIONS
 from pcbatch.runtime.native.cores import Cores, Part
 from pcbatch.runtime.native.lanes import ENDS, Lanes
 from pcbatch.runtime.native.registers import Registers
+
+FAULTS = ENDS.index("fault")
+"""Which of the `ENDS` says whether a lane has failed."""
 
 
 class NativeProgram:
@@ -72,11 +76,42 @@ class NativeProgram:
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` lanes; see `Machine.run`."""
-        if not isinstance(lanes, int) or lanes == 0 or not all(map(self.backend.is_concrete, (*arguments, *shared))):
+        if not (isinstance(lanes, int) and lanes and self.backend.runs_now()):
             return self.machine.run(arguments, shared, lanes)
-        flat = self.machine.arrays_given(arguments, shared, lanes)
-        arrays = self._run(flat, lanes, counts=False)
+        return self._run_arrays(self.machine.arrays_given(arguments, shared, lanes), lanes)
 
+    def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
+        """A run of `lanes` lanes on arrays like these; see `Machine.ready`."""
+        if lanes == 0:
+            return self.machine.ready(arrays, lanes)
+        bounds = self._constant((0, lanes))
+        direct = self.backend.direct(self._whole(lanes, counts=False), [bounds, *arrays])
+        count = sum(len(registers) for registers in map(self.registers.leaves, self.program.results))
+
+        def run(given: Sequence[Array]) -> Finished:
+            if self._cores.would_split(lanes):
+                return Finished.of(self._run_arrays(given, lanes))
+            try:
+                started = time.perf_counter()
+                found = direct([bounds, *given])
+                ends = np.asarray(found[0])
+                self._cores.note(lanes, time.perf_counter() - started)
+            except Exception:
+                with explaining(self.program, self.backend, jit=True):
+                    raise
+
+            def outcome() -> Outcome:
+                return self._ended(self._kept(ends, found[1:], lanes, counts=False), given, lanes)
+
+            failed = np.count_nonzero(ends[FAULTS * lanes : (FAULTS + 1) * lanes])
+            return Finished(None if failed else found[1 : 1 + count], outcome)
+
+        return run
+
+    def _run_arrays(self, flat: Sequence[Array], lanes: int) -> Outcome:
+        return self._ended(self._run(flat, lanes, counts=False), flat, lanes)
+
+    def _ended(self, arrays: State, flat: Sequence[Array], lanes: int) -> Outcome:
         def counting() -> Counts:
             executions = self._run(flat, lanes, counts=True)[EXECUTIONS]
             return Counts(executions, active=executions, rows=executions, trips=np.int64(0))
@@ -102,6 +137,10 @@ class NativeProgram:
             packed = np.hstack([each[:, first:behind] for each, (first, behind) in zip(rows, parts, strict=True)])
             columns = zip(*(each[1:] for each in found), strict=True)
             packed, others = packed.ravel(), [self._joined(parts, column) for column in columns]
+        return self._kept(packed, others, lanes, counts)
+
+    def _kept(self, packed: np.ndarray, others: Sequence[Array], lanes: int, counts: bool) -> State:
+        """The outputs by key: the `ENDS` of all lanes, packed, and the others."""
         kept = {key: packed[at * lanes : (at + 1) * lanes] for at, key in enumerate(ENDS)}
         return kept | dict(zip(self._names(counts), others, strict=True))
 

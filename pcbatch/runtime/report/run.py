@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from pcbatch.errors import Diagnostic, PcbatchError, Span, UsageError
 from pcbatch.ir import values
 from pcbatch.ir.machine import FaultSite, Program
 from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.types import Type
+from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report.profile import Profile
@@ -309,6 +310,13 @@ def _packed(program: Program, leaves: Sequence[Any]) -> Any:
     remaining, types = iter(leaves), [program.types[name] for name in program.results]
     results = [values.pack(type_, [next(remaining) for _ in leaf_types(type_)]) for type_ in types]
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def packer(program: Program) -> Callable[[Sequence[Any]], Any]:
+    """From the leaves of a program's results to the user's structure, many times."""
+    if len(program.results) == 1 and isinstance(program.types[program.results[0]], TensorType):
+        return operator.itemgetter(0)
+    return partial(_packed, program)
 
 
 def _templates(program: Program, site: FaultSite) -> list[str]:

@@ -9,7 +9,7 @@ from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.machine import Machine
-from pcbatch.runtime.machine.outcome import Outcome, Statistics
+from pcbatch.runtime.machine.outcome import Outcome, Run, Statistics
 from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.strategies.straight_line import StraightLine
 
@@ -43,6 +43,12 @@ class Executable(Protocol):
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` lanes on the `[lanes, ...]` leaves of all parameters and the leaves of all shared operands."""
+
+    def ready(self, arrays: Sequence[Any], lanes: int) -> Run:
+        """A run of `lanes` lanes on such arrays, those of parameters and those of shared operands: made ready once.
+
+        It asks nothing again that was known before, so it is to be run only where the backend `runs_unseen`.
+        """
 
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""

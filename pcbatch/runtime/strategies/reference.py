@@ -20,7 +20,7 @@ from pcbatch.ir.types import TensorType, Type, leaves
 from pcbatch.ir.verify.machine import validate
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.limits import Limits
-from pcbatch.runtime.machine.outcome import Counts, Outcome, Statistics
+from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run, Statistics
 
 
 class ReferenceMachine:
@@ -40,6 +40,11 @@ class ReferenceMachine:
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> Outcome:
         """Run `lanes` lanes, one after the other."""
         return run_reference(self.program, self.backend, arguments, shared, lanes, self.max_depth, self.max_steps)
+
+    def ready(self, arrays: Sequence[Any], lanes: int) -> Run:
+        """A run of `lanes` lanes on arrays like these; there is nothing to make ready."""
+        count = sum(1 for name in self.program.parameters for _ in leaves(self.program.types[name]))
+        return lambda given: Finished.of(self.run(given[:count], given[count:], lanes))
 
     def program_for(self, lanes: Any) -> Program:
         """What is executed for `lanes` lanes."""

@@ -70,6 +70,9 @@ class NumPyControl:
     ) -> Callable[..., Any]:
         return function
 
+    def direct(self, compiled: Callable[..., Any], arrays: Sequence[Any]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+        return lambda given: list(compiled(*given))
+
     def lower(self, compiled: Callable[..., Any], specs: Sequence[Spec], jit: bool) -> None:
         """Nothing is known before it runs."""
 
@@ -77,6 +80,12 @@ class NumPyControl:
         return None  # Python's traceback names the line
 
     # -- inside a caller's program -------------------------------------------------------------------------------------
+
+    def runs_now(self) -> bool:
+        return True
+
+    def runs_unseen(self) -> bool:
+        return True
 
     def is_concrete(self, array: Any) -> bool:
         return True

@@ -52,6 +52,9 @@ class NumPyHost:
     def spec_of(self, value: Any) -> Hashable | None:
         return None
 
+    def is_steady(self, value: Any) -> bool:
+        return False  # whoever has it may change it
+
     def spread(self, array: Any, type_: TensorType, lanes: Any) -> Any:
         _refuse()
 

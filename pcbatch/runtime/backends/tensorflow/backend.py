@@ -77,6 +77,9 @@ class TensorFlowBackend:
         is_there = isinstance(value, tf.Tensor) and not tf.is_symbolic_tensor(value)
         return (value.dtype, value.shape) if is_there else None
 
+    def is_steady(self, value: Any) -> bool:
+        return self.spec_of(value) is not None
+
     def spread(self, array: Any, type_: TensorType, lanes: Any) -> tf.Tensor:
         return tf.broadcast_to(tf.convert_to_tensor(array, type_.dtype), [lanes, *type_.shape])
 
@@ -365,6 +368,10 @@ class TensorFlowBackend:
             )
         )
 
+    def direct(self, compiled: Any, arrays: Sequence[tf.Tensor]) -> Callable[[Sequence[tf.Tensor]], Sequence[Any]]:
+        found: Callable[[Sequence[tf.Tensor]], Sequence[Any]] = compiled.direct(arrays)
+        return found
+
     def lower(self, compiled: Any, specs: Sequence[Spec], jit: bool) -> None:
         signature = [tf.TensorSpec(shape, dtype) for dtype, shape in specs]
         traced = compiled.get_concrete_function(*signature)
@@ -375,6 +382,12 @@ class TensorFlowBackend:
 
     def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return gradients.seal(function, name)
+
+    def runs_now(self) -> bool:
+        return tf.executing_eagerly()
+
+    def runs_unseen(self) -> bool:
+        return tf.executing_eagerly() and not private.may_record()
 
     def is_concrete(self, array: Any) -> bool:
         return not tf.is_symbolic_tensor(array)

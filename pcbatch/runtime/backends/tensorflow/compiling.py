@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -42,8 +42,19 @@ class Traced:
         function = self.function
         if not tf.executing_eagerly() or not all(isinstance(array, tf.Tensor) for array in arrays):
             return function(*arrays)
+        return private.call(self._concrete_for(function, arrays), arrays)
+
+    def _concrete_for(self, function: Any, arrays: Sequence[tf.Tensor]) -> Any:
         # A `tf.function` looks for the signature of its arguments for half of the time of a small call.
         key = (id(function), *((array.dtype, array.shape) for array in arrays))
         if key not in self._concrete:
             self._concrete[key] = function.get_concrete_function(*arrays)
-        return private.call(self._concrete[key], arrays)
+        return self._concrete[key]
+
+    def direct(self, arrays: Sequence[tf.Tensor]) -> Callable[[Sequence[tf.Tensor]], Sequence[Any]]:
+        """How to call it on tensors like `arrays`, in ordinary code that no tape sees: without looking at them."""
+        function = self.function
+        call = private.direct(self._concrete_for(function, arrays))
+        if call is None:
+            return lambda given: self(*given)
+        return lambda given: call(given) if self.function is function else self(*given)

@@ -133,6 +133,14 @@ def _calls_are_made() -> bool:
     return hasattr(concrete, "_call_flat") and float(found) == 6.0
 
 
+def _functions_are_called_directly() -> bool:
+    factor = tf.constant([3.0] * 1000)  # what is small would be no capture
+    function = tf.function(lambda x: [x * 2.0, x * factor], autograph=False)
+    direct = private.direct(function.get_concrete_function(tf.constant(2.0)))
+    doubled, others = [] if direct is None else direct([tf.constant(2.0)])
+    return float(doubled) == 4.0 and float(others[0]) == 6.0
+
+
 def _definitions_are_known() -> bool:
     random, add = private.definition("RandomUniform"), private.definition("AddV2")
     return random.is_stateful and not add.is_stateful and private.definition("NoSuchOperation") is None
@@ -298,6 +306,7 @@ USES = (
     Use("operations of ready tensors", _operations_are_made, "programs take longer to trace"),
     Use("functions made of graphs", _functions_are_made, "programs take longer to trace"),
     Use("calls of traced functions", _calls_are_made, "each call of a program takes longer"),
+    Use("calls without a look", _functions_are_called_directly, "each warm call of a program takes longer"),
     Use("definitions of operations", _definitions_are_known, "PCB580: whether operations are pure cannot be checked"),
     Use(
         "scope of vectorized_map",
