@@ -8,7 +8,7 @@ exist. A name that denotes a plain function with the code and closure of a batch
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -35,10 +35,65 @@ class Linked:
         """What the program reads from around its functions."""
         return free_values(self.built.program)
 
+    @cached_property
+    def _called(self) -> tuple[_Called, ...]:
+        return tuple(_Called(namespace.reader(name), batched) for namespace, name, batched in self.links)
+
     def is_current(self) -> bool:
         """Whether every called name still denotes what it was linked to."""
+        codes = tuple([(each.function, each.function.__code__) for each in self._batched])
+        if tuple(self._same_codes) == (codes,) and all(map(_Called.is_same, self._called)):
+            return True
         known = _known(self.entry, self.links)
-        return all(_denoted(namespace, name, known) is batched for namespace, name, batched in self.links)
+        self._same_codes[:] = ()  # what names have denoted by other codes, is to be found out anew
+        if not all(called.is_current(known) for called in self._called):
+            return False
+        self._same_codes[:] = [codes]
+        return True
+
+    @cached_property
+    def _batched(self) -> list[Linkable]:
+        every = (self.entry, *(batched for _, _, batched in self.links if batched is not None))
+        return list({id(each): each for each in every}.values())
+
+    @cached_property
+    def _same_codes(self) -> list[Any]:
+        """The code of all batched functions when names were looked at in full, in a list of one; none in an empty."""
+        return []
+
+
+class _Called:
+    """What a called name denotes, looked at again and again: to find that out in full takes five times as long."""
+
+    def __init__(self, read: Callable[[], Any], batched: Linkable | None):
+        self._read, self._batched = read, batched
+        self._plain: tuple[Any, Any] = (None, None)
+        """The plain function that the name denoted, and its code."""
+
+    def _found(self) -> Any:
+        try:
+            return self._read()
+        except (KeyError, AttributeError):
+            return None
+
+    def is_same(self) -> bool:
+        """Whether the name denotes what it did; False where that takes more than a look."""
+        found = self._found()
+        if isinstance(found, types.FunctionType):
+            function, code = self._plain
+            return found is function and found.__code__ is code
+        if isinstance(found, types.MethodType):
+            return False
+        return (found if isinstance(found, Linkable) else None) is self._batched
+
+    def is_current(self, known: Mapping[Any, Linkable]) -> bool:
+        """Whether the name denotes what it did, found out in full."""
+        found = self._found()
+        plain = (found, found.__code__) if isinstance(found, types.FunctionType) else (None, None)
+        if _meaning(found, known) is not self._batched:
+            return False
+        self._plain = plain
+        return True
 
 
 def link(entry: Linkable) -> Linked:
@@ -87,6 +142,11 @@ def _denoted(namespace: Namespace, name: str, known: Mapping[Any, Linkable]) -> 
         value = namespace.path(name)
     except (KeyError, AttributeError):
         return None
+    return _meaning(value, known)
+
+
+def _meaning(value: Any, known: Mapping[Any, Linkable]) -> Linkable | None:
+    """The batched function that `value` is, or stands for, if it does."""
     if isinstance(value, Linkable):
         return value
     if isinstance(value, types.MethodType) and isinstance(value.__func__, types.FunctionType):

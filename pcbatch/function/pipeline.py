@@ -96,7 +96,7 @@ class Pipeline:
         """The stack program after all passes."""
         return optimize(self.stack)
 
-    def _parameters(self) -> dict[str, str]:
+    def parameters(self) -> dict[str, str]:
         """Parameter of the stack program to parameter of the user's function."""
         return dict(zip(self.optimized.entry.parameters, self.arguments.types, strict=True))
 
@@ -108,7 +108,7 @@ class Pipeline:
     @cached_property
     def machine_program(self) -> machine.Program:
         """The machine program after all passes: what Python is generated from."""
-        shared = [name for name, user in self._parameters().items() if user in self.arguments.shared]
+        shared = [name for name, user in self.parameters().items() if user in self.arguments.shared]
         passes = machine_passes(partial(checked_sites, environment=self.typed.environment), shared)
         return run_passes(self.lowered, passes, verifying(verify_machine))
 
@@ -142,7 +142,7 @@ class Pipeline:
 
     def run_at_once(self, arguments: Arguments, captured: Captured) -> Outcome:
         """Run the machine on `arguments`, which fit this pipeline's, and on the captured values of now."""
-        return run_on(self.machine, self._parameters(), arguments, captured.leaves)
+        return run_on(self.machine, self.parameters(), arguments, captured.leaves)
 
     @cached_property
     def digest(self) -> str:
@@ -156,7 +156,7 @@ class Pipeline:
         def first_time(snapshot: Snapshot) -> contextlib.AbstractContextManager[None]:
             return self.first_time(snapshot.pool.lanes, int(machine.legs.capacity(snapshot)))
 
-        given = self._parameters()
+        given = self.parameters()
         run = LongRun(machine, given, options, self.digest, captured.leaves, first_time)
         if saved is not None:
             return run.resume(saved, arguments)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from pcbatch.errors import CompileError
@@ -19,17 +20,21 @@ from pcbatch.function.cache import Cache
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.linking import Linked, link
 from pcbatch.function.pipeline import Pipeline
+from pcbatch.function.plan import Plan
+from pcbatch.function.specs import specs_of
 from pcbatch.ir import machine
 from pcbatch.ir.program import Program
 from pcbatch.lowering.captures.captured import Captured, collect
 from pcbatch.lowering.captures.fingerprints import shallow, without_identity
 from pcbatch.lowering.captures.kept import holds, kept, objects, variables
+from pcbatch.lowering.captures.look import COMPUTED, Look
 from pcbatch.lowering.captures.reads import watching
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine import collector
-from pcbatch.runtime.machine.outcome import Outcome, Statistics
+from pcbatch.runtime.machine.outcome import Finished, Outcome, Statistics
 from pcbatch.runtime.report.profile import noted
 
 logger = logging.getLogger("pcbatch")
@@ -95,9 +100,23 @@ class Session:
         self.compiled: Cache[Any, Pipeline] = Cache(SIGNATURES, lambda pipeline: pipeline.reads.holds())
         self._bound: Cache[Any, Arguments] = Cache(SIGNATURES)
         """Arguments, without their values, of calls with arrays only, by the arrays' specs."""
+        self._plans: dict[Any, Plan | None] = {}
+        """Warm calls, by what their arguments are at a glance; what their programs are is for `compiled` to say.
+
+        None where each call has to find out more: what reads an array that is made anew at each look, for one.
+        """
         self.statistics: list[Statistics] = []
         self._computed: set[tuple[str, str]] = set()
         """Functions and the paths that they read where a property, or the like, gives a new object at each look."""
+
+    @cached_property
+    def _backend(self) -> Backend:
+        return backend_named(self._options.backend)
+
+    @cached_property
+    def _static_places(self) -> frozenset[int]:
+        names = enumerate(self._function.__signature__.parameters)
+        return frozenset(place for place, name in names if name in self._function.static_argnames)
 
     def link(self) -> Linked:
         """The function with all that it calls, linked anew where a name denotes another function now."""
@@ -105,6 +124,7 @@ class Session:
             if self._linked is None or not self._linked.is_current():
                 self._linked = link(self._function)
                 self.compiled.clear()
+                self._plans = {}
             return self._linked
 
     def pipeline(self, args: Any, kwargs: Any) -> tuple[Arguments, Pipeline, Captured]:
@@ -144,10 +164,50 @@ class Session:
             pipeline.machine.check(arguments.lanes)
 
     def run_at_once(self, args: Any, kwargs: Any) -> tuple[Pipeline, Outcome]:
-        """Run a batch."""
+        """Run a batch, the long way."""
         arguments, pipeline, captured = self.pipeline(args, kwargs)
+        is_ready = pipeline.is_ready(arguments.lanes)
         with self._compiling(arguments, pipeline, captured), pipeline.first_time(arguments.lanes):
-            return pipeline, pipeline.run_at_once(arguments, captured)
+            outcome = pipeline.run_at_once(arguments, captured)
+        if is_ready and not kwargs:
+            self._bind_plan(args, arguments, pipeline, captured)
+        return pipeline, outcome
+
+    def run_warm(self, args: Any) -> tuple[Plan, Finished] | None:
+        """Run a batch like one before it, if there was one and nothing has changed since that matters to it."""
+        if not self._plans or not self._backend.runs_unseen():
+            return None
+        known = specs_of(args, self._static_places, self._backend.spec_of)
+        plan = None if known is None else self._plans.get(known[0])
+        if known is None or plan is None:
+            return None
+        if plan.linked is not self._linked or not self._is_kept(plan):
+            return None
+        finished = plan.run(known[1])
+        return None if finished is None else (plan, finished)
+
+    def _is_kept(self, plan: Plan) -> bool:
+        """Whether its program is not forgotten; it is the one used last now."""
+        return self.compiled.is_last(plan.pipeline) or self.compiled.get(plan.key) is plan.pipeline
+
+    def _bind_plan(self, args: Any, arguments: Arguments, pipeline: Pipeline, captured: Captured) -> None:
+        """Let calls like this one, which has been the second at least, be warm from now on."""
+        backend = self._backend
+        known = specs_of(args, self._static_places, backend.spec_of)
+        if known is None or len(args) < len(self._function.__signature__.parameters) or not backend.runs_unseen():
+            return
+        before = self._plans.get(known[0])
+        if before is None and known[0] in self._plans:
+            return
+        linked, keys = pipeline.linked, self._static_keys(captured)
+        look = Look.at(captured, linked.free, linked.namespaces, keys, backend)
+        plan = None
+        if look is not None:
+            key = self._key(arguments, captured, keys)
+            plan = Plan.of(pipeline, key, arguments, captured, known[1], look, before)
+        if len(self._plans) >= SIGNATURES:
+            self._plans = {}
+        self._plans[known[0]] = plan
 
     def run_in_slices(self, args: Any, kwargs: Any, options: Options) -> tuple[Pipeline, Outcome]:
         """Run a batch, or go on with a saved one, as the options `progress` and `resume` of `options` say."""
@@ -183,9 +243,7 @@ class Session:
         linked = self.link()
         captured = collect(linked.free, linked.namespaces, backend.is_array).taken_apart(backend.type_of)
         statics = self._static_keys(captured)
-        operands = tuple((function, *paths.items()) for function, paths in captured.operands.items())
-        tapes_know = variables(captured.leaves, backend.is_variable)
-        key = (arguments.signature, tuple(captured.types.items()), operands, statics, tapes_know)
+        key = self._key(arguments, captured, statics)
         with self._lock:
             pipeline = self.compiled.get(key)
             is_held = pipeline is not None and holds(pipeline.environment.kept, captured.leaves)
@@ -212,10 +270,16 @@ class Session:
                 self.compiled.put(key, pipeline)
         return pipeline, captured
 
+    def _key(self, arguments: Arguments, captured: Captured, statics: tuple[tuple[str, str, Any], ...]) -> Any:
+        """What tells programs apart, but for what the user's code has read while they were traced."""
+        operands = tuple((function, *paths.items()) for function, paths in captured.operands.items())
+        tapes_know = variables(captured.leaves, self._backend.is_variable)
+        return arguments.signature, tuple(captured.types.items()), operands, statics, tapes_know
+
     def _static_keys(self, captured: Captured) -> tuple[tuple[str, str, Any], ...]:
         """The keys of the captured values that are part of the program; what is made anew at each look has none."""
         return tuple(
-            (function, path, "computed" if (function, path) in self._computed else shallow(value))
+            (function, path, COMPUTED if (function, path) in self._computed else shallow(value))
             for function, path, value in captured.statics
         )
 

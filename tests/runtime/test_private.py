@@ -54,7 +54,7 @@ def test_the_help_names_the_versions_of_the_project():
 
 
 def test_all_parts_are_found():
-    assert len(PATHS) == 10
+    assert len(PATHS) == 11
     assert all(private.find(path) is not None for path in PATHS)
 
 
@@ -93,7 +93,8 @@ def check(program):
 
 
 WORKS_WITHOUT = (
-    private._UPDATE_SLICE, private._SLICE, private._MODULE, private._RECORD, private._NO_ORDER, private._FUNCTION
+    private._UPDATE_SLICE, private._SLICE, private._MODULE, private._RECORD, private._NO_ORDER, private._FUNCTION,
+    private._CONTEXT,
 )  # fmt: skip
 
 

@@ -1,0 +1,200 @@
+"""A warm call: all that is the same for calls of equal options and types of arguments, found out once and bound.
+
+What the program has read of the world may change from one call to the next, so each call looks at all of it anew: at
+the functions that names denote, at captured arrays and values, at what the user's helpers have read. Where that differs
+the call takes the long way (`Session.run_at_once`), which knows what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pcbatch.function.arguments import Arguments
+from pcbatch.function.linking import Linked
+from pcbatch.function.pipeline import Pipeline
+from pcbatch.ir.machine import Program
+from pcbatch.ir.types import leaves
+from pcbatch.lowering.captures.captured import Captured
+from pcbatch.lowering.captures.look import Look
+from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.costs.device import CPU
+from pcbatch.runtime.machine.outcome import Finished
+from pcbatch.runtime.machine.outcome import Run as ReadyRun
+from pcbatch.runtime.report.run import packer
+
+Taken = tuple[int, Callable[[Any], Any] | None]
+"""Which of the leaves of arguments and captured values an array of a program is, and what makes an array of that."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A warm call of a `pipeline`, which was `linked` so and whose captured values are seen by a `look`."""
+
+    pipeline: Pipeline
+    key: Any
+    """That of the pipeline among those that are kept."""
+    linked: Linked
+    look: Look
+    taken: tuple[Taken, ...] | None
+    """None where the leaves are the arrays, in the same order."""
+    ready: ReadyRun
+    packed: Callable[[Sequence[Any]], Any]
+    """The leaves of results in the user's structure."""
+
+    @classmethod
+    def of(
+        cls,
+        pipeline: Pipeline,
+        key: Any,
+        arguments: Arguments,
+        captured: Captured,
+        given: Sequence[Any],
+        look: Look,
+        before: Plan | None,
+    ) -> Plan | None:
+        """The plan of calls like one that has just been made; None where each call has to look at its arguments.
+
+        `given` are the leaves of the arguments as they came. The plan `before` was for arguments of the same specs.
+        """
+        taken = _Binding(pipeline, arguments, captured, given).taken()
+        if taken is None:
+            return None
+        every = [*given, *(leaf for each in captured.leaves.values() for leaf in each)]
+        is_plain = [place for place, _ in taken] == list(range(len(every))) and not any(make for _, make in taken)
+        how = None if is_plain else taken
+        if before is not None and before.pipeline is pipeline:
+            return replace(before, key=key, look=look, taken=how)
+        ready = pipeline.machine.ready([_made(every, each) for each in taken], arguments.lanes)
+        return cls(pipeline, key, pipeline.linked, look, how, ready, packer(pipeline.table))
+
+    @property
+    def table(self) -> Program:
+        """The program."""
+        return self.pipeline.table
+
+    def run(self, given: Sequence[Any]) -> Finished | None:
+        """The end of a call with these leaves of arguments; None where this may not be what the program is now."""
+        if not self.linked.is_current():
+            return None
+        captured = self.look.leaves()
+        if captured is None or not self.pipeline.reads.holds():
+            return None
+        every = [*given, *captured]
+        return self.ready(every if self.taken is None else [_made(every, each) for each in self.taken])
+
+
+def _made(every: Sequence[Any], taken: Taken) -> Any:
+    place, make = taken
+    return every[place] if make is None else make(every[place])
+
+
+class _Binding:
+    """From the leaves of one call to the arrays of its program."""
+
+    def __init__(self, pipeline: Pipeline, arguments: Arguments, captured: Captured, given: Sequence[Any]):
+        self.backend: Backend = pipeline.environment.backend
+        self.program, self.users = pipeline.table, pipeline.parameters()
+        self.arguments, self.given = arguments, given
+        self.places: dict[str, list[int]] = {}
+        self.captured: dict[str, list[int]] = {}
+        count = 0
+        for found, every in ((self.places, arguments.leaves), (self.captured, captured.leaves)):
+            for name, each in every.items():
+                found[name] = list(range(count, count + len(each)))
+                count += len(each)
+        self.count = len([leaf for each in arguments.leaves.values() for leaf in each])
+        self.every = [*given, *(leaf for each in captured.leaves.values() for leaf in each)]
+
+    def taken(self) -> tuple[Taken, ...] | None:
+        """How each array is made; None where some leaf is not taken as it comes."""
+        if self.count != len(self.given) or not all(map(self._is_taken, self._pairs())):
+            return None
+        parameters = [each for name in self.program.parameters for each in self._of_parameter(name)]
+        return (*parameters, *(each for name in self.program.shared for each in self._of_operand(name)))
+
+    def _pairs(self) -> list[tuple[Any, Any]]:
+        bound = [leaf for each in self.arguments.leaves.values() for leaf in each]
+        return list(zip(self.given, bound, strict=True))
+
+    def _is_taken(self, pair: tuple[Any, Any]) -> bool:
+        """Whether a leaf is bound as it is, or as the array that is made of it and of nothing else."""
+        given, bound = pair
+        if given is bound:
+            return True
+        return isinstance(given, (np.ndarray, np.generic)) and tuple(bound.shape) == given.shape
+
+    def _of_parameter(self, name: str) -> list[Taken]:
+        user, types = self.users[name], self.program.types
+        wanted, lanes = list(leaves(types[name])), self.arguments.lanes
+        if user in self.arguments.shared:
+            return [
+                (place, partial(self._spread, type_=type_, lanes=lanes))
+                for place, type_ in zip(self.places[user], wanted, strict=True)
+            ]
+        found: list[Taken] = []
+        given = leaves(self.arguments.types[user])
+        for place, type_, own in zip(self.places[user], wanted, given, strict=True):
+            is_array = self.backend.spec_of(self.every[place]) is not None
+            if type_.dtype != own.dtype:
+                found.append((place, partial(self._cast, own=own.dtype, dtype=type_.dtype)))
+            else:
+                found.append((place, None if is_array else partial(self.backend.array, dtype=type_.dtype)))
+        return found
+
+    def _cast(self, value: Any, own: str, dtype: str) -> Any:
+        return self.backend.cast(self.backend.array(value, own), dtype)
+
+    def _spread(self, value: Any, type_: Any, lanes: int) -> Any:
+        return self.backend.spread(value, type_, lanes)
+
+    def _of_operand(self, name: str) -> list[Taken]:
+        places = self.places[self.users[name]] if name in self.users else self.captured[name]
+        wanted = leaves(self.program.shared_types[name])
+        return [(place, self._kept(place, type_.dtype)) for place, type_ in zip(places, wanted, strict=True)]
+
+    def _kept(self, place: int, dtype: str) -> Callable[[Any], Any] | None:
+        value = self.every[place]
+        if self.backend.spec_of(value) is not None:
+            return None
+        if type(value) is np.ndarray and value.nbytes <= CPU.compared:
+            return Mirror(partial(self.backend.array, dtype=dtype))
+        if isinstance(value, (bool, int, float, np.generic)):
+            return Remembered(partial(self.backend.array, dtype=dtype))
+        return partial(self.backend.array, dtype=dtype)
+
+
+class Mirror:
+    """The array that is made of a NumPy array, until that has other elements: to compare these takes less time."""
+
+    def __init__(self, make: Callable[[Any], Any]):
+        self._make = make
+        self._last: tuple[bytes | None, Any] = (None, None)
+
+    def __call__(self, array: np.ndarray) -> Any:
+        """The array of these elements."""
+        elements, (known, made) = array.tobytes(), self._last
+        if elements != known:  # of the copy, whoever writes to `array` now
+            made = self._make(np.frombuffer(elements, array.dtype).reshape(array.shape))
+            self._last = (elements, made)
+        return made
+
+
+class Remembered:
+    """The array that is made of a number, until that is another object."""
+
+    def __init__(self, make: Callable[[Any], Any]):
+        self._make = make
+        self._last: tuple[Any, Any] = (self, None)
+
+    def __call__(self, number: Any) -> Any:
+        """The array of this number."""
+        known, made = self._last
+        if number is not known:
+            made = self._make(number)
+            self._last = (number, made)
+        return made

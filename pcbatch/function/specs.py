@@ -1,0 +1,56 @@
+"""Arguments at a glance: what they are made of, as far as a compiled program and the way to it depend on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pcbatch.lowering.captures.fingerprints import static_key
+
+SpecOf = Callable[[Any], Hashable | None]
+"""The dtype and shape of an array of the library; None of any other value."""
+
+
+class _OtherError(Exception):
+    """Something that is not told at a glance."""
+
+
+def specs_of(args: Sequence[Any], statics: Collection[int], spec_of: SpecOf) -> tuple[Hashable, list[Any]] | None:
+    """A key of the types of `args`, and their leaves, one after the other; None where it takes more than a glance.
+
+    The arguments numbered `statics` count by their values. Arrays of the library and NumPy's are told, numbers, and
+    tuples, named tuples and dicts of such. What all calls of equal keys have in common is all but the leaves.
+    """
+    into: list[Any] = []
+    try:
+        if not statics:
+            return tuple([_spec(value, spec_of, into) for value in args]), into
+        found = [
+            static_key(value) if number in statics else _spec(value, spec_of, into) for number, value in enumerate(args)
+        ]
+        return tuple(found), into
+    except (_OtherError, TypeError):  # what cannot be hashed
+        return None
+
+
+def _spec(value: Any, spec_of: SpecOf, into: list[Any]) -> Hashable:
+    spec = spec_of(value)
+    if spec is not None:
+        into.append(value)
+        return spec
+    kind = type(value)
+    if kind is np.ndarray or isinstance(value, np.generic):
+        into.append(value)
+        return (kind, value.dtype, value.shape)
+    if value is None:
+        return None
+    if kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+        return (kind, *[_spec(each, spec_of, into) for each in value])
+    if kind is dict and all(type(key) is str for key in value):
+        return (kind, tuple(value), *[_spec(each, spec_of, into) for each in value.values()])
+    if kind is bool or kind is float or (kind is int and -(2**31) <= value < 2**31):
+        into.append(value)
+        return (kind,)
+    raise _OtherError
