@@ -21,7 +21,7 @@ from pcbatch.runtime.machine import ends
 from pcbatch.runtime.machine.execution import Execution
 from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.machine import Machine
-from pcbatch.runtime.machine.outcome import Outcome, Statistics
+from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.rows import Rows
 
@@ -73,13 +73,34 @@ class StraightLine:
         flat = self.machine.arrays_given(arguments, shared, lanes)
         if not isinstance(lanes, int):
             flat.append(lanes)
-        legs = self.machine.legs
         sealed = self.backend.forbid_gradients(self._whole(lanes), self.program.name)
         with self.machine.timed(), explaining(self.program, self.backend, self.machine.jit):
             computed = sealed(*flat) if isinstance(lanes, int) else self._if_any(lanes, lambda: list(sealed(*flat)))
-            outputs = {**self._settled(lanes), **dict(zip(self._computed, computed, strict=True))}
+            return self._outcome(computed, lanes)
+
+    def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
+        """A run of `lanes` lanes on arrays like these; see `Machine.ready`."""
+        direct = self.backend.direct(self._whole(lanes), arrays)
+        layout = self.machine.legs.layout
+        results = [self._computed.index(key) for name in self.program.results for key in layout.keys("result", name)]
+        status = self._computed.index("status") if "status" in self._computed else None
+
+        def run(given: Sequence[Array]) -> Finished:
+            try:
+                computed = direct(given)
+                failed = status is not None and np.count_nonzero(np.asarray(computed[status]))
+            except Exception:
+                with explaining(self.program, self.backend, self.machine.jit):
+                    raise
+            values = None if failed else [computed[place] for place in results]
+            return Finished(values, lambda: self._outcome(computed, lanes))
+
+        return run
+
+    def _outcome(self, computed: Sequence[Array], lanes: Any) -> Outcome:
+        outputs = {**self._settled(lanes), **dict(zip(self._computed, computed, strict=True))}
         counters = dict(zip(("executions", "active", "rows", "trips"), self._counts(lanes), strict=True))
-        return legs.outcome(counters, outputs, 0)
+        return self.machine.legs.outcome(counters, outputs, 0)
 
     @cached_property
     def _computed(self) -> list[str]:
