@@ -56,7 +56,7 @@ def test_the_text_runs_with_the_same_bits(name):
     program = parse_machine(function.ir("machine", *arguments))
     table = with_kept(emit(program, compilation.typed.environment).load(), compilation.environment.kept)
     outcomes = [
-        run_on(machine, compilation._parameters(), bound, captured.leaves)
+        run_on(machine, compilation.parameters(), bound, captured.leaves)
         for machine in (make_executable(table, compilation.options), compilation.machine)
     ]
     for read, own in zip(*map(found, outcomes), strict=True):

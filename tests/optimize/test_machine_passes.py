@@ -73,7 +73,7 @@ def compiled(name):
 def stages(compilation):
     """The machine program as it is lowered, and after each pass."""
     found = [("machine", compilation.lowered)]
-    shared = [name for name, user in compilation._parameters().items() if user in compilation.arguments.shared]
+    shared = [name for name, user in compilation.parameters().items() if user in compilation.arguments.shared]
     passes = machine_passes(partial(checked_sites, environment=compilation.typed.environment), shared)
     run_passes(compilation.lowered, passes, lambda name, program: found.append((name, program)))
     return found
@@ -95,7 +95,7 @@ def answers(name, program: Program):
     """What `program` gives for the examples, and how often it ran blocks, in the interpreter of the dialect."""
     function, examples, shared, compilation = compiled(name)
     evaluate, store = interpreter_callbacks(program, compilation.typed.environment)
-    given = {user: name for name, user in compilation._parameters().items()}
+    given = {user: name for name, user in compilation.parameters().items()}
     found = []
     for example in examples:
         every = dict(zip(function.__signature__.parameters, (*example, *shared.values()), strict=True))

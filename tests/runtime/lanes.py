@@ -12,4 +12,6 @@ def for_all_lanes(function, columns):
     with graph.as_default():
         row = [tf.compat.v1.placeholder(column.dtype, column.shape[1:]) for column in columns]
         outputs = [private.capture(graph, output) for output in function(*row)]
-    return rules.vectorized(graph, outputs, [*zip(row, columns, strict=True)], [], [], columns[0].shape[0])
+    return rules.vectorized(
+        graph, outputs, [*zip(row, columns, strict=True)], [], [], columns[0].shape[0], rules.Lane()
+    )

@@ -32,7 +32,7 @@ def runs(name, schedule, jit):
     limits = {"max_depth": compilation.options.max_depth, "max_steps": compilation.options.max_steps}
     for compaction in (None, EVERY_BLOCK):
         machine = Machine(compilation.table, BACKEND, schedule=schedule, jit=jit, compaction=compaction, **limits)
-        outcome = run_on(machine, compilation._parameters(), bound, captured.leaves)
+        outcome = run_on(machine, compilation.parameters(), bound, captured.leaves)
         yield Run.of(compilation.table, outcome)
 
 
