@@ -50,6 +50,86 @@ def test_no_stack_is_copied_where_a_lane_runs(name):
     assert all(computation.startswith("native") for computation in copied), "each once, where they are made"
 
 
+@pcbatch.autobatch(form="native")
+def insertion(x):
+    for i in range(1, len(x)):
+        number = x[i]
+        j = i
+        while j > 0 and x[j - 1] > number:
+            x[j] = x[j - 1]
+            j = j - 1
+        x[j] = number
+    return x
+
+
+@pcbatch.autobatch(form="native")
+def swapped(x):
+    for i in range(len(x) // 2):
+        number = x[i]
+        x[i] = x[len(x) - 1 - i]
+        x[len(x) - 1 - i] = number
+    return x
+
+
+@pcbatch.autobatch(form="native")
+def read_around_a_loop(x):
+    total = 0.0
+    for i in range(len(x) - 1):
+        total = total + x[i]
+        k = 0
+        while k < 3:
+            x[k] = total * 0.5
+            k = k + 1
+        total = total * x[i + 1]
+    return x
+
+
+@pcbatch.autobatch(form="native")
+def stored_in_an_expensive_block(x):
+    i = 0
+    while x[i] > 0.0 and i < len(x) - 1:
+        total = tf.reduce_sum(tf.math.lgamma(x + tf.range(40.0)[:, tf.newaxis]))
+        if total > x[i]:
+            x[i] = total / x[i]
+        i = i + 1
+    return x
+
+
+@pcbatch.autobatch(form="native")
+def quicksort(x, low, high):
+    if low < high:
+        place = low
+        for i in range(low, high):
+            if x[i] < x[high]:
+                number = x[place]
+                x[place] = x[i]
+                x[i] = number
+                place = place + 1
+        number = x[place]
+        x[place] = x[high]
+        x[high] = number
+        x = quicksort(x, low, place - 1)
+        x = quicksort(x, place + 1, high)
+    return x
+
+
+@pytest.mark.parametrize(
+    "function",
+    [insertion, swapped, read_around_a_loop, stored_in_an_expensive_block, quicksort],
+    ids=lambda f: f.__name__,
+)
+def test_no_array_is_copied_where_elements_are_stored(function):
+    """What is read of an array comes before the next store into it, so that XLA need not keep it for the readers."""
+    rows = np.random.default_rng(3).uniform(1.0, 2.0, (3, 37)).astype(np.float32)
+    bounds = (tf.constant([0, 3, 7]), tf.constant([36, 20, 7])) if function is quicksort else ()
+    text = optimized(function, tf.constant(rows), *bounds, lanes=3)
+    assert "f32[37]" in text
+    assert not re.search(r"= f32\[37\]\S* copy\(", text)
+    found = function(rows, *bounds)
+    for lane, row in enumerate(rows):
+        np.testing.assert_allclose(found[lane], function.single(row, *(each[lane] for each in bounds)), rtol=1e-4)
+
+
 def test_a_program_is_one_native_function():
     program = load("collatz")
     arguments = tuple(map(tf.constant, program.arguments(3)))
@@ -210,6 +290,21 @@ def test_a_failed_lane_does_not_disturb_the_next():
     np.testing.assert_array_equal(run.status, [0, int(pcbatch.LaneStatus.ASSERTION), 0])
     np.testing.assert_array_equal(run.value, [9, 0, 2])
     assert run.errors[0].message == "AssertionError: 100 turns"
+
+
+@pcbatch.autobatch(form="native")
+def median(x):
+    x = x * 2.0
+    x = tf.sort(x)
+    return x[1]
+
+
+def test_a_refusal_names_the_line():
+    with pytest.raises(pcbatch.UsageError) as caught:
+        median(tf.ones([2, 3]))
+    message = str(caught.value)
+    assert "PCB534: median cannot run in the native form: no native code is made of TopKV2" in message
+    assert message.endswith("| x = tf.sort(x)")
 
 
 def test_gradients_are_refused_as_everywhere():
