@@ -119,6 +119,7 @@ STATUS_FLOORS = {"OK": 500, "RAISED": 3, "ASSERTION": 3, "ARITHMETIC": 5, "INDEX
 """How many lanes of the sample must end so at least."""
 
 
+@pytest.mark.slow
 def test_what_the_generator_covers(record_property: Callable[[str, object], None]) -> None:
     counts: Counter[str] = Counter()
     statuses: Counter[str] = Counter()

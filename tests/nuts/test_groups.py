@@ -72,6 +72,7 @@ def sampled(cores, monkeypatch):
         )
 
 
+@pytest.mark.slow
 def test_draws_do_not_depend_on_the_groups(monkeypatch):
     alone, both = sampled(1, monkeypatch), sampled(2, monkeypatch)
     assert sorted(both.failed) == sorted(alone.failed) == [2, 13]
