@@ -9,8 +9,9 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .PHONY: demo test test-all lint bench clean
 
+# Compiled once, then found in the cache; PCBATCH_CACHE= make demo does without.
 demo: $(VENV)/.nuts
-	$(BIN)/python examples/nuts/breast_cancer.py
+	PCBATCH_CACHE=$${PCBATCH_CACHE-.cache/pcbatch} $(BIN)/python examples/nuts/breast_cancer.py
 
 # Two workers: TensorFlow starts once in each, and more of them fight over the cores of a small machine. Two runs, since
 # XLA keeps what it has compiled until its process ends: gigabytes, in so many tests. In the second one, groups of tests
@@ -46,7 +47,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.nuts --quick --json out/nuts.json
 
 clean:
-	rm -rf build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist out .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
 $(BIN)/python:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from pcbatch.version import __version__
 if TYPE_CHECKING:
     from pcbatch import nuts, random, saving
     from pcbatch.api import autobatch
+    from pcbatch.caching import cache
     from pcbatch.errors import CompileError, GradientError, PcbatchError, UsageError
     from pcbatch.function.batched import Batched
     from pcbatch.function.hints import cost, sync
@@ -29,6 +31,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "autobatch",
+    "cache",
     "cost",
     "fallback",
     "nuts",
@@ -41,6 +44,7 @@ __all__ = [
 _HOMES = {
     "Batched": "pcbatch.function.batched",
     "autobatch": "pcbatch.api",
+    "cache": "pcbatch.caching",
     "cost": "pcbatch.function.hints",
     "sync": "pcbatch.function.hints",
     "CompileError": "pcbatch.errors",
@@ -63,3 +67,7 @@ def __getattr__(name: str) -> Any:
     if name in ("nuts", "random", "saving"):
         return import_module(f"pcbatch.{name}")
     raise AttributeError(f"module 'pcbatch' has no attribute {name!r}")
+
+
+if os.environ.get("PCBATCH_CACHE"):  # before TensorFlow's first operation, which may be before the first of ours
+    import_module("pcbatch.runtime.store.opening").use_environment()

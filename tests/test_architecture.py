@@ -13,7 +13,7 @@ LEVELS = (
     ("", "__main__", "commands"),
     ("nuts", "nuts.running", "nuts.results", "nuts.adaptation", "nuts.kernel", "nuts.parameters", "nuts.settings"),
     ("random",),
-    ("saving", "api", "function"),
+    ("caching", "saving", "api", "function"),
     ("frontend", "frontend.translate", "frontend.check", "frontend.source"),
     ("lowering", "lowering.inference", "lowering.codegen", "lowering.captures"),
     ("options", "axes"),
@@ -27,6 +27,7 @@ LEVELS = (
     ),
     ("runtime.costs", "runtime.backends", "runtime"),
     ("optimize", "optimize.machine", "optimize.stack", "optimize.cfg"),
+    ("runtime.store",),
     ("ir.verify", "ir.rewrite", "ir.text", "ir.analysis", "ir"),
     ("runtime.costs.device", "version", "installed", "errors"),
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pcbatch.errors import UsageError
 from pcbatch.function.arguments import Arguments
-from pcbatch.ir.machine import Program
+from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
 from pcbatch.optimize.machine.row_sizes import DEFAULT
 from pcbatch.options import Options
@@ -16,20 +19,33 @@ from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.compiling import choice
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.native.fitness import loss, obstacle
+from pcbatch.runtime.native.fitness import loss, obstacle, signature_of
 from pcbatch.runtime.native.program import NativeProgram
+from pcbatch.runtime.store import opening
 from pcbatch.runtime.strategies.executable import Executable
 from pcbatch.runtime.strategies.reference import ReferenceMachine
 from pcbatch.runtime.strategies.straight_line import StraightLine, is_straight
 
 
-def make_executable(program: Program, options: Options) -> Executable:
-    """What runs a program under the given options."""
+def make_executable(program: Program, options: Options, digest: Callable[[], str]) -> Executable:
+    """What runs a program, of this `digest`, under the given options."""
     if options.backend == "reference":
         return ReferenceMachine(
             program, backend_named(options.backend), max_depth=options.max_depth, max_steps=options.max_steps
         )
     backend = backend_named(options.backend)
+    stored = functools.cache(lambda: _stored_as(program, options, digest()))
+    with backend.tracing_once():
+        executable = _executable(program, backend, options, stored)
+        if opening.current() is not None:
+            stored()  # now, by the traces that what it costs was found by
+    return executable
+
+
+def _executable(
+    program: Program, backend: Backend, options: Options, digest: Callable[[], str | None]
+) -> Machine | NativeProgram | StraightLine:
+    """The machine, or the straight line or native program that it is better run as, or is to be."""
     straight = options.form == "auto" and is_straight(program) and _of_trips(options) is None
     chosen = choice(program, backend) if options.jit == "auto" and straight else None
     jit = bool(options.jit) if chosen is None else chosen.jit
@@ -42,6 +58,7 @@ def make_executable(program: Program, options: Options) -> Executable:
         max_steps=options.max_steps,
         compaction=None if options.deterministic else DEFAULT,
         trace=options.trace,
+        digest=stored,
     )
     if straight:
         form = f"straight, by {'XLA' if jit else 'kernels of TensorFlow'}"
@@ -58,6 +75,18 @@ def make_executable(program: Program, options: Options) -> Executable:
     if options.form == "native":
         raise UsageError("PCB534", f"{program.name} cannot run in the native form: {found.why}", found.span)
     return machine.because(found.why)
+
+
+def _stored_as(program: Program, options: Options, digest: str) -> str | None:
+    """A digest of the program as it is traced, and of the options that it runs under; None where there is none."""
+    backend = backend_named(options.backend)
+    found = [digest, repr(replace(options, name=None, progress=False, resume=None))]
+    for piece in (item for block in program.blocks for item in block.body if isinstance(item, Piece)):
+        each = backend.described(piece, signature_of(program, piece))
+        if each is None:
+            return None
+        found.append(each)
+    return hashlib.sha256(repr(found).encode()).hexdigest()
 
 
 def _of_options(options: Options, backend: Backend) -> str | None:

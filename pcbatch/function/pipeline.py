@@ -134,7 +134,7 @@ class Pipeline:
     @cached_property
     def machine(self) -> Executable:
         """The machine that runs the table."""
-        return make_executable(self.table, self.options)
+        return make_executable(self.table, self.options, lambda: program_digest(self.table, ()))
 
     def row_cost(self, block: int) -> float:
         """The estimated work of one lane at the block of this number, in the unit of `runtime.costs`."""

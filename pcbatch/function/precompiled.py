@@ -59,7 +59,10 @@ class Precompiled:
         """The machine, made at the first call, for the leaves of captured arrays."""
         if self._made is None:
             known = kept(operands, self._functions, backend_named(self.options.backend).is_variable)
-            self._made = (known, make_executable(table.with_kept(self.program, known), self.options))
+            self._made = (
+                known,
+                make_executable(table.with_kept(self.program, known), self.options, lambda: self.digest),
+            )
         return self._made[1]
 
     @cached_property

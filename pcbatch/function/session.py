@@ -71,6 +71,7 @@ class Stats:
     signatures runs, those used last at the end: "native", "lockstep", or "lockstep: " and why not native; "straight, by
     XLA" or "straight, by kernels of TensorFlow", with `jit="auto"` and why.
     `notes` say which operations no rule computes for all lanes at once, so that they run lane after lane, and where.
+    Where there is a cache on disk (`pcbatch.cache`), `hits` programs were found there and `misses` were not.
     """
 
     compilations: int
@@ -80,12 +81,15 @@ class Stats:
     stack_entries: int = 0
     forms: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    hits: int = 0
+    misses: int = 0
 
     def __repr__(self) -> str:
         stacks = f", stacks of {self.stack_entries} entries" if self.stack_entries else ""
+        cache = f", {self.hits} of {self.hits + self.misses} found on disk" if self.hits + self.misses else ""
         return (
             f"<pcbatch.Stats: {self.compilations} compilations of {self.cache_entries} signatures, "
-            f"traced in {self.trace_seconds:.3g} s, compiled in {self.compile_seconds:.3g} s{stacks}>"
+            f"traced in {self.trace_seconds:.3g} s, compiled in {self.compile_seconds:.3g} s{stacks}{cache}>"
         )
 
 
@@ -236,6 +240,8 @@ class Session:
             max((each.machine.stack_entries for each in self.compiled.values()), default=0),
             tuple(each.machine.form for each in self.compiled.values()),
             tuple(dict.fromkeys(noted(*note) for each in self.compiled.values() for note in each.machine.notes)),
+            sum(s.hits for s in self.statistics),
+            sum(s.misses for s in self.statistics),
         )
 
     def _compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:

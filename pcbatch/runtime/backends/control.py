@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.arrays import Array
+from pcbatch.runtime.store.opening import Name
 
 Spec = tuple[str, tuple[int | None, ...]]
 """The dtype and shape of an argument; None for a length that is known only when a program runs."""
@@ -106,12 +107,13 @@ class Control(Protocol):
         """Operations made inside carry `name`, so that `explain` can say which one was refused."""
 
     def compile(
-        self, function: Callable[..., Any], jit: bool, specs: Sequence[Spec] | None = None
+        self, function: Callable[..., Any], jit: bool, specs: Sequence[Spec] | None = None, name: Name | None = None
     ) -> Callable[..., Any]:
         """`function` made ready for repeated calls with arguments of equal shapes; by the library's compiler if `jit`.
 
         Given `specs`, it is traced once for all arguments of such shapes, where a length may be None: known only when
         it runs. A compiler may compile it anew for each length.
+        What has a `name` may be kept on disk (`runtime.store`), and be found there by another process.
         """
 
     def direct(

@@ -6,6 +6,7 @@ Only here does single-example code become batched code.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -71,6 +72,15 @@ class Pieces(Protocol):
 
     def kernels(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:
         """What the library's own kernels are to `piece`, beside what its compiler makes of it."""
+
+    def tracing_once(self) -> AbstractContextManager[None]:
+        """What is asked of a piece inside is found by one trace of it."""
+
+    def described(self, piece: Piece, signature: Signature) -> str | None:
+        """A digest of what `piece` does with such types, the same in every process, whatever it has read to get there.
+
+        None where there is none, as where it runs code of the user's for all lanes at once.
+        """
 
     # -- running it ----------------------------------------------------------------------------------------------------
 

@@ -38,6 +38,7 @@ from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.returned import Returned
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules import schedule_named
+from pcbatch.runtime.store.opening import Name
 
 NO_BUDGET = 2**63 - 1
 """More trips than any run makes."""
@@ -47,7 +48,8 @@ class Machine:
     """Runs one program. Compiled once for each pool of lanes and size of stacks, then reused.
 
     `compaction` says which blocks may run on gathered lanes; with None every block computes a row for every lane.
-    `trace` is the number of trips of which is recorded what the schedule chose.
+    `trace` is the number of trips of which is recorded what the schedule chose. `digest()` tells the program and all
+    that is said here from others in every process, None if it cannot: by this a cache on disk knows it.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Machine:
         max_steps: int | None = None,
         compaction: Compaction | None = DEFAULT,
         trace: int = 0,
+        digest: Callable[[], str | None] = lambda: None,
     ):
         validate(program, max_steps)
         self.program, self.backend, self.jit = program, backend, jit
@@ -73,6 +76,7 @@ class Machine:
         self.legs = Legs(self.context)
         self.capacity = limits.first_capacity
         self.statistics = Statistics()
+        self._digest = digest
         self._made: dict[Any, Any] = {}
         self._sizes: dict[tuple[Pool, bool], set[int]] = {}
 
@@ -230,7 +234,7 @@ class Machine:
 
         jit = self.jit and legs.limits.roomy
         kind = ("run", legs.limits.roomy, key, bool(gives.specs))
-        return self._once(kind, lambda: self.backend.compile(program, jit))
+        return self._once(kind, lambda: self.backend.compile(program, jit, name=self.name_of(*kind)))
 
     def _traced_run(self, legs: Legs, arrays: list[Array], lanes: int | None) -> Snapshot:
         count = len(legs.layout.inputs)
@@ -258,7 +262,12 @@ class Machine:
 
         operands = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
         specs = [*legs.specs(pool, None), *((leaf.dtype, leaf.shape) for leaf in operands), ("int64", ())]
-        return self._once(("leg", pool), lambda: self.backend.compile(program, self.jit, specs))
+        name = self.name_of("leg", pool.whole, pool.lanes, pool.examples)
+        return self._once(("leg", pool), lambda: self.backend.compile(program, self.jit, specs, name))
+
+    def name_of(self, *part: Any) -> Name:
+        """What a part of the program is known by on disk."""
+        return Name(self._digest, (self.jit, *part), self.statistics.note)
 
     def _once(self, key: Any, make: Callable[[], Any]) -> Any:
         if key not in self._made:

@@ -118,8 +118,18 @@ Run = Callable[[Sequence[Array]], Finished]
 
 @dataclass
 class Statistics:
-    """What compiling has cost: compilations, seconds of tracing, seconds of first runs beyond that (XLA's compiler)."""
+    """What compiling has cost: compilations, seconds of tracing, seconds of first runs beyond that (XLA's compiler).
+
+    And what a cache on disk has saved of it: `hits` programs were found there, `misses` were not.
+    """
 
     compilations: int = 0
     trace_seconds: float = 0.0
     compile_seconds: float = 0.0
+    hits: int = 0
+    misses: int = 0
+
+    def note(self, hit: bool) -> None:
+        """Count a program that was looked for on disk."""
+        self.hits += hit
+        self.misses += not hit

@@ -60,13 +60,14 @@ def _of_block(program: Program, block: Block) -> Obstacle | None:
 
 def _of_pieces(program: Program, backend: Backend) -> Obstacle | None:
     pieces = [item for block in program.blocks for item in block.body if isinstance(item, Piece)]
-    for found in backend.native_obstacles([(piece, _signature(program, piece)) for piece in pieces]):
+    for found in backend.native_obstacles([(piece, signature_of(program, piece)) for piece in pieces]):
         for what, span in found:
             return Obstacle(f"no native code is made of {what}", span)
     return None
 
 
-def _signature(program: Program, piece: Piece) -> Signature:
+def signature_of(program: Program, piece: Piece) -> Signature:
+    """The types of what a piece of the program reads and writes."""
     return Signature(
         reads=[program.types[name] for name in piece.reads],
         shared=[program.shared_types[name] for name in piece.shared],

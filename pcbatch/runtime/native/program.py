@@ -172,7 +172,8 @@ class NativeProgram:
                 return [ends, *outputs[len(ENDS) :]]
 
         if (lanes, counts) not in self._compiled:
-            self._compiled[lanes, counts] = self.backend.compile(program, jit=True)
+            name = self.machine.name_of("native", lanes, counts)
+            self._compiled[lanes, counts] = self.backend.compile(program, jit=True, name=name)
         return self._compiled[lanes, counts]
 
     def _outcome(self, arrays: State, counting: Callable[[], Counts]) -> Outcome:

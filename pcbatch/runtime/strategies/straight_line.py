@@ -139,7 +139,8 @@ class StraightLine:
                 return self._traced(list(arrays), key)
 
         if key not in self._compiled:
-            self._compiled[key] = self.backend.compile(program, self.machine.jit)
+            name = self.machine.name_of("straight", key)
+            self._compiled[key] = self.backend.compile(program, self.machine.jit, name=name)
         return self._compiled[key]
 
     def _traced(self, arrays: list[Array], lanes: Array | int | None) -> list[Array]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.control import Ended, Explanation, Spec
+from pcbatch.runtime.store.opening import Name
 
 
 class NumPyControl:
@@ -66,7 +67,7 @@ class NumPyControl:
         return contextlib.nullcontext()
 
     def compile(
-        self, function: Callable[..., Any], jit: bool, specs: Sequence[Spec] | None = None
+        self, function: Callable[..., Any], jit: bool, specs: Sequence[Spec] | None = None, name: Name | None = None
     ) -> Callable[..., Any]:
         return function
 

@@ -6,9 +6,11 @@ by NumPy's own rule. So its operations must be ones that these values know: oper
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -99,6 +101,12 @@ class NumPyPieces:
             for leaves, type_ in zip(map(structures.leaves, outputs, signature.writes), signature.writes, strict=True)
         ]
         return found, np.int32(site) if piece.sites else None
+
+    def tracing_once(self) -> AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def described(self, piece: Piece, signature: Signature) -> str | None:
+        return None
 
     def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
         return [() for _ in pieces]

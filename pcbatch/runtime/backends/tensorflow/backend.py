@@ -20,6 +20,7 @@ from pcbatch.runtime.backends.tensorflow import (
     arguments,
     branches,
     compiling,
+    described,
     equivalents,
     gradients,
     graphs,
@@ -35,6 +36,7 @@ from pcbatch.runtime.backends.tensorflow import (
 )
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.xla_cpu import counting, gathering, guards, stacking, succession, writing
+from pcbatch.runtime.store.opening import Name
 
 
 class TensorFlowBackend:
@@ -139,6 +141,12 @@ class TensorFlowBackend:
 
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
         return pieces.has_loop(piece, reads, shared)
+
+    def tracing_once(self) -> AbstractContextManager[None]:
+        return traces.once()
+
+    def described(self, piece: Piece, signature: Signature) -> str | None:
+        return described.described(piece, signature)
 
     def native_obstacles(self, given: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
         return pieces.native_obstacles(given)
@@ -354,7 +362,7 @@ class TensorFlowBackend:
         return tf.name_scope(name)
 
     def compile(
-        self, function: Callable[..., Any], jit: bool, specs: Sequence[Spec] | None = None
+        self, function: Callable[..., Any], jit: bool, specs: Sequence[Spec] | None = None, name: Name | None = None
     ) -> Callable[..., Any]:
         # TensorFlow warns of retracing by a function's code, which all our programs share; a partial stands for itself.
         signature = None if specs is None else [tf.TensorSpec(shape, dtype) for dtype, shape in specs]
@@ -365,7 +373,8 @@ class TensorFlowBackend:
                 autograph=False,
                 input_signature=signature,
                 experimental_attributes=private.unordered(),  # pieces are pure: no operation has to wait for another
-            )
+            ),
+            name,
         )
 
     def direct(self, compiled: Any, arrays: Sequence[tf.Tensor]) -> Callable[[Sequence[tf.Tensor]], Sequence[Any]]:

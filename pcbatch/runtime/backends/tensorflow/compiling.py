@@ -7,18 +7,20 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import private, xla_cpu
+from pcbatch.runtime.backends.tensorflow import private, stored, xla_cpu
+from pcbatch.runtime.store.opening import Name
 
 
 class Traced:
     """A `tf.function` that is a graph even where `tf.config.run_functions_eagerly(True)` is set for the user's own.
 
     `make()` gives the function anew: one is traced while programs may be tuned to XLA's CPU compiler, one while not.
+    What has a `name` is looked for on disk, and kept there, where there is a cache.
     """
 
-    def __init__(self, make: Callable[[], Any]):
-        self._plain, self._tuned = make(), make()
-        self._concrete: dict[Any, Any] = {}
+    def __init__(self, make: Callable[[], Any], name: Name | None = None):
+        self._plain, self._tuned, self._name = make(), make(), name
+        self._ready: dict[Any, Any] = {}
 
     @property
     def function(self) -> Any:
@@ -42,19 +44,23 @@ class Traced:
         function = self.function
         if not tf.executing_eagerly() or not all(isinstance(array, tf.Tensor) for array in arrays):
             return function(*arrays)
-        return private.call(self._concrete_for(function, arrays), arrays)
+        ready = self._ready_for(function, arrays)
+        return ready(arrays) if isinstance(ready, stored.Kept) else private.call(ready, arrays)
 
-    def _concrete_for(self, function: Any, arrays: Sequence[tf.Tensor]) -> Any:
+    def _ready_for(self, function: Any, arrays: Sequence[tf.Tensor]) -> Any:
+        """What runs on such arrays: a concrete function, or one that is kept on disk."""
         # A `tf.function` looks for the signature of its arguments for half of the time of a small call.
         key = (id(function), *((array.dtype, array.shape) for array in arrays))
-        if key not in self._concrete:
-            self._concrete[key] = function.get_concrete_function(*arrays)
-        return self._concrete[key]
+        if key not in self._ready:
+            kept = None if self._name is None else stored.run_of(function, arrays, self._name)
+            self._ready[key] = kept or function.get_concrete_function(*arrays)
+        return self._ready[key]
 
     def direct(self, arrays: Sequence[tf.Tensor]) -> Callable[[Sequence[tf.Tensor]], Sequence[Any]]:
         """How to call it on tensors like `arrays`, in ordinary code that no tape sees: without looking at them."""
         function = self.function
-        call = private.direct(self._concrete_for(function, arrays))
+        ready = self._ready_for(function, arrays)
+        call = ready if isinstance(ready, stored.Kept) else private.direct(ready)
         if call is None:
             return lambda given: self(*given)
         return lambda given: call(given) if self.function is function else self(*given)

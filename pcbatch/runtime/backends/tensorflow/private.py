@@ -23,6 +23,8 @@ import tensorflow as tf
 from pcbatch.errors import UsageError
 
 _FUNC_GRAPH = "tensorflow.python.framework.func_graph.FuncGraph"
+_CONTEXT = "tensorflow.python.eager.context.context"
+_DETERMINISM = "tensorflow.python.framework.config.is_op_determinism_enabled"
 _FUNCTION = "tensorflow.python.eager.polymorphic_function.atomic_function.from_func_graph"
 _PFOR = "tensorflow.python.ops.parallel_for.pfor"
 _IN_XLA = "tensorflow.python.ops.control_flow_util.GraphOrParentsInXlaContext"
@@ -66,6 +68,9 @@ def _gone(path: str) -> str:
 
 
 _HELP = "install a version of TensorFlow that this pcbatch was made for: pip install 'tensorflow>=2.20,<2.22'"
+
+Converter = Callable[[Any], Any]
+"""From the inputs of an operation, as pfor hands them over, to its outputs, wrapped."""
 
 # -- graphs of functions -----------------------------------------------------------------------------------------------
 
@@ -143,6 +148,47 @@ def direct(concrete: Any) -> Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]
             return again
 
     return direct_call
+def keeps_functions() -> bool:
+    """Whether `definitions`, `define` and `call_defined` work; where not, no traced program is kept on disk."""
+    context = find(_CONTEXT)
+    return context is not None and all(
+        hasattr(context(), name) for name in ("add_function_def", "remove_function", "call_function", "has_function")
+    )
+
+
+def definitions(concrete: Any) -> tuple[str, Sequence[Any]]:
+    """The name of a concrete function, and the `FunctionDef`s of it and of all that it calls."""
+    library = list(concrete.graph.as_graph_def().library.function)
+    own = concrete.function_def
+    return own.signature.name, [*(each for each in library if each.signature.name != own.signature.name), own]
+
+
+def define(definition: Any) -> None:
+    """Let TensorFlow know a function by its `FunctionDef`."""
+    needed(_CONTEXT)().add_function_def(definition)
+
+
+def undefine(name: str) -> None:
+    """Let TensorFlow forget a function."""
+    context = needed(_CONTEXT)()
+    if context.has_function(name):
+        context.remove_function(name)
+
+
+def call_defined(name: str, arrays: Sequence[tf.Tensor], count: int) -> list[tf.Tensor]:
+    """The `count` results of a function that was defined, at once, unseen by tapes."""
+    return list(needed(_CONTEXT)().call_function(name.encode(), list(arrays), count) or ())
+
+
+def is_deterministic() -> bool | None:
+    """Whether `tf.config.experimental.enable_op_determinism` was called; None where that cannot be asked."""
+    asked = find(_DETERMINISM)
+    return None if asked is None else bool(asked())
+
+
+def registered_rules() -> Mapping[str, Converter]:
+    """The rules for vectorising that TensorFlow's registry has, by type of operation."""
+    return getattr(find(_PFOR), "_pfor_converter_registry", {})
 
 
 def is_stateful(graph: Any) -> bool:
@@ -290,9 +336,6 @@ def record_as_one(
 
 
 # -- the vectoriser ----------------------------------------------------------------------------------------------------
-
-Converter = Callable[[Any], Any]
-"""From the inputs of an operation, as pfor hands them over, to its outputs, wrapped."""
 
 
 @functools.cache

@@ -6,7 +6,8 @@ traced once: for its cost, and for every number of rows that its block may run o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
@@ -70,6 +71,16 @@ def remembering(function: Callable[..., Any], *arrays: Any) -> Any:
     try:
         with ready.reusing():
             return function(*arrays)
+    finally:
+        _remembered.reset(token)
+
+
+@contextlib.contextmanager
+def once() -> Iterator[None]:
+    """No piece is traced twice inside for the same types, as long as no program is."""
+    token = _remembered.set({})
+    try:
+        yield
     finally:
         _remembered.reset(token)
 

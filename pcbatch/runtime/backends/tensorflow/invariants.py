@@ -1,0 +1,215 @@
+"""Constants that a loop or an arm only reads are made inside of it: in functions as plain data (`definitions`).
+
+    c = Const; y = While(x, c) with a body (a, b) -> (f(a, b), b)    becomes    y = While(x) with (a) -> f(a, Const)
+
+XLA does that itself before it compiles, but in the order of a hash table that is another one in each process. So its
+programs had other names each time, and what it had compiled was not found again: the sampler's never was. Here it is
+done in order, and nothing is left for XLA to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import private
+
+ARMS = {
+    "While": ("cond", "body"),
+    "StatelessWhile": ("cond", "body"),
+    "If": ("then_branch", "else_branch"),
+    "StatelessIf": ("then_branch", "else_branch"),
+}
+"""The attributes that name the functions of a loop or conditional."""
+LARGEST = 64
+"""Operations on constants that are copied together."""
+
+
+def moved_inside(main: str, definitions: Sequence[Any]) -> list[Any]:
+    """The same functions, and others for the loops and conditionals of `main` that had constants moved inside."""
+    known = {each.signature.name: each for each in definitions}
+    pending = [main]
+    done = set()
+    while pending:
+        name = pending.pop()
+        if name in done or name not in known:
+            continue
+        done.add(name)
+        _Function(known[name], known).rewrite()
+        for node in known[name].node_def:
+            for attribute in node.attr.values():
+                pending += [attribute.func.name, *(each.name for each in attribute.list.func)]
+            pending.append(node.op)
+    return list(known.values())
+
+
+class _Function:
+    """A function that is changed; `known` has all, and gets those that are made for it."""
+
+    def __init__(self, definition: Any, known: dict[str, Any]):
+        self.definition, self.known = definition, known
+        self.nodes = {node.name: node for node in definition.node_def}
+        self._same: dict[str, str] = {}
+        """What is read in place of a result of a loop that is the constant it was given."""
+
+    def rewrite(self) -> None:
+        """Move constants into all its loops and conditionals."""
+        for node in self.definition.node_def:
+            self._follow(node)
+            if node.op in ARMS:
+                self._move(node)
+        for node in self.definition.node_def:  # not all are in order
+            self._follow(node)
+        for names in (self.definition.ret, self.definition.control_ret):
+            for name, tensor in list(names.items()):
+                names[name] = self._same.get(tensor, self._same.get(f"^{tensor}", tensor).removeprefix("^"))
+
+    def _follow(self, node: Any) -> None:
+        for place, tensor in enumerate(node.input):
+            if tensor in self._same:
+                node.input[place] = self._same[tensor]
+
+    def _move(self, node: Any) -> None:
+        arms = [self.known[name] for each in ARMS[node.op] if (name := node.attr[each].func.name) in self.known]
+        if len(arms) < len(ARMS[node.op]) or (
+            "_read_only_resource_inputs" in node.attr and node.attr["_read_only_resource_inputs"].list.i
+        ):
+            return
+        is_loop, first = node.op.endswith("While"), 0 if node.op.endswith("While") else 1
+        given = [tensor for tensor in node.input if not tensor.startswith("^")][first:]
+        places = {
+            place: found
+            for place, tensor in enumerate(given)
+            if (found := self._constant(tensor)) is not None and (not is_loop or _is_kept(arms[1], place))
+        }
+        if not places:
+            return
+        for attribute, arm in zip(ARMS[node.op], arms, strict=True):
+            name = f"{arm.signature.name}__{self.definition.signature.name}__{node.name}"
+            copy = tf.compat.v1.GraphDef().library.function.add()
+            copy.CopyFrom(arm)
+            copy.signature.name = name
+            _put_inside(copy, {place: (given[place], found) for place, found in places.items()})
+            if is_loop and attribute == "body":
+                for place in sorted(places, reverse=True):
+                    copy.ret.pop(copy.signature.output_arg[place].name)
+                    del copy.signature.output_arg[place]
+            self.known[name] = copy
+            node.attr[attribute].func.name = name
+        for place in sorted(places, reverse=True):
+            del node.input[first + place]
+            for attribute in ("T", "output_shapes") if is_loop else ("Tin",):
+                if attribute in node.attr:  # to look for one that is not there would make it
+                    _drop(node.attr[attribute].list, place)
+        if is_loop:  # under another name, for its results have other numbers
+            before, node.name = node.name, _free(f"{node.name}_inside", self.nodes.__contains__)
+            self.nodes[node.name] = node
+            self._same[f"^{before}"] = f"^{node.name}"
+            left = iter(range(len(given)))
+            for place, tensor in enumerate(given):
+                new = tensor if place in places else f"{node.name}:output:{next(left)}"
+                self._same[f"{before}:output:{place}"] = new
+
+    def _constant(self, tensor: str) -> list[Any] | None:
+        """The operations that make a tensor of constants alone, in order; None where it is none."""
+        found: dict[str, Any] = {}
+        visiting: list[tuple[str, bool]] = [(tensor.partition(":")[0], False)]
+        while visiting:
+            name, is_done = visiting.pop()
+            node = self.nodes.get(name)
+            if node is None or len(found) > LARGEST:
+                return None
+            if is_done:
+                found[name] = node
+                continue
+            if name in found:
+                continue
+            if any(each.startswith("^") for each in node.input) or not _is_pure(node):
+                return None
+            visiting.append((name, True))
+            visiting += [(each.partition(":")[0], False) for each in node.input]
+        return list(found.values())
+
+
+def _is_pure(node: Any) -> bool:
+    """Whether an operation does nothing but compute, by itself."""
+    if node.op in ARMS or any(each.func.name or each.list.func for each in node.attr.values()):
+        return False
+    definition = private.definition(node.op)
+    return definition is not None and not definition.is_stateful and node.op != "Placeholder"
+
+
+def _is_kept(body: Any, place: int) -> bool:
+    """Whether a turn of a loop gives back what it gets at a place."""
+    nodes = {node.name: node for node in body.node_def}
+    argument = body.signature.input_arg[place].name
+    tensor = body.ret[body.signature.output_arg[place].name]
+    while tensor != argument:
+        node = nodes.get(tensor.partition(":")[0])
+        if node is None or node.op != "Identity" or len(node.input) != 1:
+            return False
+        tensor = node.input[0]
+    return True
+
+
+def _put_inside(definition: Any, constants: dict[int, tuple[str, list[Any]]]) -> None:
+    """Make arguments of a function inside of it: at each place the tensor, and the operations that make it."""
+    taken = {node.name for node in definition.node_def} | {each.name for each in definition.signature.input_arg}
+    same: dict[str, str] = {}
+    made: list[Any] = []
+    for place, (tensor, operations) in constants.items():
+        names: dict[str, str] = {}
+        for operation in operations:
+            names[operation.name] = _free(f"{operation.name}_inside", taken.__contains__)
+            taken.add(names[operation.name])
+            copy = tf.compat.v1.NodeDef()
+            copy.CopyFrom(operation)
+            copy.name = names[operation.name]
+            for at, each in enumerate(copy.input):
+                copy.input[at] = _renamed(each, names)
+            made.append(copy)
+        same[definition.signature.input_arg[place].name] = _renamed(tensor, names)
+    for node in definition.node_def:
+        for at, each in enumerate(node.input):
+            node.input[at] = same.get(each, each)
+    for name, each in list(definition.ret.items()):
+        definition.ret[name] = same.get(each, each)
+    before = [*definition.node_def]
+    del definition.node_def[:]
+    definition.node_def.extend([*made, *before])
+    for place in sorted(constants, reverse=True):
+        del definition.signature.input_arg[place]
+        _shift(definition.arg_attr, place)
+
+
+def _renamed(tensor: str, names: dict[str, str]) -> str:
+    name, colon, output = tensor.partition(":")
+    return f"{names[name]}{colon}{output}"
+
+
+def _free(name: str, is_taken: Callable[[str], bool]) -> str:
+    number, found = 1, name
+    while is_taken(found):
+        number, found = number + 1, f"{name}_{number}"
+    return found
+
+
+def _shift(attributes: Any, place: int) -> None:
+    """Take one argument out of a mapping by their numbers."""
+    kept = {number - (number > place): attributes[number] for number in list(attributes) if number != place}
+    copies = {}
+    for number, value in kept.items():
+        copies[number] = type(value)()
+        copies[number].CopyFrom(value)
+    attributes.clear()
+    for number, value in copies.items():
+        attributes[number].CopyFrom(value)
+
+
+def _drop(values: Any, place: int) -> None:
+    """Take one of the elements out of a list that an attribute has."""
+    for field in (values.type, values.shape):
+        if len(field) > place:
+            del field[place]

@@ -1,0 +1,198 @@
+"""Traced programs on disk: how one is kept, found, and run again without being traced.
+
+A program that is kept, or found, runs under names that are digests of its functions (`definitions`), in the process
+that has traced it, too. So XLA is given the same text in every process, and finds what it has compiled before.
+
+Nothing depends on it: what cannot be kept runs as it was traced, and so does what fails, to fail with its own message.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import private, xla_cpu
+from pcbatch.runtime.backends.tensorflow.definitions import NotPortableError, portable
+from pcbatch.runtime.backends.tensorflow.described import content
+from pcbatch.runtime.backends.tensorflow.invariants import moved_inside
+from pcbatch.runtime.store import opening
+from pcbatch.runtime.store.folder import Entry
+from pcbatch.runtime.store.opening import Name, Store
+
+Run = Callable[[Sequence[tf.Tensor]], Any]
+
+LARGEST = 1 << 26
+"""Bytes of captured arrays up to which they are kept with a program."""
+
+
+def run_of(function: Any, arrays: Sequence[tf.Tensor], name: Name) -> Kept | None:
+    """What runs the `tf.function` on arrays of such dtypes and shapes, kept on disk or found there.
+
+    None where there is no cache, or this program cannot be kept.
+    """
+    store = opening.current()
+    if store is None or not private.keeps_functions():
+        return None
+    digest = name.digest()
+    if digest is None:
+        name.note(False)
+        return None
+    specs = [(array.dtype.name, tuple(array.shape)) for array in arrays]
+    entry = store.entry(digest, [*name.part, specs, *_settings()], _library())
+
+    def traced() -> Run:
+        concrete = function.get_concrete_function(*arrays)
+        return lambda given: private.call(concrete, given)
+
+    found = _read(entry)
+    name.note(found is not None)
+    if found is not None:
+        store.load_compiled(entry)
+        return Kept(found, store, entry, traced, is_new=False)
+    made = _made(function.get_concrete_function(*arrays))
+    return None if made is None else Kept(made, store, entry, traced, is_new=True)
+
+
+def _library() -> tuple[Any, ...]:
+    """What TensorFlow says of itself."""
+    devices = [device.device_type for device in tf.config.list_physical_devices()]
+    return tf.__version__, tf.version.GIT_VERSION, tf.version.COMPILER_VERSION, *devices
+
+
+def _settings() -> tuple[Any, ...]:
+    """What can be set in a process, and is part of what is traced or compiled."""
+    rules = sorted(_own_rules())
+    options = sorted(tf.config.optimizer.get_experimental_options().items())
+    threads = (tf.config.threading.get_intra_op_parallelism_threads(), tf.config.optimizer.get_jit(), options)
+    tf32 = tf.config.experimental.tensor_float_32_execution_enabled()
+    return xla_cpu.is_on(), private.is_deterministic(), tf32, tf.config.get_soft_device_placement(), threads, rules
+
+
+def _own_rules() -> list[tuple[str, str]]:
+    """The rules for vectorising that somebody else has registered with TensorFlow, by their code."""
+    found = []
+    for kind, rule in private.registered_rules().items():
+        code = getattr(getattr(rule, "__wrapped__", rule), "__code__", None)
+        if code is not None and "tensorflow" not in code.co_filename:
+            found.append((kind, code.co_code.hex()))
+    return found
+
+
+# -- a program as data -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Program:
+    """A function by its name, with all that it calls, the arrays that it captures, and how many results it has."""
+
+    main: str
+    definitions: Sequence[Any]
+    captured: Sequence[tf.Tensor]
+    results: int
+
+    def parts(self) -> list[bytes]:
+        """Itself for a record."""
+        library = tf.compat.v1.GraphDef().library
+        library.function.extend(self.definitions)
+        header = {"main": self.main, "results": self.results, "captured": len(self.captured)}
+        arrays = [tf.io.serialize_tensor(array).numpy() for array in self.captured]
+        types = [array.dtype.name.encode() for array in self.captured]
+        return [json.dumps(header).encode(), library.SerializeToString(deterministic=True), *arrays, *types]
+
+
+def _made(concrete: Any) -> _Program | None:
+    """A traced function as data; None where it has something of this process."""
+    try:
+        for array in concrete.captured_inputs:
+            content(array)
+        if sum(array.dtype.size * array.shape.num_elements() for array in concrete.captured_inputs) > LARGEST:
+            return None
+        main, definitions = private.definitions(concrete)
+        main, definitions = portable(main, moved_inside(main, definitions))
+    except NotPortableError:
+        return None
+    return _Program(main, definitions, list(concrete.captured_inputs), len(concrete.outputs))
+
+
+def _read(entry: Entry) -> _Program | None:
+    """The program of an entry; None where there is none that can be read."""
+    parts = entry.program()
+    try:
+        if parts is None:
+            return None
+        header, library, *rest = parts
+        said = json.loads(header)
+        count = said["captured"]
+        if len(rest) != 2 * count:
+            return None
+        found = tf.compat.v1.GraphDef().library
+        found.ParseFromString(library)
+        pairs = zip(rest[:count], rest[count:], strict=True)
+        captured = [tf.io.parse_tensor(array, tf.as_dtype(dtype.decode())) for array, dtype in pairs]
+        return _Program(said["main"], list(found.function), captured, said["results"])
+    except Exception:  # whatever its readers raise for what is not of their form
+        return None
+
+
+# -- a program that runs -----------------------------------------------------------------------------------------------
+
+_uses: Counter[str] = Counter()
+"""How many programs that are alive have a function of this name."""
+_lock = threading.Lock()
+
+
+def _define(program: _Program) -> None:
+    with _lock:
+        for definition in program.definitions:
+            if not _uses[definition.signature.name]:
+                private.define(definition)
+            _uses[definition.signature.name] += 1
+
+
+def _undefine(names: Sequence[str]) -> None:
+    with _lock:
+        for name in names:
+            _uses[name] -= 1
+            if not _uses[name]:
+                del _uses[name]
+                private.undefine(name)
+
+
+class Kept:
+    """Runs a program under its names of content; where that fails, as it is `traced` in this process."""
+
+    def __init__(self, program: _Program, store: Store, entry: Entry, traced: Callable[[], Run], is_new: bool):
+        self._store, self._entry, self._traced = store, entry, traced
+        self._to_keep = program.parts() if is_new else None
+        self._plain: Run | None = None
+        _define(program)
+        names = [definition.signature.name for definition in program.definitions]
+        weakref.finalize(self, _undefine, names).atexit = False
+        self._main, self._captured, self._results = program.main, list(program.captured), program.results
+        self._is_compiled = any("_XlaMustCompile" in definition.attr for definition in program.definitions)
+
+    def __call__(self, arrays: Sequence[tf.Tensor]) -> Any:
+        """The results."""
+        if self._plain is not None:
+            return self._plain(arrays)
+        try:
+            results = private.call_defined(self._main, [*arrays, *self._captured], self._results)
+        except Exception:
+            self._plain = self._traced()
+            self._entry.remove()
+            return self._plain(arrays)
+        parts, self._to_keep = self._to_keep, None
+        if parts is not None:  # what has run once; nobody is to find what cannot
+            self._store.trying(partial(self._entry.put_program, parts))
+        self._store.keep_compiled(self._entry)
+        if parts is not None and self._is_compiled:
+            self._store.miss_compiled()
+        return results

@@ -1,0 +1,131 @@
+"""The cache of this process: none, unless `pcbatch.cache(..)` or the environment variable PCBATCH_CACHE names a folder.
+
+Nothing here fails a run: what cannot be written is told once, as a warning, and is compiled again next time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from pcbatch.errors import UsageError
+from pcbatch.runtime.store import environment
+from pcbatch.runtime.store.executables import Executables
+from pcbatch.runtime.store.folder import Entry, Folder, prepared
+
+VARIABLE = "PCBATCH_CACHE"
+LIMIT = 1 << 30
+"""Bytes that a cache takes at most, unless another limit is given: a program takes one to ten million."""
+
+
+@dataclass(frozen=True)
+class Name:
+    """What a program is known by on disk: `digest()` of all that it is made of, None where that is not known.
+
+    `part` tells apart what is compiled of one program; `note(hit)` is told what became of it.
+    """
+
+    digest: Callable[[], str | None]
+    part: tuple[Any, ...]
+    note: Callable[[bool], None]
+
+
+@dataclass
+class Store:
+    """A folder that is open."""
+
+    root: str
+    limit: int
+    executables: Executables
+    _folder: Folder | None = field(default=None, init=False)
+    _warned: bool = field(default=False, init=False)
+
+    def entry(self, digest: str, part: Sequence[Any], library: Sequence[Any]) -> Entry:
+        """The entry of a program, whatever else tells it apart, under the array `library` that says so much of itself.
+
+        The library has started, so it has read its flags.
+        """
+        if self._folder is None:
+            self.executables.settle()
+            self._folder = Folder(self.root, environment.digest(*library), self.limit)
+        key = hashlib.sha256(repr((digest, environment.cores(), *part)).encode()).hexdigest()
+        return self._folder.entry(key)
+
+    def load_compiled(self, entry: Entry) -> None:
+        """Let the compiler find what it has compiled for this program."""
+        for name, content in entry.compiled():
+            self.executables.stage(name, content)
+
+    def keep_compiled(self, entry: Entry) -> None:
+        """Keep what the compiler has compiled since the last time."""
+        for name, content in self.executables.new().items():
+            self.trying(partial(entry.put_compiled, name, content))
+
+    def miss_compiled(self) -> None:
+        """Warn, once, if the compiler has kept nothing though it has compiled."""
+        if not self._warned and not self.executables.are_used:
+            self._warn(
+                "XLA does not keep what it compiles: TensorFlow had read its flags before there was a cache; call "
+                "pcbatch.cache(..), or import pcbatch where PCBATCH_CACHE is set, before TensorFlow's first operation"
+            )
+
+    def trying(self, write: Callable[[], None]) -> None:
+        """`write()`; a warning, once, where there is no room for it or no right to."""
+        try:
+            write()
+        except OSError as error:
+            if not self._warned:
+                why = f"the cache {self.root!r} cannot be written: {error.strerror or error}"
+                self._warn(f"{why}; the next process will compile anew")
+
+    def _warn(self, text: str) -> None:
+        self._warned = True
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+@dataclass
+class _Process:
+    """The cache that is open, and the one folder in which XLA reads and writes: it asks only once where that is."""
+
+    store: Store | None = None
+    executables: Executables | None = None
+
+
+_process = _Process()
+_lock = threading.Lock()
+
+
+def current() -> Store | None:
+    """The cache of this process, if it has one."""
+    return _process.store
+
+
+def use(folder: str | os.PathLike[str] | None, limit: int = LIMIT) -> None:
+    """Keep compiled programs in `folder` from now on, or with None no longer; UsageError PCB575."""
+    if not isinstance(limit, int) or limit <= 0:
+        raise UsageError("PCB575", f"a cache takes a positive number of bytes at most, not {limit!r}")
+    path = None if folder is None else prepared(folder)
+    with _lock:
+        if path is None:
+            _process.store = None
+            return
+        if _process.executables is None:
+            try:
+                _process.executables = Executables(path)
+            except OSError as error:
+                raise UsageError("PCB575", f"{path!r} cannot be a cache: {error.strerror or error}") from None
+        _process.store = Store(path, limit, _process.executables)
+
+
+def use_environment() -> None:
+    """Keep them in the folder that PCBATCH_CACHE names; a warning where it cannot be used."""
+    try:
+        use(os.environ[VARIABLE])
+    except UsageError as error:
+        warnings.warn(f"{VARIABLE} is of no use: {error}", RuntimeWarning, stacklevel=2)

@@ -1,0 +1,440 @@
+"""Compiled programs on disk: what is the same is found again, with the same answer; what differs in anything is not.
+
+Most tests play the second process in this one: the program is imported anew, under another name. Whether XLA finds what
+it has compiled shows in real processes only.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pcbatch
+from pcbatch.runtime.store import opening
+
+ROOT = Path(__file__).parent.parent.parent
+numbers = itertools.count()
+
+POWERS = """
+import numpy as np
+import tensorflow as tf
+import pcbatch
+
+RATE = 1.5
+TABLE = tf.range(200.0)
+
+
+class Shift:
+    by = 0.25
+
+
+SHIFT = Shift()
+
+
+def helper(x):
+    return x * RATE + SHIFT.by + TABLE[3]
+
+
+@pcbatch.autobatch
+def powers(n, x):
+    while n > 0:
+        assert x < 1000.0, "too large"
+        x = helper(x)
+        n = n - 1
+    return x
+"""
+N = tf.constant([3, 0, 7, 5])
+X = tf.constant([1.0, 2.0, 0.5, 900.0])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setattr(opening.Store, "miss_compiled", lambda store: None)  # XLA has read its flags long ago
+    path = tmp_path / "cache"
+    pcbatch.cache(path)
+    yield path
+    pcbatch.cache(None)
+
+
+def loaded(tmp_path: Path, text: str) -> Any:
+    """A module of this text, as another process would import it."""
+    name = "disk_program"
+    path = tmp_path / str(next(numbers)) / f"{name}.py"
+    path.parent.mkdir()
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def found(function: Any) -> tuple[int, int]:
+    stats = function.stats()
+    return stats.hits, stats.misses
+
+
+def entries(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*/*/program"))
+
+
+def checked(function: Any, *batch: Any) -> Any:
+    """A run, each lane compared with the plain function."""
+    run = function.run(*batch)
+    for lane, example in enumerate(zip(*batch, strict=True)):
+        if run.status[lane] == pcbatch.LaneStatus.OK:
+            np.testing.assert_allclose(run.value[lane], function.single(*example), rtol=1e-6)
+    return run
+
+
+def test_a_program_is_found_again_and_gives_the_same(tmp_path: Path, folder: Path) -> None:
+    first, again = loaded(tmp_path, POWERS).powers, loaded(tmp_path, POWERS).powers
+    one, two = checked(first, N, X), checked(again, N, X)
+    assert found(first) == (0, 1)
+    assert found(again) == (1, 0)
+    assert first.stats().compilations == 1
+    assert again.stats().compilations == 0
+    assert one.value.numpy().tobytes() == two.value.numpy().tobytes()
+    assert [error.message for error in one.errors] == [error.message for error in two.errors]
+    assert len(one.errors) == 1
+    assert list(one.status) == list(two.status)
+    assert "1 of 1 found on disk" in repr(again.stats())
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+OTHERS = {
+    "a global": ("RATE = 1.5", "RATE = 1.25"),
+    "a tensor that a helper reads": ("tf.range(200.0)", "tf.range(200.0) + 1"),
+    "an attribute": ("by = 0.25", "by = 0.5"),
+    "a helper": ("x * RATE", "x - RATE"),
+    "the function": ("n = n - 1", "n = n - 2"),
+    "a limit": ("@pcbatch.autobatch", "@pcbatch.autobatch(max_steps=4)"),
+    "the form": ("@pcbatch.autobatch", "@pcbatch.autobatch(form='lockstep')"),
+}
+
+
+@pytest.mark.slow
+def test_what_differs_in_anything_is_not_found(tmp_path: Path, folder: Path) -> None:
+    checked(loaded(tmp_path, POWERS).powers, N, X)
+    for what, (old, new) in OTHERS.items():
+        assert old in POWERS
+        other = loaded(tmp_path, POWERS.replace(old, new)).powers
+        checked(other, N, X)
+        assert found(other) == (0, 1), what
+    same = loaded(tmp_path, POWERS).powers
+    for batch in ((N[:3], X[:3]), (tf.cast(N, tf.int64), X)):
+        checked(same, *batch)
+    assert found(same) == (0, 2), "lanes and dtypes"
+    checked(same, N, X)
+    assert found(same) == (1, 2)
+
+
+@pytest.mark.slow
+def test_what_changes_while_it_is_alive_is_not_found_either(tmp_path: Path, folder: Path) -> None:
+    module = loaded(tmp_path, POWERS)
+    checked(module.powers, N, X)
+    module.SHIFT.by = 7.0
+    checked(module.powers, N, X)
+    module.SHIFT.by = 0.25
+    checked(module.powers, N, X)
+    assert found(module.powers)[1] >= 2
+
+
+READS = """
+import numpy as np
+import tensorflow as tf
+import pcbatch
+
+
+def table():
+    return np.loadtxt("TABLE", dtype=np.float32)
+
+
+@pcbatch.autobatch
+def scaled(n, x):
+    while n > 0:
+        x = x + tf.reduce_sum(table())
+        n = n - 1
+    return x
+"""
+
+
+def test_a_file_that_is_read_while_it_is_traced_is_a_part_of_it(tmp_path: Path, folder: Path) -> None:
+    """No record of names could know that; the numbers are in the trace."""
+    seen = []
+    for text in ("1 2 3", "1 2 3", "4 5 6"):
+        (tmp_path / "table.txt").write_text(text)
+        scaled = loaded(tmp_path, READS.replace("TABLE", str(tmp_path / "table.txt"))).scaled
+        checked(scaled, N, X)
+        seen.append(found(scaled))
+    assert seen == [(0, 1), (1, 0), (0, 1)]
+
+
+VARIABLES = """
+import tensorflow as tf
+import pcbatch
+
+W = tf.Variable([{}] * 200)
+
+
+def slope(x):
+    with tf.GradientTape() as tape:
+        y = x * tf.reduce_sum(W ** 2)
+    return tape.gradient(y, W)[0]
+
+
+@pcbatch.autobatch
+def descend(n, x):
+    while n > 0:
+        x = x - 0.001 * slope(x)
+        n = n - 1
+    return x
+"""
+
+
+@pytest.mark.slow
+def test_variables_are_read_anew(tmp_path: Path, folder: Path) -> None:
+    for value in (1.0, 1.0, 2.0):
+        descend = loaded(tmp_path, VARIABLES.format(value)).descend
+        checked(descend, N, X)
+        assert sum(found(descend)) == 1
+
+
+BATCHED = """
+import tensorflow as tf
+import pcbatch
+
+
+def batched(x):
+    return 2 * x
+
+
+@pcbatch.primitive(batched=batched)
+def double(x):
+    return 2 * x
+
+
+@pcbatch.autobatch(form="lockstep")
+def doubled(n, x):
+    while n > 0:
+        x = double(x)
+        n = n - 1
+    return x
+"""
+
+
+def test_what_is_code_of_the_users_for_all_lanes_is_not_kept(tmp_path: Path, folder: Path) -> None:
+    """Its text is in no trace for one example."""
+    for _ in range(2):
+        doubled = loaded(tmp_path, BATCHED).doubled
+        checked(doubled, N, X)
+        assert found(doubled) == (0, 1)
+    assert not entries(folder)
+
+
+def test_a_damaged_file_is_a_miss(tmp_path: Path, folder: Path) -> None:
+    checked(loaded(tmp_path, POWERS).powers, N, X)
+    (program,) = entries(folder)
+    whole = program.read_bytes()
+    half = len(whole) // 2
+    damaged = {
+        "nothing": b"",
+        "half": whole[:half],
+        "a bit": whole[:half] + bytes([whole[half] ^ 1]) + whole[half + 1 :],
+        "more": whole + b"\0",
+        "none": None,
+    }
+    for what, content in damaged.items():
+        if content is None:
+            program.unlink()
+        else:
+            program.write_bytes(content)
+        powers = loaded(tmp_path, POWERS).powers
+        checked(powers, N, X)
+        assert found(powers) == (0, 1), what
+        assert len(program.read_bytes()) == len(whole), "it is written anew"
+
+
+def test_a_record_in_the_place_of_another_is_a_miss(tmp_path: Path, folder: Path) -> None:
+    powers = loaded(tmp_path, POWERS).powers
+    checked(powers, N, X)
+    checked(powers, N[:2], X[:2])
+    one, two = entries(folder)
+    one.write_bytes(two.read_bytes())
+    again = loaded(tmp_path, POWERS).powers
+    checked(again, N, X)
+    checked(again, N[:2], X[:2])
+    assert found(again) == (1, 1)
+
+
+def test_what_tensorflow_cannot_run_is_run_as_it_is_traced(tmp_path: Path, folder: Path) -> None:
+    """A file whose checksum is right and which is nonsense."""
+    from pcbatch.runtime.store import records
+
+    checked(loaded(tmp_path, POWERS).powers, N, X)
+    (program,) = entries(folder)
+    key, header, library, *rest = records.read(str(program))
+    wrong = json.dumps({**json.loads(header), "main": "no_such_function"}).encode()
+    records.write(str(program), [key, wrong, library, *rest])
+    powers = loaded(tmp_path, POWERS).powers
+    checked(powers, N, X)
+    checked(powers, N, X)
+    assert not entries(folder), "nobody else is to find it"
+    for parts in ([key, b"{", library], [key, header, b"\xff\xff"], [key], [key, b"[]", library], [key, header]):
+        records.write(str(program), parts) if program.parent.exists() else None
+    checked(loaded(tmp_path, POWERS).powers, N, X)
+
+
+@pytest.mark.slow
+def test_the_oldest_make_room(tmp_path: Path, folder: Path) -> None:
+    powers = loaded(tmp_path, POWERS).powers
+    checked(powers, N, X)
+    (first,) = entries(folder)
+    size = sum(each.stat().st_size for each in first.parent.iterdir())
+    pcbatch.cache(folder, max_bytes=int(2.5 * size))
+    checked(powers, N[:2], X[:2])
+    for age, path in enumerate(entries(folder)):
+        os.utime(path.parent, (age + (path == first), age + (path == first)))
+    os.utime(first.parent, (100, 100))  # the other one was used longer ago
+    checked(powers, N[:3], X[:3])
+    left = entries(folder)
+    assert len(left) == 2
+    assert first in left
+
+
+def test_without_a_cache_nothing_is_written(tmp_path: Path, folder: Path) -> None:
+    pcbatch.cache(None)
+    powers = loaded(tmp_path, POWERS).powers
+    checked(powers, N, X)
+    assert found(powers) == (0, 0)
+    assert "disk" not in repr(powers.stats())
+    assert not entries(folder)
+
+
+def test_a_folder_that_is_gone_fails_nothing(tmp_path: Path, folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder)
+    folder.write_text("a file in its place")
+    powers = loaded(tmp_path, POWERS).powers
+    with pytest.warns(RuntimeWarning, match="cannot be written"):
+        checked(powers, N, X)
+    checked(powers, N[:2], X[:2])
+
+
+@pytest.mark.parametrize("bad", [3, "", "a\0b", b"bytes"])
+def test_what_is_no_folder_is_refused(bad: Any) -> None:
+    with pytest.raises(pcbatch.UsageError, match="PCB575"):
+        pcbatch.cache(bad)
+
+
+def test_a_folder_that_others_write_to_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(pcbatch.UsageError, match="PCB575"):
+        pcbatch.cache(tmp_path / "file")
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    with pytest.raises(pcbatch.UsageError, match=r"PCB575: .* others may write to it"):
+        pcbatch.cache(tmp_path / "open")
+    with pytest.raises(pcbatch.UsageError, match="PCB575"):
+        pcbatch.cache(tmp_path / "new", max_bytes=0)
+
+
+RECURSIVE = """
+import tensorflow as tf
+import pcbatch
+
+
+@pcbatch.autobatch(form="lockstep")
+def depth(n):
+    if n <= 0:
+        return 0
+    return 1 + depth(n - 1) + 0 * n
+"""
+
+
+@pytest.mark.slow
+def test_stacks_grow_in_a_program_that_was_found(tmp_path: Path, folder: Path) -> None:
+    first, again = loaded(tmp_path, RECURSIVE).depth, loaded(tmp_path, RECURSIVE).depth
+    for each in (first, again):
+        assert list(each([3, 5]).numpy()) == [3, 5]
+        assert list(each([3, 100]).numpy()) == [3, 100]
+    assert found(again) == (1, 0)
+
+
+# -- real processes ----------------------------------------------------------------------------------------------------
+
+MAIN = """
+import json, sys
+sys.path.insert(0, {folder!r})
+import program
+value = program.powers([3, 0, 7, 5], [1.0, 2.0, 0.5, 4.0])
+other = program.powers.options(form="lockstep")([3, 0], [1.0, 2.0])
+counts = program.powers.run([3, 0], [1.0, 2.0]).block_runs
+stats = [program.powers.stats(), program.powers.options(form="lockstep").stats()]
+print(json.dumps([value.numpy().tobytes().hex(), other.numpy().tobytes().hex(), [s.hits for s in stats],
+                  [s.misses for s in stats]]))
+"""
+
+
+def process(tmp_path: Path, cache: Path | None) -> subprocess.Popen[str]:
+    (tmp_path / "program.py").write_text(POWERS)
+    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+    variables.pop("PCBATCH_CACHE", None)
+    if cache is not None:
+        variables["PCBATCH_CACHE"] = str(cache)
+    command = [sys.executable, "-W", "error::RuntimeWarning", "-c", MAIN.format(folder=str(tmp_path))]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, env=variables, text=True, **pipes)
+
+
+def result(running: subprocess.Popen[str]) -> list[Any]:
+    out, errors = running.communicate(timeout=300)
+    assert running.returncode == 0, errors
+    return json.loads(out.splitlines()[-1])
+
+
+def compiled(cache: Path) -> dict[Path, float]:
+    """XLA's files, and when each was written."""
+    return {path: path.stat().st_mtime for path in cache.glob("*/*/*.compiled")}
+
+
+@pytest.mark.slow
+def test_another_process_finds_what_xla_has_compiled(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    *first, hits, misses = result(process(tmp_path, cache))
+    assert hits == [0, 0]
+    assert min(misses) > 0
+    before = compiled(cache)
+    assert len(before) >= 2, "one for each form"
+    *again, hits, misses = result(process(tmp_path, cache))
+    assert again == first
+    assert misses == [0, 0]
+    assert min(hits) > 0
+    assert compiled(cache) == before, "nothing was compiled"
+    assert not [*cache.glob("running-*")]
+
+
+@pytest.mark.slow
+def test_processes_share_a_folder_at_the_same_time(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    *alone, _, _ = result(process(tmp_path, None))
+    both = [process(tmp_path, cache) for _ in range(2)]
+    for *values, _, _ in map(result, both):
+        assert values == alone
+    for path in cache.glob("*/*/*.compiled"):  # XLA's own are not looked into, unless their checksums are right
+        path.write_bytes(path.read_bytes()[:-1] + b"\0\1")
+    *values, hits, _ = result(process(tmp_path, cache))
+    assert values == alone
+    assert min(hits) > 0
