@@ -58,7 +58,7 @@ def _executable(
         max_steps=options.max_steps,
         compaction=None if options.deterministic else DEFAULT,
         trace=options.trace,
-        digest=stored,
+        digest=digest,
     )
     if straight:
         form = f"straight, by {'XLA' if jit else 'kernels of TensorFlow'}"

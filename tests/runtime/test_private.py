@@ -54,7 +54,7 @@ def test_the_help_names_the_versions_of_the_project():
 
 
 def test_all_parts_are_found():
-    assert len(PATHS) == 11
+    assert len(PATHS) == 12
     assert all(private.find(path) is not None for path in PATHS)
 
 

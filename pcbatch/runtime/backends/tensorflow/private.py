@@ -33,7 +33,6 @@ _DEFINITIONS = "tensorflow.python.framework.op_def_registry"
 _UPDATE_SLICE = "tensorflow.compiler.tf2xla.python.xla.dynamic_update_slice"
 _SLICE = "tensorflow.compiler.tf2xla.python.xla.dynamic_slice"
 _MODULE = "tensorflow.compiler.tf2xla.ops.gen_xla_ops.xla_call_module"
-_CONTEXT = "tensorflow.python.eager.context.context"
 _NO_ORDER = "tensorflow.python.eager.polymorphic_function.attributes.DISABLE_ACD"
 
 
@@ -148,6 +147,8 @@ def direct(concrete: Any) -> Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]
             return again
 
     return direct_call
+
+
 def keeps_functions() -> bool:
     """Whether `definitions`, `define` and `call_defined` work; where not, no traced program is kept on disk."""
     context = find(_CONTEXT)

@@ -287,6 +287,25 @@ def _failing_operations_are_found() -> bool:
     return found[-1:] == ["Unique"]
 
 
+def _definitions_are_called() -> bool:
+    """Functions as plain data, which TensorFlow runs by name."""
+    if not private.keeps_functions():
+        return False
+
+    def plus(x: tf.Tensor) -> tf.Tensor:
+        return x + 1.0
+
+    concrete = tf.function(plus, autograph=False).get_concrete_function(tf.TensorSpec([], tf.float32))
+    _, (*_, definition) = private.definitions(concrete)
+    copy = type(definition)()
+    copy.CopyFrom(definition)
+    copy.signature.name = "pcbatch_probe"
+    private.define(copy)
+    (found,) = private.call_defined("pcbatch_probe", [tf.constant(1.0)], 1)
+    private.undefine("pcbatch_probe")
+    return float(found) == 2.0
+
+
 _NOTHING = "PCB580: nothing that is not plain Python can be traced, so no batched function runs"
 
 USES = (
@@ -307,6 +326,12 @@ USES = (
     Use("functions made of graphs", _functions_are_made, "programs take longer to trace"),
     Use("calls of traced functions", _calls_are_made, "each call of a program takes longer"),
     Use("calls without a look", _functions_are_called_directly, "each warm call of a program takes longer"),
+    Use("functions as data", _definitions_are_called, "pcbatch.cache keeps nothing"),
+    Use(
+        "determinism",
+        lambda: private.is_deterministic() is not None,
+        "pcbatch.cache does not tell programs apart that differ in enable_op_determinism alone",
+    ),
     Use("definitions of operations", _definitions_are_known, "PCB580: whether operations are pure cannot be checked"),
     Use(
         "scope of vectorized_map",
