@@ -267,7 +267,7 @@ class Machine:
 
     def name_of(self, *part: Any) -> Name:
         """What a part of the program is known by on disk."""
-        return Name(self._digest, (self.jit, *part), self.statistics.note)
+        return Name(self._digest, (self.jit, *part), self.statistics.note, self.context.notes)
 
     def _once(self, key: Any, make: Callable[[], Any]) -> Any:
         if key not in self._made:

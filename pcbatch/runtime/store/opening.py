@@ -9,12 +9,12 @@ import hashlib
 import os
 import threading
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, MutableMapping, Sequence
+from dataclasses import astuple, dataclass, field
 from functools import partial
 from typing import Any
 
-from pcbatch.errors import UsageError
+from pcbatch.errors import Span, UsageError
 from pcbatch.runtime.store import environment
 from pcbatch.runtime.store.executables import Executables
 from pcbatch.runtime.store.folder import Entry, Folder, prepared
@@ -28,12 +28,26 @@ LIMIT = 1 << 30
 class Name:
     """What a program is known by on disk: `digest()` of all that it is made of, None where that is not known.
 
-    `part` tells apart what is compiled of one program; `note(hit)` is told what became of it.
+    `part` tells apart what is compiled of one program; `note(hit)` is told what became of it. `notes` has what was
+    found out about places in the source while it was traced, which who finds it is to be told, too.
     """
 
     digest: Callable[[], str | None]
     part: tuple[Any, ...]
     note: Callable[[bool], None]
+    notes: MutableMapping[tuple[Span | None, str], None] = field(default_factory=dict)
+
+    def told(self) -> list[Any]:
+        """The notes as plain data: place, the text there, and what is to be known."""
+        return [[span and astuple(span), span and span.text, text] for span, text in self.notes]
+
+    def tell(self, told: list[Any]) -> bool:
+        """Take over such notes; False where a place is not what it was: the same program may lie elsewhere now."""
+        found = [(place and Span(*place), line, text) for place, line, text in told]
+        if any(span is not None and span.text != line for span, line, _ in found):
+            return False
+        self.notes.update(dict.fromkeys((span, text) for span, _, text in found))
+        return True
 
 
 @dataclass

@@ -52,12 +52,12 @@ def run_of(function: Any, arrays: Sequence[tf.Tensor], name: Name) -> Kept | Non
         concrete = function.get_concrete_function(*arrays)
         return lambda given: private.call(concrete, given)
 
-    found = _read(entry)
+    found = _read(entry, name)
     name.note(found is not None)
     if found is not None:
         store.load_compiled(entry)
         return Kept(found, store, entry, traced, is_new=False)
-    made = _made(function.get_concrete_function(*arrays))
+    made = _made(function.get_concrete_function(*arrays), name)
     return None if made is None else Kept(made, store, entry, traced, is_new=True)
 
 
@@ -97,18 +97,20 @@ class _Program:
     definitions: Sequence[Any]
     captured: Sequence[tf.Tensor]
     results: int
+    notes: Sequence[Any] = ()
 
     def parts(self) -> list[bytes]:
         """Itself for a record."""
         library = tf.compat.v1.GraphDef().library
         library.function.extend(self.definitions)
-        header = {"main": self.main, "results": self.results, "captured": len(self.captured)}
+        header: dict[str, Any] = {"main": self.main, "results": self.results, "captured": len(self.captured)}
+        header["notes"] = list(self.notes)
         arrays = [tf.io.serialize_tensor(array).numpy() for array in self.captured]
         types = [array.dtype.name.encode() for array in self.captured]
         return [json.dumps(header).encode(), library.SerializeToString(deterministic=True), *arrays, *types]
 
 
-def _made(concrete: Any) -> _Program | None:
+def _made(concrete: Any, name: Name) -> _Program | None:
     """A traced function as data; None where it has something of this process."""
     try:
         for array in concrete.captured_inputs:
@@ -119,10 +121,10 @@ def _made(concrete: Any) -> _Program | None:
         main, definitions = portable(main, moved_inside(main, definitions))
     except NotPortableError:
         return None
-    return _Program(main, definitions, list(concrete.captured_inputs), len(concrete.outputs))
+    return _Program(main, definitions, list(concrete.captured_inputs), len(concrete.outputs), name.told())
 
 
-def _read(entry: Entry) -> _Program | None:
+def _read(entry: Entry, name: Name) -> _Program | None:
     """The program of an entry; None where there is none that can be read."""
     parts = entry.program()
     try:
@@ -137,6 +139,8 @@ def _read(entry: Entry) -> _Program | None:
         found.ParseFromString(library)
         pairs = zip(rest[:count], rest[count:], strict=True)
         captured = [tf.io.parse_tensor(array, tf.as_dtype(dtype.decode())) for array, dtype in pairs]
+        if not name.tell(said["notes"]):
+            return None
         return _Program(said["main"], list(found.function), captured, said["results"])
     except Exception:  # whatever its readers raise for what is not of their form
         return None
