@@ -4,7 +4,8 @@
 
 XLA does that itself before it compiles, but in the order of a hash table that is another one in each process. So its
 programs had other names each time, and what it had compiled was not found again: the sampler's never was. Here it is
-done in order, and nothing is left for XLA to do.
+done in order, and nothing is left for XLA to do. So constants are made inside of called functions, too, which may hand
+them on to a loop or conditional.
 """
 
 from __future__ import annotations
@@ -21,8 +22,12 @@ ARMS = {
     "StatelessWhile": ("cond", "body"),
     "If": ("then_branch", "else_branch"),
     "StatelessIf": ("then_branch", "else_branch"),
+    "PartitionedCall": ("f",),
+    "StatefulPartitionedCall": ("f",),
 }
-"""The attributes that name the functions of a loop or conditional."""
+"""The attributes that name the functions of a loop, a conditional or a call."""
+COMPILED = "_XlaMustCompile"
+"""What a function has that XLA compiles, and perhaps a call of it: that stays what is given to XLA."""
 LARGEST = 64
 """Operations on constants that are copied together."""
 
@@ -77,12 +82,14 @@ class _Function:
             "_read_only_resource_inputs" in node.attr and node.attr["_read_only_resource_inputs"].list.i
         ):
             return
-        is_loop, first = node.op.endswith("While"), 0 if node.op.endswith("While") else 1
+        is_loop, first = node.op.endswith("While"), int(node.op.endswith("If"))
+        if node.op.endswith("Call") and not _hands_on(node, arms[0]):
+            return
         given = [tensor for tensor in node.input if not tensor.startswith("^")][first:]
         places = {
             place: found
             for place, tensor in enumerate(given)
-            if (found := self._constant(tensor)) is not None and (not is_loop or _is_kept(arms[1], place))
+            if (found := self._constant(tensor)) is not None and (not is_loop or self._is_kept(arms[1], place))
         }
         if not places:
             return
@@ -111,6 +118,26 @@ class _Function:
             for place, tensor in enumerate(given):
                 new = tensor if place in places else f"{node.name}:output:{next(left)}"
                 self._same[f"{before}:output:{place}"] = new
+
+    def _is_kept(self, body: Any, place: int) -> bool:
+        """Whether a turn of a loop gives back what it gets at a place, perhaps out of a loop inside that keeps it."""
+        nodes = {node.name: node for node in body.node_def}
+        argument = body.signature.input_arg[place].name
+        tensor = body.ret[body.signature.output_arg[place].name]
+        while tensor != argument:
+            name, _, output = tensor.partition(":")
+            node = nodes.get(name)
+            if node is None:
+                return False
+            if node.op == "Identity":
+                tensor = node.input[0]
+                continue
+            inner = self.known.get(node.attr["body"].func.name) if node.op.endswith("While") else None
+            number = output.rpartition(":")[2]
+            if inner is None or not number.isdigit() or not self._is_kept(inner, int(number)):
+                return False
+            tensor = node.input[int(number)]
+        return True
 
     def _constant(self, tensor: str) -> list[Any] | None:
         """The operations that make a tensor of constants alone, in order; None where it is none."""
@@ -141,17 +168,11 @@ def _is_pure(node: Any) -> bool:
     return definition is not None and not definition.is_stateful and node.op != "Placeholder"
 
 
-def _is_kept(body: Any, place: int) -> bool:
-    """Whether a turn of a loop gives back what it gets at a place."""
-    nodes = {node.name: node for node in body.node_def}
-    argument = body.signature.input_arg[place].name
-    tensor = body.ret[body.signature.output_arg[place].name]
-    while tensor != argument:
-        node = nodes.get(tensor.partition(":")[0])
-        if node is None or node.op != "Identity" or len(node.input) != 1:
-            return False
-        tensor = node.input[0]
-    return True
+def _hands_on(call: Any, called: Any) -> bool:
+    """Whether a function that is called, and not compiled by itself, may give arguments to a loop or conditional."""
+    if COMPILED in call.attr or COMPILED in called.attr:
+        return False
+    return any(node.op in ARMS for node in called.node_def)
 
 
 def _put_inside(definition: Any, constants: dict[int, tuple[str, list[Any]]]) -> None:
