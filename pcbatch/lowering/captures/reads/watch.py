@@ -24,6 +24,8 @@ MANY = 200
 """So often an instruction is looked at in one call, and a function at all: a loop over more is not followed."""
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 _METHODS = (types.MethodType, types.BuiltinMethodType)
+_others: set[str] = set()
+"""Files in which no code is the user's: of the calls that are made while a program is traced, nearly all are there."""
 
 
 @contextlib.contextmanager
@@ -148,9 +150,13 @@ class Watch:
 
     def called(self, frame: types.FrameType, event: str, arg: Any) -> Any:
         """The trace function of calls: the user's code gets a trace function of its own, other code none."""
+        if self.before is None and frame.f_code.co_filename in _others:
+            return None  # a second of the sampler's first call
         outer = self.before(frame, event, arg) if isinstance(self.before, (types.FunctionType, _METHODS)) else None
         code = frame.f_code
         if not stored.is_users_code(code, frame.f_globals) or code.co_name == "<module>":
+            if not (code.co_filename.startswith("<") or stored.is_users(code.co_filename)):
+                _others.add(code.co_filename)
             return outer
         self.runs[code] = self.runs.get(code, 0) + 1
         if self.runs[code] > MANY:
