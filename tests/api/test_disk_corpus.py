@@ -1,10 +1,11 @@
 """Corpus programs through a cache on disk: as they are traced, and as another process finds them; both as `f.single`.
 
-A function under options of its own starts with nothing that was compiled before, so its second call is from disk.
+A function under a name of its own starts with nothing that was compiled before, so its second call is from disk.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from pcbatch.runtime.store import opening
 from tests.harness import AUTO, BATCH, EITHER, NAMES, PLAIN, XLA, Mode, assert_same, expected, load, run_lanes
 
 LOCKSTEP = XLA[0]
+numbers = itertools.count()
 NEVER_KEPT = frozenset(["own_primitive"])
 """Programs with a batched form of the user's own, which is in no trace."""
 FEW = (
@@ -42,7 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def lanes_and_leaves(name: str, mode: Mode) -> tuple[list[Any], list[np.ndarray], Any]:
     """What a function gives that nothing has been compiled for, and its statistics."""
     program = load(name)
-    fresh = program.function.options(name=f"{name}_anew")
+    fresh = program.function.options(name=f"{name}_{next(numbers)}")
     lanes, leaves = run_lanes(fresh, mode, program.arguments(BATCH), BATCH)
     return lanes, leaves, fresh.options(**mode.options).stats()
 
