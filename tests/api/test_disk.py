@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import json
+import linecache
 import os
 import subprocess
 import sys
@@ -371,6 +372,112 @@ def test_stacks_grow_in_a_program_that_was_found(tmp_path: Path, folder: Path) -
         assert list(each([3, 5]).numpy()) == [3, 5]
         assert list(each([3, 100]).numpy()) == [3, 100]
     assert found(again) == (1, 0)
+
+
+CAPTURED = """
+import numpy as np
+import tensorflow as tf
+import pcbatch
+
+W = np.array([{}, 2.0], np.float32)
+V = tf.Variable({})
+
+
+@pcbatch.autobatch(form="FORM")
+def weighted(n, x):
+    while n > 0:
+        x = x + 0.5 * W[0] * V
+        n = n - 1
+    return x
+"""
+
+
+@pytest.mark.parametrize("form", ["native", "lockstep"])
+def test_captured_arrays_are_those_of_the_process(form: str, tmp_path: Path, folder: Path) -> None:
+    for value in (1.0, 3.0):
+        module = loaded(tmp_path, CAPTURED.format(value, value).replace("FORM", form))
+        checked(module.weighted, N, X)
+        module.V.assign(7.0)
+        module.W[0] = 5.0
+        checked(module.weighted, N, X)
+    assert found(module.weighted) == (1, 0), "arrays are operands: the same program, another number"
+
+
+NOTED = """
+import tensorflow as tf
+import pcbatch
+
+
+@pcbatch.autobatch(form="lockstep")
+def grown(n, x):
+    while n > 0:
+        x = tf.while_loop(lambda c, _: c < n, lambda c, s: (c + 1, s * 1.5), (0, x))[1]
+        n = n - 2
+    return x
+"""
+
+
+def test_notes_come_from_disk_too(tmp_path: Path, folder: Path) -> None:
+    """They are found out while a program is traced; where the text has moved, it is traced anew."""
+    path = tmp_path / "noted.py"
+    seen = []
+    for text in (NOTED, NOTED, f"# a line{NOTED}"):
+        path.write_text(text)
+        linecache.checkcache(str(path))
+        spec = importlib.util.spec_from_file_location("noted", path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["noted"] = module
+        sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
+        spec.loader.exec_module(module)
+        sys.dont_write_bytecode = before
+        checked(module.grown, N, X)
+        (note,) = module.grown.stats().notes
+        assert note in str(module.grown.run(N, X).profile())
+        seen.append((note, *found(module.grown)))
+    (first, *missed), (again, *hit), (moved, *other) = seen
+    assert first == again
+    assert "runs lane after lane" in moved
+    assert (missed, hit) == ([0, 1], [1, 0])
+    assert moved == first or other == [0, 1]
+
+
+def test_a_warning_tells_that_the_variable_names_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("PCBATCH_CACHE", str(tmp_path / "file"))
+    with pytest.warns(RuntimeWarning, match=r"PCBATCH_CACHE is of no use: PCB575: .*file"):
+        opening.use_environment()
+    assert opening.current() is None
+
+
+SHORT = """
+import pcbatch
+
+
+@pcbatch.autobatch(jit=JIT)
+def halved(x):
+    assert x < 100.0, "too large"
+    return x * 0.5 + 1.0
+"""
+
+
+@pytest.mark.parametrize("jit", ["True", "False", "'auto'"])
+def test_straight_lines_are_found_with_their_jit(jit: str, tmp_path: Path, folder: Path) -> None:
+    runs, forms = [], []
+    for _ in range(2):
+        halved = loaded(tmp_path, SHORT.replace("JIT", jit)).halved
+        runs.append(checked(halved, X))
+        checked(halved, X)  # by its plan, if that makes calls of it
+        halved(X[:2])
+        halved(X[:2])
+        forms.append(halved.stats().forms)
+    assert found(halved)[1] == 0
+    assert found(halved)[0] > 0
+    assert forms[0] == forms[1]
+    assert [error.span.line for error in runs[0].errors] == [error.span.line for error in runs[1].errors]
+    for other in {"True", "False"} - {jit}:
+        function = loaded(tmp_path, SHORT.replace("JIT", other)).halved
+        checked(function, X)
+        assert found(function) == (0, 1), other
 
 
 # -- real processes ----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ another one. Here a function is named by a digest of what it does, after those t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -95,11 +95,11 @@ def _in_order(main: str, known: Mapping[str, Any]) -> list[str]:
     return list(order)
 
 
-def check(node: Any, handles: Container[str] = ()) -> None:
-    """NotPortableError for an operation that has something of this process, but for the placeholders of `handles`."""
+def check(node: Any) -> None:
+    """NotPortableError for an operation that has something of this process."""
     if node.op in PYTHON:
         raise NotPortableError(f"it runs Python code, by {node.op}")
-    if node.op not in CALLS and node.name not in handles:
+    if node.op not in CALLS:
         definition = private.definition(node.op)
         if definition is not None and definition.is_stateful:
             raise NotPortableError(f"it has a stateful operation, {node.op}")

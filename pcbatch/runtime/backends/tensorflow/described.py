@@ -20,6 +20,9 @@ from pcbatch.runtime.backends.tensorflow import marked, private, work
 from pcbatch.runtime.backends.tensorflow.definitions import NotPortableError, check, content_names, rename
 from pcbatch.runtime.backends.tensorflow.traces import Trace, trace
 
+READS = frozenset({"ReadVariableOp", "ResourceGather"})
+"""Operations on the handle of a variable that become operations on its value."""
+
 
 def described(piece: Piece, signature: Signature) -> str | None:
     """The digest; None where a trace for one example is not all that matters, or has something of this process.
@@ -53,9 +56,11 @@ def _parts(traced: Trace, outputs: list[tf.Tensor]) -> Iterator[Any]:
     def place(tensor: tf.Tensor) -> tuple[str, int]:
         return numbers[tensor.op.name], tensor.value_index
 
+    handed = {inner.op.name for inner, _ in traced.handles}
     for node in whole.node:
-        if node.op != "Placeholder":
-            check(node, handles={inner.op.name for inner, _ in traced.handles})
+        # A variable is read before the program runs, which is given its value.
+        if node.op != "Placeholder" and not (node.op in READS and node.input[0].partition(":")[0] in handed):
+            check(node)
         rename(node, names)
         for at, given in enumerate(node.input):
             name, _, output = given.removeprefix("^").partition(":")
