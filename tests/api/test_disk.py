@@ -22,6 +22,9 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
+from pcbatch.runtime.backends.tensorflow import private
+from pcbatch.runtime.backends.tensorflow.definitions import portable
+from pcbatch.runtime.backends.tensorflow.invariants import moved_inside
 from pcbatch.runtime.store import opening
 
 ROOT = Path(__file__).parent.parent.parent
@@ -478,6 +481,43 @@ def test_straight_lines_are_found_with_their_jit(jit: str, tmp_path: Path, folde
         function = loaded(tmp_path, SHORT.replace("JIT", other)).halved
         checked(function, X)
         assert found(function) == (0, 1), other
+
+
+def test_constants_are_moved_into_all_that_xla_would_move_them_into() -> None:
+    """XLA does it in an order that is another one in each process; so its programs had other names."""
+    inner = tf.function(lambda p, x, a, b: tf.cond(p, lambda: x + a, lambda: x - b), autograph=False)
+
+    def nested(x: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
+        def turn(i: Any, y: Any, k: Any) -> Any:
+            return (i + 1, *tf.while_loop(lambda z, _: z < 3.0, lambda z, c: (z + c, c), (y, k)))
+
+        return tf.while_loop(lambda i, y, k: i < 3, turn, (tf.constant(0), x, kept))[1]
+
+    @tf.function(autograph=False)
+    def outer(x: tf.Tensor) -> tf.Tensor:
+        return inner(x > 0.0, x, tf.constant(2.0), tf.constant(3.0)) + nested(x, tf.constant(5.0))
+
+    main, definitions = private.definitions(outer.get_concrete_function(tf.TensorSpec([])))
+    moved = {each.signature.name: each for each in moved_inside(main, definitions)}
+    (call,) = (node for node in moved[main].node_def if node.op.endswith("PartitionedCall"))
+    called = moved[call.attr["f"].func.name]
+    assert len(called.signature.input_arg) == len(call.attr["Tin"].list.type) == 2, "no constant is given to it"
+    (branch,) = (node for node in called.node_def if node.op.endswith("If"))
+    assert len([each for each in branch.input if not each.startswith("^")]) == 2
+    (loop,) = (node for node in moved[main].node_def if node.op.endswith("While"))
+    kinds = {node.name: node.op for node in moved[main].node_def}
+    values = [
+        node.attr["value"].tensor.float_val
+        for node in moved[main].node_def
+        if node.name in {each.partition(":")[0] for each in loop.input} and kinds[node.name] == "Const"
+    ]
+    assert [5.0] not in [list(value) for value in values], "what a loop inside keeps is kept"
+    new, every = portable(main, moved.values())
+    for definition in every:
+        private.define(definition)
+    for x in (-1.0, 1.0):
+        (found,) = private.call_defined(new, [tf.constant(x)], 1)
+        assert float(found) == float(outer(tf.constant(x)))
 
 
 # -- real processes ----------------------------------------------------------------------------------------------------
