@@ -19,6 +19,7 @@ from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.native.fitness import loss, obstacle
 from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.strategies.executable import Executable
+from pcbatch.runtime.strategies.local import LocalMachine
 from pcbatch.runtime.strategies.reference import ReferenceMachine
 from pcbatch.runtime.strategies.straight_line import StraightLine, is_straight
 
@@ -30,6 +31,14 @@ def make_executable(program: Program, options: Options) -> Executable:
             program, backend_named(options.backend), max_depth=options.max_depth, max_steps=options.max_steps
         )
     backend = backend_named(options.backend)
+    if options.strategy != "pc":
+        return LocalMachine(
+            program,
+            backend,
+            compiled=options.strategy == "hybrid",
+            max_depth=options.max_depth,
+            max_steps=options.max_steps,
+        )
     straight = options.form == "auto" and is_straight(program) and _of_trips(options) is None
     chosen = choice(program, backend) if options.jit == "auto" and straight else None
     jit = bool(options.jit) if chosen is None else chosen.jit
