@@ -15,7 +15,7 @@ from pcbatch.runtime.machine.limits import LARGEST
 from pcbatch.runtime.schedules import schedule_named
 
 Strategy = Literal["pc", "local", "hybrid"]
-ScheduleName = Literal["auto", "earliest", "busiest", "sweep", "adaptive"]
+ScheduleName = Literal["auto", "earliest", "busiest", "sweep", "adaptive", "switch"]
 Form = Literal["auto", "native", "lockstep"]
 BackendName = Literal["tensorflow", "reference"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
@@ -100,7 +100,7 @@ class Options:
     @property
     def is_unmerged(self) -> bool:
         """Whether the program runs block by block as the source has them: launches are to be counted by hand."""
-        return self.strategy != "pc"
+        return self.strategy != "pc" or self.schedule == "switch"
 
     def _check_strategy(self) -> None:
         """Refuse what the host's frames cannot do: PCB535."""

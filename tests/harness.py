@@ -93,7 +93,7 @@ PLAIN, EITHER = Mode("plain"), Mode("either")
 block run as in other modes there."""
 NATIVE = Mode("native")
 """Native form, or the reason why there is none."""
-OTHER_STRATEGIES = (Mode("local"), Mode("hybrid"))
+OTHER_STRATEGIES = (Mode("local"), Mode("hybrid"), Mode("xla", "switch"))
 """The paper's other machines: launches of blocks, decided on the host."""
 MACHINES = (*REFERENCE, *GRAPH, *XLA, AUTO)
 MODES = INTERPRETERS + MACHINES
