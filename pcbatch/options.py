@@ -14,8 +14,8 @@ from pcbatch.errors import UsageError
 from pcbatch.runtime.machine.limits import LARGEST
 from pcbatch.runtime.schedules import schedule_named
 
-Strategy = Literal["pc"]
-ScheduleName = Literal["auto", "earliest", "busiest", "sweep", "adaptive"]
+Strategy = Literal["pc", "local", "hybrid"]
+ScheduleName = Literal["auto", "earliest", "busiest", "sweep", "adaptive", "switch"]
 Form = Literal["auto", "native", "lockstep"]
 BackendName = Literal["tensorflow", "reference"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
@@ -69,6 +69,7 @@ class Options:
         _one_of("backend", self.backend, BACKENDS)
         _one_of("form", self.form, FORMS)
         schedule_named(self.schedule)
+        self._check_strategy()
         object.__setattr__(self, "static_argnames", _names(self.static_argnames))
         if not isinstance(self.jit, bool) and self.jit != "auto":
             raise UsageError("PCB504", f"jit must be True, False or 'auto', not {self.jit!r}")
@@ -95,6 +96,32 @@ class Options:
     def in_slices(self) -> bool:
         """Whether a run returns to Python now and then, so that it can show how far it is and be interrupted."""
         return self.progress or self.resume is not None
+
+    @property
+    def is_unmerged(self) -> bool:
+        """Whether the program runs block by block as the source has them: launches are to be counted by hand."""
+        return self.strategy != "pc" or self.schedule == "switch"
+
+    def _check_strategy(self) -> None:
+        """Refuse what the host's frames cannot do: PCB535."""
+        if self.strategy == "pc":
+            return
+        others = {
+            "progress": (self.progress, False),
+            "resume": (self.resume, None),
+            "trace": (self.trace, 0),
+            "schedule": (self.schedule, "auto"),
+            "form": (self.form, "auto"),
+            "backend": (self.backend, "tensorflow"),
+            "jit": (self.jit, True),
+        }
+        for name, (given, default) in others.items():
+            if given is not default and given != default:
+                raise UsageError(
+                    "PCB535",
+                    f"strategy={self.strategy!r} keeps its frames on the host and runs the least program counter "
+                    f"first, so {name}={given!r} has no meaning there; leave it away, or strategy='pc' has it",
+                )
 
     def _check_trace(self) -> None:
         trips = self.trace

@@ -42,7 +42,19 @@ NAMES = tuple(sorted(path.stem for path in CORPUS.glob("*.py")))
 TOLERANCE = {"float32": (2e-5, 2e-6), "float64": (1e-11, 1e-12)}
 """Relative and absolute tolerance by dtype; every other dtype must be equal."""
 
-Engine = Literal["interpret cfg", "interpret stack", "reference", "graph", "xla", "native", "auto", "plain", "either"]
+Engine = Literal[
+    "interpret cfg",
+    "interpret stack",
+    "reference",
+    "graph",
+    "xla",
+    "native",
+    "auto",
+    "plain",
+    "either",
+    "local",
+    "hybrid",
+]
 
 
 @dataclass(frozen=True)
@@ -61,6 +73,8 @@ class Mode:
         """What `f.options` is given for this mode."""
         if self.engine == "reference":
             return {"backend": "reference", "schedule": self.schedule}
+        if self.engine in ("local", "hybrid"):
+            return {"strategy": self.engine}
         if self.engine in ("native", "auto"):
             return {"form": self.engine}
         if self.engine in ("plain", "either"):
@@ -79,6 +93,8 @@ PLAIN, EITHER = Mode("plain"), Mode("either")
 block run as in other modes there."""
 NATIVE = Mode("native")
 """Native form, or the reason why there is none."""
+OTHER_STRATEGIES = (Mode("local"), Mode("hybrid"), Mode("xla", "switch"))
+"""The paper's other machines: launches of blocks, decided on the host."""
 MACHINES = (*REFERENCE, *GRAPH, *XLA, AUTO)
 MODES = INTERPRETERS + MACHINES
 

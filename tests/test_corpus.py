@@ -22,6 +22,7 @@ from tests.harness import (
     MODES,
     NAMES,
     NATIVE,
+    OTHER_STRATEGIES,
     PLAIN,
     REFERENCE,
     XLA,
@@ -71,6 +72,14 @@ OTHER_STRAIGHT_RUNS = tuple(
 PLAIN_RUNS = tuple((name, XLA[place % len(XLA)]) for place, name in enumerate(NAMES[::8]))
 """Programs and modes in which nothing is tuned to XLA's CPU compiler; everything that XLA compiles elsewhere is."""
 OTHER_RUNS = tuple(run for run in itertools.product(NAMES, MACHINES, SIZES) if run not in set(SMALL_RUNS))
+STRATEGY_RUNS = tuple(
+    (name, OTHER_STRATEGIES[place % len(OTHER_STRATEGIES)], (BATCH, *SIZES)[place // len(OTHER_STRATEGIES) % 4])
+    for place, name in enumerate(NAMES[3::12])
+)
+"""Some programs under the paper's other machines, each of these at each size."""
+LONG_STRATEGY_RUNS = tuple(
+    run for run in itertools.product(NAMES, OTHER_STRATEGIES, (BATCH, *SIZES)) if run not in set(STRATEGY_RUNS)
+)
 
 
 def test_the_corpus_has_its_size_and_form() -> None:
@@ -146,6 +155,17 @@ def test_straight_programs_in_the_other_ways(name: str, mode: Mode, lanes: int) 
 def test_programs_that_are_not_tuned(name: str, mode: Mode) -> None:
     with xla_cpu.switched(False):
         check(name, mode, BATCH)
+
+
+@pytest.mark.parametrize(("name", "mode", "lanes"), STRATEGY_RUNS, ids=str)
+def test_programs_under_other_strategies(name: str, mode: Mode, lanes: int) -> None:
+    check(name, mode, lanes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "mode", "lanes"), LONG_STRATEGY_RUNS, ids=str)
+def test_all_programs_under_other_strategies(name: str, mode: Mode, lanes: int) -> None:
+    check(name, mode, lanes)
 
 
 @pytest.mark.parametrize(("name", "mode", "lanes"), SMALL_RUNS, ids=lambda value: str(value))

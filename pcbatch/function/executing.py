@@ -23,6 +23,7 @@ from pcbatch.runtime.native.fitness import loss, obstacle, signature_of
 from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.store import opening
 from pcbatch.runtime.strategies.executable import Executable
+from pcbatch.runtime.strategies.local import LocalMachine
 from pcbatch.runtime.strategies.reference import ReferenceMachine
 from pcbatch.runtime.strategies.straight_line import StraightLine, is_straight
 
@@ -34,6 +35,14 @@ def make_executable(program: Program, options: Options, digest: Callable[[], str
             program, backend_named(options.backend), max_depth=options.max_depth, max_steps=options.max_steps
         )
     backend = backend_named(options.backend)
+    if options.strategy != "pc":
+        return LocalMachine(
+            program,
+            backend,
+            compiled=options.strategy == "hybrid",
+            max_depth=options.max_depth,
+            max_steps=options.max_steps,
+        )
     stored = functools.cache(lambda: _stored_as(program, options, digest()))
     with backend.tracing_once():
         executable = _executable(program, backend, options, stored)

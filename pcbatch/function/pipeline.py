@@ -109,7 +109,8 @@ class Pipeline:
     def machine_program(self) -> machine.Program:
         """The machine program after all passes: what Python is generated from."""
         shared = [name for name, user in self.parameters().items() if user in self.arguments.shared]
-        passes = machine_passes(partial(checked_sites, environment=self.typed.environment), shared)
+        checked = partial(checked_sites, environment=self.typed.environment)
+        passes = machine_passes(checked, shared, merging=not self.options.is_unmerged)
         return run_passes(self.lowered, passes, verifying(verify_machine))
 
     def executed(self, lanes: Any) -> machine.Program:

@@ -46,6 +46,7 @@ def sample(
     progress: bool = True,
     jit: bool | Literal["auto"] = True,
     schedule: str = "auto",
+    strategy: Literal["pc", "local", "hybrid"] = "pc",
     chunk: int | None = None,
 ) -> Samples:
     """Draw from a density with the No-U-Turn sampler, all chains in one batched program.
@@ -84,7 +85,8 @@ def sample(
         jit: compile with XLA; False runs TensorFlow's own kernels; "auto" times the gradient both ways and takes the
             faster, which `Samples.settings.jit` records.
         schedule: how the machine chooses blocks, as in `pcbatch.autobatch`. Chains wait for each other at gradients
-            under all of them; with "auto", where gradients are cheap, only while that pays.
+            under all of them but "switch"; with "auto", where gradients are cheap, only while that pays.
+        strategy: as in `pcbatch.autobatch`; others than "pc" are there to be compared with.
         chunk: trajectories after which draws leave the machine and chains wait for each other; by default as many as
             memory allows, 250 at most. Another chunk compiles anew.
 
@@ -115,6 +117,7 @@ def sample(
         dtype=dtype.name,
         jit=jit,
         schedule=schedule,
+        strategy=strategy,
         chunk=chunk_size(chains, transform.layout.size) if chunk is None else chunk,
     )
     positions, keys = starts.starting_points(settings, transform, initial, initial_per_chain)

@@ -14,6 +14,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "adapt": ("per_chain", "pooled", None),
     "kernel": ("multinomial", "slice"),
     "jit": (True, False, "auto"),
+    "strategy": ("pc", "local", "hybrid"),
 }
 AT_LEAST = {
     "chains": 1,
@@ -53,6 +54,7 @@ class Settings:
     jit: Any
     schedule: str
     chunk: int
+    strategy: str = "pc"
 
     def __post_init__(self) -> None:
         for name, least in AT_LEAST.items():
@@ -69,6 +71,8 @@ class Settings:
             if getattr(self, name) not in known:
                 listed = ", ".join(map(repr, known))
                 raise UsageError("PCB551", f"{name} must be one of {listed}, not {getattr(self, name)!r}")
+        if self.strategy != "pc" and (self.jit is not True or self.schedule != "auto"):
+            raise UsageError("PCB551", f"strategy={self.strategy!r} has no schedule, and jit as it is: leave both away")
         target: Any = self.target_accept
         if not isinstance(target, Real) or not 0 < float(target) < 1:
             raise UsageError("PCB551", f"target_accept must be between 0 and 1, not {target!r}")
@@ -85,6 +89,11 @@ class Settings:
             raise UsageError("PCB551", f"{name} must be an int, not {value!r}")
         object.__setattr__(self, name, int(value))
         return int(value)
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether chains run as the paper's other machines do, in which nobody waits and nothing is merged."""
+        return self.strategy != "pc" or self.schedule == "switch"
 
     @property
     def adapts(self) -> bool:

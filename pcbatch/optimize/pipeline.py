@@ -67,13 +67,15 @@ PASSES: Mapping[Dialect, Mapping[str, Pass]] = {"cfg": CFG_PASSES, "stack": STAC
 MachinePass = Callable[[machine.Program], machine.Program]
 
 
-def machine_passes(checked: Checked, shared: Collection[str]) -> Mapping[str, MachinePass]:
+def machine_passes(checked: Checked, shared: Collection[str], *, merging: bool = True) -> Mapping[str, MachinePass]:
     """The passes over machine programs, in their order.
 
     `checked` says which fault sites of a piece are really checked, `shared` names the parameters that all lanes share.
+    Without `merging` every block stays what it is in the source.
     """
+    merges: dict[str, MachinePass] = {"loop_header_duplication": duplicate_headers} if merging else {}
     return {
-        "loop_header_duplication": duplicate_headers,
+        **merges,
         "dead_writes": mark_dead_writes,
         "idle_checks": partial(drop_idle_checks, checked=checked),
         "shared_parameters": partial(share_parameters, wanted=shared),

@@ -22,7 +22,13 @@ from tests.runtime.tables import BOOL, INT, piece
 
 def test_names():
     """Each schedule by its name; "auto" is the adaptive one."""
-    assert [schedule_named(name).name for name in SCHEDULES][:4] == ["earliest", "busiest", "sweep", "adaptive"]
+    assert [schedule_named(name).name for name in SCHEDULES][:5] == [
+        "earliest",
+        "busiest",
+        "sweep",
+        "adaptive",
+        "switch",
+    ]
     assert schedule_named("auto").name == "adaptive"
     with pytest.raises(UsageError, match=r"PCB530.*'latest'.*'auto', 'earliest', 'busiest', 'sweep', 'adaptive'"):
         schedule_named("latest")

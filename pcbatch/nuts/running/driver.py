@@ -196,11 +196,12 @@ class Course:
     def chain(self) -> Any:
         """The batched program.
 
-        In lockstep chains wait for each other where gradients are expensive, and under schedules that know no prices.
+        In lockstep chains wait for each other where gradients are expensive, and under schedules that know no prices;
+        never in the machines of the paper that pcbatch is compared with.
         """
         settings = self.settings
         waits = are_expensive(settings.chains, self._work) or settings.schedule not in ("auto", "adaptive")
-        return self._chain(waits and not self._is_native)
+        return self._chain(waits and not self._is_native and not settings.is_compared)
 
     def _chain(self, waits: bool) -> Any:
         origin = self.standing.origin
@@ -209,7 +210,7 @@ class Course:
     @cached_property
     def _is_native(self) -> bool:
         """Whether chains run one after another in native code, each with its gradients: these must be cheap for it."""
-        if self._work > device().native_work or self.settings.schedule != "auto":
+        if self._work > device().native_work or self.settings.schedule != "auto" or self.settings.is_compared:
             return False
         lanes = (self.standing.origin.keys, *self.state)
         pipeline = self._chain(waits=False).pipeline(*lanes, *self._shared((), 0, 1))

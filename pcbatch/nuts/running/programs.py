@@ -49,7 +49,7 @@ def chain_of(
         settings.leapfrogs_per_leaf,
         settings.kernel,
         waits,
-    ).options(schedule=settings.schedule, jit=settings.jit)
+    ).options(schedule=settings.schedule, jit=settings.jit, strategy=settings.strategy)
 
 
 @functools.lru_cache(maxsize=32)

@@ -60,6 +60,11 @@ class Control(Protocol):
     def cond(self, predicate: Array, function: Callable[[], list[Array]], otherwise: list[Array]) -> list[Array]:
         """`function()` where the scalar `predicate` holds, else `otherwise`; only one is computed."""
 
+    def switch(
+        self, number: Array, functions: Sequence[Callable[[], list[Array]]], before: Sequence[Array]
+    ) -> list[Array]:
+        """`functions[number]()`, of the dtypes and shapes of `before`; only that one is computed."""
+
     def guarded(
         self,
         predicate: Array,

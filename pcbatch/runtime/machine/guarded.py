@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pcbatch.ir.analysis import effects
@@ -134,6 +134,22 @@ class GuardedBlocks:
         times, total, rows, left, *arrived = backend.unstack(counts, count)
         turns = Turns(visit.lanes, times=times, lanes=total, rows=rows)
         return {**state, **dict(zip(keys, after, strict=True))}, arrived, turns, left
+
+    def switched(self, number: Array, state: State, shared: Mapping[str, Leaves]) -> State:
+        """The state after block `number`, an int32 scalar, has run: one conditional with an arm for each block.
+
+        Each arm gives the whole state (Radul et al., 2020, Figure 5).
+        """
+
+        def arm(block: int) -> Callable[[], list[Array]]:
+            def run() -> list[Array]:
+                after, _ = self._run(block, state, shared, self.backend.equal(number, block), None)
+                return [after[key] for key in state]
+
+            return run
+
+        arms = [arm(block) for block in range(len(self.blocks))]
+        return dict(zip(state, self.backend.switch(number, arms, list(state.values())), strict=True))
 
     def _fitting(self, lanes: Array, sizes: tuple[int, ...], every: Array | int) -> Array:
         """The least of `sizes` into which so many lanes fit, or every lane: an int32 scalar."""

@@ -103,7 +103,12 @@ class Loop:
                     arrival_counters[number] = after
                 return state, arrivals, Turns(lanes), backend.constant(0)
 
-            trip = Trip(backend, carried["state"], carried["waiting"], self._counted, guarded, self.flow, prices)
+            def switched(number: Array, state: State) -> State:
+                return self.guarded.switched(number, state, shared)
+
+            trip = Trip(
+                backend, carried["state"], carried["waiting"], self._counted, guarded, self.flow, prices, switched
+            )
             memory = self.context.schedule.trip(trip, before["memory"])
             counters = {
                 "executions": before["executions"] + backend.cast(trip.times, "int64"),

@@ -72,6 +72,8 @@ class Machine:
         layout, limits = Layout(program), Limits.of(max_depth, max_steps)
         if not layout.all_stacks:
             limits = replace(limits, roomy=True)
+        if schedule == "switch":
+            compaction = None  # masks alone, as in the paper
         self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction, trace)
         self.legs = Legs(self.context)
         self.capacity = limits.first_capacity

@@ -39,6 +39,9 @@ Runs block `number` where `predicate` holds for the `lanes` lanes (a scalar) tha
 to run, at block `followed[i]`, and `left` how many still wait at block `number`.
 """
 
+Switched = Callable[[Array, State], State]
+"""`switched(number, state) -> state`: runs block `number`, an int32 scalar, for all lanes that wait there."""
+
 Memory = Any
 """What a schedule carries from trip to trip: int64 `[blocks]`, zeros before the first."""
 
@@ -61,12 +64,14 @@ class Trip:
         guarded: Guarded,
         flow: Flow,
         prices: Callable[[], Prices],
+        switched: Switched | None = None,
     ):
         self.backend, self.state, self.flow = backend, state, flow
         self.blocks = range(len(flow.successors))
         self.counted = waiting
         self.waiting = backend.unstack(waiting, len(self.blocks))
         self._count, self._guarded, self._prices = count, guarded, prices
+        self._switched = switched
         self._ran: dict[int, Turns] = {}
 
     @property
@@ -157,6 +162,17 @@ class Trip:
         self.waiting[number] = left if predicate is None else backend.where(predicate, left, lanes)
         for place, count in zip(follow, arrivals, strict=True):
             self.waiting[place] = backend.add(self.waiting[place], count)
+
+    def switch_to(self, number: Array) -> None:
+        """Run block `number`, an int32 scalar, for the lanes that wait there, which must be some; no other block runs.
+
+        That takes the whole state through a conditional with an arm for every block.
+        """
+        assert self._switched is not None, "this trip can only run guarded blocks"
+        self.state = self._switched(number, self.state)
+        self._ran = {
+            block: Turns(self.waiting[block], chosen=self.backend.equal(number, block)) for block in self.blocks
+        }
 
 
 class Schedule(Protocol):

@@ -26,6 +26,9 @@ class NumPyControl:
     def cond(self, predicate: Any, function: Callable[[], list[Any]], otherwise: list[Any]) -> list[Any]:
         return _like(list(function()), list(otherwise)) if predicate else list(otherwise)
 
+    def switch(self, number: Any, functions: Sequence[Callable[[], list[Any]]], before: Sequence[Any]) -> list[Any]:
+        return _like(list(functions[int(number)]()), list(before), exactly=True)
+
     def guarded(
         self,
         predicate: Any,

@@ -302,6 +302,14 @@ class TensorFlowBackend:
             result.set_shape(old.shape)
         return list(results)
 
+    def switch(
+        self, number: tf.Tensor, functions: Sequence[Callable[[], list[tf.Tensor]]], before: Sequence[tf.Tensor]
+    ) -> list[tf.Tensor]:
+        results = list(tf.switch_case(number, list(functions)))
+        for result, old in zip(results, before, strict=True):
+            result.set_shape(old.shape)
+        return results
+
     def guarded(
         self,
         predicate: tf.Tensor,

@@ -1,0 +1,201 @@
+"""Local static autobatching, and its hybrid: the call stack is the host's (Radul et al., MLSys 2020, Algorithm 1).
+
+A *frame* is the set of lanes that made a call together. The host runs the frame on top: of the blocks at which its
+lanes wait that of the least program counter, for those lanes, until all of them have returned or failed; a block that
+calls opens a frame for the lanes that go on from it. So lanes at other depths, or in other calls, never share a launch,
+which is what program counters and stacks for each lane are there for.
+
+"local" runs each block by TensorFlow's own kernels, "hybrid" by a program that XLA has compiled of it. What a block
+does to a lane is the machine's own (`machine.execution`), on the machine's own state: values, statuses and steps are
+the same. Frames lie in a list, as Python's own stack ends after a thousand calls.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pcbatch.errors import Span, UsageError
+from pcbatch.ir.machine import Program, PushJump, Return
+from pcbatch.ir.types import leaves
+from pcbatch.ir.verify.machine import validate
+from pcbatch.runtime.backends.protocol import Array, Backend, Spec, State
+from pcbatch.runtime.machine import changes, collector, ends
+from pcbatch.runtime.machine.blocks import BlockRunner
+from pcbatch.runtime.machine.context import Context
+from pcbatch.runtime.machine.execution import Execution
+from pcbatch.runtime.machine.explaining import explaining
+from pcbatch.runtime.machine.given import argument_arrays, operand_arrays
+from pcbatch.runtime.machine.legs import Legs
+from pcbatch.runtime.machine.limits import GROWTH, Limits
+from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
+from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.machine.state import Layout
+
+Launch = Callable[..., Sequence[Array]]
+"""From the state's arrays, the shared operands' leaves and the mask of lanes to the arrays that the block changes."""
+
+
+class LocalMachine:
+    """Runs one program frame by frame, its blocks compiled by XLA ("hybrid") or not ("local")."""
+
+    def __init__(
+        self,
+        program: Program,
+        backend: Backend,
+        *,
+        compiled: bool,
+        max_depth: int | None = None,
+        max_steps: int | None = None,
+    ):
+        validate(program, max_steps)
+        self.program, self.backend, self.compiled = program, backend, compiled
+        self.form = "hybrid" if compiled else "local"
+        self.context = Context(backend, Layout(program), Limits.of(max_depth, max_steps), not compiled)
+        self.layout, self.limits = self.context.layout, self.context.limits
+        self.legs = Legs(self.context)
+        self.statistics = Statistics()
+        self.runners = [BlockRunner(self.context, number) for number in range(len(program.blocks))]
+        self._launches: dict[int, list[Launch]] = {}
+
+    @property
+    def notes(self) -> Sequence[tuple[Span | None, str]]:
+        """What was found out about places in the source while the program was traced."""
+        return tuple(self.context.notes)
+
+    @property
+    def stack_entries(self) -> int:
+        """How many entries the stacks of a run have at first; 0 if there are none."""
+        return self.limits.first_capacity + 1 if self.layout.all_stacks else 0
+
+    def program_for(self, lanes: Any) -> Program:
+        """What is executed for `lanes` lanes."""
+        return self.program
+
+    def check(self, lanes: int) -> None:
+        """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
+        specs = self._specs(lanes, self.limits.first_capacity)
+        with explaining(self.program, self.backend, self.compiled):
+            for launch in self._blocks(lanes) if self.compiled else []:
+                self.backend.lower(launch, specs, True)
+
+    def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
+        """A run of `lanes` lanes on arrays like these; the blocks are what there is to make ready."""
+        self._blocks(lanes)
+        return lambda given: Finished.of(self._run_arrays(given, lanes))
+
+    def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
+        """Run `lanes` lanes; see `Machine.run`. UsageError PCB536 inside a graph, where no host decides what runs."""
+        if not self.backend.runs_now():
+            inside = f"inside a {self.backend.spelling('function')}"
+            raise UsageError(
+                "PCB536",
+                f"strategy={self.form!r} decides on the host what runs next, which {inside} there is none; call "
+                f"{self.program.name} outside, or leave strategy='pc'",
+            )
+        given = argument_arrays(self.program, self.backend, arguments, lanes)
+        return self._run_arrays([*given, *operand_arrays(self.program, self.backend, shared)], lanes)
+
+    def _run_arrays(self, arrays: Sequence[Array], lanes: int) -> Outcome:
+        with explaining(self.program, self.backend, self.compiled):
+            return self._frames(arrays, lanes)
+
+    # -- Algorithm 1 ---------------------------------------------------------------------------------------------------
+
+    def _frames(self, arrays: Sequence[Array], lanes: int) -> Outcome:
+        """Run all lanes to their ends: one frame in the beginning, of all of them, at the first block."""
+        launches, blocks, start = self._blocks(lanes), self.program.blocks, self.layout.start
+        count, pool = len(self.layout.inputs), Pool.of(lanes)
+        arguments, shared = arrays[:count], arrays[count:]
+        capacity = self.limits.first_capacity
+        state = self.legs.begin(arguments, pool, capacity).state
+        executions, active = np.zeros(len(blocks), np.int64), np.zeros(len(blocks), np.int64)
+        pc = np.zeros(lanes, np.int32)
+        frames = [np.ones(lanes, bool)]
+        while frames:
+            here = frames[-1] & (pc < start)
+            if not here.any():
+                frames.pop()
+                continue
+            number = int(pc[here].min())
+            going = here & (pc == number)
+            while self._lack_room(number, going, state, len(frames), capacity):
+                capacity = min(capacity * GROWTH, self.limits.largest_capacity)
+                state = self.layout.grown(self.backend, state, capacity)
+            launch = self.backend.forbid_gradients(launches[number], self.program.name)
+            given = (*(state[key] for key in self.layout.carried), *shared, self.backend.array(going, "bool"))
+            after = launch(*given)
+            state = {**state, **dict(zip(self._changed(number), after, strict=True))}
+            executions[number] += 1
+            active[number] += np.count_nonzero(going)
+            pc = np.asarray(state["pc"])
+            match blocks[number].terminator:
+                case Return():
+                    frames[-1] = frames[-1] & ~going
+                case PushJump():
+                    frames.append(going & (pc < start))
+        _, outputs = ends.finish(self.backend, self.layout, pool, state, {})
+        counters = {
+            "executions": executions,
+            "active": active,
+            "rows": executions * lanes,  # lanes that take no part are masked away
+            "trips": np.int64(executions.sum()),
+        }
+        return self.legs.outcome(counters, outputs, capacity)
+
+    def _lack_room(self, number: int, going: np.ndarray, state: State, depth: int, capacity: int) -> bool:
+        """Whether a lane of `going` lacks room for what the block pushes; all of them have `depth` program counters."""
+        runner = self.runners[number]
+        if not runner.can_lack_room or (self.layout.is_framed and depth <= capacity):
+            return False
+        return not np.asarray(runner.room(state))[going].all() and capacity < self.limits.largest_capacity
+
+    # -- blocks --------------------------------------------------------------------------------------------------------
+
+    def _changed(self, number: int) -> Sequence[str]:
+        return changes.changes(self.layout, self.program.blocks[number], self.limits.max_steps)
+
+    def _specs(self, lanes: int, capacity: int | None) -> list[Spec]:
+        arrays = self.legs.lane_specs(lanes, capacity)
+        shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
+        specs: list[Spec] = [arrays[key] for key in self.layout.carried]
+        return [*specs, *((leaf.dtype, leaf.shape) for leaf in shared), ("bool", (lanes,))]
+
+    def _blocks(self, lanes: int) -> list[Launch]:
+        """The launch of each block, traced once for so many lanes and stacks of any size.
+
+        All at once: what the user's code reads while it is traced is watched in first runs only.
+        """
+        if lanes not in self._launches:
+            started, specs = time.perf_counter(), self._specs(lanes, None)
+            made = [
+                self.backend.compile(self._launch(number), self.compiled, specs)
+                for number in range(len(self.program.blocks))
+            ]
+            with collector.paused(), explaining(self.program, self.backend, self.compiled):
+                for launch in made:
+                    self.backend.lower(launch, specs, False)
+            self.statistics.compilations += len(made)
+            self.statistics.trace_seconds += time.perf_counter() - started
+            self._launches[lanes] = made
+        return self._launches[lanes]
+
+    def _launch(self, number: int) -> Launch:
+        """The block as a function of arrays."""
+
+        def launch(*arrays: Array) -> list[Array]:
+            *given, mask = arrays
+            count = len(self.layout.carried)
+            state = dict(zip(self.layout.carried, given[:count], strict=True))
+            shared = self.legs.operands(given[count:])
+            with self.backend.scope(self.program.blocks[number].label):
+                execution = Execution(self.context, number, state, shared, Rows.of_all(self.backend, mask))
+                execution.execute()
+                after = {**state, **execution.updates()}
+            return [after[key] for key in self._changed(number)]
+
+        return launch
