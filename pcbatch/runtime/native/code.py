@@ -29,7 +29,8 @@ class Code:
     Where it `counts`, it has one more array, `executions`: how often each block has run.
 
     The lane stops in the middle, between two turns of a loop, where it has made as many steps as the register `limit`
-    says. One that `goes_on` may have been stopped so: it waits at any block from which a turn can begin.
+    says. From these `steps` are counted here: they are below 0 until then, which takes less time to see. A lane that
+    `goes_on` may have been stopped so: it waits at any block from which a turn can begin.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class Code:
             is_one = behind == first + 1
             is_here = self.backend.equal(place, first) if is_one else self.backend.both(place >= first, place < behind)
             # Without steps no lane comes to the same place for ever.
-            return self.backend.both(is_here, carried["steps"] < state["limit"]) if "steps" in keys else is_here
+            return self.backend.both(is_here, carried["steps"] < 0) if "steps" in keys else is_here
 
         def turn(carried: State) -> State:
             after, stale = self.turn(loop.nodes, {**state, **carried}, is_first and not isinstance(loop.nodes[0], Loop))

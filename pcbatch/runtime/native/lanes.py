@@ -85,7 +85,8 @@ class Lanes:
                 has_begun = now["began"] > 0
                 state |= {key: backend.choose(has_begun, now[key], state[key]) for key in registers.types}
                 limit = state["steps"] + now["budget"]
-            end = code.run({**state, "limit": limit})
+            end = code.run({**state, "steps": state["steps"] - limit, "limit": limit})
+            end = {**end, "steps": end["steps"] + limit}
             kept, done = self.kept(end), code.has_ended(end)
             written = {f"all {key}": backend.with_element(now[f"all {key}"], [lane], kept[key]) for key in outputs}
             left = now["budget"] - (end["steps"] - state["steps"]) - 1
