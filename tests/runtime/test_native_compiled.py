@@ -20,7 +20,7 @@ def optimized(function, *arguments, lanes):
     types = [leaf for name in program.program.parameters for leaf in leaves(program.program.types[name])]
     specs = [tf.TensorSpec([lanes, *leaf.shape], leaf.dtype) for leaf in types]
     whole = program._whole(lanes, counts=False)
-    return whole.experimental_get_compiler_ir(tf.TensorSpec([2], tf.int32), *specs)(stage="optimized_hlo")
+    return whole.experimental_get_compiler_ir(tf.TensorSpec([4], tf.int32), *specs)(stage="optimized_hlo")
 
 
 def computations(text):

@@ -106,6 +106,15 @@ class Device:
     """Bytes of one lane's stacks, at their full size, up to which the native form takes a program."""
     native_split: float
     """Seconds of a native run from which on it is split between the cores: a thread takes up to 0.1 ms to begin."""
+    native_chunk: float
+    """Seconds after which a native run returns to Python for a moment. Half a second of n-queens, and of one long lane,
+    in such chunks takes 0.8 and 1.05 times the CPU time of one chunk: within the noise."""
+    native_pace: float
+    """Work of a second of native code, for the first chunk, of which nothing is known yet. Not measured: a quarter of
+    what a core does otherwise, as it is better to begin with too little."""
+    native_moved: float
+    """Seconds that a chunk lasts for each byte that it moves, whatever it does. Not measured: 30 times what moving
+    takes, at three bytes a nanosecond."""
     native_work: float
     """Work of a row up to which a block is cheap: the native form is for programs of cheap blocks only. A loop of a
     product and a sum of 10,000 numbers takes half the time of lockstep at 64 lanes, one of `tanh` as long."""
@@ -176,6 +185,9 @@ CPU = Device(
     native_ordered=32,
     native_stacks=64 * 1024 * KIB,
     native_split=0.002,
+    native_chunk=0.05,
+    native_pace=1e9,
+    native_moved=1e-8,
     native_work=20_000.0,
     compiled_convolution=1.1,
     compiled_to_kernel=2.2,

@@ -209,7 +209,7 @@ class BlockCode:
                 self.fail(backend.above(self.state["depth"], self.registers.max_depth), backend.constant(site + 1))
         if effects.is_step(self.block):
             if self.max_steps is not None:
-                over = self.state["steps"] >= self.max_steps
+                over = backend.add(self.state["steps"], self.state["limit"]) >= self.max_steps
                 self.fail(over, backend.constant(self.block.steps_site + 1))
             self.set("steps", self.moved(), backend.add(self.state["steps"], backend.constant(1)))
         if self.fault is not None:

@@ -27,6 +27,10 @@ class Code:
     `never` is a scalar bool that does not hold; see `order.Order`.
 
     Where it `counts`, it has one more array, `executions`: how often each block has run.
+
+    The lane stops in the middle, between two turns of a loop, where it has made as many steps as the register `limit`
+    says. From these `steps` are counted here: they are below 0 until then, which takes less time to see. A lane that
+    `goes_on` may have been stopped so: it waits at any block from which a turn can begin.
     """
 
     def __init__(
@@ -38,8 +42,10 @@ class Code:
         shared: Mapping[str, Leaves],
         never: Array,
         counts: bool = False,
+        goes_on: bool = False,
     ):
         self.backend, self.registers, self.max_steps, self.shared = backend, registers, max_steps, shared
+        self.goes_on = goes_on
         self.program: Program = registers.program
         self.nodes = grouped(nest(self.program))
         self.places = {number: place for place, number in enumerate(blocks_of(self.nodes))}
@@ -60,11 +66,15 @@ class Code:
         return state
 
     def run(self, state: State) -> State:
-        """Registers and stacks at the end of the lane's program."""
+        """Registers and stacks at the end of the lane's program, or where its `limit` stops it."""
         if self.registers.stacks:  # a lane comes back to what lies before the call: over and over
             return self.loop(Loop(self.nodes, is_entered_first=False), state)
         is_first = not isinstance(self.nodes[0], Loop) and self.places[0] == 0
-        return self.turn(self.nodes, state, is_first)[0]
+        return self.turn(self.nodes, state, is_first and not self.goes_on)[0]
+
+    def has_ended(self, state: State) -> Array:
+        """Whether the lane's program has ended."""
+        return state["pc"] >= len(self.places)
 
     def turn(self, nodes: Sequence[Node], state: State, is_first: bool) -> tuple[State, set[str]]:
         """Once through some nodes, in order; the lane is known to wait at the first if `is_first`.
@@ -87,13 +97,16 @@ class Code:
         blocks = [self.program.blocks[number] for number in numbers]
         first, behind = self.places[numbers[0]], self.places[numbers[-1]] + 1
         is_first = loop.is_entered_first and not any(map(self.registers.popped, blocks))
+        if self.goes_on and any(isinstance(node, Loop) for node in loop.nodes):
+            is_first = False  # the lane may have been stopped in a loop inside
         keys = self.changed(blocks)
 
         def is_inside(carried: State) -> Array:
             place = carried["pc"]
-            if behind == first + 1:
-                return self.backend.equal(place, first)
-            return self.backend.both(place >= first, place < behind)
+            is_one = behind == first + 1
+            is_here = self.backend.equal(place, first) if is_one else self.backend.both(place >= first, place < behind)
+            # Without steps no lane comes to the same place for ever.
+            return self.backend.both(is_here, carried["steps"] < 0) if "steps" in keys else is_here
 
         def turn(carried: State) -> State:
             after, stale = self.turn(loop.nodes, {**state, **carried}, is_first and not isinstance(loop.nodes[0], Loop))

@@ -7,7 +7,8 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Event
 from typing import TypeVar
 
 from pcbatch.runtime.costs.device import CPU
@@ -48,11 +49,16 @@ class Cores:
         bounds = [lanes * place // count for place in range(count + 1)]
         return list(itertools.pairwise(bounds))
 
-    def run(self, call: Callable[[Part], T], lanes: int, parts: Sequence[Part]) -> list[T]:
-        """`call` of every part, the first in this thread."""
-        started = time.perf_counter()
-        others = [_threads().submit(call, part) for part in parts[1:]]
-        found = [call(parts[0]), *(other.result() for other in others)]
+    def run(self, call: Callable[[Part, Event], T], lanes: int, parts: Sequence[Part]) -> list[T]:
+        """`call` of every part, the first in this thread; where that ends early, so do the others, by an event."""
+        started, stop = time.perf_counter(), Event()
+        others = [_threads().submit(call, part, stop) for part in parts[1:]]
+        try:
+            found = [call(parts[0], stop), *(other.result() for other in others)]
+        except BaseException:
+            stop.set()
+            wait(others)
+            raise
         self.note(lanes, (time.perf_counter() - started) * len(parts))
         return found
 

@@ -23,7 +23,8 @@ class Lanes:
     def __init__(self, backend: Backend, registers: Registers, max_steps: int | None):
         self.backend, self.registers, self.max_steps = backend, registers, max_steps
         self.program = registers.program
-        costs = zip(block_costs(self.program, backend), map(self._has_loop, self.program.blocks), strict=True)
+        self.estimates = block_costs(self.program, backend)
+        costs = zip(self.estimates, map(self._has_loop, self.program.blocks), strict=True)
         self.row_costs = [math.inf if has_loop else cost for cost, has_loop in costs]
 
     def _has_loop(self, block: Block) -> bool:
@@ -44,36 +45,74 @@ class Lanes:
             found.update(zip(registers.keys("shown", name), registers.leaves(name), strict=True))
         return found
 
-    def run(self, lanes: int, bounds: Array, arrays: Sequence[Array], counts: bool) -> list[Array]:
-        """`outputs` of those of `lanes` lanes from the first to before the second of two `bounds`; zeros of the others.
+    def run(
+        self, lanes: int, bounds: Array, arrays: Sequence[Array], counts: bool = False, carried: Sequence[Array] = ()
+    ) -> list[Array]:
+        """`outputs` of some of `lanes` lanes, one after another; of the others anything.
 
-        `arrays` are the leaves of parameters and shared operands. Last, if it `counts`, how often each block has run.
+        `bounds` are the first lane, the one behind the last, a budget, and whether the first lane is in the middle of
+        its program. A lane costs its steps and one more; none begins once the budget is used up. `arrays` are the
+        leaves of parameters and shared operands, `carried` is what every lane holds in the end, if it is to be kept.
+
+        After the outputs: the lane that would be next, and whether it was stopped in the middle; if it `counts`, how
+        often each block has run; and what is `carried` on. Where that is nothing, a lane may cost as much again as the
+        budget, but what one has done that costs more is lost.
         """
         backend, registers, program = self.backend, self.registers, self.program
+        goes_on = bool(carried)
         remaining = iter(arrays)
         inputs = {key: next(remaining) for name in program.parameters for key in registers.keys("top", name)}
         shared = {name: [next(remaining) for _ in leaves(program.shared_types[name])] for name in program.shared}
         outputs = self.outputs
-        first, behind = (backend.element(bounds, [backend.constant(place)]) for place in range(2))
-        code = Code(backend, registers, self.max_steps, self.row_costs, shared, first < 0, counts)
-        stays = {key: backend.zeros(registers.entries, type_) for key, type_ in registers.stacks.items()}
+        first, behind, budget, began = (backend.element(bounds, [backend.constant(place)]) for place in range(4))
+        code = Code(backend, registers, self.max_steps, self.row_costs, shared, first < 0, counts, goes_on)
+        if goes_on:
+            before = dict(zip(self.carried, carried, strict=True))
+        else:
+            before = {key: backend.zeros(registers.entries, type_) for key, type_ in registers.stacks.items()}
         if counts:
-            stays[EXECUTIONS] = backend.zeros(len(program.blocks), TensorType("int64"))
+            before[EXECUTIONS] = backend.zeros(len(program.blocks), TensorType("int64"))
 
-        def is_left(carried: State) -> Array:
-            return carried["lane"] < behind
+        def is_left(now: State) -> Array:
+            return backend.both(now["lane"] < behind, now["budget"] > 0)
 
-        def one(carried: State) -> State:
-            lane = carried["lane"]
+        def one(now: State) -> State:
+            lane = now["lane"]
             given = {key: backend.element(array, [lane]) for key, array in inputs.items()}
-            end = code.run({**code.start({key: carried[key] for key in stays}), **given})
-            kept = self.kept(end)
-            written = {key: backend.with_element(carried[key], [lane], kept[key]) for key in outputs}
-            return {"lane": lane + 1, **written, **{key: end[key] for key in stays}}
+            state = {**code.start({key: now[key] for key in stays}), **given}
+            limit = now["budget"] + budget
+            if goes_on:
+                has_begun = now["began"] > 0
+                state |= {key: backend.choose(has_begun, now[key], state[key]) for key in registers.types}
+                limit = state["steps"] + now["budget"]
+            end = code.run({**state, "steps": state["steps"] - limit, "limit": limit})
+            end = {**end, "steps": end["steps"] + limit}
+            kept, done = self.kept(end), code.has_ended(end)
+            written = {f"all {key}": backend.with_element(now[f"all {key}"], [lane], kept[key]) for key in outputs}
+            left = now["budget"] - (end["steps"] - state["steps"]) - 1
+            after = {**written, **{key: end[key] for key in before}}
+            if counts and not goes_on:
+                after[EXECUTIONS] = backend.choose(done, end[EXECUTIONS], now[EXECUTIONS])
+            is_next = backend.cast(done, "int32")
+            budget_left = backend.choose(done, left, backend.constant(0))
+            return {**after, "lane": lane + is_next, "began": 1 - is_next, "budget": budget_left}
 
-        blank = {key: backend.zeros(lanes, type_) for key, type_ in outputs.items()}
-        end = backend.while_loop(is_left, one, {"lane": first, **blank, **stays})
-        return [end[key] for key in (*outputs, *([EXECUTIONS] if counts else []))]
+        stays = [*registers.stacks, *([EXECUTIONS] if counts else [])]
+        blank = {f"all {key}": backend.zeros(lanes, type_) for key, type_ in outputs.items()}
+        end = backend.while_loop(is_left, one, {"lane": first, "began": began, "budget": budget, **blank, **before})
+        more = [*([EXECUTIONS] if counts else []), *(self.carried if goes_on else [])]
+        return [end[key] for key in (*(f"all {key}" for key in outputs), "lane", "began", *more)]
+
+    @cached_property
+    def carried(self) -> dict[str, TensorType]:
+        """What a lane that was stopped holds, by key: registers, then stacks."""
+        return {**self.registers.types, **self.registers.stacks}
+
+    def nothing_carried(self) -> list[Array]:
+        """Arrays in the place of what is carried, for a lane that is to begin."""
+        backend, registers = self.backend, self.registers
+        blank = [backend.zeros_of(type_) for type_ in registers.types.values()]
+        return [*blank, *(backend.zeros(registers.entries, type_) for type_ in registers.stacks.values())]
 
     def kept(self, end: State) -> State:
         """The `outputs` of one lane at its end."""

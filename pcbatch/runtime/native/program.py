@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -12,16 +14,19 @@ import numpy as np
 from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.types import leaves
+from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Spec, State
 from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run, Statistics
+from pcbatch.runtime.native.chunks import Bounds, Chunk, Chunks, Pace
 from pcbatch.runtime.native.code import EXECUTIONS
 from pcbatch.runtime.native.cores import Cores, Part
 from pcbatch.runtime.native.lanes import ENDS, Lanes
 from pcbatch.runtime.native.registers import Registers
 
+REACHED = 3
+"""How many numbers come behind the `ENDS` of all lanes: how far the chunk has come, and a witness."""
 FAULTS = ENDS.index("fault")
 """Which of the `ENDS` says whether a lane has failed."""
 
@@ -39,9 +44,10 @@ class NativeProgram:
         self.lanes = Lanes(self.backend, self.registers, limits.max_steps)
         self.statistics: Statistics = machine.statistics
         self.form = "native"
-        self._constants: dict[Part, Array] = {}
+        self._bounds: dict[Bounds, Array] = {}
+        self._chunks: dict[int, Chunks] = {}
         self._cores = Cores()
-        self._compiled: dict[tuple[int, bool], Callable[..., Any]] = {}
+        self._compiled: dict[tuple[int, bool, bool], Callable[..., Any]] = {}
 
     @cached_property
     def _statuses(self) -> np.ndarray:
@@ -69,7 +75,7 @@ class NativeProgram:
             return
         given = [leaf for name in self.program.parameters for leaf in leaves(self.program.types[name])]
         shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
-        specs: list[Spec] = [("int32", (2,)), *((leaf.dtype, (lanes, *leaf.shape)) for leaf in given)]
+        specs: list[Spec] = [("int32", (4,)), *((leaf.dtype, (lanes, *leaf.shape)) for leaf in given)]
         specs += [(leaf.dtype, leaf.shape) for leaf in shared]
         with self.machine.timed(), explaining(self.program, self.backend, jit=True):
             self.backend.lower(self._whole(lanes, counts=False), specs, jit=True)
@@ -84,17 +90,19 @@ class NativeProgram:
         """A run of `lanes` lanes on arrays like these; see `Machine.ready`."""
         if lanes == 0:
             return self.machine.ready(arrays, lanes)
-        bounds = self._constant((0, lanes))
-        direct = self.backend.direct(self._whole(lanes, counts=False), [bounds, *arrays])
+        chunks = self._chunks_of(lanes)
+        direct = self.backend.direct(self._whole(lanes, counts=False), [self._whole_run(lanes), *arrays])
         count = sum(len(registers) for registers in map(self.registers.leaves, self.program.results))
 
         def run(given: Sequence[Array]) -> Finished:
-            if self._cores.would_split(lanes):
+            if chunks.goes_on or self._cores.would_split(lanes):
                 return Finished.of(self._run_arrays(given, lanes))
             try:
                 started = time.perf_counter()
-                found = direct([bounds, *given])
+                found = direct([self._whole_run(lanes), *given])
                 ends = np.asarray(found[0])
+                if ends[-REACHED] < lanes:
+                    return Finished.of(self._run_arrays(given, lanes, [self._chunk((0, lanes), [ends, *found[1:]])]))
                 self._cores.note(lanes, time.perf_counter() - started)
             except Exception:
                 with explaining(self.program, self.backend, jit=True):
@@ -108,8 +116,8 @@ class NativeProgram:
 
         return run
 
-    def _run_arrays(self, flat: Sequence[Array], lanes: int) -> Outcome:
-        return self._ended(self._run(flat, lanes, counts=False), flat, lanes)
+    def _run_arrays(self, flat: Sequence[Array], lanes: int, done: Sequence[Chunk] = ()) -> Outcome:
+        return self._ended(self._run(flat, lanes, counts=False, done=done), flat, lanes)
 
     def _ended(self, arrays: State, flat: Sequence[Array], lanes: int) -> Outcome:
         def counting() -> Counts:
@@ -118,63 +126,106 @@ class NativeProgram:
 
         return self._outcome(arrays, counting)
 
-    def _run(self, flat: Sequence[Array], lanes: int, counts: bool) -> State:
-        """The outputs of all lanes by key, the `ENDS` as NumPy arrays; where it `counts`, `EXECUTIONS`, too."""
-        whole = self._whole(lanes, counts)
-        sealed = self.backend.forbid_gradients(whole, self.program.name)
-        parts = [(0, lanes)]
+    def _run(self, flat: Sequence[Array], lanes: int, counts: bool, done: Sequence[Chunk] = ()) -> State:
+        """The outputs of all lanes by key, the `ENDS` as NumPy arrays; where it `counts`, `EXECUTIONS`, too.
+
+        Chunks that are `done` are of all lanes.
+        """
+        whole = self._sealed(lanes, counts, goes_on=False)
+        chunks = self._chunks_of(lanes)
+
+        def call(bounds: Bounds, carried: Sequence[Array]) -> Chunk:
+            if carried:
+                program = self._sealed(lanes, counts, goes_on=True)
+                return self._chunk(bounds[:2], program(self._told(bounds), *carried, *flat), carried=len(carried))
+            return self._chunk(bounds[:2], whole(self._told(bounds), *flat))
+
+        def run(part: Part, stop: Event) -> list[Chunk]:
+            return chunks.run(part, call, self.lanes.nothing_carried, stop, done)
+
         with self.machine.timed(), explaining(self.program, self.backend, jit=True):
-            if sealed is whole and not counts:
-                parts = self._cores.parts(lanes)
-                found = self._cores.run(lambda part: sealed(self._constant(part), *flat), lanes, parts)
+            if whole is self._whole(lanes, counts) and not counts:
+                found = self._cores.run(run, lanes, [(0, lanes)] if done else self._cores.parts(lanes))
             else:  # a tape sees what its own thread does; and how long counting takes is of no account
-                found = [sealed(self._constant(parts[0]), *flat)]
-        ends = [np.asarray(each[0]) for each in found]
-        if len(parts) == 1:
-            packed, others = ends[0], found[0][1:]
-        else:
-            rows = [each[: len(ENDS) * lanes].reshape(len(ENDS), lanes) for each in ends]
-            packed = np.hstack([each[:, first:behind] for each, (first, behind) in zip(rows, parts, strict=True)])
-            columns = zip(*(each[1:] for each in found), strict=True)
-            packed, others = packed.ravel(), [self._joined(parts, column) for column in columns]
-        return self._kept(packed, others, lanes, counts)
+                found = [run((0, lanes), Event())]
+        return self._joined([chunk for each in found for chunk in each], lanes, counts)
+
+    def _sealed(self, lanes: int, counts: bool, goes_on: bool) -> Callable[..., Any]:
+        return self.backend.forbid_gradients(self._whole(lanes, counts, goes_on), self.program.name)
+
+    def _chunk(self, part: Part, found: Sequence[Array], carried: int = 0) -> Chunk:
+        """The chunk of which a program has `found` this."""
+        ends = np.asarray(found[0])
+        reached, began = ends[-REACHED : -REACHED + 2].tolist()
+        behind = len(found) - carried
+        return Chunk((part[0], reached), bool(began), [ends, *found[1:behind]], found[behind:])
+
+    def _joined(self, chunks: Sequence[Chunk], lanes: int, counts: bool) -> State:
+        """The outputs of all lanes, of chunks of which each has those of its part."""
+        if len(chunks) == 1:
+            packed, *others = chunks[0].arrays
+            return self._kept(packed, others, lanes, counts)
+        used = [chunk for chunk in chunks if chunk.part[0] < chunk.part[1]]
+        rows = [chunk.arrays[0][: len(ENDS) * lanes].reshape(len(ENDS), lanes) for chunk in used]
+        packed = np.hstack([each[:, slice(*chunk.part)] for each, chunk in zip(rows, used, strict=True)])
+        names = self._names(counts=False)
+        columns = ([chunk.arrays[place][slice(*chunk.part)] for chunk in used] for place in range(1, 1 + len(names)))
+        others = [self.backend.joined(*column) for column in columns]
+        if counts:
+            others.append(sum(np.asarray(chunk.arrays[1 + len(names)]) for chunk in chunks))
+        return self._kept(packed.ravel(), others, lanes, counts)
 
     def _kept(self, packed: np.ndarray, others: Sequence[Array], lanes: int, counts: bool) -> State:
         """The outputs by key: the `ENDS` of all lanes, packed, and the others."""
         kept = {key: packed[at * lanes : (at + 1) * lanes] for at, key in enumerate(ENDS)}
         return kept | dict(zip(self._names(counts), others, strict=True))
 
-    def _joined(self, parts: Sequence[Part], arrays: Sequence[Array]) -> Array:
-        """The rows of all lanes, of arrays of which each has those of one part."""
-        return self.backend.joined(*(each[first:behind] for each, (first, behind) in zip(arrays, parts, strict=True)))
-
     def _names(self, counts: bool) -> list[str]:
         """The keys of all outputs but `ENDS`."""
         return [*self.lanes.outputs][len(ENDS) :] + [EXECUTIONS] * counts
 
-    def _constant(self, part: Part) -> Array:
-        if part not in self._constants:
-            self._constants[part] = self.backend.array(part, "int32")
-        return self._constants[part]
+    def _whole_run(self, lanes: int) -> Array:
+        """What the first chunk of a run of all lanes is told."""
+        bounds = (0, lanes, self._chunks_of(lanes).pace.budget, 0)
+        if bounds not in self._bounds:
+            self._bounds[bounds] = self._told(bounds)
+        return self._bounds[bounds]
 
-    def _whole(self, lanes: int, counts: bool) -> Callable[..., Any]:
-        """The program of a whole run for so many lanes, perhaps one that `counts` what blocks run.
+    def _told(self, bounds: Bounds) -> Array:
+        return self.backend.array(bounds, "int32")
+
+    def _chunks_of(self, lanes: int) -> Chunks:
+        """How runs of so many lanes are cut into chunks."""
+        if lanes not in self._chunks:
+            stacks = self.registers.entries * sum(map(_size, self.registers.stacks.values()))
+            moved = stacks + lanes * sum(map(_size, self.lanes.outputs.values()))
+            self._chunks[lanes] = Chunks(Pace(sum(self.lanes.estimates), moved))
+        return self._chunks[lanes]
+
+    def _whole(self, lanes: int, counts: bool, goes_on: bool = False) -> Callable[..., Any]:
+        """The program of a chunk of so many lanes, perhaps one that `counts` what blocks run, or `goes_on` with a lane.
 
         What it gives is packed where it is of one type: each array that comes back costs the call a microsecond.
         """
 
         def program(*arrays: Array) -> list[Array]:
             with self.machine.tracing(counts=True):
+                held = len(self.lanes.carried) if goes_on else 0
                 run = partial(self.lanes.run, lanes, counts=counts)
-                found = self.backend.natively(lambda bounds, *given: run(bounds, given), arrays)
+                found = self.backend.natively(
+                    lambda bounds, *given: run(bounds, given[held:], carried=given[:held]), arrays
+                )
                 *outputs, witness = found
-                ends = self.backend.joined(*outputs[: len(ENDS)], self.backend.stack([witness]))
-                return [ends, *outputs[len(ENDS) :]]
+                behind = len(self.lanes.outputs)
+                kept, reached, others = outputs[:behind], outputs[behind : behind + 2], outputs[behind + 2 :]
+                ends = self.backend.joined(*kept[: len(ENDS)], self.backend.stack([*reached, witness]))
+                return [ends, *kept[len(ENDS) :], *others]
 
-        if (lanes, counts) not in self._compiled:
-            name = self.machine.name_of("native", lanes, counts)
-            self._compiled[lanes, counts] = self.backend.compile(program, jit=True, name=name)
-        return self._compiled[lanes, counts]
+        key = (lanes, counts, goes_on)
+        if key not in self._compiled:
+            name = self.machine.name_of("native", lanes, counts, goes_on)
+            self._compiled[key] = self.backend.compile(program, jit=True, name=name)
+        return self._compiled[key]
 
     def _outcome(self, arrays: State, counting: Callable[[], Counts]) -> Outcome:
         registers, legs = self.registers, self.machine.legs
@@ -199,3 +250,8 @@ class NativeProgram:
             can_fail=legs.loop.can_fail,
             is_native=True,
         )
+
+
+def _size(type_: TensorType) -> int:
+    """The bytes of one value."""
+    return np.dtype(type_.dtype).itemsize * math.prod(type_.shape)
