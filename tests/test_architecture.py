@@ -4,6 +4,7 @@ Every import counts: inside functions and under TYPE_CHECKING, too.
 """
 
 import ast
+import functools
 from pathlib import Path
 
 import pcbatch
@@ -45,7 +46,7 @@ MODULES = {name_of(file): file for file in FOLDER.rglob("*.py")}
 def imported(name):
     """The modules of pcbatch that a module imports, anywhere in its text."""
     found = set()
-    for node in ast.walk(ast.parse(MODULES[name].read_text())):
+    for node in ast.walk(trees()[name]):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -71,7 +72,12 @@ QUIET = "pcbatch.commands.loading"
 """Imports it without its chatter, for the command line, and does not use it."""
 NAMED_TUPLES = {"_replace", "_fields", "_asdict", "_make"}
 """Documented in spite of the underscore."""
-TREES = {name: ast.parse(file.read_text()) for name, file in MODULES.items()}
+
+
+@functools.cache
+def trees():
+    """What is written in each module."""
+    return {name: ast.parse(file.read_text()) for name, file in MODULES.items()}
 
 
 def modules_of_tensorflow(tree):
@@ -88,17 +94,17 @@ def modules_of_tensorflow(tree):
 
 
 def test_tensorflow_is_imported_in_its_rooms_only():
-    outside = [name for name in TREES if not f"{name}.".startswith(TENSORFLOW) and name != QUIET]
-    assert not {name: found for name in outside if (found := [*modules_of_tensorflow(TREES[name])])}
+    outside = [name for name in trees() if not f"{name}.".startswith(TENSORFLOW) and name != QUIET]
+    assert not {name: found for name in outside if (found := [*modules_of_tensorflow(trees()[name])])}
 
 
 def test_tensorflows_insides_are_used_in_one_file_only():
-    imported = {name: {*modules_of_tensorflow(tree)} - {"tensorflow"} for name, tree in TREES.items()}
+    imported = {name: {*modules_of_tensorflow(tree)} - {"tensorflow"} for name, tree in trees().items()}
     assert not {name: found for name, found in imported.items() if found}, "all that is public is in `tf`"
     assert "tensorflow.python" in MODULES[PRIVATE].read_text()
     assert not {
         f"{name}: {ast.unparse(node)}"
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         if f"{name}.".startswith(TENSORFLOW) and name != PRIVATE
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr.startswith("_") and node.attr not in NAMED_TUPLES
@@ -107,16 +113,19 @@ def test_tensorflows_insides_are_used_in_one_file_only():
     }
 
 
-IMPORTS = {name: imported(name) for name in MODULES}
+@functools.cache
+def imports():
+    """The modules that each module imports."""
+    return {name: imported(name) for name in MODULES}
 
 
 def test_arrows_go_down():
-    up = [f"{name} -> {other}" for name in IMPORTS for other in IMPORTS[name] if room_of(other) < room_of(name)]
+    up = [f"{name} -> {other}" for name in imports() for other in imports()[name] if room_of(other) < room_of(name)]
     assert not up, "\n".join(up)
 
 
 def test_no_circles():
-    left = dict(IMPORTS)
+    left = dict(imports())
     while free := [name for name, others in left.items() if not set(others) & left.keys()]:
         for name in free:
             del left[name]

@@ -45,31 +45,31 @@ def judge(check: Callable[..., None], source: str, *mode: Mode) -> None:
 # -- the tests ---------------------------------------------------------------------------------------------------------
 
 
-@settings(QUICK, max_examples=50)  # and 150 in `test_what_the_generator_covers`
+@settings(QUICK, max_examples=30)  # and 150 in `test_what_the_generator_covers`
 @given(programs())
 def test_interpreters(source: str) -> None:
     judge(check_interpreted, source)
 
 
-@settings(QUICK, max_examples=40)
+@settings(QUICK, max_examples=25)
 @given(programs())
 def test_single(source: str) -> None:
     judge(check_single, source)
 
 
-@settings(COMPILED, max_examples=12)
+@settings(COMPILED, max_examples=8)
 @given(programs(), st.sampled_from(REFERENCE))
 def test_reference(source: str, mode: Mode) -> None:
     judge(check_run, source, mode)
 
 
-@settings(COMPILED, max_examples=6)
+@settings(COMPILED, max_examples=4)
 @given(SHORT, st.sampled_from(GRAPH))
 def test_graph(source: str, mode: Mode) -> None:
     judge(check_run, source, mode)
 
 
-@settings(COMPILED, max_examples=4)
+@settings(COMPILED, max_examples=3)
 @given(SHORT, st.sampled_from((*XLA, AUTO)))
 def test_xla(source: str, mode: Mode) -> None:
     judge(check_run, source, mode)

@@ -1,7 +1,7 @@
 """TensorFlow programs of someone else's, and what they find in TensorFlow: run as a script, tells of them as JSON.
 
-`python beside.py alone` runs them without pcbatch, `python beside.py beside` with it: once after its import, once after
-batched calls that need rules of pcbatch's own.
+`python beside.py alone` runs them without pcbatch, `python beside.py beside` after batched calls that need rules of
+pcbatch's own. Before, both tell what the state is after the imports.
 """
 
 from __future__ import annotations
@@ -164,8 +164,8 @@ def report():
 
 
 if __name__ == "__main__":
-    reports = [report()]
+    reports = [{"state": state()}]
     if sys.argv[1] == "beside":
         batched_calls()
-        reports.append(report())
+    reports.append(report())
     print(json.dumps(reports))

@@ -141,7 +141,7 @@ def test_programs_without_calls_have_no_stacks():
     assert halvings.stats().stack_entries == 0
 
 
-@pytest.mark.parametrize("jit", [True, False])
+@pytest.mark.parametrize("jit", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_inside_a_graph(jit):
     """In a plain `tf.function` stacks grow while the graph runs; one trace serves all sizes and numbers of lanes."""
     function = visits.options(jit=jit)

@@ -22,7 +22,6 @@ from pcbatch.runtime.resume import slices
 from tests.api import long_programs
 from tests.api.interrupting import bare_interrupt, ctrl_c, everything, stopping
 from tests.api.long_programs import BATCHES, STATICS, depth, walk
-from tests.pairwise import every_second
 from tests.schedules import SCHEDULES
 
 ROOT = Path(__file__).parents[2]
@@ -48,8 +47,10 @@ def as_new(function):
 
 
 MODES = [
-    *every_second(("depth", "walk"), SCHEDULES, [False]),
-    *(("orbit", "auto", False), ("narrow", "auto", False), ("walk", "auto", True), ("depth", "auto", True)),
+    *(("walk", name, False) for name in SCHEDULES),
+    *(("depth", "switch", False), ("orbit", "auto", False), ("narrow", "auto", False), ("walk", "auto", True)),
+    pytest.param("depth", "auto", True, marks=pytest.mark.slow),
+    *(pytest.param("depth", name, False, marks=pytest.mark.slow) for name in SCHEDULES if name != "switch"),
 ]
 
 
@@ -251,9 +252,11 @@ def stopped(name, path, after=2, trips=10, **options):
     return run
 
 
-def test_another_process_goes_on(tmp_path):
+@pytest.mark.parametrize("names", [["walk", "narrow"], pytest.param([*BATCHES], marks=pytest.mark.slow)], ids=len)
+def test_another_process_goes_on(names, tmp_path):
     paths, wholes = {}, []
-    for name, batch in BATCHES.items():
+    for name in names:
+        batch = BATCHES[name]
         function = getattr(long_programs, name).options(jit=False)
         wholes.append(everything(as_new(function).run(*batch)))
         with stopping(3, trips=7):

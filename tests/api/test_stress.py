@@ -75,8 +75,11 @@ def truth(kind, n, x, values):
     ("schedule", "jit"),
     [
         *every_second(["adaptive", "gathering"], [True, False]),
-        *every_second(["sweep", "busiest"], [False, True]),
-        *(pytest.param(name, jit, marks=pytest.mark.slow) for name in ("earliest", "random") for jit in (True, False)),
+        *(
+            pytest.param(name, jit, marks=pytest.mark.slow)
+            for name in ("earliest", "sweep", "busiest", "random")
+            for jit in (True, False)
+        ),
     ],
 )
 def test_every_lane_ends_as_it_would_alone(schedule, jit):

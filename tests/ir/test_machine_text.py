@@ -27,7 +27,7 @@ def test_text_of_parsed_text_is_the_same(text):
 
 
 @given(program=any_program(), lines=st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_parsing_undoes_printing(program, lines):
     assert parse_machine(print_machine(program, lines=lines)) == program
 

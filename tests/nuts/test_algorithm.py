@@ -154,6 +154,7 @@ def test_a_tree_proposes_its_leaves_in_proportion_to_their_weights():
     assert chi_squared < 16.27  # the quantile 0.999 with 3 degrees of freedom; the seed is fixed
 
 
+@pytest.mark.slow  # chains are compared so in `test_chain.py`
 def test_a_batch_of_transitions_equals_them_one_by_one():
     transition = sampler(gaussian, max_tree_depth=5).transition
     rng = np.random.default_rng(5)

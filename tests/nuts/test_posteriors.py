@@ -39,6 +39,7 @@ def errors_in_errors(name, folder, samples):
     return found, table["ess_bulk"], table["r_hat"]
 
 
+@pytest.mark.slow  # `test_breast_cancer.py` is the posterior that is always sampled
 def test_a_short_run_is_where_the_reference_is(pcbatch_data):
     samples = sampled("eight_schools", pcbatch_data, chains=16, warmup=150, draws=100, seed=1)
     found, _, r_hat = errors_in_errors("eight_schools", pcbatch_data, samples)

@@ -19,10 +19,10 @@ from tests.runtime.libraries import EVERY_BLOCK
 BACKEND = TensorFlowBackend()
 COUNTS = ("status", "site", "place", "steps", "executions", "active", "trips")
 MODES = tuple(itertools.product(SCHEDULES, (False, True)))
-SEVERAL = ("mixed_failures", "row_store", "step_limit", "structured_argument")
-"""Programs that together have stacks of arrays, stores, every kind of fault, structures and draws."""
-DEEP = ("ackermann", "queens", "tak")
-"""Recursions that go many ways."""
+SEVERAL = ("mixed_failures", "row_store")
+"""Programs that together have stacks of arrays, stores and every kind of fault."""
+OTHERS = ("step_limit", "structured_argument", "ackermann", "queens", "tak")
+"""Structures, draws, and recursions that go many ways."""
 
 
 def runs(name, schedule, jit):
@@ -54,7 +54,7 @@ def assert_equal(name, schedule, jit):
     ("schedule", "name"),
     [
         *every_second(["earliest", "sweep"], SEVERAL),
-        *(pytest.param(*each, marks=pytest.mark.slow) for each in itertools.product(["earliest", "sweep"], DEEP)),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in itertools.product(["earliest", "sweep"], OTHERS)),
     ],
 )
 def test_several_programs_as_a_graph(name, schedule):

@@ -11,6 +11,7 @@ import tensorflow as tf
 import pcbatch
 from pcbatch.errors import UsageError
 from pcbatch.runtime.backends.tensorflow import private, probes, purity
+from tests.pairwise import every_second
 
 PATHS = [value for name, value in vars(private).items() if isinstance(value, str) and value.startswith("tensorflow.")]
 
@@ -103,8 +104,7 @@ def test_it_works_where_all_is_there(jit):
     check(made(jit))
 
 
-@pytest.mark.parametrize("jit", [True, False])
-@pytest.mark.parametrize("path", WORKS_WITHOUT)
+@pytest.mark.parametrize(("path", "jit"), every_second(WORKS_WITHOUT, [True, False]))
 def test_it_works_on(path, jit, without):
     without(path)
     check(made(jit))

@@ -7,6 +7,7 @@ import tensorflow as tf
 import pcbatch
 from pcbatch.runtime.backends.tensorflow import private, rules
 from pcbatch.runtime.backends.tensorflow.rules import straight
+from tests.pairwise import every_second
 
 NAN, INF = float("nan"), float("inf")
 X = np.array([[1.5, NAN, -0.0], [INF, -2.25, 0.5], [0.0, 7.0, -INF]], np.float32)
@@ -83,8 +84,7 @@ def run(function, jit):
     return program(X, S, N, K, B)
 
 
-@pytest.mark.parametrize("group", GROUPS)
-@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize(("group", "jit"), every_second(GROUPS, [True, False]))
 def test_they_give_what_pfor_gives(group, jit, monkeypatch):
     def every(x, s, n, k, b):
         return tuple(function(x, s, n, k, b) for function in GROUPS[group])
