@@ -42,16 +42,17 @@ SIZES = (0, 1, 3)
 COSTS = {**dict.fromkeys(GRAPH, 2), **dict.fromkeys(XLA, 3), AUTO: 2}
 """Seconds per run, roughly and relatively: what decides how often a mode comes up in the runs of small batches."""
 SMALL_RUNS = small_runs(NAMES, COSTS, *REFERENCE, SIZES)
-ALWAYS = (*INTERPRETERS, *REFERENCE, AUTO)
-IN_TURN = tuple(mode for mode in MODES if mode not in ALWAYS)
+ALWAYS = (*REFERENCE, AUTO)
+IN_TURN = tuple(mode for mode in MODES if mode not in (*ALWAYS, *INTERPRETERS))
 OFTEN = 30
 """How many programs each of the other modes runs at least."""
 TURNS = tuple(
     (NAMES[place % len(NAMES)], IN_TURN[(place + place // len(NAMES)) % len(IN_TURN)])
     for place in range(max(len(NAMES), (OFTEN + 1) * len(IN_TURN)))
 )
-QUICK_RUNS = (*itertools.product(NAMES, ALWAYS), *TURNS)
-"""Every program in the interpreters, the reference and as users run it, and in one or two further modes."""
+INTERPRETED = tuple(zip(NAMES, itertools.cycle(INTERPRETERS), strict=False))
+QUICK_RUNS = (*itertools.product(NAMES, ALWAYS), *INTERPRETED, *TURNS)
+"""Every program in the reference, as users run it and in one of the interpreters, and in one or two further modes."""
 LONG_RUNS = tuple(run for run in itertools.product(NAMES, MODES) if run not in set(QUICK_RUNS))
 WITHOUT_NATIVE = frozenset(["looped_call", "own_primitive", "saved_slices", "slice_out_of_range", "slice_stores"])
 """Programs that the native form refuses: stores of several elements at once, batched forms, what XLA has not."""

@@ -109,6 +109,7 @@ def test_an_interrupted_warm_up_goes_on(adapt, tmp_path, monkeypatch):
     assert_same(resume(tmp_path / "part.npz"), expected)
 
 
+@pytest.mark.slow
 def test_a_stretch_is_learnt_from_as_a_whole_or_was_never_made(tmp_path, monkeypatch):
     options = {"warmup": 60, "draws": 5, "adapt": "pooled", "save_warmup": True}
     expected = sample(**options)

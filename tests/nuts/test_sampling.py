@@ -21,6 +21,7 @@ def samples():
     return nuts.sample(gaussian, MEAN, chains=500, draws=20, initial_per_chain=starts, chunk=20, **FIXED)
 
 
+@pytest.mark.slow
 def test_moments_of_a_correlated_gaussian(samples):
     x = samples["x"] - MEAN
     assert_near(x.mean(axis=1), [0.0, 0.0])

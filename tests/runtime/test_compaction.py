@@ -63,7 +63,8 @@ def test_several_programs_as_a_graph(name, schedule):
 
 
 @pytest.mark.parametrize(
-    "name", ["ackermann", *(pytest.param(each, marks=pytest.mark.slow) for each in ("mixed_failures", "queens"))]
+    "name",
+    ["row_store", *(pytest.param(each, marks=pytest.mark.slow) for each in ("ackermann", "mixed_failures", "queens"))],
 )
 def test_several_programs_under_xla(name):
     """The same compiled."""
