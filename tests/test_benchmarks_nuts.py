@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from benchmarks.conversation import ContestantError
+from benchmarks.environments import with_flags
 from benchmarks.nuts import crew
+from benchmarks.nuts.contestants.parts import joined, parted
 from benchmarks.nuts.crew import Crew
 from benchmarks.nuts.report import Figures, best_peer, line, verdicts
 from benchmarks.nuts.targets import TARGETS, regression
@@ -91,3 +93,19 @@ def test_a_contestant_that_fails_says_so_and_the_others_go_on(monkeypatch):
     assert cell["tfp"].failure == "took more than 3 s to run"
     assert "took more than 3 s to run" in line("tfp", cell)
     assert "0.500" in line("pcbatch", cell)
+
+
+@pytest.mark.parametrize(
+    ("chains", "cores", "shape"), [(8, 2, (2, 4)), (5, 2, (2, 3)), (1, 4, (1, 1)), (5, 4, (3, 2)), (9, 4, (3, 3))]
+)
+def test_chains_part_evenly_and_come_back(chains, cores, shape):
+    starts = np.arange(3 * chains).reshape(chains, 3)
+    parts = parted(starts, cores)
+    assert parts.shape == (*shape, 3)
+    np.testing.assert_array_equal(joined(parts, chains), starts)
+
+
+def test_flags_come_beside_those_that_are_set(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--one")
+    assert with_flags("--other") == {"XLA_FLAGS": "--one --other"}
+    assert with_flags("") == {}

@@ -91,7 +91,7 @@ def _prepare(ask: Any, figures: Figures, name: str, target: Target, limit: float
 
 
 def _run(ask: Any, figures: Figures, repeat: int, limit: float) -> None:
-    reply = ask(limit, do="run", seed=1 + repeat)
+    reply = ask(limit, do="run", seed=1 + repeat, draws=None)
     figures.wall.append(reply["wall"])
     figures.cpu.append(reply["cpu"])
     figures.leapfrogs.append(reply["leapfrogs"])
