@@ -1,4 +1,4 @@
-"""Where peers run: environments made once with `venv` and pip in `out/peers`, kept while the versions stay; XLA's flags."""
+"""Where peers run: environments that `venv` and pip make in `out/peers`, once for each list of versions; flags of XLA."""
 
 from __future__ import annotations
 
