@@ -1,4 +1,4 @@
-"""Where peers run: environments that `venv` and pip make in `out/peers`, once for each list of versions; flags of XLA."""
+"""Where peers run: environments that `venv` and pip make once in `out/peers`, and flags of XLA."""
 
 from __future__ import annotations
 

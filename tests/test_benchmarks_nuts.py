@@ -36,15 +36,18 @@ def test_starts_of_a_regression_are_around_the_mode():
 
 
 def test_rates_are_medians_of_calls():
-    assert figures(100).rate("wall") == 100
-    assert figures(100).rate("cpu") == 50
-    assert Figures(8, 10).rate("wall") is None
+    assert figures(100).rate("gradients") == 100
+    assert figures(100).rate("gradients", "cpu") == 50
+    assert figures(100).rate("draws") == 640
+    assert figures(100).rate("x") is None
+    assert Figures(8, 10).rate("gradients") is None
+    assert Figures(8, 10, None, [2.0] * 3, sizes=[(10, 5), (20, 6), (30, 4)]).rate("x2") == 2.5
 
 
 def test_the_best_peer_is_someone_elses():
     cell = {"pcbatch": figures(300), "numpyro": figures(100), "blackjax": figures(200), "loop-xla": figures(900)}
-    assert best_peer(cell, "wall") == ("blackjax", 200)
-    assert best_peer({"pcbatch": figures(300)}, "wall") is None
+    assert best_peer(cell, "gradients") == ("blackjax", 200)
+    assert best_peer({"pcbatch": figures(300)}, "gradients") is None
 
 
 @pytest.mark.parametrize(

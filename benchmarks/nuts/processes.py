@@ -29,6 +29,11 @@ class Contestant:
         """Whether it is someone else's sampler."""
         return self.environment is not None
 
+    @property
+    def has_draws(self) -> bool:
+        """Whether it samples at all."""
+        return self.script != "leapfrog_loop"
+
 
 CONTESTANTS = {
     contestant.name: contestant
