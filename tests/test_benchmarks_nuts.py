@@ -8,7 +8,8 @@ from benchmarks.environments import with_flags
 from benchmarks.nuts import crew
 from benchmarks.nuts.contestants.parts import joined, parted
 from benchmarks.nuts.crew import Crew
-from benchmarks.nuts.report import Figures, best_peer, line, verdicts
+from benchmarks.nuts.pages import page
+from benchmarks.nuts.report import Figures, best_peer, line, over_best_peer, verdicts
 from benchmarks.nuts.targets import TARGETS, regression
 
 
@@ -81,7 +82,10 @@ class Flaky:
     def ask(self, limit, do, **command):
         if do == "run" and self.fails:
             raise ContestantError("took more than 3 s to run")
-        return {"seconds": 1.0, "wall": 0.5, "cpu": 1.0, "leapfrogs": 50, "rows": 100, "at_end": 0.8, "lockstep": 0.5}
+        if do == "run":
+            np.save(command["draws"], np.random.default_rng(command["seed"]).normal(size=(8, 40, 2)))
+        counts = {"leapfrogs": 640, "rows": 1280, "at_end": 0.8, "lockstep": 0.5}
+        return {"seconds": 1.0, "wall": 0.5, "cpu": 1.0, "draws": command.get("draws"), **counts}
 
     def close(self):
         pass
@@ -90,12 +94,27 @@ class Flaky:
 def test_a_contestant_that_fails_says_so_and_the_others_go_on(monkeypatch):
     monkeypatch.setattr(crew, "Process", Flaky)
     with Crew(["pcbatch", "tfp"]) as both:
-        cell = both.measured(TARGETS["funnel"], 8, 5, repeats=2, limit=3, budget=9)
+        cell = both.measured(TARGETS["funnel"], 8, 40, repeats=2, limit=3, budget=9)
     assert Flaky.started == 3  # the one that failed is there anew for the next cell
     assert cell["pcbatch"].wall == [0.5, 0.5]
     assert cell["tfp"].failure == "took more than 3 s to run"
     assert "took more than 3 s to run" in line("tfp", cell)
     assert "0.500" in line("pcbatch", cell)
+    assert cell["pcbatch"].gradients_of_a_draw == 2
+    assert cell["pcbatch"].rate("x") == pytest.approx(640, rel=0.4)  # draws are independent, half a second has 320
+
+
+def test_losses_and_gains_are_told_in_every_measure():
+    ours, theirs = figures(100), figures(50)
+    ours.sizes, theirs.sizes = [(40.0, 10.0)] * 3, [(10.0, 20.0)] * 3
+    cell = {"pcbatch": ours, "blackjax": theirs}
+    assert over_best_peer(cell, "pcbatch", "x") == (4.0, "blackjax")
+    assert any(
+        "loses to blackjax: 0.50 of its least effective size of x^2" in text for text in verdicts("funnel", cell)
+    )
+    text = "\n".join(page({"funnel": [cell]}, "Measured here."))
+    assert "| funnel | 64 | 2.00 (blackjax) | 1.00 (blackjax) | 4.00 (blackjax) | 0.50 (blackjax) |" in text
+    assert "loses to blackjax: 0.50" in text
 
 
 @pytest.mark.parametrize(
