@@ -1,7 +1,8 @@
-"""Python environments of the peers, made once with `venv` and pip in `out/peers` and kept while the versions stay."""
+"""Where peers run: environments that `venv` and pip make once in `out/peers`, and flags of XLA."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -46,3 +47,13 @@ NUMBA = Environment("numba", ("numba==0.68.1",))
 TENSORFLOW_PROBABILITY = Environment(
     "tfp", ("tensorflow==2.21.0", "tensorflow-probability==0.25.0", "tf-keras==2.21.0")
 )
+
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+"""How many this process and those that it starts may use."""
+DEVICES = f"--xla_force_host_platform_device_count={CORES}"
+"""A device of JAX's for each core; by default there is one, whose small kernels keep one core busy."""
+
+
+def with_flags(flags: str) -> dict[str, str]:
+    """The environment variable that gives a process these flags of XLA's, beside those that are set."""
+    return {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()} if flags else {}

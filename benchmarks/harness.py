@@ -10,10 +10,11 @@ import argparse
 import json
 import os
 import platform
+import shlex
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -100,10 +101,36 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
+def load() -> float:
+    """How many threads of other programs want a core, in the mean of a minute: asked before anything is timed."""
+    return os.getloadavg()[0]
+
+
+def origin(load: float, packages: tuple[str, ...] = ("pcbatch", "tensorflow")) -> str:
+    """A paragraph for a page of figures: what gave them, and what else the machine was doing."""
+    versions = ", ".join(f"{name} {_version(name)}" for name in packages)
+    return (
+        f"Measured by `{_called()}` on {os.cpu_count()} cores ({platform.machine()}) with Python "
+        f"{platform.python_version()}, {versions}. When it began, the other programs of the machine had a load average "
+        f"of {load:.1f}."
+    )
+
+
+def write_page(path: Path, lines: list[str]) -> None:
+    """Write a page of Markdown, its folder made if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table in Markdown."""
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
+
+
 def write_json(path: Path, figures: Any, packages: tuple[str, ...] = ("pcbatch", "tensorflow", "numpy")) -> None:
     """Write `figures` (Timings in any structure) with the command, the versions and the machine that gave them."""
     record = {
-        "command": " ".join([Path(sys.executable).name, *_command()]),
+        "command": _called(),
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in packages}},
         "machine": {"system": platform.system(), "architecture": platform.machine(), "cpus": os.cpu_count()},
         "figures": figures,
@@ -113,10 +140,15 @@ def write_json(path: Path, figures: Any, packages: tuple[str, ...] = ("pcbatch",
     print(f"wrote {path}")
 
 
+def _called() -> str:
+    """The command that is running."""
+    return " ".join(["python", *map(shlex.quote, _command())])
+
+
 def _command() -> list[str]:
     """The arguments after the interpreter's name, `-m module` where the program was started so."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
-    return (["-m", spec.name] if spec else sys.argv[:1]) + sys.argv[1:]
+    return (["-m", spec.name.removesuffix(".__main__")] if spec else sys.argv[:1]) + sys.argv[1:]
 
 
 def _version(package: str) -> str | None:

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from benchmarks.conversation import ContestantError
+from benchmarks.environments import with_flags
 from benchmarks.nuts import crew
+from benchmarks.nuts.contestants.parts import joined, parted
 from benchmarks.nuts.crew import Crew
-from benchmarks.nuts.report import Figures, best_peer, line, verdicts
+from benchmarks.nuts.pages import page
+from benchmarks.nuts.report import Figures, best_peer, line, over_best_peer, verdicts
 from benchmarks.nuts.targets import TARGETS, regression
 
 
@@ -34,15 +37,18 @@ def test_starts_of_a_regression_are_around_the_mode():
 
 
 def test_rates_are_medians_of_calls():
-    assert figures(100).rate("wall") == 100
-    assert figures(100).rate("cpu") == 50
-    assert Figures(8, 10).rate("wall") is None
+    assert figures(100).rate("gradients") == 100
+    assert figures(100).rate("gradients", "cpu") == 50
+    assert figures(100).rate("draws") == 640
+    assert figures(100).rate("x") is None
+    assert Figures(8, 10).rate("gradients") is None
+    assert Figures(8, 10, None, [2.0] * 3, sizes=[(10, 5), (20, 6), (30, 4)]).rate("x2") == 2.5
 
 
 def test_the_best_peer_is_someone_elses():
     cell = {"pcbatch": figures(300), "numpyro": figures(100), "blackjax": figures(200), "loop-xla": figures(900)}
-    assert best_peer(cell, "wall") == ("blackjax", 200)
-    assert best_peer({"pcbatch": figures(300)}, "wall") is None
+    assert best_peer(cell, "gradients") == ("blackjax", 200)
+    assert best_peer({"pcbatch": figures(300)}, "gradients") is None
 
 
 @pytest.mark.parametrize(
@@ -76,7 +82,10 @@ class Flaky:
     def ask(self, limit, do, **command):
         if do == "run" and self.fails:
             raise ContestantError("took more than 3 s to run")
-        return {"seconds": 1.0, "wall": 0.5, "cpu": 1.0, "leapfrogs": 50, "rows": 100, "at_end": 0.8, "lockstep": 0.5}
+        if do == "run":
+            np.save(command["draws"], np.random.default_rng(command["seed"]).normal(size=(8, 40, 2)))
+        counts = {"leapfrogs": 640, "rows": 1280, "at_end": 0.8, "lockstep": 0.5}
+        return {"seconds": 1.0, "wall": 0.5, "cpu": 1.0, "draws": command.get("draws"), **counts}
 
     def close(self):
         pass
@@ -85,9 +94,40 @@ class Flaky:
 def test_a_contestant_that_fails_says_so_and_the_others_go_on(monkeypatch):
     monkeypatch.setattr(crew, "Process", Flaky)
     with Crew(["pcbatch", "tfp"]) as both:
-        cell = both.measured(TARGETS["funnel"], 8, 5, repeats=2, limit=3, budget=9)
+        cell = both.measured(TARGETS["funnel"], 8, 40, repeats=2, limit=3, budget=9)
     assert Flaky.started == 3  # the one that failed is there anew for the next cell
     assert cell["pcbatch"].wall == [0.5, 0.5]
     assert cell["tfp"].failure == "took more than 3 s to run"
     assert "took more than 3 s to run" in line("tfp", cell)
     assert "0.500" in line("pcbatch", cell)
+    assert cell["pcbatch"].gradients_of_a_draw == 2
+    assert cell["pcbatch"].rate("x") == pytest.approx(640, rel=0.4)  # draws are independent, half a second has 320
+
+
+def test_losses_and_gains_are_told_in_every_measure():
+    ours, theirs = figures(100), figures(50)
+    ours.sizes, theirs.sizes = [(40.0, 10.0)] * 3, [(10.0, 20.0)] * 3
+    cell = {"pcbatch": ours, "blackjax": theirs}
+    assert over_best_peer(cell, "pcbatch", "x") == (4.0, "blackjax")
+    assert any(
+        "loses to blackjax: 0.50 of its least effective size of x^2" in text for text in verdicts("funnel", cell)
+    )
+    text = "\n".join(page({"funnel": [cell]}, "Measured here."))
+    assert "| funnel | 64 | 2.00 (blackjax) | 1.00 (blackjax) | 4.00 (blackjax) | 0.50 (blackjax) |" in text
+    assert "loses to blackjax: 0.50" in text
+
+
+@pytest.mark.parametrize(
+    ("chains", "cores", "shape"), [(8, 2, (2, 4)), (5, 2, (2, 3)), (1, 4, (1, 1)), (5, 4, (3, 2)), (9, 4, (3, 3))]
+)
+def test_chains_part_evenly_and_come_back(chains, cores, shape):
+    starts = np.arange(3 * chains).reshape(chains, 3)
+    parts = parted(starts, cores)
+    assert parts.shape == (*shape, 3)
+    np.testing.assert_array_equal(joined(parts, chains), starts)
+
+
+def test_flags_come_beside_those_that_are_set(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--one")
+    assert with_flags("--other") == {"XLA_FLAGS": "--one --other"}
+    assert with_flags("") == {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,7 +11,16 @@ import numpy as np
 from benchmarks import conversation
 from benchmarks.against.inputs import CHEAP, RECURSIONS
 from benchmarks.conversation import ContestantError, Process
-from benchmarks.environments import FOLDER, JAX, NUMBA, TENSORFLOW_PROBABILITY, Environment, PeerUnavailableError
+from benchmarks.environments import (
+    DEVICES,
+    FOLDER,
+    JAX,
+    NUMBA,
+    TENSORFLOW_PROBABILITY,
+    Environment,
+    PeerUnavailableError,
+    with_flags,
+)
 
 START_LIMIT = 120.0
 """Seconds that a contestant may take to import what it needs."""
@@ -24,7 +32,6 @@ LOOPS = ("collatz", "rejection", "bisection", "rk45")
 """The tasks without recursion and without writes to elements."""
 SMALL_LOOPS = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000000"
 """XLA's CPU compiler makes one native function of each loop of fewer bytes; 1 kB by default."""
-DEVICES = f"--xla_force_host_platform_device_count={os.cpu_count()}"
 
 
 @dataclass(frozen=True)
@@ -41,8 +48,7 @@ class Contestant:
     def process(self) -> Process:
         """A new process; PeerUnavailableError if its environment cannot be made."""
         python = self.environment.python(conversation.ROOT / FOLDER) if self.environment else sys.executable
-        given = {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {self.flags}".strip()} if self.flags else {}
-        return Process(f"benchmarks.against.contestants.{self.script}", python, given)
+        return Process(f"benchmarks.against.contestants.{self.script}", python, with_flags(self.flags))
 
 
 CONTESTANTS = {

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import tempfile
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from benchmarks.conversation import ContestantError
 from benchmarks.environments import PeerUnavailableError
+from benchmarks.nuts.effective import least_sizes
 from benchmarks.nuts.processes import CONTESTANTS, Process
 from benchmarks.nuts.report import Cell, Figures
 from benchmarks.nuts.targets import Target
@@ -23,6 +28,7 @@ class Crew:
 
     def __init__(self, names: Iterable[str]):
         self._processes: dict[str, Process] = {}
+        self._folder = tempfile.TemporaryDirectory()
         for name in names:
             try:
                 self._processes[name] = Process(CONTESTANTS[name])
@@ -38,6 +44,7 @@ class Crew:
     def __exit__(self, *_: object) -> None:
         for process in self._processes.values():
             process.close()
+        self._folder.cleanup()
 
     def measured(
         self, target: Target, chains: int, trajectories: int, *, repeats: int, limit: float, budget: float
@@ -52,15 +59,15 @@ class Crew:
             limit: seconds after which a call is given up, and the contestant with it.
             budget: seconds of timed calls after which a contestant makes no more.
         """
-        cell = {name: Figures(chains, trajectories) for name in self._processes}
+        cell = {name: Figures(chains, trajectories, draws=CONTESTANTS[name].has_draws) for name in self._processes}
         for name, figures in cell.items():
             self._attempt(name, figures, partial(_prepare, name=name, target=target, limit=limit))
-        names = list(cell)
+        names, file = list(cell), Path(self._folder.name) / "draws.npy"
         for repeat in range(repeats):
             start = repeat % len(names)
             for name in names[start:] + names[:start]:
                 if sum(cell[name].wall) < budget:
-                    self._attempt(name, cell[name], partial(_run, repeat=repeat, limit=limit))
+                    self._attempt(name, cell[name], partial(_run, repeat=repeat, limit=limit, file=file))
         for name, figures in cell.items():
             self._attempt(name, figures, partial(_count, limit=limit))
         return cell
@@ -90,11 +97,14 @@ def _prepare(ask: Any, figures: Figures, name: str, target: Target, limit: float
     figures.first = reply["seconds"]
 
 
-def _run(ask: Any, figures: Figures, repeat: int, limit: float) -> None:
-    reply = ask(limit, do="run", seed=1 + repeat)
+def _run(ask: Any, figures: Figures, repeat: int, limit: float, file: Path) -> None:
+    reply = ask(limit, do="run", seed=1 + repeat, draws=str(file))
     figures.wall.append(reply["wall"])
     figures.cpu.append(reply["cpu"])
     figures.leapfrogs.append(reply["leapfrogs"])
+    sizes = least_sizes(np.load(reply["draws"])) if reply["draws"] else None
+    if sizes:
+        figures.sizes.append(sizes)
 
 
 def _count(ask: Any, figures: Figures, limit: float) -> None:

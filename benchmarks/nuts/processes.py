@@ -6,25 +6,33 @@ import sys
 from dataclasses import dataclass
 
 from benchmarks import conversation
-from benchmarks.environments import FOLDER, JAX, TENSORFLOW_PROBABILITY, Environment
+from benchmarks.environments import DEVICES, FOLDER, JAX, TENSORFLOW_PROBABILITY, Environment, with_flags
 
 
 @dataclass(frozen=True)
 class Contestant:
     """A script of `contestants/`, one of its variants, and where it runs: beside pcbatch unless said otherwise.
 
-    A peer is another sampler; the best one is what pcbatch is compared with.
+    A peer is another sampler; the best one is what pcbatch is compared with. As pcbatch does, peers use all cores, with
+    the chains in one part for each, but for those "on one device", whose large matrix products use all cores anyway.
     """
 
     name: str
     script: str
     variant: str = ""
     environment: Environment | None = None
+    flags: str = ""
+    """Of XLA: they hold for a whole process."""
 
     @property
     def is_peer(self) -> bool:
         """Whether it is someone else's sampler."""
         return self.environment is not None
+
+    @property
+    def has_draws(self) -> bool:
+        """Whether it samples at all."""
+        return self.script != "leapfrog_loop"
 
 
 CONTESTANTS = {
@@ -32,12 +40,15 @@ CONTESTANTS = {
     for contestant in (
         Contestant("pcbatch", "pcbatch_sampler", "xla"),
         Contestant("pcbatch-auto", "pcbatch_sampler", "auto"),
-        Contestant("tfp", "tfp_sampler", "", TENSORFLOW_PROBABILITY),
+        Contestant("tfp", "tfp_sampler", "cores", TENSORFLOW_PROBABILITY),
+        Contestant("tfp-one-device", "tfp_sampler", "", TENSORFLOW_PROBABILITY),
         Contestant("autobatched-xla", "tfp_autobatched", "xla", TENSORFLOW_PROBABILITY),
         Contestant("autobatched-graph", "tfp_autobatched", "graph", TENSORFLOW_PROBABILITY),
         Contestant("autobatched-stackless", "tfp_autobatched", "stackless", TENSORFLOW_PROBABILITY),
-        Contestant("numpyro", "numpyro_sampler", "", JAX),
-        Contestant("blackjax", "blackjax_sampler", "", JAX),
+        Contestant("numpyro", "numpyro_sampler", "", JAX, DEVICES),
+        Contestant("numpyro-one-device", "numpyro_sampler", "", JAX),
+        Contestant("blackjax", "blackjax_sampler", "", JAX, DEVICES),
+        Contestant("blackjax-one-device", "blackjax_sampler", "", JAX),
         Contestant("loop-xla", "leapfrog_loop", "xla"),
         Contestant("loop-graph", "leapfrog_loop", "graph"),
     )
@@ -50,4 +61,5 @@ class Process(conversation.Process):
     def __init__(self, contestant: Contestant):
         environment = contestant.environment
         python = environment.python(conversation.ROOT / FOLDER) if environment else sys.executable
-        super().__init__(f"benchmarks.nuts.contestants.{contestant.script}", python)
+        module = f"benchmarks.nuts.contestants.{contestant.script}"
+        super().__init__(module, python, with_flags(contestant.flags))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,28 @@ GOAL_OF_PEER = {64: 1.5, 512: 1.5}
 GOAL_OF_LOOP, GOAL_FIRST = 0.9, 8.0
 """Useful gradients per second over those of the better bare loop, and seconds of the first call: logistic-large."""
 
-COLUMNS = ("chains", "first s", "wall s", "cpu s", "per wall s", "per cpu s", "useful", "lockstep", "at end")
+MEASURES = {
+    "gradients": "useful gradients",
+    "draws": "draws",
+    "x": "least effective size of x",
+    "x2": "least effective size of x^2",
+}
+"""What is counted per second. Gradients are what a sampler spends, effective sizes what a user gets."""
+COLUMNS = (
+    "chains",
+    "first s",
+    "wall s",
+    "cpu s",
+    "grad/s",
+    "grad/cpu s",
+    "grad/draw",
+    "draws/s",
+    "ESS x /s",
+    "ESS x2 /s",
+    "useful",
+    "lockstep",
+    "at end",
+)
 WIDTH = max(map(len, CONTESTANTS)) + 1
 
 
@@ -23,8 +45,9 @@ WIDTH = max(map(len, CONTESTANTS)) + 1
 class Figures:
     """One contestant at one target and number of chains.
 
-    `wall`, `cpu` and `leapfrogs` are of each timed call, `count` of the call whose rows were counted
-    (`worker.serve`); `failure` says why some are missing.
+    `wall`, `cpu`, `leapfrogs` and `sizes` (`effective.least_sizes`, where there are draws and enough of them) are of
+    each timed call, `count` of the call whose rows were counted (`worker.serve`); `failure` says why some are missing.
+    `draws` says whether trajectories are draws.
     """
 
     chains: int
@@ -35,11 +58,28 @@ class Figures:
     leapfrogs: list[int] = field(default_factory=list)
     count: dict[str, Any] | None = None
     failure: str | None = None
+    sizes: list[tuple[float, float]] = field(default_factory=list)
+    draws: bool = True
 
-    def rate(self, clock: str) -> float | None:
-        """Useful gradients per second of "wall" or "cpu" time, the median of the timed calls."""
-        rates = [count / seconds for count, seconds in zip(self.leapfrogs, getattr(self, clock), strict=True)]
-        return statistics.median(rates) if rates else None
+    def rate(self, measure: str, clock: str = "wall") -> float | None:
+        """One of `MEASURES` per second of "wall" or "cpu" time, the median of the timed calls."""
+        seconds: list[float] = getattr(self, clock)
+        amounts: dict[str, list[float]] = {
+            "gradients": [float(count) for count in self.leapfrogs],
+            "draws": [float(self.chains * self.trajectories)] * len(seconds) if self.draws else [],
+            "x": [x for x, _ in self.sizes],
+            "x2": [x2 for _, x2 in self.sizes],
+        }
+        if not amounts[measure]:
+            return None
+        rate = statistics.median(amount / each for amount, each in zip(amounts[measure], seconds, strict=True))
+        return rate if math.isfinite(rate) else None
+
+    @property
+    def gradients_of_a_draw(self) -> float | None:
+        """In the mean of all timed calls."""
+        draws = self.chains * self.trajectories * len(self.leapfrogs)
+        return sum(self.leapfrogs) / draws if draws and self.draws else None
 
     @property
     def utilization(self) -> float | None:
@@ -51,39 +91,49 @@ Cell = dict[str, Figures]
 """All contestants by name, at one target and number of chains."""
 
 
-def best_peer(cell: Cell, clock: str) -> tuple[str, float] | None:
+def best_peer(cell: Cell, measure: str, clock: str = "wall") -> tuple[str, float] | None:
     """The fastest of the other samplers and its rate."""
-    rates = {name: figures.rate(clock) for name, figures in cell.items() if CONTESTANTS[name].is_peer}
+    rates = {name: figures.rate(measure, clock) for name, figures in cell.items() if CONTESTANTS[name].is_peer}
     known = {name: rate for name, rate in rates.items() if rate}
     best = max(known, key=lambda name: known[name], default=None)
     return (best, known[best]) if best else None
 
 
+def over_best_peer(cell: Cell, name: str, measure: str, clock: str = "wall") -> tuple[float, str] | None:
+    """How many times the rate of the best peer `name` makes, and who that is."""
+    best, rate = best_peer(cell, measure, clock), cell[name].rate(measure, clock)
+    return (rate / best[1], best[0]) if best and rate else None
+
+
 def heading() -> str:
     """The head of a table."""
-    return f"{'':<{WIDTH}}" + "".join(f"{column:>11}" for column in COLUMNS) + f"{'ratio to best peer':>20}"
+    return (
+        f"{'':<{WIDTH}}" + "".join(f"{column:>11}" for column in COLUMNS) + "   over the best peer: grad, of cpu, x, x2"
+    )
 
 
 def line(name: str, cell: Cell) -> str:
-    """One contestant's line: its ratios to the best peer are of useful gradients per second of wall and CPU time."""
+    """One contestant's line; the ratios are of useful gradients per second of wall and CPU time, and of ESS."""
     figures = cell[name]
     if figures.failure:
         return f"{name:<{WIDTH}}{figures.chains:>11}  {figures.failure}"
     count = figures.count or {}
+    rates = [figures.rate(*which) for which in (("gradients", "wall"), ("gradients", "cpu"))]
+    sampled = [figures.gradients_of_a_draw, *(figures.rate(measure) for measure in ("draws", "x", "x2"))]
     cells = [
         f"{figures.chains}",
         f"{figures.first:.1f}",
         f"{statistics.median(figures.wall):.3f}",
         f"{statistics.median(figures.cpu):.3f}",
-        f"{figures.rate('wall'):,.0f}",
-        f"{figures.rate('cpu'):,.0f}",
+        *(f"{value:,.0f}" if value else "-" for value in (*rates, *sampled)),
         *(f"{value:.3f}" if value else "-" for value in (figures.utilization, count["lockstep"], count["at_end"])),
     ]
-    ratios = []
-    for clock in ("wall", "cpu"):
-        best = best_peer(cell, clock)
-        ratios.append(f"{figures.rate(clock) / best[1]:.2f}" if best else "-")
-    return f"{name:<{WIDTH}}" + "".join(f"{text:>11}" for text in cells) + f"{' '.join(ratios):>20}"
+    ratios = [
+        over_best_peer(cell, name, *which)
+        for which in (("gradients", "wall"), ("gradients", "cpu"), ("x", "wall"), ("x2", "wall"))
+    ]
+    shown = " ".join(f"{ratio[0]:.2f}" if ratio else "-" for ratio in ratios)
+    return f"{name:<{WIDTH}}" + "".join(f"{text:>11}" for text in cells) + f"   {shown}"
 
 
 def verdicts(target: str, cell: Cell) -> list[str]:
@@ -91,19 +141,20 @@ def verdicts(target: str, cell: Cell) -> list[str]:
     ours = {name: figures for name, figures in cell.items() if name.startswith("pcbatch") and figures.wall}
     if not ours:
         return []
-    name = max(ours, key=lambda name: ours[name].rate("wall") or 0)
+    name = max(ours, key=lambda name: ours[name].rate("gradients") or 0)
     figures, found = ours[name], []
-    rate = figures.rate("wall") or 0
-    peer = best_peer(cell, "wall")
-    if peer and rate < peer[1]:
-        found.append(f"pcbatch loses to {peer[0]}: {rate / peer[1]:.2f} of its useful gradients per second")
+    for measure, words in MEASURES.items():
+        ratio = over_best_peer(cell, name, measure)
+        if ratio and ratio[0] < 1:
+            found.append(f"loses to {ratio[1]}: {ratio[0]:.2f} of its {words} per second")
+    rate, peer = figures.rate("gradients") or 0, best_peer(cell, "gradients")
     if target.startswith("gaussian"):
         share = max((f.utilization or 0) / f.count["at_end"] for f in ours.values() if f.count)
         found.append(goal("utilisation over the bound", share, GOAL_OF_BOUND))
     if target == "gaussian" and peer and figures.chains in GOAL_OF_PEER:
         found.append(goal(f"over the best peer, {peer[0]}", rate / peer[1], GOAL_OF_PEER[figures.chains]))
     if target == "logistic-large":
-        loops = [f.rate("wall") or 0 for name, f in cell.items() if name.startswith("loop") and f.wall]
+        loops = [f.rate("gradients") or 0 for name, f in cell.items() if name.startswith("loop") and f.wall]
         if loops:
             found.append(goal("over the better bare loop", rate / max(loops), GOAL_OF_LOOP))
         found.append(

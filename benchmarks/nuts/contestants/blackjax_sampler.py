@@ -14,11 +14,11 @@ from benchmarks.nuts.contestants.worker import Job, serve
 
 
 def transitions(log_density: Any, job: Job, key: Any, starts: Any) -> tuple[Any, Any]:
-    """All trajectories of all chains."""
+    """All trajectories of these chains."""
     kernel = blackjax.nuts(log_density, job.target.step_size, jnp.ones(job.target.size), max_num_doublings=10)
 
     def step(state: Any, key: Any) -> Any:
-        state, info = jax.vmap(kernel.step)(jax.random.split(key, job.chains), state)
+        state, info = jax.vmap(kernel.step)(jax.random.split(key, len(starts)), state)
         return state, (state.position, info.num_integration_steps)
 
     _, found = jax.lax.scan(step, jax.vmap(kernel.init)(starts), jax.random.split(key, job.trajectories))

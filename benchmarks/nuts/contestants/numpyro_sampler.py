@@ -16,7 +16,7 @@ from benchmarks.nuts.contestants.worker import Job, serve
 
 
 def transitions(log_density: Any, job: Job, key: Any, starts: Any) -> tuple[Any, Any]:
-    """All trajectories of all chains."""
+    """All trajectories of these chains."""
     kernel = NUTS(
         potential_fn=lambda q: -log_density(q),
         step_size=job.target.step_size,
@@ -24,7 +24,7 @@ def transitions(log_density: Any, job: Job, key: Any, starts: Any) -> tuple[Any,
         adapt_mass_matrix=False,
         max_tree_depth=10,
     )
-    state = kernel.init(jax.random.split(key, job.chains), 0, starts)  # a batch of keys makes the kernel vectorised
+    state = kernel.init(jax.random.split(key, len(starts)), 0, starts)  # a batch of keys makes the kernel vectorised
 
     def step(state: Any, _: None) -> Any:
         state = kernel.sample(state, (), {})

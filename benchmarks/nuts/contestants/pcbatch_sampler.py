@@ -38,7 +38,7 @@ def prepare(job: Job) -> Run:
             chunk=job.trajectories,
         )
         jit = samples.settings.jit
-        return Outcome(samples.sample_stats["n_steps"], samples.cost.rows)
+        return Outcome(samples.sample_stats["n_steps"], samples.cost.rows, samples["x"])
 
     return run
 

@@ -3,11 +3,13 @@
     {"do": "start"}             -> {}, once everything is imported
     {"do": "prepare", "target": .., "chains": .., "trajectories": .., "variant": ..}
                                 -> {"seconds": first call: trace, compile, run}
-    {"do": "run", "seed": ..}   -> {"wall": .., "cpu": .., "leapfrogs": total of all chains}
+    {"do": "run", "seed": .., "draws": file or None}
+                                -> {"wall": .., "cpu": .., "leapfrogs": total of all chains, "draws": file or None}
     {"do": "count", "seed": ..} -> {"leapfrogs": .., "rows": .., "lockstep": .., "at_end": ..}
 
 A failure gives {"error": one line}. Wall and CPU seconds (all threads of the process) are of one warm call, from
-starting points to results in the host's memory.
+starting points to draws in the host's memory; these are written to the file afterwards, for all are judged by the
+same estimates of their effective sizes, which are not the contestant's own.
 """
 
 from __future__ import annotations
@@ -39,11 +41,13 @@ class Outcome:
 
     `leapfrogs` are those that the chains needed by the sampler's own statistics, of each trajectory
     (`[chains, trajectories]`) or, where it does not say, of each chain (`[chains]`). `rows` are the gradients that were
-    computed, those of chains that had nothing to do included; None of a run that was not counted.
+    computed, those of chains that had nothing to do included; None of a run that was not counted. `draws` are the ends
+    of the trajectories, `[chains, trajectories, size]`; None where it does not give them.
     """
 
     leapfrogs: np.ndarray
     rows: int | None
+    draws: np.ndarray | None = None
 
 
 Run = Callable[[int, bool], Outcome]
@@ -62,7 +66,9 @@ def serve(prepare: Callable[[Job], Run]) -> None:
             run, reply = _prepared(prepare, command)
             return reply
         assert run is not None, "nothing is prepared"
-        return _timed(run, command["seed"]) if command["do"] == "run" else _counted(run, command["seed"])
+        return (
+            _timed(run, command["seed"], command["draws"]) if command["do"] == "run" else _counted(run, command["seed"])
+        )
 
     conversation.serve(answer)
 
@@ -77,11 +83,14 @@ def _prepared(prepare: Callable[[Job], Run], command: dict[str, Any]) -> tuple[R
     return run, {"seconds": time.perf_counter() - started}
 
 
-def _timed(run: Run, seed: int) -> dict[str, float]:
+def _timed(run: Run, seed: int, file: str | None) -> dict[str, Any]:
     wall, cpu = time.perf_counter(), time.process_time()
     outcome = run(seed, False)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    return {"wall": wall, "cpu": cpu, "leapfrogs": int(outcome.leapfrogs.sum())}
+    written = file if outcome.draws is not None else None
+    if written:
+        np.save(written, outcome.draws)
+    return {"wall": wall, "cpu": cpu, "leapfrogs": int(outcome.leapfrogs.sum()), "draws": written}
 
 
 def _counted(run: Run, seed: int) -> dict[str, Any]:

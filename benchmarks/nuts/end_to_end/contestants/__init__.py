@@ -1,0 +1,1 @@
+"""The scripts of the contestants: each runs in a process of its own."""

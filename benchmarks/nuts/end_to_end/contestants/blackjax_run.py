@@ -1,0 +1,34 @@
+"""BlackJAX: `window_adaptation` of each chain, then NUTS with what it found; `vmap` over the chains of a device."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import blackjax
+import jax
+
+from benchmarks.nuts.end_to_end.contestants.in_jax import prepared
+from benchmarks.nuts.end_to_end.contestants.worker import Job, serve
+
+
+def sampler(job: Job, log_density: Any, key: Any, starts: Any) -> Any:
+    """Warm-up and draws of these chains."""
+    adaptation = blackjax.window_adaptation(blackjax.nuts, log_density, target_acceptance_rate=0.8)
+
+    def one(key: Any, start: Any) -> Any:
+        warming, drawing = jax.random.split(key)
+        (state, parameters), _ = adaptation.run(warming, start, num_steps=job.warmup)
+        kernel = blackjax.nuts(log_density, **parameters).step
+
+        def step(state: Any, key: Any) -> Any:
+            state, _ = kernel(key, state)
+            return state, state.position
+
+        return jax.lax.scan(step, state, jax.random.split(drawing, job.draws))[1]
+
+    return jax.vmap(one)(jax.random.split(key, len(starts)), starts)
+
+
+if __name__ == "__main__":
+    serve(partial(prepared, sampler))

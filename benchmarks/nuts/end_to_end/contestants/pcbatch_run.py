@@ -1,0 +1,41 @@
+"""`pcbatch.nuts.sample`; the variant is what it calls `adapt`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from benchmarks.nuts.end_to_end.contestants.in_tensorflow import DENSITIES
+from benchmarks.nuts.end_to_end.contestants.worker import Job, Run, serve
+from pcbatch import nuts
+
+
+def prepare(job: Job, data: dict[str, np.ndarray]) -> Run:
+    """The sampler as a user calls it."""
+    model = job.model
+    bijectors = dict.fromkeys(model.positive, nuts.positive)
+
+    def run(seed: int, starts: np.ndarray) -> np.ndarray:
+        points = model.constrained(starts)
+        options: Any = {"chains": job.chains, "warmup": job.warmup, "draws": job.draws, "adapt": job.variant}
+        samples = nuts.sample(
+            DENSITIES[job.posterior],
+            {name: point[0] for name, point in points.items()},
+            data=data,
+            initial_per_chain=points,
+            bijectors=bijectors,
+            seed=seed,
+            progress=False,
+            **options,
+        )
+        drawn = [samples[name] for name in model.sizes]
+        return np.concatenate([each.reshape(*each.shape[:2], -1) for each in drawn], axis=2)
+
+    return run
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore", nuts.SamplerWarning)  # its draws are judged as all others are
+    serve(prepare)
