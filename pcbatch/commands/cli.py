@@ -7,13 +7,14 @@ TensorFlow. Exit codes: 0 done, 1 refused or a lane failed, 2 bad usage.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.metadata
 import json
 import os
 import platform
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +24,15 @@ from pcbatch.ir import program as ir
 from pcbatch.version import __version__
 
 if TYPE_CHECKING:
+    from pcbatch.function.batched import Batched
     from pcbatch.runtime.report.run import Run
 
 STAGES = ("cfg", "stack", "optimized", "machine")
 TRACED = 1000
 """How many trips `--trace` shows."""
+WALKED = 50
+"""How many block runs of a lane `--steps` shows, beside the last."""
+_COUNTED = {"--trace": TRACED, "--steps": WALKED}
 _NUMBER = re.compile(r"-(\d|\.\d|Infinity)")
 
 
@@ -83,6 +88,14 @@ def _parser() -> argparse.ArgumentParser:
 
     run = commands.add_parser("run", help="run a function on a batch", allow_abbrev=False)
     run.add_argument("--json", action="store_true", help="print one JSON object: values, statuses, faults, counts")
+    run.add_argument(
+        "--steps",
+        type=int,
+        metavar="N",
+        help="run one lane only, by the reference, and print what each block does to its variables and stacks, for the "
+        f"first blocks that run and the last: --steps ({WALKED}), --steps=N",
+    )
+    run.add_argument("--lane", type=int, metavar="LANE", help="which lane --steps shows, from 0 (the default)")
     _add_batch(run)
     run.set_defaults(action=_run)
 
@@ -120,7 +133,8 @@ def _version() -> str:
 def _arranged(words: list[str]) -> list[str]:
     """The words as argparse needs them, so that a user may give them in any order.
 
-    `--dump-ir` without a stage means cfg, so that the word after it is not taken for one, and `--trace` so many trips.
+    `--dump-ir` without a stage means cfg, so that the word after it is not taken for one, `--trace` so many trips and
+    `--steps` so many block runs.
     The options of `run` and `profile` go first, and what is a number, or stands behind `--`, gets a space in front:
     argparse takes no such word for an option.
     """
@@ -134,10 +148,10 @@ def _arranged(words: list[str]) -> list[str]:
             values += [f" {each}" if each.startswith("-") else each for each in rest]
         elif _NUMBER.match(word):
             values.append(f" {word}")
-        elif word == "--trace":
-            options.append(f"--trace={TRACED}")
+        elif word in _COUNTED:
+            options.append(f"{word}={_COUNTED[word]}")
         elif word.startswith("-"):
-            options += [word, *([next(rest, "")] if word == "--lanes" else [])]
+            options += [word, *([next(rest, "")] if word in ("--lanes", "--lane") else [])]
         else:
             values.append(word)
     return [words[0], *options, *values]
@@ -227,6 +241,10 @@ def _write(file: str, text: str) -> None:
 
 
 def _run(given: argparse.Namespace) -> int:
+    if given.steps is not None:
+        return _walk(given)
+    if given.lane is not None:
+        raise UsageError("PCB563", "--lane says which lane --steps shows: give --steps too, or leave --lane away")
     run = _ran(given)
     print(json.dumps(run.as_json()) if given.json else run.report(lanes=None))
     return 1 if run.errors else 0
@@ -242,8 +260,27 @@ def _profile(given: argparse.Namespace) -> int:
     return 1 if run.errors else 0
 
 
+def _walk(given: argparse.Namespace) -> int:
+    from pcbatch.function.walking import show_walk
+
+    if given.json:
+        raise UsageError("PCB563", "--steps prints text for people: leave --json away")
+    if given.steps < 1:
+        raise UsageError("PCB563", f"--steps says how many block runs are shown, at least 1, not {given.steps}")
+    with _target(given) as (batched, batch, lanes):
+        status = show_walk(batched, batch, lanes, lane=given.lane or 0, limit=given.steps, show=print)
+    return 1 if status else 0
+
+
 def _ran(given: argparse.Namespace, **options: Any) -> Run:
     """The run that the command line asks for, under further options."""
+    with _target(given) as (batched, batch, lanes):
+        return batched.options(**options).run(*batch, **lanes)
+
+
+@contextlib.contextmanager
+def _target(given: argparse.Namespace) -> Iterator[tuple[Batched[..., Any], list[Any], dict[str, int]]]:
+    """The function that the command line names, its arguments, and how many lanes if it says so."""
     file, separator, name = given.target.rpartition(":")
     if not separator or not name or not file:
         raise UsageError("PCB524", f"{given.target!r} is not of the form FILE.py:NAME")
@@ -251,7 +288,7 @@ def _ran(given: argparse.Namespace, **options: Any) -> Run:
     batch = [_json(text.strip(), f"argument {place}") for place, text in enumerate(given.args, 1)]
     lanes = {"lanes": given.lanes} if given.lanes is not None else {}
     with loaded(path, name) as batched:
-        return batched.options(**options).run(*batch, **lanes)
+        yield batched, batch, lanes
 
 
 def _json(text: str, what: str) -> Any:

@@ -119,9 +119,16 @@ def run_on(
 
     `given` maps its parameters and shared parameters to those of the user's function.
     """
+    return executable.run(*arrays_of(executable, given, arguments, captured), arguments.lanes)
+
+
+def arrays_of(
+    executable: Executable, given: Mapping[str, str], arguments: Arguments, captured: Mapping[str, Sequence[Any]]
+) -> tuple[list[Any], list[Any]]:
+    """The leaves of the program's parameters and those of its shared operands; see `run_on`."""
     shared = executable.program.shared
     every = {name: arguments.leaves[given[name]] if name in given else captured[name] for name in shared}
-    return executable.run(parameters(executable, given, arguments), in_order(every), arguments.lanes)
+    return parameters(executable, given, arguments), in_order(every)
 
 
 def in_order(leaves: Mapping[str, Sequence[Any]]) -> list[Any]:

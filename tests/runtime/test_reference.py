@@ -4,7 +4,7 @@ import numpy as np
 
 from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.schedules.flow import Flow
-from pcbatch.runtime.strategies import reference
+from pcbatch.runtime.strategies.lane import Lane
 from pcbatch.runtime.strategies.reference import ReferenceMachine, run_reference
 from tests.runtime import tables
 from tests.runtime.libraries import MODES, ON_BOTH, on_both
@@ -61,7 +61,7 @@ def test_schedules_pack_the_lanes_as_they_say(library, case, schedule, monkeypat
     """From the blocks that each lane visits one can tell what each schedule runs: that often, and for nobody never."""
     program, arguments, limits = tables.case(case, library.ops)
     traces = []
-    visit = reference._Lane.block
+    visit = Lane.block
 
     def recorded(lane, block):
         if not traces or traces[-1][0] is not lane:
@@ -69,7 +69,7 @@ def test_schedules_pack_the_lanes_as_they_say(library, case, schedule, monkeypat
         traces[-1][1].append(program.blocks.index(block))
         return visit(lane, block)
 
-    monkeypatch.setattr(reference._Lane, "block", recorded)
+    monkeypatch.setattr(Lane, "block", recorded)
     run_reference(program, library.backend, arguments, [], len(arguments[0]), **limits)
     outcome = library.run(program, *arguments, schedule=schedule, jit=False, **limits)
     executions, trips = simulate([trace for _, trace in traces], program, schedule)

@@ -179,7 +179,7 @@ class Run:
         for lane, status in enumerate(self.status.tolist()):
             end: dict[str, Any] = {"status": LaneStatus(status).name, "value": None}
             if lane not in failed:
-                end["value"] = listed(self._result(lane))
+                end["value"] = listed(self.result(lane))
             elif (span := failed[lane].span) is not None:
                 end |= {"message": failed[lane].message, "file": span.file, "line": span.line}
             else:
@@ -190,9 +190,9 @@ class Run:
 
     def _ended(self, lane: int) -> str:
         status = LaneStatus(int(self.status[lane]))
-        return f"lane {lane}: {written(self._result(lane)) if status is LaneStatus.OK else status.name}"
+        return f"lane {lane}: {written(self.result(lane)) if status is LaneStatus.OK else status.name}"
 
-    def _result(self, lane: int) -> Any:
+    def result(self, lane: int) -> Any:
         """What one lane returned: NumPy scalars and arrays in the user's structure."""
         return _packed(self.program, [np.asarray(leaf)[lane] for leaf in self._concrete.values])
 

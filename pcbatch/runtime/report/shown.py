@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 
-def written(value: Any) -> str:
-    """The value as a person writes it: `3`, `0.1`, `[1 2]`, `(True, {'a': 2.5})`."""
+def _leaf(value: Any) -> str:
+    return str(np.asarray(value))
+
+
+def written(value: Any, leaf: Callable[[Any], str] = _leaf) -> str:
+    """The value as a person writes it: `3`, `0.1`, `[1 2]`, `(True, {'a': 2.5})`; numbers and arrays as `leaf` says."""
+
+    def inner(item: Any) -> str:
+        return written(item, leaf)
+
     match value:
         case tuple() if hasattr(value, "_fields"):
-            named = (f"{name}={written(item)}" for name, item in zip(value._fields, value, strict=True))
+            named = (f"{name}={inner(item)}" for name, item in zip(value._fields, value, strict=True))
             return f"{type(value).__name__}({', '.join(named)})"
         case tuple():
-            return f"({', '.join(map(written, value))}{',' * (len(value) == 1)})"
+            return f"({', '.join(map(inner, value))}{',' * (len(value) == 1)})"
         case list():
-            return f"[{', '.join(map(written, value))}]"
+            return f"[{', '.join(map(inner, value))}]"
         case Mapping():
-            return "{" + ", ".join(f"{key!r}: {written(item)}" for key, item in value.items()) + "}"
+            return "{" + ", ".join(f"{key!r}: {inner(item)}" for key, item in value.items()) + "}"
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            named = (f"{field.name}={written(getattr(value, field.name))}" for field in dataclasses.fields(value))
+            named = (f"{field.name}={inner(getattr(value, field.name))}" for field in dataclasses.fields(value))
             return f"{type(value).__name__}({', '.join(named)})"
-    return str(np.asarray(value))
+    return leaf(value)
 
 
 def listed(value: Any) -> Any:

@@ -6,21 +6,22 @@ gives must equal what this gives.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from pcbatch.errors import Span
 from pcbatch.ir import values
-from pcbatch.ir.machine import Block, Branch, Fault, Jump, Piece, Program, PushJump, Return, Store
+from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, Type, leaves
 from pcbatch.ir.verify.machine import validate
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run, Statistics
+from pcbatch.runtime.strategies.lane import Lane
+from pcbatch.runtime.strategies.walk import Walk
 
 
 class ReferenceMachine:
@@ -40,6 +41,11 @@ class ReferenceMachine:
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> Outcome:
         """Run `lanes` lanes, one after the other."""
         return run_reference(self.program, self.backend, arguments, shared, lanes, self.max_depth, self.max_steps)
+
+    def walk(self, arguments: Sequence[Any], shared: Sequence[Any], lane: int) -> Walk:
+        """Run `lane` alone, block by block."""
+        batch = _Batch(self.program, self.backend, arguments, shared, Limits.of(self.max_depth, self.max_steps))
+        return Walk(batch.lane(lane), _outcome)
 
     def ready(self, arrays: Sequence[Any], lanes: int) -> Run:
         """A run of `lanes` lanes on arrays like these; there is nothing to make ready."""
@@ -64,19 +70,39 @@ def run_reference(
     max_steps: int | None = None,
 ) -> Outcome:
     """Run `program` for each of `lanes` lanes; see `Machine.run`. `trips` is 0: there is no loop over blocks."""
+    batch = _Batch(program, backend, arguments, shared, Limits.of(max_depth, max_steps))
+    finished = list(map(batch.lane, range(lanes)))
+    for lane in finished:
+        lane.run_to_the_end()
+    return _outcome(program, backend, finished)
 
-    def arrays(given: Iterator[Any], type_: Type) -> list[Any]:
-        return [backend.array(next(given), leaf.dtype) for leaf in leaves(type_)]
 
-    given, given_shared = iter(arguments), iter(shared)
-    columns = {name: arrays(given, program.types[name]) for name in program.parameters}
-    types = {name: program.shared_types[name] for name in program.shared}
-    per_shared = {name: values.pack(type_, arrays(given_shared, type_)) for name, type_ in types.items()}
-    finished = []
-    for lane in range(lanes):
-        inputs = {n: values.pack(program.types[n], [leaf[lane] for leaf in column]) for n, column in columns.items()}
-        finished.append(_Lane(program, backend, inputs, per_shared, Limits.of(max_depth, max_steps)))
-        finished[-1].run_to_the_end()
+class _Batch:
+    """The arguments of a run, from which its lanes are made."""
+
+    def __init__(
+        self, program: Program, backend: Backend, arguments: Sequence[Any], shared: Sequence[Any], limits: Limits
+    ):
+        def arrays(given: Iterator[Any], type_: Type) -> list[Any]:
+            return [backend.array(next(given), leaf.dtype) for leaf in leaves(type_)]
+
+        self.program, self.backend, self.limits = program, backend, limits
+        given, given_shared = iter(arguments), iter(shared)
+        self.columns = {name: arrays(given, program.types[name]) for name in program.parameters}
+        types = {name: program.shared_types[name] for name in program.shared}
+        self.shared = {name: values.pack(type_, arrays(given_shared, type_)) for name, type_ in types.items()}
+
+    def lane(self, number: int) -> Lane:
+        """The lane of this number, before its first block."""
+        types = self.program.types
+        inputs = {
+            name: values.pack(types[name], [leaf[number] for leaf in each]) for name, each in self.columns.items()
+        }
+        return Lane(self.program, self.backend, inputs, self.shared, self.limits)
+
+
+def _outcome(program: Program, backend: Backend, finished: Sequence[Lane]) -> Outcome:
+    """What a run of these lanes leaves behind."""
 
     def column(name: str, failed_too: bool) -> list[Any]:
         """The leaves of the tops of `name` of all lanes; blank for failed lanes and where it never got a value."""
@@ -110,128 +136,3 @@ def _blank(backend: Backend, type_: TensorType, zero: bool) -> np.ndarray:
     blank = np.asarray(backend.zeros(1, type_))[0]
     floating = type_.dtype.startswith(("float", "bfloat", "complex"))
     return blank + np.asarray(np.nan, blank.dtype) if floating and not zero else blank
-
-
-class _FaultError(Exception):
-    """The lane fails at `site`."""
-
-    def __init__(self, site: int):
-        self.site = site
-
-
-class _Lane:
-    """One example on its way through the blocks; the newest entry of a variable's list is its top."""
-
-    def __init__(
-        self,
-        program: Program,
-        backend: Backend,
-        inputs: Mapping[str, Any],
-        shared: Mapping[str, Any],
-        limits: Limits,
-    ):
-        self.program, self.backend, self.limits = program, backend, limits
-        self.shared = {name: backend.wrap(value, program.shared_types[name]) for name, value in shared.items()}
-        inputs = {name: backend.wrap(value, program.types[name]) for name, value in inputs.items()}
-        self.variables: dict[str, list[Any]] = {name: [inputs.get(name)] for name in program.storage}
-        self.calls = [len(program.blocks)]
-        self.status, self.site, self.place, self.steps = LaneStatus.OK, -1, -1, 0
-        self.executions = np.zeros(len(program.blocks), np.int64)
-
-    def run_to_the_end(self) -> None:
-        """Run to the end or to a fault."""
-        place = 0
-        try:
-            while place != len(self.program.blocks):
-                self.executions[place] += 1
-                place = self.block(self.program.blocks[place])
-        except _FaultError as fault:
-            self.place, self.site, self.status = place, fault.site, self.program.faults[fault.site].status
-
-    def leaves(self, name: str) -> list[np.ndarray] | None:
-        """The leaves of the top of `name`; None if it never got a value."""
-        top = self.variables[name][-1]
-        if top is None:
-            return None
-        type_ = self.program.types[name]
-        return [np.asarray(leaf) for leaf in values.flatten(type_, self.backend.as_type(top, type_))]
-
-    def block(self, block: Block) -> int:
-        """Run one block: the number of the next. Nothing is changed where the block's body fails."""
-        pops = Counter(block.pops)
-        tops = {name: entries[-1 - pops[name]] for name, entries in self.variables.items()}
-        now = dict(tops)
-        for item in block.body:
-            if item.predicate is not None and not now[item.predicate]:
-                self.blank(item, now)
-                continue
-            match item:
-                case Piece(reads=reads, writes=writes, shared=shared):
-                    operands = [self.shared[name] for name in shared]
-                    outputs, site = self.backend.evaluate(item, [now[name] for name in reads], operands)
-                    if site:
-                        raise _FaultError(site - 1)
-                    for name, output in zip(writes, outputs, strict=True):
-                        type_ = self.program.types[name]
-                        now[name] = self.backend.wrap(self.backend.as_type(output, type_), type_)
-                case Store(array=array, indices=indices, value=value, site=site):
-                    try:
-                        now[array] = self.backend.store_element(now[array], tuple(now[n] for n in indices), now[value])
-                    except IndexError:
-                        raise _FaultError(site) from None
-        if isinstance(block.terminator, Fault):
-            self.commit(block, pops, tops, now)
-        place = self.leave(block, now)
-        self.commit(block, pops, tops, now)
-        return place
-
-    def blank(self, item: Piece | Store, now: dict[str, Any]) -> None:
-        """Give what an item that is left out would write, and that never had a value, a zero."""
-        for name in item.writes if isinstance(item, Piece) else ():
-            if now.get(name) is None:
-                type_ = self.program.types[name]
-                zeros = [self.backend.zeros(1, leaf)[0] for leaf in leaves(type_)]
-                now[name] = self.backend.wrap(values.pack(type_, zeros), type_)
-
-    def leave(self, block: Block, now: Mapping[str, Any]) -> int:
-        """The number of the block that the terminator of `block` goes to."""
-        match block.terminator:
-            case Jump(target=target, turn=turn):
-                if turn:
-                    self.step(block)
-                return _place(target, now)
-            case Branch() as branch:
-                return _place(branch, now)
-            case PushJump(target=target, back=back, site=site):
-                if len(self.calls) > self.limits.max_depth:
-                    raise _FaultError(site)
-                self.step(block)
-                self.calls.append(back)
-                return _place(target, now)
-            case Return():
-                return self.calls.pop()
-            case Fault(site=site):
-                raise _FaultError(site)
-        raise TypeError(f"not a terminator: {block.terminator!r}")
-
-    def step(self, block: Block) -> None:
-        """Count a loop turn or a call."""
-        if self.limits.max_steps is not None and self.steps >= self.limits.max_steps:
-            raise _FaultError(block.steps_site)
-        self.steps += 1
-
-    def commit(self, block: Block, pops: Counter[str], tops: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-        """Let the block take effect: pops, then pushes below the tops, then the new tops."""
-        for name, entries in self.variables.items():
-            del entries[len(entries) - 1 - pops[name] :]
-            entries += [
-                tops[name] if push.saved is None else now[push.saved] for push in block.pushes if push.variable == name
-            ]
-            entries.append(now[name])
-
-
-def _place(target: int | Branch, now: Mapping[str, Any]) -> int:
-    """The number of the block that `target` means where variables have the values `now`."""
-    if isinstance(target, int):
-        return target
-    return target.true if now[target.condition] else target.false

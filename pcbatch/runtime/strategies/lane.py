@@ -1,0 +1,155 @@
+"""One lane of the reference: its stacks as Python lists, its program counter, and what each block does to them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pcbatch.ir import values
+from pcbatch.ir.machine import Block, Branch, Fault, Jump, Piece, Program, PushJump, Return, Store
+from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.types import leaves
+from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.machine.limits import Limits
+
+
+class FaultError(Exception):
+    """The lane fails at `site`."""
+
+    def __init__(self, site: int):
+        self.site = site
+
+
+class Lane:
+    """One example on its way through the blocks; the newest entry of a variable's list is its top."""
+
+    def __init__(
+        self,
+        program: Program,
+        backend: Backend,
+        inputs: Mapping[str, Any],
+        shared: Mapping[str, Any],
+        limits: Limits,
+    ):
+        self.program, self.backend, self.limits = program, backend, limits
+        self.shared = {name: backend.wrap(value, program.shared_types[name]) for name, value in shared.items()}
+        inputs = {name: backend.wrap(value, program.types[name]) for name, value in inputs.items()}
+        self.variables: dict[str, list[Any]] = {name: [inputs.get(name)] for name in program.storage}
+        self.calls = [len(program.blocks)]
+        self.status, self.site, self.place, self.steps = LaneStatus.OK, -1, -1, 0
+        self.next = 0
+        self.computed: dict[str, Any] = {}
+        """What the body of the block that ran last has computed, by name: all of it, or what came before its fault."""
+        self.executions = np.zeros(len(program.blocks), np.int64)
+
+    def run_to_the_end(self) -> None:
+        """Run to the end or to a fault."""
+        while self.run_next():
+            pass
+
+    def run_next(self) -> bool:
+        """Run the block that is next; False where there is none, the lane having returned or failed."""
+        place = self.next
+        if self.status != LaneStatus.OK or place == len(self.program.blocks):
+            return False
+        self.executions[place] += 1
+        try:
+            self.next = self.block(self.program.blocks[place])
+        except FaultError as fault:
+            self.place, self.site, self.status = place, fault.site, self.program.faults[fault.site].status
+        return True
+
+    def leaves(self, name: str) -> list[np.ndarray] | None:
+        """The leaves of the top of `name`; None if it never got a value."""
+        top = self.variables[name][-1]
+        return None if top is None else self.leaves_of(name, top)
+
+    def leaves_of(self, name: str, value: Any) -> list[np.ndarray]:
+        """The leaves of a value of `name`."""
+        type_ = self.program.types[name]
+        return [np.asarray(leaf) for leaf in values.flatten(type_, self.backend.as_type(value, type_))]
+
+    def block(self, block: Block) -> int:
+        """Run one block: the number of the next. Nothing is changed where the block's body fails."""
+        pops = Counter(block.pops)
+        tops = {name: entries[-1 - pops[name]] for name, entries in self.variables.items()}
+        now = dict(tops)
+        self.computed = {}
+        for item in block.body:
+            if item.predicate is not None and not now[item.predicate]:
+                self.blank(item, now)
+                continue
+            match item:
+                case Piece(reads=reads, writes=writes, shared=shared):
+                    operands = [self.shared[name] for name in shared]
+                    outputs, site = self.backend.evaluate(item, [now[name] for name in reads], operands)
+                    if site:
+                        raise FaultError(site - 1)
+                    for name, output in zip(writes, outputs, strict=True):
+                        type_ = self.program.types[name]
+                        now[name] = self.computed[name] = self.backend.wrap(self.backend.as_type(output, type_), type_)
+                case Store(array=array, indices=indices, value=value, site=site):
+                    try:
+                        stored = self.backend.store_element(now[array], tuple(now[n] for n in indices), now[value])
+                        now[array] = self.computed[array] = stored
+                    except IndexError:
+                        raise FaultError(site) from None
+        if isinstance(block.terminator, Fault):
+            self.commit(block, pops, tops, now)
+        place = self.leave(block, now)
+        self.commit(block, pops, tops, now)
+        return place
+
+    def blank(self, item: Piece | Store, now: dict[str, Any]) -> None:
+        """Give what an item that is left out would write, and that never had a value, a zero."""
+        for name in item.writes if isinstance(item, Piece) else ():
+            if now.get(name) is None:
+                type_ = self.program.types[name]
+                zeros = [self.backend.zeros(1, leaf)[0] for leaf in leaves(type_)]
+                now[name] = self.backend.wrap(values.pack(type_, zeros), type_)
+
+    def leave(self, block: Block, now: Mapping[str, Any]) -> int:
+        """The number of the block that the terminator of `block` goes to."""
+        match block.terminator:
+            case Jump(target=target, turn=turn):
+                if turn:
+                    self.step(block)
+                return _place(target, now)
+            case Branch() as branch:
+                return _place(branch, now)
+            case PushJump(target=target, back=back, site=site):
+                if len(self.calls) > self.limits.max_depth:
+                    raise FaultError(site)
+                self.step(block)
+                self.calls.append(back)
+                return _place(target, now)
+            case Return():
+                return self.calls.pop()
+            case Fault(site=site):
+                raise FaultError(site)
+        raise TypeError(f"not a terminator: {block.terminator!r}")
+
+    def step(self, block: Block) -> None:
+        """Count a loop turn or a call."""
+        if self.limits.max_steps is not None and self.steps >= self.limits.max_steps:
+            raise FaultError(block.steps_site)
+        self.steps += 1
+
+    def commit(self, block: Block, pops: Counter[str], tops: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+        """Let the block take effect: pops, then pushes below the tops, then the new tops."""
+        for name, entries in self.variables.items():
+            del entries[len(entries) - 1 - pops[name] :]
+            entries += [
+                tops[name] if push.saved is None else now[push.saved] for push in block.pushes if push.variable == name
+            ]
+            entries.append(now[name])
+
+
+def _place(target: int | Branch, now: Mapping[str, Any]) -> int:
+    """The number of the block that `target` means where variables have the values `now`."""
+    if isinstance(target, int):
+        return target
+    return target.true if now[target.condition] else target.false
