@@ -102,17 +102,17 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
 
 
 def load() -> float:
-    """How many threads of other programs want a core, in the mean of a minute: asked before anything is timed."""
+    """How many threads want a core, in the mean of a minute: those of other programs, if asked before anything runs."""
     return os.getloadavg()[0]
 
 
-def origin(load: float, packages: tuple[str, ...] = ("pcbatch", "tensorflow")) -> str:
-    """A paragraph for a page of figures: what gave them, and what else the machine was doing."""
+def origin(before: float, packages: tuple[str, ...] = ("pcbatch", "tensorflow")) -> str:
+    """A paragraph for a page of figures: what gave them, and what else the machine was doing (`load` before)."""
     versions = ", ".join(f"{name} {_version(name)}" for name in packages)
     return (
         f"Measured by `{_called()}` on {os.cpu_count()} cores ({platform.machine()}) with Python "
-        f"{platform.python_version()}, {versions}. When it began, the other programs of the machine had a load average "
-        f"of {load:.1f}."
+        f"{platform.python_version()}, {versions}. The load average of the machine was {before:.1f} before it began "
+        f"and {load():.1f} at its end, itself included."
     )
 
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.harness import measure, write_json
+from benchmarks.harness import measure, origin, table, write_json, write_page
 
 
 def test_contestants_take_turns_and_the_first_call_is_apart():
@@ -33,3 +33,12 @@ def test_the_record_says_what_was_run(tmp_path):
     assert len(record["figures"]["timing"]["a"]["seconds"]) == 2
     assert record["versions"]["tensorflow"]
     assert record["command"]
+
+
+def test_a_page_says_what_was_run_beside_what(tmp_path):
+    path = tmp_path / "deep" / "page.md"
+    write_page(path, [origin(1.25), *table(("a", "b"), [("1", "2"), ("3", "4")])])
+    said, *rows = path.read_text().splitlines()
+    assert "pytest" in said
+    assert "was 1.2 before it began" in said
+    assert rows == ["| a | b |", "| --- | --- |", "| 1 | 2 |", "| 3 | 4 |"]
