@@ -19,9 +19,9 @@ INTRODUCTION = """\
 Draws of each chain are doubled from {draws} until the least effective size of all numbers, of x and of the squared
 distance to the mean ("x^2"), is {enough:.0f}. Each sampler warms up as it does by itself, to an acceptance of 0.8 with
 a diagonal metric, in float32 and on all cores: BlackJAX's `window_adaptation` and NumPyro's `MCMC` with `jax.pmap` over
-one device for each core, TFP's `windowed_adaptive_nuts` (`tfp` has one thread for each core, `tfp-one-device` all chains
-in one program, which was faster: what costs there is the number of kernels). `pcbatch` is the sampler as it comes,
-`pcbatch-pooled` has `adapt="pooled"`.
+one device for each core, TFP's `windowed_adaptive_nuts` (`tfp` has one thread for each core, `tfp-one-device` all
+chains in one program, which was faster: what costs there is the number of kernels). `pcbatch` is the sampler as it
+comes, `pcbatch-pooled` has `adapt="pooled"`.
 
 Cold is the first run of a new process after its imports, with tracing and compiling (nothing is kept on disk); warm are
 later runs with other seeds and starting points, their median. Effective sizes are the least of all runs, by ArviZ; the
