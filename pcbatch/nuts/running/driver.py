@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import tensorflow as tf
 
+from pcbatch.errors import UsageError
 from pcbatch.nuts.adaptation import pooling, windows
 from pcbatch.nuts.adaptation.adaptation import plan_of
 from pcbatch.nuts.kernel.algorithm import STATISTICS
@@ -201,20 +202,35 @@ class Course:
         """
         settings = self.settings
         waits = are_expensive(settings.chains, self._work) or settings.schedule not in ("auto", "adaptive")
-        return self._chain(waits and not self._is_native and not settings.is_compared)
+        return self._native or self._chain(waits and not settings.is_compared)
 
-    def _chain(self, waits: bool) -> Any:
+    def _chain(self, waits: bool, form: Literal["auto", "native"] = "auto") -> Any:
         origin = self.standing.origin
-        return programs.chain_of(origin.density, origin.transform, origin.data is not None, self.settings, waits)
+        return programs.chain_of(origin.density, origin.transform, origin.data is not None, self.settings, waits, form)
+
+    @property
+    def _is_native(self) -> bool:
+        """Whether chains run one after another in native code, each with its gradients."""
+        return self._native is not None
 
     @cached_property
-    def _is_native(self) -> bool:
-        """Whether chains run one after another in native code, each with its gradients: these must be cheap for it."""
-        if self._work > device().native_work or self.settings.schedule != "auto" or self.settings.is_compared:
-            return False
-        lanes = (self.standing.origin.keys, *self.state)
-        pipeline = self._chain(waits=False).pipeline(*lanes, *self._shared((), 0, 1))
-        return bool(pipeline.machine.form == "native")
+    def _native(self) -> Any:
+        """The batched program for this; None where a leaf is too expensive for it, or something stands against it.
+
+        A leaf is what counts: momenta, which cost more if the gradient is cheap, are drawn once in a trajectory.
+        """
+        settings = self.settings
+        work = self._work + settings.leapfrogs_per_leaf * self.state.metric.inverse[0].size
+        if work > device().native_work or settings.schedule != "auto" or settings.is_compared:
+            return None
+        chain = self._chain(waits=False, form="native")
+        try:
+            chain.pipeline(self.standing.origin.keys, *self.state, *self._shared((), 0, 1))
+        except UsageError as error:
+            if error.code != "PCB534":
+                raise
+            return None
+        return chain
 
     @cached_property
     def _work(self) -> float:

@@ -36,7 +36,12 @@ def density_of_vector(log_density: Callable[..., Any], transform: Transform, wit
 
 
 def chain_of(
-    log_density: Callable[..., Any], transform: Transform, with_data: bool, settings: Settings, waits: bool
+    log_density: Callable[..., Any],
+    transform: Transform,
+    with_data: bool,
+    settings: Settings,
+    waits: bool,
+    form: Literal["auto", "native"] = "auto",
 ) -> Any:
     """The batched function that runs a stretch of chains, which wait for each other at gradients or not."""
     return _chain(
@@ -49,7 +54,7 @@ def chain_of(
         settings.leapfrogs_per_leaf,
         settings.kernel,
         waits,
-    ).options(schedule=settings.schedule, jit=settings.jit, strategy=settings.strategy)
+    ).options(schedule=settings.schedule, jit=settings.jit, strategy=settings.strategy, form=form)
 
 
 @functools.lru_cache(maxsize=32)
