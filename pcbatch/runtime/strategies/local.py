@@ -12,8 +12,9 @@ the same. Frames lie in a list, as Python's own stack ends after a thousand call
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,8 @@ class LocalMachine:
         self.statistics = Statistics()
         self.runners = [BlockRunner(self.context, number) for number in range(len(program.blocks))]
         self._launches: dict[int, list[Launch]] = {}
+        self._compiled: set[tuple[int, int, int]] = set()
+        """What XLA has compiled: blocks, by number, for so many lanes and stacks of such a capacity."""
 
     @property
     def notes(self) -> Sequence[tuple[Span | None, str]]:
@@ -80,7 +83,8 @@ class LocalMachine:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
         specs = self._specs(lanes, self.limits.first_capacity)
         with explaining(self.program, self.backend, self.compiled):
-            for launch in self._blocks(lanes) if self.compiled else []:
+            launches = self._blocks(lanes)
+            for launch in launches if self.compiled else []:
                 self.backend.lower(launch, specs, True)
 
     def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
@@ -128,7 +132,8 @@ class LocalMachine:
                 state = self.layout.grown(self.backend, state, capacity)
             launch = self.backend.forbid_gradients(launches[number], self.program.name)
             given = (*(state[key] for key in self.layout.carried), *shared, self.backend.array(going, "bool"))
-            after = launch(*given)
+            with self._timed(number, lanes, capacity):
+                after = launch(*given)
             state = {**state, **dict(zip(self._changed(number), after, strict=True))}
             executions[number] += 1
             active[number] += np.count_nonzero(going)
@@ -179,10 +184,21 @@ class LocalMachine:
             with collector.paused(), explaining(self.program, self.backend, self.compiled):
                 for launch in made:
                     self.backend.lower(launch, specs, False)
-            self.statistics.compilations += len(made)
+            self.statistics.compilations += 0 if self.compiled else len(made)
             self.statistics.trace_seconds += time.perf_counter() - started
             self._launches[lanes] = made
         return self._launches[lanes]
+
+    @contextlib.contextmanager
+    def _timed(self, number: int, lanes: int, capacity: int) -> Iterator[None]:
+        """Count what XLA compiles inside, for the first launch of a block on arrays of these shapes."""
+        started = time.perf_counter()
+        yield
+        shapes = (number, lanes, capacity)
+        if self.compiled and shapes not in self._compiled:
+            self._compiled.add(shapes)
+            self.statistics.compilations += 1
+            self.statistics.compile_seconds += time.perf_counter() - started
 
     def _launch(self, number: int) -> Launch:
         """The block as a function of arrays."""
