@@ -24,7 +24,7 @@ LEAST_MOVE = 0.5
 
 @dataclass(frozen=True)
 class Moments:
-    """Of draws of `size` numbers: how many, sums, sums of squares, and those of the squares of the way from the start."""
+    """Of draws of `size` numbers: how many, sums, sums of squares, and sums of squared distances from the starts."""
 
     count: int
     sums: list[float]

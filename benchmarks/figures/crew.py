@@ -60,6 +60,8 @@ CONTESTANTS = {
         "Stan", "stan_sampler", environment=STAN, at_once=CORES, variables={"XDG_CACHE_HOME": str(STAN_CACHE)}
     ),
 }
+MACHINES = ("switch", "hybrid", "local")
+"""Those of the paper, which draw what "pc" draws."""
 
 
 @dataclass
@@ -94,6 +96,8 @@ class Figures:
 
 Cell = dict[str, Figures]
 """All contestants by name, at one number of chains."""
+Cells = Mapping[int, Cell]
+"""By number of chains."""
 
 
 class Crew:

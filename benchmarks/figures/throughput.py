@@ -14,23 +14,21 @@ by this script; one that cannot be made is named in the page.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.figures import pages, paper, pictures
+from benchmarks.figures import pages, pictures
 from benchmarks.figures.agreement import MOST_APART, Moments, Verdict, apart, verdicts
-from benchmarks.figures.crew import CONTESTANTS, CORES, Cell, Crew
+from benchmarks.figures.crew import CONTESTANTS, CORES, MACHINES, Cell, Cells, Crew
 from benchmarks.figures.pictures import Curve, Style
+from benchmarks.figures.throughput_page import NAME, page
 from benchmarks.harness import arguments, write_json
-from benchmarks.nuts.targets import TARGETS, Target
+from benchmarks.nuts.targets import TARGETS
 
-NAME = "throughput"
 TARGET = "logistic-large"
 CHAINS = (1, 4, 16, 64, 256)
 TRAJECTORIES = 10
-MACHINES = ("switch", "hybrid", "local")
-"""Those of the paper, which draw what "pc" draws."""
 STYLES = {
     "pc": Style(pictures.BLUE, "o"),
     "switch": Style(pictures.SKY, "s"),
@@ -42,9 +40,6 @@ STYLES = {
     "eager": Style(pictures.GREY, ".", ":"),
     "stan": Style(pictures.BLACK, "*", ":"),
 }
-
-Cells = Mapping[int, Cell]
-"""By number of chains."""
 
 
 def main() -> None:
@@ -114,183 +109,6 @@ def curves(cells: Cells) -> list[Curve]:
             values = [figures.rate or 0.0 for figures in rates.values()]
             found.append(Curve(CONTESTANTS[name].label, style, list(rates), values, solid))
     return found
-
-
-# -- the page ----------------------------------------------------------------------------------------------------------
-
-
-def page(
-    target: Target, cells: Cells, trajectories: int, agreement: Mapping[str, Verdict], faults: Sequence[str]
-) -> list[str]:
-    """Its parts."""
-    names = list(next(iter(cells.values())))
-    heads = [pages.chains(chains) for chains in cells]
-    rates = {CONTESTANTS[name].label: [shown(cell, name) for cell in cells.values()] for name in names}
-    firsts = {
-        CONTESTANTS[name].label: [
-            f"{cell[name].first:.1f}" if cell[name].first is not None and cell[name].measured == chains else ""
-            for chains, cell in cells.items()
-        ]
-        for name in names
-    }
-    useful = {
-        CONTESTANTS[name].label: [
-            f"{cell[name].useful:.2f}" if cell[name].useful is not None and cell[name].measured == chains else ""
-            for chains, cell in cells.items()
-        ]
-        for name in names
-    }
-    failures = [
-        f"{CONTESTANTS[name].label}, {pages.chains(chains)}: {cell[name].failure}"
-        for name in names
-        for chains, cell in cells.items()
-        if cell[name].failure
-    ]
-    return [
-        "# Throughput by number of chains",
-        pages.paragraph(
-            f"`python -m benchmarks.figures.{NAME}` writes this page: figure 6 of {paper.PAPER}, measured anew. The "
-            f"density is a {target.family} of {target.observations:,} observations and {target.size} weights; every "
-            f"call makes {trajectories} trajectories of each chain from the same starting points, with step size "
-            f"{target.step_size}, unit metric and depth 10, in float32 (Stan in float64). Measured on {pages.machine()}."
-        ),
-        f"![Useful gradients per second by number of chains]({NAME}.png)",
-        "Useful gradients per second, warm, medians of calls that take turns; in brackets what was not measured, since "
-        "such chains\nrun one after another, " + f"Stan's on {CORES} cores:",
-        pages.table(heads, rates),
-        *(["What is missing:", pages.points(failures)] if failures else []),
-        "## What is seen",
-        pages.points(seen(cells)),
-        "## What the paper says",
-        pages.paragraph(paper.THROUGHPUT),
-        pages.paragraph(paper.NOT_AT_HAND),
-        "## Beside it",
-        "Seconds of the first call (trace, compile, run; Stan's first has its C++ compiler's work in it):",
-        pages.table(heads, firsts),
-        pages.paragraph(
-            "Useful gradients over rows computed, counted by each program. All trajectories of this density are "
-            "about equally long, so hardly a row is lost to waiting; pcbatch's sampler fills chains up to a multiple "
-            "of four, and one chain so has three that nobody asked for. TFP's own machines compute the first gradient twice and trace with "
-            "a row more. The gradients of Stan and of the unbatched sampler are all of use."
-        ),
-        pages.table(heads, useful),
-        pages.paragraph(
-            "Draws agree: of each contestant with at least 16 draws, the distance between the means of its draws and of "
-            "those of other samplers (root mean square over the weights, in standard errors: about 1 is expected, at "
-            "most 1.6 allowed), and how far draws are from the chains' starts (about 1: as far as independent ones):"
-            if not faults
-            else "**Draws disagree:** " + "; ".join(faults)
-        ),
-        pages.table(
-            ["draws", "means", "moved"],
-            {
-                CONTESTANTS[name].label: [str(v.count), f"{v.shift:.2f}", f"{v.move:.2f}"]
-                for name, v in agreement.items()
-            },
-        ),
-    ]
-
-
-def shown(cell: Cell, name: str) -> str:
-    """A rate in the table; in brackets one that was measured at another number of chains."""
-    figures = cell[name]
-    if figures.rate is None:
-        return "-"
-    text = f"{rounded(figures.rate):,.0f}"
-    return text if figures.measured == figures.chains else f"({text})"
-
-
-def rounded(value: float) -> float:
-    """To three digits.
-
-    >>> rounded(12345.6)
-    12300.0
-    """
-    return float(f"{value:.3g}")
-
-
-def seen(cells: Cells) -> list[str]:
-    """What the figures say: how throughput grows, who overtakes whom, and where pcbatch is behind."""
-    return [*growth(cells), *machines(cells), *overtaking(cells), *behind(cells)]
-
-
-def rate(cells: Cells, chains: int, name: str) -> float | None:
-    """A contestant's rate, if there is one."""
-    return cells[chains][name].rate if name in cells[chains] else None
-
-
-def growth(cells: Cells) -> list[str]:
-    """How much more many chains make than one."""
-    least, most = min(cells), max(cells)
-    found = []
-    for name in CONTESTANTS:
-        few, many = rate(cells, least, name), rate(cells, most, name)
-        if few and many and not CONTESTANTS[name].at_once:
-            found.append(f"{CONTESTANTS[name].label} {many / few:.1f}")
-    if not found or least == most:
-        return []
-    return [f"From {pages.chains(least)} to {most:,} throughput grows by a factor of: {'; '.join(found)}."]
-
-
-def machines(cells: Cells) -> list[str]:
-    """pcbatch's own machine over the paper's, by number of chains."""
-    found = []
-    for name in MACHINES:
-        ratios = {
-            chains: ours / theirs
-            for chains in cells
-            if (ours := rate(cells, chains, "pc")) and (theirs := rate(cells, chains, name))
-        }
-        if ratios:
-            listed = ", ".join(f"{ratio:.1f}" for ratio in ratios.values())
-            found.append(f"{listed} times those of {CONTESTANTS[name].label}")
-    heads = pages.listed([f"{chains:,}" for chains in cells])
-    return [f"At {heads} chains pcbatch's own machine makes {'; '.join(found)}."] if found else []
-
-
-def overtaking(cells: Cells) -> list[str]:
-    """From which number of chains on the batched samplers make more than those that run one chain after another."""
-    found = []
-    for single in ("stan", "eager"):
-        for name in CONTESTANTS:
-            if CONTESTANTS[name].at_once or not all(rate(cells, c, name) and rate(cells, c, single) for c in cells):
-                continue
-            ahead = [c for c in cells if (rate(cells, c, name) or 0) > (rate(cells, c, single) or 0)]
-            behind = [c for c in cells if c not in ahead]
-            if not ahead:
-                found.append((single, f"{CONTESTANTS[name].label} never"))
-            elif not behind:
-                found.append((single, f"{CONTESTANTS[name].label} always"))
-            else:
-                found.append(
-                    (
-                        single,
-                        f"{CONTESTANTS[name].label} from {pages.chains(min(c for c in ahead if c > max(behind)))} on"
-                        if max(ahead) > max(behind)
-                        else f"{CONTESTANTS[name].label} up to {pages.chains(max(ahead))}",
-                    )
-                )
-    return [
-        f"More than {CONTESTANTS[single].label} make: {'; '.join(texts)}."
-        for single in ("stan", "eager")
-        if (texts := [text for who, text in found if who == single])
-    ]
-
-
-def behind(cells: Cells) -> list[str]:
-    """Where pcbatch's own machine is slower than somebody else's."""
-    found = []
-    for chains in cells:
-        ours = rate(cells, chains, "pc")
-        for name in CONTESTANTS:
-            theirs = rate(cells, chains, name)
-            if ours and theirs and theirs > ours and name != "pc":
-                found.append(f"{theirs / ours:.2f} times at {pages.chains(chains)} by {CONTESTANTS[name].label}")
-    return [
-        f"pcbatch's own machine is outdone {'; '.join(found)}."
-        if found
-        else "pcbatch's own machine is outdone by none here."
-    ]
 
 
 if __name__ == "__main__":

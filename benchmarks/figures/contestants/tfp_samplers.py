@@ -1,4 +1,4 @@
-"""TensorFlow Probability's samplers. Rows are counted by a variable to which each density adds its batch size.
+"""TensorFlow Probability's samplers. Rows are counted by a variable to which each density adds its own.
 
 Variants: "sampler" is `tfp.mcmc.NoUTurnSampler` under XLA, whose chains wait for the longest trajectory; "machine" is
 the paper's own program-counter machine under XLA, "stackless" its own local static batching, which runs eagerly.
@@ -65,7 +65,7 @@ def prepare(job: Job) -> Run:
     density = batched(job.target.family, tuple(map(tf.constant, job.target.data())))
 
     def counted(q: tf.Tensor) -> tf.Tensor:
-        rows.assign_add(tf.cast(tf.shape(q)[0], tf.int64))
+        rows.assign_add(tf.size(q, tf.int64) // job.target.size)  # type inference comes without an axis of chains
         return density(q)
 
     transitions = (iterative if job.variant == "sampler" else autobatched)(job, counted)
