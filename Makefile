@@ -1,4 +1,4 @@
-# make demo | test | test-all | lint | bench | clean
+# make demo | test | test-all | lint | bench | figures | clean
 # Needs make and Python 3.10 to 3.13 only; everything else goes into .venv. Another Python: make PYTHON=python3.12 test
 
 PYTHON ?= python3
@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # TensorFlow's notices about CPU features and missing GPUs are of no use here.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: demo test test-all lint bench clean
+.PHONY: demo test test-all lint bench figures clean
 
 # Compiled once, then found in the cache; PCBATCH_CACHE= make demo does without.
 demo: $(VENV)/.nuts
@@ -45,6 +45,11 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.straight --json out/straight.json
 	$(BIN)/python -m benchmarks.against --quick --json out/against.json
 	$(BIN)/python -m benchmarks.nuts --quick --json out/nuts.json
+
+# The batching paper's figures into docs/figures, under ten minutes each on two cores that have nothing else to do.
+figures: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.figures.throughput
+	$(BIN)/python -m benchmarks.figures.utilization
 
 clean:
 	rm -rf build dist out .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

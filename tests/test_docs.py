@@ -55,7 +55,7 @@ def sampler(what: str) -> str:
     return getattr(made, name).ir(stage).strip("\n") + "\n"
 
 
-PAGES = (*sorted((ROOT / "docs").glob("*.md")), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")))
+PAGES = (*sorted((ROOT / "docs").rglob("*.md")), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")))
 LINK = re.compile(r"\[[^]]*\]\(([^)\s#:]*)(?:#([^)\s]*))?\)")
 FENCED = re.compile(r"^```.*?^```$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 

@@ -1,0 +1,177 @@
+"""The page of the throughput figure: tables, and what they say, found in the figures themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from benchmarks.figures import pages, paper
+from benchmarks.figures.agreement import LARGEST_SHIFT, Verdict
+from benchmarks.figures.crew import CONTESTANTS, CORES, MACHINES, Cells, Figures
+from benchmarks.nuts.targets import Target
+
+NAME = "throughput"
+
+
+def page(
+    target: Target, cells: Cells, trajectories: int, agreement: Mapping[str, Verdict], faults: Sequence[str]
+) -> list[str]:
+    """Its parts."""
+    heads = [pages.chains(chains) for chains in cells]
+    failures = [
+        f"{CONTESTANTS[name].label}, {pages.chains(chains)}: {figures.failure}"
+        for chains, cell in cells.items()
+        for name, figures in cell.items()
+        if figures.failure
+    ]
+    return [
+        "# Throughput by number of chains",
+        pages.paragraph(
+            f"`python -m benchmarks.figures.{NAME}` writes this page: figure 6 of {paper.PAPER}, measured anew. The "
+            f"density is a {target.family} of {target.observations:,} observations and {target.size} weights; every "
+            f"call makes {trajectories} trajectories of each chain from the same starting points, with step size "
+            f"{target.step_size}, unit metric and depth 10, in float32 (Stan in float64). Measured on "
+            f"{pages.machine()}."
+        ),
+        f"![Useful gradients per second by number of chains]({NAME}.png)",
+        pages.paragraph(
+            "Useful gradients per second, warm, medians of calls that take turns. In brackets, hollow in the picture: "
+            "not measured, for such chains run one after another, and more of them take so much longer (Stan's on "
+            f"{CORES} cores)."
+        ),
+        pages.table(heads, rows(cells, shown)),
+        *(["What is missing:", pages.points(failures)] if failures else []),
+        "## What is seen",
+        pages.points(seen(cells)),
+        "## What the paper says",
+        pages.paragraph(paper.THROUGHPUT),
+        pages.paragraph(paper.NOT_AT_HAND),
+        "## Beside it",
+        "Seconds of the first call (trace, compile, run; in Stan's first one is the work of its C++ compiler):",
+        pages.table(heads, rows(cells, lambda figures: f"{figures.first:.1f}" if is_own(figures) else "")),
+        pages.paragraph(
+            "Useful gradients over rows computed, as each program counts them. All trajectories of this density are "
+            "about equally long, so hardly a row is lost to waiting: what is missing is the gradient at the starting "
+            "point. pcbatch's sampler fills chains up to a multiple of four; a single chain has three beside it that "
+            "nobody asked for. Stan and the unbatched sampler compute what they need."
+        ),
+        pages.table(heads, rows(cells, lambda figures: f"{figures.useful:.2f}" if is_own(figures) else "")),
+        "**Draws disagree:** " + "; ".join(faults)
+        if faults
+        else pages.paragraph(
+            "Draws agree. Of each contestant with at least 16 draws: how far the means of its draws are from those of "
+            "other samplers (root mean square over the weights, in standard errors; about 1 is expected, at most "
+            f"{LARGEST_SHIFT} allowed), and how far draws are from where their chains started (1: as far as "
+            "independent ones)."
+        ),
+        pages.table(
+            ["draws", "means", "moved"],
+            {
+                CONTESTANTS[name].label: [str(v.count), f"{v.shift:.2f}", f"{v.move:.2f}"]
+                for name, v in agreement.items()
+            },
+        ),
+    ]
+
+
+def rows(cells: Cells, text: Callable[[Figures], str]) -> dict[str, list[str]]:
+    """A table's rows, a contestant each."""
+    names = next(iter(cells.values()))
+    return {CONTESTANTS[name].label: [text(cell[name]) for cell in cells.values()] for name in names}
+
+
+def is_own(figures: Figures) -> bool:
+    """Whether so many chains were measured themselves, and to the end."""
+    return figures.measured == figures.chains and figures.rate is not None
+
+
+def shown(figures: Figures) -> str:
+    """A rate in the table; in brackets one that was measured at another number of chains."""
+    if figures.rate is None:
+        return "-"
+    text = f"{rounded(figures.rate):,.0f}"
+    return text if figures.measured == figures.chains else f"({text})"
+
+
+def rounded(value: float) -> float:
+    """To three digits.
+
+    >>> rounded(12345.6)
+    12300.0
+    """
+    return float(f"{value:.3g}")
+
+
+def seen(cells: Cells) -> list[str]:
+    """What the figures say: how throughput grows, who overtakes whom, and where pcbatch is behind."""
+    return [*growth(cells), *machines(cells), *overtaking(cells), *losses(cells)]
+
+
+def rate(cells: Cells, chains: int, name: str) -> float | None:
+    """A contestant's rate, if there is one."""
+    return cells[chains][name].rate if name in cells[chains] else None
+
+
+def growth(cells: Cells) -> list[str]:
+    """How much more many chains make than one."""
+    least, most = min(cells), max(cells)
+    found = []
+    for name in CONTESTANTS:
+        few, many = rate(cells, least, name), rate(cells, most, name)
+        if few and many and not CONTESTANTS[name].at_once:
+            found.append(f"{CONTESTANTS[name].label} {many / few:.1f}")
+    if not found or least == most:
+        return []
+    return [f"From {pages.chains(least)} to {most:,} throughput grows by a factor of: {'; '.join(found)}."]
+
+
+def machines(cells: Cells) -> list[str]:
+    """The machine of pcbatch over those of the paper, by number of chains."""
+    found = []
+    for name in MACHINES:
+        pairs = [(rate(cells, chains, "pc"), rate(cells, chains, name)) for chains in cells]
+        if all(ours and theirs for ours, theirs in pairs):
+            ratios = pages.listed([f"{ours / theirs:.1f}" for ours, theirs in pairs if ours and theirs])
+            found.append(f"{ratios} times as many as {CONTESTANTS[name].label}")
+    heads = pages.listed([f"{chains:,}" for chains in cells])
+    return [f"At {heads} chains pcbatch's own machine makes {'; '.join(found)}."] if found else []
+
+
+def overtaking(cells: Cells) -> list[str]:
+    """From which number of chains on the batched samplers make more than those that run one chain after another."""
+    return [
+        f"More than {CONTESTANTS[single].label} make: {'; '.join(found)}."
+        for single in CONTESTANTS
+        if CONTESTANTS[single].at_once and (found := [*ahead(cells, single)])
+    ]
+
+
+def ahead(cells: Cells, single: str) -> list[str]:
+    """Who makes more than `single`, and from where on: a text for each batched sampler."""
+    found = []
+    for name in CONTESTANTS:
+        pairs = {chains: (rate(cells, chains, name), rate(cells, chains, single)) for chains in cells}
+        if CONTESTANTS[name].at_once or not all(own and other for own, other in pairs.values()):
+            continue
+        behind = [chains for chains, (own, other) in pairs.items() if own and other and own <= other]
+        later = [chains for chains in cells if chains > max(behind, default=0)]
+        where = "everywhere" if not behind else f"from {pages.chains(min(later))} on" if later else "nowhere for good"
+        found.append(f"{CONTESTANTS[name].label} {where}")
+    return found
+
+
+def losses(cells: Cells) -> list[str]:
+    """Where pcbatch's own machine is slower than somebody else's."""
+    found = []
+    for chains in cells:
+        ours = rate(cells, chains, "pc")
+        for name in CONTESTANTS:
+            theirs = rate(cells, chains, name)
+            if ours and theirs and theirs > ours:
+                found.append(
+                    f"at {pages.chains(chains)} {CONTESTANTS[name].label} makes {theirs / ours:.2f} times as many"
+                )
+    return (
+        [f"pcbatch's own machine is outdone: {'; '.join(found)}."]
+        if found
+        else ["Nobody outdoes pcbatch's own machine."]
+    )

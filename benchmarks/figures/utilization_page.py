@@ -1,0 +1,167 @@
+"""The page of the utilisation figure: what was counted, tables, and what they say, found in the counts themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from benchmarks.figures import pages, paper
+from benchmarks.figures.sampler import Count
+from benchmarks.nuts.targets import Target
+
+NAME = "utilization"
+MOST_SWITCHED = 16
+"""Chains: XLA copies the state through a switch, which takes minutes at 1,024; "earliest" computes the same rows."""
+LABELS = {
+    "adaptive": "pc as pcbatch runs it",
+    "earliest": "pc, the paper's machine",
+    "switch": "pc, the same as a switch",
+    "local": "local",
+    "tfp": "lockstep (TFP)",
+}
+
+
+@dataclass
+class Figures:
+    """One machine at so many chains: gradients that were needed and rows computed, over all seeds.
+
+    `longest` and `busiest` are the rows that chains compute which wait for each other after each trajectory, or only at
+    the end, by the very same trajectories; `trajectories` how many there were.
+    """
+
+    needed: int = 0
+    rows: int = 0
+    trajectories: int = 0
+    longest: int | None = 0
+    busiest: int | None = 0
+    failure: str | None = None
+
+    def add(self, count: Count) -> None:
+        """Count one run in."""
+        chains, leaves = len(count.leaves), count.leaves
+        self.needed += count.needed
+        self.rows += count.rows
+        self.trajectories += leaves.size
+        self.longest = (self.longest or 0) + chains * int(leaves.max(axis=0).sum())
+        self.busiest = (self.busiest or 0) + chains * int(leaves.sum(axis=1).max())
+
+    @property
+    def utilization(self) -> float | None:
+        """Needed gradients over rows."""
+        return self.needed / self.rows if self.rows else None
+
+
+Cell = dict[str, Figures]
+"""By machine."""
+Cells = Mapping[int, Cell]
+"""By number of chains."""
+
+
+def page(target: Target, cells: Cells, trajectories: int) -> list[str]:
+    """Its parts."""
+    names = [name for name in LABELS if any(name in cell for cell in cells.values())]
+    heads = [pages.chains(chains) for chains in cells]
+    shares = {LABELS[name]: [share(cell.get(name)) for cell in cells.values()] for name in names}
+    per_trajectory = {
+        LABELS[name]: [length(cell.get(name)) for cell in cells.values()] for name in ("earliest", "local", "tfp")
+    }
+    bounds = {
+        "all wait after each trajectory": [bound(cell["earliest"], "longest") for cell in cells.values()],
+        "all wait at the end only": [bound(cell["earliest"], "busiest") for cell in cells.values()],
+    }
+    missing = sorted({figures.failure for cell in cells.values() for figures in cell.values() if figures.failure})
+    return [
+        "# Utilisation by number of chains",
+        pages.paragraph(
+            f"`python -m benchmarks.figures.{NAME}` writes this page: figure 7 of {paper.PAPER}, measured anew. The "
+            f"density is an {target.family} of {target.size} dimensions whose neighbours have correlation 0.9; each "
+            f"chain makes {trajectories} trajectories in a row, with step size {target.step_size}, unit metric and "
+            "depth 10. Utilisation is gradients that chains needed over gradients that were computed. Every machine "
+            f"was run, and counted by its own counters. Run on {pages.machine()}; counts do not depend on its speed."
+        ),
+        f"![Utilisation by number of chains]({NAME}.png)",
+        pages.table(heads, shares),
+        pages.paragraph(
+            "*The paper's machine* runs, in each step, the earliest block at which a lane waits, and masks the other "
+            'lanes (`schedule="earliest", deterministic=True`; `schedule="switch"` is its figure 5 as written, run '
+            f"up to {MOST_SWITCHED} chains, since XLA copies the state through the switch). *As pcbatch runs it* "
+            '(`form="lockstep"`): the schedule weighs lanes against costs, and where few lanes wait at an expensive '
+            "block it computes their rows only. By default this density, whose gradient is cheap, does not run in "
+            "lockstep at all but chain after chain in native code, where every row is of use. *Local* has calls on the "
+            "host's stack. *Lockstep* is TensorFlow Probability's iterative `NoUTurnSampler`."
+        ),
+        *(["What is missing:", pages.points(missing)] if missing else []),
+        "## What is seen",
+        pages.points(seen(cells)),
+        "## What the paper says",
+        pages.paragraph(paper.UTILIZATION.format(trajectories=trajectories)),
+        pages.paragraph(paper.NOT_AT_HAND),
+        "## Beside it",
+        "What utilisation would be if chains waited for each other in one place only, from the lengths of the "
+        "trajectories\nthat the paper's machine has made:",
+        pages.table(heads, bounds),
+        "Gradients for each trajectory, the one at the start included:",
+        pages.table(heads, per_trajectory),
+    ]
+
+
+def share(figures: Figures | None) -> str:
+    """Utilisation in the table."""
+    return f"{figures.utilization:.2f}" if figures and figures.utilization is not None else ""
+
+
+def length(figures: Figures | None) -> str:
+    """Gradients a trajectory."""
+    return f"{figures.needed / figures.trajectories:.1f}" if figures and figures.trajectories else ""
+
+
+def bound(figures: Figures, name: str) -> str:
+    """What it would be with so many rows."""
+    return f"{figures.needed / rows:.2f}" if (rows := getattr(figures, name)) else ""
+
+
+def seen(cells: Cells) -> list[str]:
+    """What the counts say: who is ahead by how much, and whether two ways to run the paper's machine are one."""
+    found = []
+    many = {chains: cell for chains, cell in cells.items() if chains > 1}
+    for ours in ("earliest", "adaptive"):
+        ratios = {
+            chains: ahead / behind
+            for chains, cell in many.items()
+            if (ahead := cell[ours].utilization) and (behind := cell["local"].utilization)
+        }
+        if ratios:
+            heads, values = pages.listed([f"{each:,}" for each in ratios]), [f"{each:.2f}" for each in ratios.values()]
+            name = "the paper's machine" if ours == "earliest" else "the machine as pcbatch runs it"
+            found.append(
+                f"Of what local makes of its rows, {name} makes {pages.listed(values)} times at {heads} chains."
+            )
+    most = max(cells)
+    if longest := cells[most]["earliest"].longest:
+        ratio = longest / cells[most]["earliest"].needed
+        found.append(
+            f"Of {most:,} trajectories made side by side the longest is {ratio:.1f} times as long as the mean: that is "
+            "what local and lockstep pay."
+        )
+    pairs = [
+        (cell["switch"].rows, cell["earliest"].rows)
+        for cell in cells.values()
+        if "switch" in cell and "earliest" in cell
+    ]
+    if pairs:
+        same = sum(one == other for one, other in pairs)
+        found.append(
+            f"At {same} of {len(pairs)} numbers of chains the switch computes just as many rows as guarded blocks do."
+        )
+    worse = [
+        f"{chains:,} ({share(cell['adaptive'])} against {share(cell['earliest'])})"
+        for chains, cell in many.items()
+        if share(cell["adaptive"]) < share(cell["earliest"])
+    ]
+    if worse:
+        found.append(
+            "As pcbatch runs it utilisation is lower than the paper's at "
+            f"{pages.listed(worse)} chains: where gradients are cheap, as here, its schedule does not wait for "
+            "all that would come."
+        )
+    return found
