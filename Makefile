@@ -20,8 +20,8 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" tests/test_corpus.py
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" --ignore=tests/test_corpus.py
 
-# The slow corpus in parts, for the same reason: 2,300 compiled programs take 14 MB each.
-PARTS := 1 2 3 4 5 6
+# The slow corpus in parts, for the same reason: 4,600 compiled programs take 14 MB each.
+PARTS := 1 2 3 4 5 6 7 8 9
 test-all: test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow --ignore=tests/test_corpus.py
 	for part in $(PARTS); do \

@@ -118,6 +118,18 @@ def test_a_chain_does_not_depend_on_the_others(warmed):
     assert alone.stats.forms == ("native",)
 
 
+def test_a_cheap_leaf_is_native_whatever_its_momentum_costs():
+    """To draw 100 numbers is more work than native code is for; the gradients, which are many, are not."""
+    samples = nuts.sample(
+        lambda x: -0.5 * tf.reduce_sum(tf.square(x)),
+        np.zeros(100),
+        chains=2,
+        draws=2,
+        **{**FIXED, "data": None, "chunk": 2, "max_tree_depth": 3},
+    )
+    assert samples.stats.forms == ("native",)
+
+
 @pytest.mark.slow
 def test_nor_on_rows_gathered_for_the_few_that_begin_a_trajectory():
     """Of 64 chains few draw momenta at a time; they do it on 16 rows."""
