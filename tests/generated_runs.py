@@ -201,7 +201,7 @@ def check_limited(source: str, mode: Mode, max_depth: int, max_steps: int) -> No
     run = function.run(*batch(source))
     wanted = outcomes(function.program("cfg"), source, max_depth, max_steps)
     assert [LaneStatus(int(status)).name for status in run.status] == [outcome.status for outcome in wanted]
-    assert np.asarray(run.steps).tolist() == [outcome.steps for outcome in wanted]
+    assert np.asarray(run.outcome.steps).tolist() == [outcome.steps for outcome in wanted]
 
 
 def refused(error: CompileError) -> bool:
