@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from pcbatch import LaneStatus
 from pcbatch.errors import CompileError
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import Code
 from pcbatch.ir.evaluation import copy_store, python_evaluate
 from pcbatch.ir.interpreter import interpret
-from pcbatch.ir.outcome import Evaluate, LaneFaultError
+from pcbatch.ir.outcome import Evaluate, LaneFaultError, Outcome
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.inference.webs import split_webs
 from pcbatch.optimize.pipeline import optimize
@@ -132,14 +133,21 @@ def stages(function: Any) -> Iterator[tuple[str, ir.Program]]:
 
 def interpreted(program: ir.Program, source: str) -> list[Lane]:
     """Every example through the interpreter of the IR, on plain Python values."""
-    lanes = []
+    return [
+        Lane(outcome.status, outcome.value, outcome.message, outcome.span and outcome.span.line)
+        for outcome in outcomes(program, source)
+    ]
+
+
+def outcomes(program: ir.Program, source: str, max_depth: int | None = None, max_steps: int = STEPS) -> list[Outcome]:
+    """What the interpreter makes of every example, under limits."""
+    found = []
     for example in examples(source):
         module = plain_module(code_of(source))
         free = {**module, "__axis__": _axis, "__elements__": _elements}
         evaluate = _failing_as_lanes(python_evaluate({function.name: free for function in program.functions}))
-        outcome = interpret(program, example, evaluate, copy_store, max_steps=STEPS)
-        lanes.append(Lane(outcome.status, outcome.value, outcome.message, outcome.span and outcome.span.line))
-    return lanes
+        found.append(interpret(program, example, evaluate, copy_store, max_depth=max_depth, max_steps=max_steps))
+    return found
 
 
 def _failing_as_lanes(evaluate: Evaluate) -> Evaluate:
@@ -185,6 +193,15 @@ def check_single(source: str) -> None:
 def check_run(source: str, mode: Mode) -> None:
     """A run of a batch against plain Python."""
     compare(run_lanes(batched(source), mode, batch(source), LANES)[0], truth(source))
+
+
+def check_limited(source: str, mode: Mode, max_depth: int, max_steps: int) -> None:
+    """Statuses and steps of a run under limits against the interpreter of the IR, which Python's own answers judge."""
+    function = batched(source).options(max_depth=max_depth, max_steps=max_steps, **mode.options)
+    run = function.run(*batch(source))
+    wanted = outcomes(function.program("cfg"), source, max_depth, max_steps)
+    assert [LaneStatus(int(status)).name for status in run.status] == [outcome.status for outcome in wanted]
+    assert np.asarray(run.outcome.steps).tolist() == [outcome.steps for outcome in wanted]
 
 
 def refused(error: CompileError) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import HealthCheck, Phase, currently_in_test_context, given, note, settings
 from hypothesis import strategies as st
 
 from pcbatch.errors import CompileError
@@ -15,13 +16,14 @@ from tests.generated_runs import (
     LANES,
     REFUSED,
     check_interpreted,
+    check_limited,
     check_run,
     check_single,
     refused,
     truth,
 )
 from tests.generator import program_of, programs
-from tests.harness import AUTO, GRAPH, REFERENCE, XLA, Mode
+from tests.harness import AUTO, GRAPH, OTHER_STRATEGIES, REFERENCE, XLA, Mode
 from tests.program_features import features
 
 QUICK = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much])
@@ -32,11 +34,12 @@ SHORT = programs().filter(lambda source: source.count("\n") < 80)
 """Those that compile in seconds; all others are among those of `test_machines_at_length`."""
 
 
-def judge(check: Callable[..., None], source: str, *mode: Mode) -> None:
+def judge(check: Callable[..., None], source: str, *how: Any) -> None:
     """Check a program, which may be refused for one of the few reasons that a generated one can give."""
-    note(source)
+    if currently_in_test_context():
+        note(source)
     try:
-        check(source, *mode)
+        check(source, *how)
     except CompileError as error:
         if not refused(error):
             raise
@@ -87,6 +90,31 @@ def test_interpreters_at_length(source: str) -> None:
 @given(programs(), st.sampled_from(REFERENCE + GRAPH + XLA))
 def test_machines_at_length(source: str, mode: Mode) -> None:
     judge(check_run, source, mode)
+
+
+LOCAL, HYBRID, SWITCH = OTHER_STRATEGIES
+SEEDS = 40
+"""How many programs run under each of the paper's other machines, in the slow tests."""
+
+
+@pytest.mark.parametrize(("seed", "mode"), [(0, LOCAL), (13, LOCAL), (2, HYBRID), (23, SWITCH)], ids=str)
+def test_the_papers_other_machines(seed: int, mode: Mode) -> None:
+    judge(check_run, program_of(seed), mode)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", OTHER_STRATEGIES, ids=str)
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_the_papers_other_machines_at_length(seed: int, mode: Mode) -> None:
+    judge(check_run, program_of(seed), mode)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", OTHER_STRATEGIES, ids=str)
+@pytest.mark.parametrize("seed", range(0, SEEDS, 2))
+def test_the_papers_other_machines_under_limits(seed: int, mode: Mode) -> None:
+    """Limits decide alike how a lane ends, and after how many steps."""
+    judge(check_limited, program_of(seed), mode, 1, 9)
 
 
 # -- what the generator covers -----------------------------------------------------------------------------------------

@@ -36,6 +36,9 @@ from pcbatch.runtime.schedules import schedule_named
 FREE = ("in_axes", "static_argnames", "name", "backend", "form", "progress", "resume")
 """The options under which a saved run need not go on; what `in_axes` said is in the file, and it is in lockstep."""
 
+LATER: Mapping[str, Any] = {"strategy": "pc"}
+"""What runs were under whose files say nothing of an option, as it came later than their format."""
+
 DTYPES = frozenset(
     ["bool", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
     + [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
@@ -131,7 +134,7 @@ def compared(options: Options) -> dict[str, Any]:
 def read(options: Options) -> Saved:
     """The run that `options` say to resume: OSError, PCB590, PCB591, or PCB593 if the options are not its own."""
     saved = checkpoint.read(options.resume or "", version.__version__)
-    saved.check_options(compared(options))
+    saved.check_options(compared(options), LATER)
     return saved
 
 

@@ -197,6 +197,19 @@ def test_files_of_before_the_pool_are_refused_by_their_format(path, tmp_path):
         power.options(resume=tmp_path / "old.npz")()
 
 
+def test_files_of_before_there_were_strategies_go_on(path, tmp_path):
+    header, arrays = savefile.read(path)
+    without = {name: value for name, value in header["options"].items() if name != "strategy"}
+    savefile.write(tmp_path / "old.npz", {**header, "options": without}, arrays)
+    resumed = power.options(resume=tmp_path / "old.npz")
+    np.testing.assert_array_equal(resumed(), power(X, N))
+    for strategy in ("local", "hybrid", 3):
+        forged = {**header, "options": {**without, "strategy": strategy}}
+        savefile.write(tmp_path / "forged.npz", forged, arrays)
+        with pytest.raises(UsageError, match=f"PCB593: .*strategy={strategy!r}, not 'pc'"):
+            power.options(resume=tmp_path / "forged.npz")()
+
+
 def test_a_file_that_numpy_reads_as_well(path):
     with np.load(path) as found:
         assert json.loads(found["header"].tobytes())["pcbatch"] == pcbatch.__version__

@@ -160,6 +160,51 @@ def test_nothing_of_a_run_can_be_saved_nor_a_gradient_taken(tmp_path: Any) -> No
         tape.gradient(halves, x)
 
 
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [({"strategy": "local"}, "536"), ({"strategy": "hybrid"}, "536"), ({"schedule": "switch"}, "537")],
+)
+def test_what_a_caller_vectorises_is_refused(options: dict[str, Any], code: str) -> None:
+    function = fibonacci.options(**options)
+    numbers = tf.constant([[3, 4], [5, 6]])
+    with pytest.raises(pcbatch.UsageError, match=f"PCB{code}"):
+        tf.vectorized_map(lambda row: function(row), numbers)
+    with pytest.raises(pcbatch.UsageError, match=f"PCB{code}"):
+        tf.function(lambda rows: tf.vectorized_map(lambda row: function.run(row).value, rows))(numbers)
+
+
+@pytest.mark.parametrize("strategy", FRAMES)
+def test_compiling_is_counted(strategy: Any) -> None:
+    @pcbatch.autobatch(strategy=strategy)
+    def halved(n):
+        return n // 2 if n > 1 else n
+
+    halved([4, 1])
+    stats = halved.stats()
+    assert stats.compilations > 0
+    assert stats.trace_seconds > 0
+    assert (stats.compile_seconds > 0) == (strategy == "hybrid")
+    halved([8, 0])
+    assert halved.stats() == stats
+
+
+def test_check_traces_blocks() -> None:
+    """What XLA cannot run is refused under hybrid; under local TensorFlow's kernels run it, lane after lane."""
+
+    @pcbatch.autobatch
+    def places(x):
+        return tf.raw_ops.Unique(x=x).idx
+
+    x = tf.constant([[1, 1, 2], [3, 4, 4]])
+    for options in ({}, {"strategy": "hybrid"}):
+        with pytest.raises(pcbatch.CompileError, match=r"PCB402: .*Unique"):
+            places.options(**options).check(x)
+    local = places.options(strategy="local")
+    local.check(x)
+    assert local.stats().trace_seconds > 0
+    assert np.asarray(local(x)).tolist() == [[0, 0, 1], [0, 1, 1]]
+
+
 def test_in_a_graph_there_is_no_host_to_decide() -> None:
     local = fibonacci.options(strategy="local")
     with pytest.raises(pcbatch.UsageError, match="PCB536"):

@@ -140,6 +140,9 @@ class Control(Protocol):
     def runs_now(self) -> bool:
         """Whether what is called now runs at once, rather than becoming part of a caller's program."""
 
+    def is_vectorized(self) -> bool:
+        """Whether what is called now becomes part of what a caller vectorises, over an axis of its own."""
+
     def runs_unseen(self) -> bool:
         """The same, and nobody watches it who might ask for a gradient."""
 

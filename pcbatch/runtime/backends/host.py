@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from pcbatch.ir.types import TensorType, Type
 
-OPERATIONS = ("all", "any", "array", "cast", "fill", "function", "zeros_like")
+OPERATIONS = ("all", "any", "array", "cast", "fill", "function", "vectorized_map", "zeros_like")
 """What messages name: reductions over bools, making an array, changing its dtype, an array of one number, a function
 that is traced, an array of zeros."""
 

@@ -110,8 +110,16 @@ class Machine:
 
         `arguments` are the `[lanes, ...]` leaves of all parameters, `shared` the leaves of all shared operands. Raises
         UsageError PCB531 for shapes that do not fit, PCB540 where a caller's XLA program holds a recursion of unknown
-        depth, PrimitiveError PCB440/PCB441 where an operation cannot be compiled or, in graph mode, fails.
+        depth, PrimitiveError PCB440/PCB441 where an operation cannot be compiled or, in graph mode, fails, PCB537 where
+        a caller vectorises a switch.
         """
+        if self.context.schedule.name == "switch" and self.backend.is_vectorized():
+            raise UsageError(
+                "PCB537",
+                f"schedule='switch' runs one conditional of many arms in each trip, which "
+                f"{self.backend.spelling('vectorized_map')} cannot vectorise; call {self.program.name} outside, with "
+                f"all examples in one batch, or leave schedule='auto'",
+            )
         return self._run_arrays(self.arrays_given(arguments, shared, lanes), lanes)
 
     def _run_arrays(self, arrays: Sequence[Array], lanes: Any) -> Outcome:

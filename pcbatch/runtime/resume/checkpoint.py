@@ -136,9 +136,9 @@ class Saved:
                 "would be no run of either; give them the values back that they had",
             )
 
-    def check_options(self, options: Mapping[str, Any]) -> None:
-        """PCB593 if the run began under other options."""
-        before = self.header["options"]
+    def check_options(self, options: Mapping[str, Any], later: Mapping[str, Any]) -> None:
+        """PCB593 if the run began under other options; `later` are those that a file may lack, as they were then."""
+        before = {**later, **self.header["options"]}
         for name in sorted(before.keys() | options.keys()):
             if before.get(name) != options.get(name):
                 raise self.refusal(

@@ -88,6 +88,9 @@ class NumPyControl:
     def runs_now(self) -> bool:
         return True
 
+    def is_vectorized(self) -> bool:
+        return False
+
     def runs_unseen(self) -> bool:
         return True
 

@@ -403,6 +403,9 @@ class TensorFlowBackend:
     def runs_now(self) -> bool:
         return tf.executing_eagerly()
 
+    def is_vectorized(self) -> bool:
+        return not tf.executing_eagerly() and private.in_vectorized_map(tf.get_current_name_scope())
+
     def runs_unseen(self) -> bool:
         return tf.executing_eagerly() and not private.may_record()
 
