@@ -11,7 +11,7 @@ from pcbatch.ir import values
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.runtime.backends.numpy import structures
 
-_SPELLINGS = {"array": "np.asarray", "cast": "np.astype", "fill": "np.full"}
+_SPELLINGS = {"array": "np.asarray", "cast": "np.astype", "fill": "np.full", "vectorized_map": "np.vectorize"}
 """Of what NumPy calls otherwise. It has no functions that are traced, of which messages could speak."""
 
 
