@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -205,7 +209,42 @@ def test_check_traces_blocks() -> None:
     assert np.asarray(local(x)).tolist() == [[0, 0, 1], [0, 1, 1]]
 
 
-def test_in_a_graph_there_is_no_host_to_decide() -> None:
-    local = fibonacci.options(strategy="local")
-    with pytest.raises(pcbatch.UsageError, match="PCB536"):
-        tf.function(lambda n: local(n))(tf.constant([3, 4]))
+@pytest.mark.parametrize("option", [{"strategy": "local"}, {"backend": "reference"}], ids=str)
+def test_in_a_graph_there_is_no_host_to_decide(option: dict[str, Any]) -> None:
+    function = fibonacci.options(**option)
+    with pytest.raises(pcbatch.UsageError, match=f"PCB536: {next(iter(option))}"):
+        tf.function(lambda n: function(n))(tf.constant([3, 4]))
+
+
+@pcbatch.autobatch
+def nested(m: int, n: int) -> int:
+    if m == 0:
+        return n + 1
+    if n == 0:
+        return nested(m - 1, 1)
+    return nested(m - 1, nested(m, n - 1))
+
+
+@pytest.mark.parametrize("strategy", FRAMES)
+def test_threads_share_the_blocks(strategy: Any) -> None:
+    """Calls for different numbers of lanes at once, the first ones, which trace, among them."""
+    function = nested.options(strategy=strategy)
+    batches = [([1, 2, k % 3], [k, 1, 2]) for k in range(4)] + [([k], [2]) for k in range(3)]
+    with ThreadPoolExecutor(4) as pool:
+        values = list(pool.map(lambda batch: np.asarray(function(*batch)).tolist(), batches))
+    assert values == [[nested.single(m, n) for m, n in zip(*batch, strict=True)] for batch in batches]
+
+
+@pytest.mark.parametrize("strategy", FRAMES)
+def test_an_endless_lane_is_interrupted(strategy: Any) -> None:
+    @pcbatch.autobatch(strategy=strategy)
+    def endless(n):
+        while n != 0:
+            n = n - 1 if n > 0 else n
+        return n
+
+    assert np.asarray(endless([3])).tolist() == [0]
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        endless([-1])
+    assert np.asarray(endless([4])).tolist() == [0]

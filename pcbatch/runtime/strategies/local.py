@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.errors import Span, UsageError
+from pcbatch.errors import Span
 from pcbatch.ir.machine import Program, PushJump, Return
 from pcbatch.ir.types import leaves
 from pcbatch.ir.verify.machine import validate
@@ -36,6 +36,7 @@ from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.strategies.on_host import require_host
 
 Launch = Callable[..., Sequence[Array]]
 """From the state's arrays, the shared operands' leaves and the mask of lanes to the arrays that the block changes."""
@@ -94,13 +95,7 @@ class LocalMachine:
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` lanes; see `Machine.run`. UsageError PCB536 inside a graph, where no host decides what runs."""
-        if not self.backend.runs_now():
-            inside = f"inside a {self.backend.spelling('function')}"
-            raise UsageError(
-                "PCB536",
-                f"strategy={self.form!r} decides on the host what runs next, which {inside} there is none; call "
-                f"{self.program.name} outside, or leave strategy='pc'",
-            )
+        require_host(self.backend, f"strategy={self.form!r}", self.program.name)
         given = argument_arrays(self.program, self.backend, arguments, lanes)
         return self._run_arrays([*given, *operand_arrays(self.program, self.backend, shared)], lanes)
 

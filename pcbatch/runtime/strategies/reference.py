@@ -21,6 +21,7 @@ from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run, Statistics
 from pcbatch.runtime.strategies.lane import Lane
+from pcbatch.runtime.strategies.on_host import require_host
 from pcbatch.runtime.strategies.walk import Walk
 
 
@@ -39,7 +40,8 @@ class ReferenceMachine:
         self.notes: Sequence[tuple[Span | None, str]] = ()
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> Outcome:
-        """Run `lanes` lanes, one after the other."""
+        """Run `lanes` lanes, one after the other. UsageError PCB536 inside a graph, which has no values yet."""
+        require_host(self.backend, "backend='reference'", self.program.name)
         return run_reference(self.program, self.backend, arguments, shared, lanes, self.max_depth, self.max_steps)
 
     def walk(self, arguments: Sequence[Any], shared: Sequence[Any], lane: int) -> Walk:
