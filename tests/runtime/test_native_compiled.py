@@ -389,3 +389,55 @@ def test_arguments_and_stacks_of_all_dtypes(dtypes):
     for value, result in zip(given, there_and_back(tf.constant([0, 1, 3]), tuple(given)), strict=True):
         assert result.dtype == value.dtype
         np.testing.assert_array_equal(*(tf.cast(array, "complex64") for array in (result, value)))
+
+
+@pcbatch.autobatch
+def wavy(x, depth):
+    if depth <= 0:
+        return x
+    left = wavy(x / 2, depth - 1)
+    right = wavy(x / 3, depth - 2)
+    return tf.sin(left) * tf.exp(-right)
+
+
+@pcbatch.autobatch
+def straight(x, depth):
+    if depth <= 0:
+        return x
+    left = straight(x / 2, depth - 1)
+    right = straight(x / 3, depth - 2)
+    return tf.exp(left) * right
+
+
+@pytest.mark.parametrize(
+    ("function", "dtype", "jumps"),
+    [(wavy, tf.float64, True), (wavy, tf.float32, False), (straight, tf.float64, False)],
+)
+def test_blocks_that_call_functions_are_jumped_over(function, dtype, jumps):
+    """Sines of numbers that belong to a lane elsewhere are not computed, if there are enough of them."""
+    x, depth = tf.constant([0.3, -2.0, 40.0], dtype), tf.constant([5, 0, 7])
+    native_form = function.options(form="native")
+    found = np.asarray(native_form(x, depth))
+    wanted = [function.single(each, int(n)) for each, n in zip(x, depth, strict=True)]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    machine = native_form.session.pipeline((x, depth), {})[1].machine
+    assert np.isinf(machine.lanes.row_costs).any() == jumps
+
+
+def test_calls_are_counted():
+    """By the number of results and their dtype, in arms of conditionals too; arrays fill vectors."""
+
+    def arms(x):
+        return tf.cond(x > 0, lambda: tf.sin(x), lambda: tf.cos(x) + x)
+
+    for function, given, wanted in (
+        (lambda x: x * x + tf.sqrt(x), tf.TensorSpec([], tf.float32), 0),
+        (tf.exp, tf.TensorSpec([], tf.float32), 1),
+        (tf.exp, tf.TensorSpec([3], tf.float64), 6),
+        (tf.exp, tf.TensorSpec([1000], tf.float32), 4),
+        (tf.exp, tf.TensorSpec([0], tf.float32), 0),
+        (tf.math.lgamma, tf.TensorSpec([], tf.float64), 10),
+        (arms, tf.TensorSpec([], tf.float32), 2),
+    ):
+        graph = tf.function(function).get_concrete_function(given).graph
+        assert native.calls(graph.get_operations()) == wanted

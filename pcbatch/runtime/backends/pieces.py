@@ -114,6 +114,13 @@ class Pieces(Protocol):
         See `Control.natively`.
         """
 
+    def calls(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
+        """How many calls of functions such as `exp` on single numbers `piece` makes for one lane.
+
+        In units of one in float32: in float64 it is two, a special function is five. Larger arrays, which fill a CPU's
+        vectors, count as four numbers.
+        """
+
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
         """Whether `piece` has a loop inside, which may never end for the values of a lane that does not run it."""
 

@@ -93,6 +93,10 @@ class Device:
     """Work of a block from which on one lane's code jumps over it, rather than compute it and throw it away. Roots of n
     numbers in every eighth turn, sums in the others: to jump takes 1.4, 1.06 and 0.73 times as long at 256, 512 and
     1,024 numbers."""
+    native_calls: float
+    """Calls of functions such as `exp` on single numbers from which on a block is jumped over, whatever its work; see
+    `Pieces.calls`. A call takes 4 ns in float32, 10 in float64, a jump 2 to 5. To jump takes 1.10, 0.98 and 0.93 times
+    as long at 1, 2 and 4 calls in float32; 0.84 to 1.07, 0.73 and 0.67 in float64; 0.53 to 0.61 at a special one."""
     native_row: int
     """So many blocks one lane's code asks one after the other whether it is their turn; if more, in groups. Programs of
     33 and 102 blocks are as fast at 12 as at 24, in groups of 4, 8 or 16; all in a row, 1.3 times slower."""
@@ -180,6 +184,7 @@ CPU = Device(
     few_rows=32,
     expensive_gradients=1e7,
     native_select=1000.0,
+    native_calls=4.0,
     native_row=12,
     native_group=8,
     native_ordered=32,

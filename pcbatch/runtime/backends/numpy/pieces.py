@@ -111,6 +111,9 @@ class NumPyPieces:
     def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
         return [() for _ in pieces]
 
+    def calls(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
+        return 0.0  # nobody sees what Python calls
+
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
         return False  # it would be one of Python's, which no one can see
 

@@ -139,6 +139,9 @@ class TensorFlowBackend:
     ) -> tuple[list[list[tf.Tensor]], tf.Tensor | None]:
         return pieces.run_one(piece, signature, reads, shared)
 
+    def calls(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
+        return pieces.calls(piece, reads, shared)
+
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
         return pieces.has_loop(piece, reads, shared)
 

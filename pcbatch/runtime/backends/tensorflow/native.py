@@ -85,6 +85,31 @@ def obstacles(operations: Iterable[Any]) -> Iterator[str]:
             yield from obstacles(body.get_operations())
 
 
+_ORDINARY = """
+Acos Acosh Asin Asinh Atan Atan2 Atanh Cos Cosh Erf Erfc Exp Expm1 Log Log1p Pow Sigmoid Sin Sinh Softplus Tan Tanh
+Xlog1py Xlogy
+"""
+_SPECIAL = """
+BesselI0e BesselI1e Betainc Digamma Erfinv Igamma Igammac Lgamma Ndtri Polygamma Zeta
+"""
+_CALLS = dict.fromkeys(_ORDINARY.split(), 1.0) | dict.fromkeys(_SPECIAL.split(), 5.0)
+"""Functions that are not a few instructions, and how many times as long as `exp` they take."""
+_SINGLE = 4
+"""So many numbers at most count for themselves: XLA makes vectors of more."""
+
+
+def calls(operations: Iterable[Any]) -> float:
+    """How many calls of functions on single numbers those operations make; see `Pieces.calls`."""
+    total = 0.0
+    for operation in operations:
+        if operation.type in _CALLS:
+            (result,) = operation.outputs
+            numbers = min(result.shape.num_elements() or 0, _SINGLE)
+            total += numbers * _CALLS[operation.type] * (2 if result.dtype in (tf.float64, tf.complex128) else 1)
+        total += sum(calls(body.get_operations()) for body in work.bodies(operation))
+    return total
+
+
 def has_loop(operations: Iterable[Any]) -> bool:
     """Whether some operations, functions that they run included, have a loop among them."""
     return any(

@@ -154,6 +154,11 @@ def run_one(
     return [[next(remaining) for _ in leaf_types(type_)] for type_ in signature.writes], site
 
 
+def calls(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
+    """How many calls of functions on single numbers the piece makes for one lane."""
+    return native.calls(operation for operation, _ in _costs(piece, reads, shared))
+
+
 def has_loop(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
     """Whether the piece has a loop inside."""
     return native.has_loop(trace(piece, reads, shared).graph.get_operations())
