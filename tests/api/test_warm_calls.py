@@ -465,3 +465,67 @@ def test_the_cache_stays_bounded_and_in_order():
     assert not warm(doubled, X, 1)  # this program is not kept any more
     assert settled(doubled, X, 1) == [1.0, 2.0, 3.0]
     assert doubled.stats().cache_entries == 3
+
+
+# -- what the compiler itself calls ------------------------------------------------------------------------------------
+
+
+def counting(n):
+    total = 0
+    for i in range(n):
+        total += i
+    return total
+
+
+def elements(xs):
+    total = xs[0]
+    for x in xs:
+        total = total * 0.5 + x
+    return total
+
+
+def pairs(xs):
+    total = 0.0
+    for i, (x, y) in enumerate(zip(xs, xs[::-1], strict=True)):
+        total += x * y * i
+    return total
+
+
+def written(xs, n):
+    for i in range(n):
+        xs[i] = xs[i] + 1.0
+    xs[1:] = 0.0
+    return xs
+
+
+def unpacked(pair):
+    match pair:
+        case (a, b):
+            return a + b
+
+
+def told(x):
+    match x > 1.0:
+        case True:
+            return x
+        case _:
+            return -x
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (counting, (tf.constant([3, 4]),)),
+        (elements, (tf.constant([[1.0, 2.0], [3.0, 4.0]]),)),
+        (pairs, (tf.constant([[1.0, 2.0], [3.0, 4.0]]),)),
+        (written, (tf.constant([[1.0, 2.0], [3.0, 4.0]]), tf.constant([1, 2]))),
+        (unpacked, ((X, X),)),
+        (told, (X,)),
+    ],
+)
+def test_what_a_program_calls_by_names_of_ours_is_nothing_that_it_has_captured(function, args):
+    batched = pcbatch.autobatch(function)
+    batched(*args)
+    expected = value(batched(*args))
+    assert value(batched(*args)) == expected
+    assert warm(batched, *args)

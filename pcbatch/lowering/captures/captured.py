@@ -16,6 +16,7 @@ from typing import Any
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import Code
+from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
 from pcbatch.ir.types import Type
 from pcbatch.ir.values import flatten
 
@@ -138,7 +139,7 @@ def free_paths(function: ir.Function) -> tuple[str, ...]:
     variables = function_variables(function)
     found: dict[str, None] = {}
     for code in code_of(function):
-        free = frozenset(code.reads) - variables
+        free = frozenset(code.reads) - variables - PSEUDO_BUILTINS
         found.update(dict.fromkeys(path for statement in code.body for path in _paths(statement, free)))
     return tuple(found)
 
