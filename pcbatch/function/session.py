@@ -181,7 +181,7 @@ class Session:
         """Run a batch like one before it, if there was one and nothing has changed since that matters to it."""
         if not self._plans or not self._backend.runs_unseen():
             return None
-        known = specs_of(args, self._static_places, self._backend.spec_of)
+        known = self._at_a_glance(args)
         plan = None if known is None else self._plans.get(known[0])
         if known is None or plan is None:
             return None
@@ -190,15 +190,28 @@ class Session:
         finished = plan.run(known[1])
         return None if finished is None else (plan, finished)
 
+    def _at_a_glance(self, args: Any) -> tuple[Any, list[Any]] | None:
+        """A key of the types of arguments, and their leaves, those of defaults included; None if it takes more.
+
+        How many were passed counts: a default is one for all lanes, and an array that is passed is not.
+        """
+        passed = len(args)
+        known = specs_of((*args, *self._defaults[passed:]), self._static_places, self._backend.spec_of)
+        return None if known is None else ((passed, known[0]), known[1])
+
+    @cached_property
+    def _defaults(self) -> tuple[Any, ...]:
+        """The default of each parameter; of one that has none what is no argument."""
+        return tuple(each.default for each in self._function.__signature__.parameters.values())
+
     def _is_kept(self, plan: Plan) -> bool:
         """Whether its program is not forgotten; it is the one used last now."""
         return self.compiled.is_last(plan.pipeline) or self.compiled.get(plan.key) is plan.pipeline
 
     def _bind_plan(self, args: Any, arguments: Arguments, pipeline: Pipeline, captured: Captured) -> None:
         """Let calls like this one, which has been the second at least, be warm from now on."""
-        backend = self._backend
-        known = specs_of(args, self._static_places, backend.spec_of)
-        if known is None or len(args) < len(self._function.__signature__.parameters) or not backend.runs_unseen():
+        backend, known = self._backend, self._at_a_glance(args)
+        if known is None or not backend.runs_unseen():
             return
         before = self._plans.get(known[0])
         if before is None and known[0] in self._plans:

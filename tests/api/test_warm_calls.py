@@ -529,3 +529,62 @@ def test_what_a_program_calls_by_names_of_ours_is_nothing_that_it_has_captured(f
     expected = value(batched(*args))
     assert value(batched(*args)) == expected
     assert warm(batched, *args)
+
+
+# -- defaults ----------------------------------------------------------------------------------------------------------
+
+FACTORS = np.array([1.0, 2.0, 3.0], np.float32)
+
+
+def test_arguments_that_are_left_to_their_defaults():
+    @pcbatch.autobatch
+    def program(x, n=2, scale=(0.5, 2.0), factors=FACTORS, *, shift=None, more=1.0):
+        while n > 0:
+            x = x * scale[0] + scale[1] * factors[1] + more
+            n -= 1
+        return x if shift is None else x + shift
+
+    twos = tf.constant([2, 2, 2])
+    once, twice = settled(program, X, twos - 1), settled(program, X)
+    assert once == [4.0 + 1.0 + x / 2 for x in (1.0, 2.0, 3.0)]
+    assert twice == [y / 2 + 5.0 for y in once] == [float(program.single(x)) for x in (1.0, 2.0, 3.0)]
+    assert settled(program, X, tf.constant([0, 1, 2])) == [1.0, once[1], twice[2]]
+    assert value(program(X, more=tf.constant([2.0, 2.0, 2.0]))) != twice  # by the long way
+    FACTORS[1] += 1.0
+    try:
+        assert value(program(X)) == value(program(X, twos)) != twice
+        assert warm(program, X)
+    finally:
+        FACTORS[1] -= 1.0
+    assert value(program(X)) == twice
+
+
+def test_a_default_is_one_for_all_lanes_and_what_is_passed_is_not():
+    @pcbatch.autobatch
+    def program(x, factors=FACTORS):
+        return tf.reduce_sum(x * factors)
+
+    assert settled(program, X) == [6.0, 12.0, 18.0]
+    assert settled(program, X, FACTORS) == [1.0, 4.0, 9.0]
+    assert settled(program, X) == [6.0, 12.0, 18.0]
+
+
+def test_what_has_no_default_has_to_be_passed():
+    @pcbatch.autobatch
+    def program(x, y, z=1.0):
+        return x + y + z
+
+    settled(program, X, X)
+    with pytest.raises(TypeError, match="PCB510"):
+        program(X)
+    assert not warm(program, X)
+
+
+def test_a_static_default():
+    @pcbatch.autobatch(static_argnames=("name",))
+    def program(x, name="twice"):
+        return x * 2.0 if name == "twice" else x
+
+    assert settled(program, X) == [2.0, 4.0, 6.0]
+    assert settled(program, X, "once") == [1.0, 2.0, 3.0]
+    assert settled(program, X, "twice") == [2.0, 4.0, 6.0]
