@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -17,10 +18,11 @@ class PeerUnavailableError(Exception):
 
 @dataclass(frozen=True)
 class Environment:
-    """A name and what pip is to install there, in pinned versions."""
+    """A name and what pip is to install there, in pinned versions; for which `interpreter`, if not for this one."""
 
     name: str
     requirements: tuple[str, ...]
+    interpreter: str = sys.executable
 
     def python(self, folder: Path = FOLDER) -> Path:
         """Its interpreter, made if need be; PeerUnavailableError if that fails."""
@@ -29,9 +31,11 @@ class Environment:
         wanted = "\n".join(self.requirements)
         if python.exists() and stamp.exists() and stamp.read_text() == wanted:
             return python
+        if shutil.which(self.interpreter) is None:
+            raise PeerUnavailableError(f"{self.interpreter} is not installed")
         print(f"installing {', '.join(self.requirements)} in {folder / self.name}", file=sys.stderr, flush=True)
         for command in (
-            [sys.executable, "-m", "venv", str(place)],
+            [self.interpreter, "-m", "venv", str(place)],
             [str(python), "-m", "pip", "install", "--quiet", *self.requirements],
         ):
             done = subprocess.run(command, capture_output=True, text=True)
@@ -47,6 +51,8 @@ NUMBA = Environment("numba", ("numba==0.68.1",))
 TENSORFLOW_PROBABILITY = Environment(
     "tfp", ("tensorflow==2.21.0", "tensorflow-probability==0.25.0", "tf-keras==2.21.0")
 )
+DYNET = Environment("dynet", ("dyNET38==2.2", "numpy==1.24.4"), "python3.8")
+"""The last wheel that there is of it, for the last Python that it has one for."""
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 """How many this process and those that it starts may use."""

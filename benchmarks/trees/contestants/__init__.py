@@ -1,0 +1,1 @@
+"""The same networks in different systems, each in a process of its own."""

@@ -1,0 +1,121 @@
+"""The tables and the picture: thousands of leaves or tokens per CPU second, and pcbatch's over those of others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.figures.pictures import BLUE, GREEN, GREY, ORANGE, RED, Style
+from benchmarks.harness import table
+from benchmarks.trees.crew import CONTESTANTS, Cell, Figures
+from benchmarks.trees.networks import NETWORKS
+
+Found = dict[str, Mapping[int, Cell]]
+"""Cells by network and number of examples."""
+
+STYLES = {
+    "pcbatch": Style(BLUE, "o"),
+    "by hand": Style(GREEN, "s"),
+    "DyNet, agenda": Style(RED, "^"),
+    "DyNet, depth": Style(ORANGE, "v"),
+    "DyNet, unbatched": Style(GREY, "x"),
+}
+
+
+def line(network: str, examples: int, cell: Cell) -> str:
+    """One cell: thousands per CPU second of each contestant, its first call in seconds, and pcbatch's counts."""
+    figures = "   ".join(f"{name} {_shown(each)}" for name, each in cell.items())
+    counts = ", ".join(f"{name} {value}" for each in cell.values() for name, value in each.counts.items())
+    return f"{network:>12}, {examples:>3}  {figures}   ({counts})"
+
+
+def _shown(figures: Figures) -> str:
+    return "--" if figures.rate is None else f"{_thousands(figures.rate)} [{figures.first:.1f}]"
+
+
+def page(found: Found, picture: str, measured: str) -> list[str]:
+    """The page, as lines of Markdown."""
+    said = [
+        "# Trees and sentences",
+        "",
+        f"![Leaves and tokens per CPU second by number of examples]({picture})",
+        "",
+        "Thousands of leaves or tokens per CPU second on one thread, by how many examples there are in a batch; in "
+        "brackets, pcbatch's over it. A call goes from trees as arrays to results as arrays: DyNet builds its graph "
+        "in each, the batches by hand their schedule. By hand: trees level by level in chunks of rows, "
+        "sentences padded and masked, both compiled by XLA. All give the same results.",
+        "",
+        measured,
+        "",
+    ]
+    for network, cells in found.items():
+        described = NETWORKS[network]
+        kind = {"binary": "a binary TreeLSTM", "tagger": "a BiLSTM tagger", "child-sum": "a child-sum TreeLSTM"}
+        said += [f"## {network.capitalize()}: {kind[described.cell]} of {described.width}, {described.unit}", ""]
+        names = [name for name in CONTESTANTS if any(name in cell for cell in cells.values())]
+        rows = [[name, *(_against(cell, name) for cell in cells.values()), _first(cells, name)] for name in names]
+        head = ["", *(f"{each} {'example' if each == 1 else 'examples'}" for each in cells), "first call, s"]
+        said += [*table(head, rows), ""]
+    missing = failures(found)
+    return [*said, *(["What is missing:", "", *missing] if missing else [])]
+
+
+def _against(cell: Cell, name: str) -> str:
+    figures, ours = cell.get(name), cell.get("pcbatch")
+    if figures is None or figures.rate is None:
+        return "--"
+    shown = _thousands(figures.rate)
+    if ours is None or ours.rate is None or name == "pcbatch":
+        return shown
+    return f"{shown} ({ours.rate / figures.rate:.2f})"
+
+
+def _first(cells: Mapping[int, Cell], name: str) -> str:
+    """The longest first call, at whatever number of examples."""
+    firsts = [cell[name].first for cell in cells.values() if name in cell and cell[name].first is not None]
+    return f"{max(each for each in firsts if each is not None):.1f}" if firsts else "--"
+
+
+def failures(found: Found) -> list[str]:
+    """Every reason for which figures are missing, once."""
+    reasons = {
+        f"- {name}: {figures.failure}"
+        for cells in found.values()
+        for cell in cells.values()
+        for name, figures in cell.items()
+        if figures.failure
+    }
+    return sorted(reasons)
+
+
+def picture(path: Path, found: Found) -> None:
+    """Speed by number of examples, a panel for each network; both axes are logarithmic."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 3.2 * ((len(found) + 1) // 2)), layout="constrained")
+    panels = figure.subplots((len(found) + 1) // 2, 2, squeeze=False).ravel()
+    for panel, (network, cells) in zip(panels, found.items(), strict=False):
+        for name, style in STYLES.items():
+            points = [(n, cell[name].rate) for n, cell in cells.items() if name in cell and cell[name].rate]
+            if points:
+                panel.plot(*zip(*points, strict=True), color=style.color, marker=style.marker, label=name)
+        ticks = sorted(cells)
+        panel.set_xscale("log", base=2)
+        panel.set_yscale("log")
+        panel.set_xticks(ticks, [str(each) for each in ticks])
+        panel.minorticks_off()
+        panel.grid(color="0.9", linewidth=0.8)
+        panel.spines[["top", "right"]].set_visible(False)
+        unit = NETWORKS[network].unit
+        panel.set(title=network, xlabel="examples in a batch", ylabel=f"{unit} per CPU second")
+        panel.yaxis.set_major_formatter(lambda value, _: _thousands(value))
+    for panel in panels[len(found) :]:
+        panel.set_visible(False)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(STYLES), frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120, metadata={"Software": None})
+
+
+def _thousands(rate: float) -> str:
+    """Two or three digits, in thousands."""
+    return f"{rate / 1e3:.0f}k" if rate >= 1e5 else f"{rate / 1e3:.1f}k"
