@@ -45,12 +45,12 @@ def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanati
         An `Explanation`; printed, tables and sentences of advice.
 
     Raises:
-        UsageError: PCB504 for what is no batched function, else as a call.
+        UsageError: PCB568 for what is no batched function, else as a call.
         CompileError: as a call. Lanes that fail raise nothing.
     """
     if not isinstance(function, Batched):
         raise UsageError(
-            "PCB504", f"explain takes a batched function and its batch, not {type(function).__name__}: see autobatch"
+            "PCB568", f"explain takes a batched function and its batch, not {type(function).__name__}: see autobatch"
         )
     plain = function.options(progress=False, resume=None, trace=0)
     usual = _measured(plain, args, kwargs)
