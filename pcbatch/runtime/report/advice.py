@@ -29,7 +29,7 @@ def advised(
     if not blocks:
         how = "in native code, lane after lane" if native else "in lockstep"
         yield (
-            f"no block has expensive rows: a row costs less than to look who waits for it, so sharing gains nothing, and "
+            "no block has expensive rows: a row costs less than to look who waits for it, so sharing gains nothing, and "
             f"this runs {how}; `vmap` or a masked loop does as well where all lanes go the same way for as long"
         )
         return
@@ -47,16 +47,16 @@ def _of_block(block: Expensive, launches: int, rows: int, active: int) -> Iterat
     fewest = min(block.by_depth, block.by_agenda)
     if fewest < FEW * min(launches, block.longest):
         yield (
-            f"{where} ran {launches:,} times, and {fewest:,} would do if an example's own independent calls ran at once, "
-            f"as a tree's children can"
+            f"{where} ran {launches:,} times, and {fewest:,} would do if an example's own independent calls, as those "
+            "of a tree's children, ran at once"
         )
     elif launches > APART * block.longest:
         yield (
-            f"{where} ran {launches:,} times, and the longest lane needs it {block.longest:,} times: lanes come to it at "
-            "different times; `pcbatch.sync()` in front of it, or of its loop, makes them wait for each other"
+            f"{where} ran {launches:,} times, and the longest lane needs it {block.longest:,} times: lanes come to it "
+            "at different times; `pcbatch.sync()` in front of it, or of its loop, makes them wait for each other"
         )
     if rows and active < IDLE * rows:
         yield (
-            f"{1 - active / rows:.0%} of the rows of {where} were computed for nobody: many lanes were elsewhere, or had "
-            "ended; more lanes at once, or examples of like length together, fill them"
+            f"{1 - active / rows:.0%} of the rows of {where} were computed for nobody: many lanes were elsewhere, or "
+            "had ended; more lanes at once, or examples of like length together, fill them"
         )

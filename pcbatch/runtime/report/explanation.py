@@ -10,10 +10,10 @@ from pcbatch.runtime.report import listing
 TEXT = 60
 """How many characters of a source line stand beside its block."""
 LEGEND = (
-    "launches: how often a block ran, each time for all lanes that waited at it; rows: computed in all; of use: those of"
-    "\nlanes that took part; seconds: the share of the call that its estimated work has. The longest lane has to run the"
-    "\nblock so often by itself. Fold and DyNet build a graph of the whole batch first, which must not depend on results;"
-    "\nby depth and by agenda they would launch the block so often."
+    "launches: how often a block ran, each time for all lanes that waited at it; rows: computed in all; of use: those"
+    "\nof lanes that took part; seconds: the share of the call that its estimated work has. The longest lane has to run"
+    "\nthe block so often by itself. Fold and DyNet build a graph of the whole batch first, which must not depend on"
+    "\nresults; by depth and by agenda they would launch the block so often."
 )
 
 
