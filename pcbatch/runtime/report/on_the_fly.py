@@ -1,7 +1,8 @@
 """How many launches batching on the fly would make of the same work: by depth, and by agenda.
 
 Both build a graph of the whole batch first, of which the nodes are here the runs of expensive blocks. By depth: nodes
-of one block that lie equally deep run together (Looks et al., "Deep Learning with Dynamic Computation Graphs", ICLR 2017).
+of one block that lie equally deep run together (Looks et al., "Deep Learning with Dynamic Computation Graphs", ICLR
+2017).
 By agenda: of the nodes whose arguments are known, all of one block run, that whose nodes lie least deep on average
 (Neubig, Goldberg, Dyer, "On-the-fly Operation Batching in Dynamic Computation Graphs", NIPS 2017, section 3.3).
 """
