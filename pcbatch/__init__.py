@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pcbatch.caching import cache
     from pcbatch.errors import CompileError, GradientError, PcbatchError, UsageError
     from pcbatch.function.batched import Batched
+    from pcbatch.function.explaining import explain
     from pcbatch.function.hints import cost, sync
     from pcbatch.function.primitives import fallback, primitive
     from pcbatch.ir.status import LaneStatus
@@ -33,6 +34,7 @@ __all__ = [
     "autobatch",
     "cache",
     "cost",
+    "explain",
     "fallback",
     "nuts",
     "primitive",
@@ -46,6 +48,7 @@ _HOMES = {
     "autobatch": "pcbatch.api",
     "cache": "pcbatch.caching",
     "cost": "pcbatch.function.hints",
+    "explain": "pcbatch.function.explaining",
     "sync": "pcbatch.function.hints",
     "CompileError": "pcbatch.errors",
     "GradientError": "pcbatch.errors",

@@ -65,6 +65,8 @@ class LocalMachine:
         self._launches: dict[int, list[Launch]] = {}
         self._compiled: set[tuple[int, int, int]] = set()
         """What XLA has compiled: blocks, by number, for so many lanes and stacks of such a capacity."""
+        self.watch: Callable[[int, np.ndarray], None] = lambda number, lanes: None
+        """Hears of each launch: the number of its block, and the lanes that it is for, bool `[lanes]`."""
 
     @property
     def notes(self) -> Sequence[tuple[Span | None, str]]:
@@ -130,6 +132,7 @@ class LocalMachine:
             with self._timed(number, lanes, capacity):
                 after = launch(*given)
             state = {**state, **dict(zip(self._changed(number), after, strict=True))}
+            self.watch(number, going)
             executions[number] += 1
             active[number] += np.count_nonzero(going)
             pc = np.asarray(state["pc"])

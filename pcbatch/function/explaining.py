@@ -1,0 +1,151 @@
+"""`pcbatch.explain`: one batch run in several ways, counted, and what follows from it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pcbatch.errors import UsageError
+from pcbatch.function.batched import Batched
+from pcbatch.function.pipeline import Pipeline
+from pcbatch.ir.analysis.provenance import nodes
+from pcbatch.options import OptionValues
+from pcbatch.runtime.costs.estimate import block_costs, line_costs
+from pcbatch.runtime.costs.prices import Prices
+from pcbatch.runtime.report.advice import advised
+from pcbatch.runtime.report.explanation import Expensive, Explanation, Figures, Way
+from pcbatch.runtime.report.on_the_fly import launches_by_agenda, launches_by_depth
+from pcbatch.runtime.report.run import Run
+from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
+from pcbatch.runtime.strategies.local import LocalMachine
+from pcbatch.runtime.strategies.straight_line import StraightLine
+
+LOCAL = OptionValues(strategy="local", schedule="auto", form="auto", jit=True, trace=0, backend="tensorflow")
+"""The options under which the host sees which lanes run which block."""
+
+
+def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanation:
+    """How a batch runs, and what would make it faster: `print(pcbatch.explain(f, *args))`.
+
+    The batch is run as it always is and by local static autobatching, several times, so this takes many times as long
+    as a call. Of every block with expensive rows it says how often it ran, on how many rows, in how many seconds, and
+    how often Fold's batching by depth and DyNet's by agenda would have launched it.
+
+    Arguments:
+        function: a batched function.
+        *args: a batch for it, arrays `[lanes, ...]`.
+        **kwargs: the same, by name.
+
+    Returns:
+        An `Explanation`; printed, tables and sentences of advice.
+
+    Raises:
+        UsageError: PCB568 for what is no batched function, else as a call.
+        CompileError: as a call. Lanes that fail raise nothing.
+    """
+    if not isinstance(function, Batched):
+        raise UsageError(
+            "PCB568", f"explain takes a batched function and its batch, not {type(function).__name__}: see autobatch"
+        )
+    plain = function.options(progress=False, resume=None, trace=0)
+    usual = _measured(plain, args, kwargs)
+    local, ways = _watched(plain.options(**LOCAL), args, kwargs)
+    lanes = len(usual.run.status)
+    chosen = expensive_blocks(Prices(local.costs, max(lanes, 1)), EXPENSIVE)
+    blocks = _blocks(local, chosen, ways)
+    found = [usual.way("as it is run", blocks), local.way("local static autobatching", blocks)]
+    advice = advised(
+        lanes,
+        found[0],
+        blocks,
+        straight=isinstance(usual.pipeline.machine, StraightLine),
+        native=usual.form.startswith("native"),
+        failed=len(usual.run.errors),
+    )
+    return Explanation(function.__name__, lanes, usual.form, found, blocks, tuple(advice))
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """A warm run: what was run, its seconds, the estimated work of a row of each block."""
+
+    pipeline: Pipeline
+    run: Run
+    seconds: float
+    costs: tuple[float, ...]
+
+    @property
+    def form(self) -> str:
+        """In which form it ran."""
+        return self.pipeline.machine.form
+
+    def way(self, name: str, blocks: Sequence[Expensive]) -> Way:
+        """Its figures, of some blocks."""
+        executions, utilization = self.run.executions, self.run.utilization
+        work = {
+            block.label: utilization.executed[block.label] * cost
+            for block, cost in zip(self.run.program.blocks, self.costs, strict=True)
+        }
+        second = self.seconds / max(sum(work.values()), 1.0)
+        figures = {
+            label: Figures(
+                executions[label], utilization.executed[label], utilization.active[label], work[label] * second
+            )
+            for label in (block.label for block in blocks)
+            if label in work
+        }
+        return Way(name, self.seconds, utilization.overall, figures)
+
+
+def _measured(function: Batched[..., Any], args: Any, kwargs: Any) -> _Measured:
+    """The second of two runs."""
+    function.run(*args, **kwargs)
+    started = time.perf_counter()
+    run = function.run(*args, **kwargs)
+    np.asarray(run.status)  # waits for it
+    seconds = time.perf_counter() - started
+    pipeline = function.session.pipeline(args, kwargs)[1]
+    return _Measured(pipeline, run, seconds, block_costs(run.program, run.outcome.backend))
+
+
+def _watched(function: Batched[..., Any], args: Any, kwargs: Any) -> tuple[_Measured, list[list[int]]]:
+    """The same under "local", and for each lane the blocks that it ran, in order."""
+    measured = _measured(function, args, kwargs)
+    machine = measured.pipeline.machine
+    assert isinstance(machine, LocalMachine)
+    ways: list[list[int]] = [[] for _ in range(len(measured.run.status))]
+
+    def watch(number: int, lanes: np.ndarray) -> None:
+        for lane in np.flatnonzero(lanes).tolist():
+            ways[lane].append(number)
+
+    kept, machine.watch = machine.watch, watch
+    try:
+        function.run(*args, **kwargs)
+    finally:
+        machine.watch = kept
+    return measured, ways
+
+
+def _blocks(local: _Measured, chosen: Sequence[int], ways: Sequence[Sequence[int]]) -> list[Expensive]:
+    """What is to be known of the chosen blocks whatever runs them."""
+    program = local.pipeline.executed(len(ways))
+    graphs = [nodes(program, way, chosen) for way in ways]
+    by_depth, by_agenda = launches_by_depth(graphs), launches_by_agenda(graphs)
+    longest: Counter[int] = Counter()
+    for way in ways:
+        longest |= Counter(way)
+    lines = line_costs(local.run.program, local.run.outcome.backend)
+    found = []
+    for number in chosen:
+        block, spans = program.blocks[number], lines[number]
+        span = max(spans, key=lambda each: spans[each], default=block.span)
+        file, line = (span.file, span.line) if span is not None else ("", 0)
+        counts = longest[number], by_depth[number], by_agenda[number]
+        found.append(Expensive(block.label, block.function, file, line, local.costs[number], *counts))
+    return found
