@@ -49,6 +49,10 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
             It is a limit against recursion without end, not a size: stacks grow as lanes need them. In a function
             compiled with `jit_compile=True` they cannot, so there it must be given, and is their size.
         max_steps: the most loop turns plus calls of a lane (default: no limit); a lane beyond fails with MAX_STEPS.
+        max_lanes: the most lanes that there are at a time (default: one for each example). However many examples there
+            are, lanes that become free take the next ones; the machine's stacks and variables take the memory of so
+            many lanes, and one program serves all numbers of examples up to it, and one each power of two beyond.
+            Where lanes run one after another (form "native", backend "reference") it changes nothing.
         deterministic: every block computes a row for every lane, always (default: expensive blocks that few lanes wait
             at run on those alone). A lane's floats then never depend, in their last bits, on which other lanes wait.
         trace: of how many trips of the machine's loop, from the first, to record which blocks ran for how many lanes;

@@ -38,6 +38,7 @@ class OptionValues(TypedDict, total=False):
     jit: bool | Literal["auto"]
     max_depth: int | None
     max_steps: int | None
+    max_lanes: int | None
     deterministic: bool
     trace: int
     name: str | None
@@ -58,6 +59,7 @@ class Options:
     jit: bool | Literal["auto"] = True
     max_depth: int | None = None
     max_steps: int | None = None
+    max_lanes: int | None = None
     deterministic: bool = False
     trace: int = 0
     name: str | None = None
@@ -89,7 +91,9 @@ class Options:
                 raise UsageError("PCB504", f"{name} must be None or an int of at least 0, not {limit!r}")
             if limit is not None and limit > LARGEST:
                 raise UsageError("PCB504", f"{name} must be at most {LARGEST} (int32), not {limit!r}")
-
+        most = self.max_lanes
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= LARGEST):
+            raise UsageError("PCB504", f"max_lanes must be None or an int from 1 to {LARGEST}, not {most!r}")
         self._check_trace()
 
     @property
@@ -114,6 +118,7 @@ class Options:
             "form": (self.form, "auto"),
             "backend": (self.backend, "tensorflow"),
             "jit": (self.jit, True),
+            "max_lanes": (self.max_lanes, None),
         }
         for name, (given, default) in others.items():
             if given is not default and given != default:

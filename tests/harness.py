@@ -54,6 +54,7 @@ Engine = Literal[
     "either",
     "local",
     "hybrid",
+    "refill",
 ]
 
 
@@ -77,6 +78,13 @@ class Mode:
             return {"strategy": self.engine}
         if self.engine in ("native", "auto"):
             return {"form": self.engine}
+        if self.engine == "refill":
+            return {
+                "form": "lockstep",
+                "max_lanes": REFILLED,
+                "jit": self.schedule == "auto",
+                "schedule": self.schedule,
+            }
         if self.engine in ("plain", "either"):
             return {"jit": "auto" if self.engine == "either" else False}
         return {"jit": self.engine == "xla", "schedule": self.schedule, "form": "lockstep"}
@@ -91,6 +99,10 @@ AUTO = Mode("auto")
 PLAIN, EITHER = Mode("plain"), Mode("either")
 """The same without XLA, and with or without it, as the rule of `jit="auto"` says: other programs than those of one
 block run as in other modes there."""
+REFILLED = 5
+"""Lanes of a pool that is refilled: fewer than `BATCH`."""
+REFILL = (Mode("refill", "sweep"), Mode("refill", tests.schedules.GATHERING), Mode("refill", "auto"))
+"""At most so many lanes: in graph mode, and under XLA."""
 NATIVE = Mode("native")
 """Native form, or the reason why there is none."""
 OTHER_STRATEGIES = (Mode("local"), Mode("hybrid"), Mode("xla", "switch"))

@@ -25,6 +25,7 @@ from tests.harness import (
     OTHER_STRATEGIES,
     PLAIN,
     REFERENCE,
+    REFILL,
     XLA,
     Lane,
     Mode,
@@ -78,6 +79,14 @@ STRATEGY_RUNS = tuple(
     for place, name in enumerate(NAMES[3::12])
 )
 """Some programs under the paper's other machines, each of these at each size."""
+REFILL_RUNS = tuple(
+    (name, REFILL[place % len(REFILL)], (BATCH, *SIZES)[place // len(REFILL) % 4])
+    for place, name in enumerate(NAMES[5::16])
+)
+"""Some programs in pools that are refilled, each of these at each size."""
+LONG_REFILL_RUNS = tuple(
+    run for run in itertools.product(NAMES, REFILL, (BATCH, *SIZES)) if run not in set(REFILL_RUNS)
+)
 LONG_STRATEGY_RUNS = tuple(
     run for run in itertools.product(NAMES, OTHER_STRATEGIES, (BATCH, *SIZES)) if run not in set(STRATEGY_RUNS)
 )
@@ -166,6 +175,17 @@ def test_programs_under_other_strategies(name: str, mode: Mode, lanes: int) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "mode", "lanes"), LONG_STRATEGY_RUNS, ids=str)
 def test_all_programs_under_other_strategies(name: str, mode: Mode, lanes: int) -> None:
+    check(name, mode, lanes)
+
+
+@pytest.mark.parametrize(("name", "mode", "lanes"), REFILL_RUNS, ids=str)
+def test_programs_that_are_refilled(name: str, mode: Mode, lanes: int) -> None:
+    check(name, mode, lanes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "mode", "lanes"), LONG_REFILL_RUNS, ids=str)
+def test_all_programs_refilled(name: str, mode: Mode, lanes: int) -> None:
     check(name, mode, lanes)
 
 

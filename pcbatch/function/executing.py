@@ -55,7 +55,9 @@ def _executable(
     program: Program, backend: Backend, options: Options, digest: Callable[[], str | None]
 ) -> Machine | NativeProgram | StraightLine:
     """The machine, or the straight line or native program that it is better run as, or is to be."""
-    straight = options.form == "auto" and is_straight(program) and _of_trips(options) is None
+    # At once, or so many lanes at a time: what runs straight runs for all examples.
+    at_once = _of_trips(options) is None and options.max_lanes is None
+    straight = options.form == "auto" and is_straight(program) and at_once
     chosen = choice(program, backend) if options.jit == "auto" and straight else None
     jit = bool(options.jit) if chosen is None else chosen.jit
     machine = Machine(
@@ -67,6 +69,7 @@ def _executable(
         max_steps=options.max_steps,
         compaction=None if options.deterministic else DEFAULT,
         trace=options.trace,
+        max_lanes=options.max_lanes,
         digest=digest,
     )
     if straight:

@@ -33,8 +33,9 @@ from pcbatch.runtime.resume.savefile import interpreting
 from pcbatch.runtime.resume.slices import run_slices
 from pcbatch.runtime.schedules import schedule_named
 
-FREE = ("in_axes", "static_argnames", "name", "backend", "form", "progress", "resume")
-"""The options under which a saved run need not go on; what `in_axes` said is in the file, and it is in lockstep."""
+FREE = ("in_axes", "static_argnames", "name", "backend", "form", "progress", "resume", "max_lanes")
+"""The options under which a saved run need not go on; what `in_axes` and `max_lanes` said is in the file, and it is in
+lockstep."""
 
 LATER: Mapping[str, Any] = {"strategy": "pc"}
 """What runs were under whose files say nothing of an option, as it came later than their format."""
@@ -95,7 +96,7 @@ class LongRun:
             saved.check_captured(captured)
         every = {**shared, **captured}
         operands = in_order({name: every[name] for name in program.shared})
-        shown = progress.bar(program, snapshot.pool.examples) if self.options.progress else contextlib.nullcontext()
+        shown = progress.bar(program, int(snapshot.examples)) if self.options.progress else contextlib.nullcontext()
         with shown as watch:
             standing = run_slices(self.machine, snapshot, operands, watch, self.guard)
         origin = {"program": self.digest, "options": compared(self.options), **_described(arguments)}

@@ -193,7 +193,7 @@ def test_files_of_before_the_pool_are_refused_by_their_format(path, tmp_path):
     header, arrays = savefile.read(path)
     old = {name: array for name, array in arrays.items() if not name.startswith("example/") and name != "state/example"}
     savefile.write(tmp_path / "old.npz", {**header, "format": 1}, old)
-    with pytest.raises(UsageError, match=r"PCB591: .*it was saved by file format 1, this is 2"):
+    with pytest.raises(UsageError, match=r"PCB591: .*it was saved by file format 1, this is 3"):
         power.options(resume=tmp_path / "old.npz")()
 
 

@@ -32,7 +32,7 @@ def chain() -> Program:
 
 def away(snapshot: Snapshot) -> Snapshot:
     """The snapshot as NumPy arrays, as a file would hold it."""
-    parts = (snapshot.state, snapshot.counters, snapshot.inputs, snapshot.outputs)
+    parts = (snapshot.state, snapshot.counters, snapshot.inputs, snapshot.outputs, snapshot.queue)
     return Snapshot(snapshot.pool, *({k: np.array(v) for k, v in part.items()} for part in parts))
 
 

@@ -107,6 +107,8 @@ SAME = {
     ),
     "with_row": lambda b: b.with_row(b.array(CUBE, "float32"), b.constant(2), b.array(CUBE[0], "float32")),
     "all_of_lane": lambda b: b.all_of_lane(b.array(CUBE > 0, "bool")),
+    "extended": lambda b: b.extended(b.array(CUBE, "float32"), 6),
+    "counted": lambda b: b.counted(b.array(MASK, "bool")),
     "any": lambda b: b.any(b.array(MASK, "bool")),
     "sum": lambda b: b.sum(b.array(MASK, "bool")),
     "min": lambda b: b.min(b.array(NUMBERS, "int32")),

@@ -67,7 +67,7 @@ def held(machine, arguments, assignment):
     snapshot = away(machine.legs.begin(flat, pool, machine.capacity))
     places = [layout.free if example is None else layout.start for example in assignment]
     state = {**snapshot.state, "pc": numbers(*places), "example": numbers(*(example or 0 for example in assignment))}
-    return replace(snapshot, state=state)
+    return replace(snapshot, state=state, queue={"examples": np.int32(EXAMPLES), "begun": np.int32(EXAMPLES)})
 
 
 def refilled(machine, snapshot, waiting):
@@ -156,9 +156,13 @@ def test_the_first_examples_come_first(lanes):
     machine, arguments = machine_of("gcd", jit=False)
     snapshot = machine.begin(arguments, EXAMPLES, lanes)
     assert snapshot.pool == Pool(lanes, EXAMPLES, whole=lanes == EXAMPLES)
-    _, outcome = machine.leg(snapshot, [])
-    assert_equal(outcome, alone(machine, arguments), range(min(lanes, EXAMPLES)))
+    arrived, outcome = machine.leg(snapshot, [], trips=1)
+    state = arrived.snapshot.state
+    held = state["example"][state["pc"] != machine.legs.layout.free]
+    assert set(held) <= set(range(lanes))
     assert (np.asarray(outcome.status)[lanes:] == LaneStatus.UNFINISHED).all()
+    _, outcome = machine.leg(arrived.snapshot, [])
+    assert_equal(outcome, alone(machine, arguments), range(EXAMPLES))
 
 
 def test_no_examples():

@@ -42,6 +42,9 @@ class Arrays(Protocol):
     def lengthen(self, stack: Array, entries: Array | int) -> Array:
         """`stack` with zeros after its end, so that its second axis has length `entries`."""
 
+    def extended(self, array: Array, length: int) -> Array:
+        """`array` with zeros after its end, so that its first axis has this length."""
+
     # -- element by element --------------------------------------------------------------------------------------------
 
     def cast(self, array: Array, dtype: str) -> Array:
@@ -121,6 +124,9 @@ class Arrays(Protocol):
         """`[lanes]` bool: whether all of a lane's `[lanes, ..]` bools hold."""
 
     # -- over all lanes ------------------------------------------------------------------------------------------------
+
+    def counted(self, mask: Array) -> Array:
+        """Of each element of a bool vector, how many up to it hold, itself included: int32, as long."""
 
     def any(self, mask: Array) -> Array:
         """Whether any element of a bool array holds: a scalar."""

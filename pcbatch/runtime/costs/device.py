@@ -58,6 +58,8 @@ class Device:
 
     first_capacity: int
     """How many live calls stacks have room for at first."""
+    refilled: int
+    """Free lanes take examples that wait once one lane of so many is free."""
     growth: int
     """By what stacks grow. Each size is compiled anew (1 to 3 s), so few sizes: from 32 to 8192 there are five."""
 
@@ -172,6 +174,7 @@ CPU = Device(
     quantile=30.0,
     quantile_double=200.0,
     first_capacity=32,
+    refilled=16,
     growth=4,
     split_read=512 * KIB,
     split_copy=1024 * KIB,

@@ -1,17 +1,19 @@
 """START and FINISH: the blocks at which an example enters a lane, and at which it has left its results.
 
 They are blocks of the pool, not of the program, with program counters like any other (`Layout.start`, `Layout.finish`),
-and they act on the lanes that wait there. Between them every leg's loop lies: START runs before it, FINISH after it, so
-a pool pays nothing for them in a trip. Where a pool is whole, START runs once, before the first leg, and FINISH reads
-all examples' outputs off their lanes, which stay where they are, as nobody waits for one.
+and they act on the lanes that wait there. Between them the loop of trips lies: START runs before it, FINISH after it.
+Where a pool is whole, START runs once, before the first leg, and FINISH reads all examples' outputs off their lanes,
+which stay where they are, as nobody waits for one.
 
-A refill would choose lanes whose program counter is FREE, write into `example` which examples they get, and set their
-program counters to START; that is all there is to it, between two legs or, with guards, in a trip.
+In any other pool examples wait in a queue, and free lanes take the next ones from it: a prefix sum gives every free
+lane a number of its own. So a leg is a loop of rounds: FINISH, a refill, START, and trips until lanes enough have ended
+for another round to pay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
@@ -23,20 +25,35 @@ from pcbatch.runtime.machine.state import Layout, to_stored
 def first_state(
     backend: Backend, layout: Layout, pool: Pool, inputs: Mapping[str, Array], capacity: Array | int
 ) -> State:
-    """The state in which a run begins: the first lanes hold the first examples, lanes that are left over are free.
+    """The state in which a run begins: all lanes are free, but in a whole pool, in which all have started.
 
-    In a whole pool all have started. The stacks have room for `capacity` live calls.
+    The stacks have room for `capacity` live calls.
     """
     state = layout.free_lanes(backend, pool.lanes, capacity)
-    lanes = backend.lane_numbers(pool.lanes)
     if pool.whole:
-        return start(backend, layout, pool, {**state, "example": lanes}, inputs)
-    holds = lanes < pool.examples
-    return {
-        **state,
-        "example": backend.where(holds, lanes, backend.constant(0)),
-        "pc": backend.where(holds, backend.constant(layout.start), backend.constant(layout.free)),
+        return start(backend, layout, pool, {**state, "example": backend.lane_numbers(pool.lanes)}, inputs)
+    return state
+
+
+def first_queue(backend: Backend, examples: Any) -> State:
+    """The queue in which so many examples wait (int32 scalars): how many there are, and how many have begun.
+
+    They begin in order.
+    """
+    return {"examples": backend.constant(0) + examples, "begun": backend.constant(0)}
+
+
+def take_next(backend: Backend, layout: Layout, state: State, queue: State) -> tuple[State, State]:
+    """State and queue after free lanes have taken the next examples, as far as there are: they are to start."""
+    pc, begun, count = state["pc"], queue["begun"], queue["examples"]
+    is_free = pc == layout.free
+    number = backend.counted(is_free)
+    takes = is_free & (number <= count - begun)
+    taken = {
+        "example": backend.where(takes, begun - 1 + number, state["example"]),
+        "pc": backend.where(takes, backend.constant(layout.start), pc),
     }
+    return {**state, **taken}, {**queue, "begun": begun + backend.sum(takes)}
 
 
 def start(backend: Backend, layout: Layout, pool: Pool, state: State, inputs: Mapping[str, Array]) -> State:

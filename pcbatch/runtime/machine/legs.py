@@ -4,14 +4,16 @@ What goes from one leg to the next is a `Snapshot`: plain arrays, which may leav
 stacks, and go on, with the same results to the bit. Nothing is done twice and nothing is lost: a lane that lacks room
 is paused before its block has any effect, and the counters add up.
 
-A leg is START for the lanes that wait there, the loop, FINISH for those that have ended. Of a `whole` pool all lanes
-have started before the first leg, so a leg takes no inputs, and FINISH needs nothing of the outputs before.
+A leg is START for the lanes that wait there, the loop, FINISH for those that have ended, and again, as long as free
+lanes can take examples from the queue. Of a `whole` pool all lanes have started before the first leg, so a leg takes no
+inputs, and FINISH needs nothing of the outputs before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ import numpy as np
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Spec, State
+from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine import ends
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.limits import GROWTH
@@ -26,13 +29,20 @@ from pcbatch.runtime.machine.loop import Counters, Loop
 from pcbatch.runtime.machine.outcome import Counts, Outcome
 from pcbatch.runtime.machine.pool import Pool
 
+QUEUE: dict[str, Spec] = {"examples": ("int32", ()), "begun": ("int32", ())}
+"""The arrays of a queue (`ends.first_queue`), in the order in which they are passed on."""
+
+_Round = dict[str, Any]
+"""What goes from round to round: the `run`, a dictionary of what changes, and two bools, whether it `can_run`, and
+whether there is to be a round `again`."""
+
 
 @dataclass(frozen=True)
 class Snapshot:
     """A run between two legs, each part a flat dictionary of arrays: see `Layout` and `Loop` for the keys.
 
     `state` is by lane; `inputs` and `outputs` are by example, `outputs` as the last leg has left them: in a whole pool
-    nothing before the first.
+    nothing before the first. `queue` is of the examples that are to begin, and empty in a whole pool.
     """
 
     pool: Pool
@@ -40,19 +50,30 @@ class Snapshot:
     counters: Counters
     inputs: State = field(default_factory=dict)
     outputs: State = field(default_factory=dict)
+    queue: State = field(default_factory=dict)
+
+    @property
+    def examples(self) -> Any:
+        """How many examples the run is of; its arrays by example may have room for more."""
+        return self.pool.examples if self.pool.whole else self.queue["examples"]
 
 
 @dataclass(frozen=True)
 class Arrived:
     """The end of a leg: where the run stands, whose `outputs` are what the user gets to see of it so far.
 
-    Two scalar bools: `can_run`, some lane could go on, the budget is used up; `paused`, none can, and some lanes want
-    room on their stacks.
+    Two scalar bools: `can_run`, some lane could go on or begin, the budget is used up; `paused`, none can, and some
+    lanes want room on their stacks.
     """
 
     snapshot: Snapshot
     can_run: Array
     paused: Array
+
+
+def _moving(snapshot: Snapshot) -> dict[str, State]:
+    """The parts of a snapshot that change in a leg."""
+    return {name: getattr(snapshot, name) for name in ("state", "counters", "outputs", "queue")}
 
 
 class Legs:
@@ -68,23 +89,71 @@ class Legs:
 
     # -- a run ---------------------------------------------------------------------------------------------------------
 
-    def begin(self, arguments: Sequence[Array], pool: Pool, capacity: Any) -> Snapshot:
-        """A run that has not begun, on stacks with room for `capacity` live calls."""
+    def begin(self, arguments: Sequence[Array], pool: Pool, capacity: Any, examples: Any = None) -> Snapshot:
+        """A run that has not begun, on stacks with room for `capacity` live calls.
+
+        It is of so many `examples`; if that is not given, of as many as the pool has arrays for.
+        """
         inputs = dict(zip(self.layout.inputs, arguments, strict=True))
         state = ends.first_state(self.backend, self.layout, pool, inputs, capacity)
-        outputs = {} if pool.whole else ends.blank_outputs(self.backend, self.layout, pool.examples)
-        return Snapshot(pool, state, self.loop.start(), inputs, outputs)
+        if pool.whole:
+            return Snapshot(pool, state, self.loop.start(), inputs)
+        outputs = ends.blank_outputs(self.backend, self.layout, pool.examples)
+        queue = ends.first_queue(self.backend, pool.examples if examples is None else examples)
+        return Snapshot(pool, state, self.loop.start(), inputs, outputs, queue)
 
     def leg(self, snapshot: Snapshot, shared: Sequence[Array], until: Array) -> Arrived:
         """On from `snapshot`, until no lane can run or there have been `until` trips (an int64 scalar) in all."""
-        pool, state = snapshot.pool, snapshot.state
-        if not pool.whole:
-            state = ends.start(self.backend, self.layout, pool, state, snapshot.inputs)
-        carried = {key: state[key] for key in self.layout.carried}
-        after, counters, can_run = self.loop.run_trips(carried, snapshot.counters, self.operands(shared), until)
-        paused = ~can_run & self.backend.any(after["pc"] < self.layout.start)
-        state, outputs = ends.finish(self.backend, self.layout, pool, {**state, **after}, snapshot.outputs)
-        return Arrived(replace(snapshot, state=state, counters=counters, outputs=outputs), can_run, paused)
+        if not snapshot.pool.whole:
+            return self._rounds(snapshot, shared, until)
+        after, can_run = self._trips(snapshot, shared, until)
+        paused = ~can_run & self.backend.any(after.state["pc"] < self.layout.start)
+        return Arrived(self._finished(after), can_run, paused)
+
+    def _rounds(self, snapshot: Snapshot, shared: Sequence[Array], until: Array) -> Arrived:
+        """A leg of a pool that examples enter: rounds of trips, free lanes taking the next examples before each."""
+        backend, begin = self.backend, self.backend.constant(0) == 0
+
+        def goes_on(carried: _Round) -> Array:
+            return carried["again"] & (carried["run"]["counters"]["trips"] < until)
+
+        def one(carried: _Round) -> _Round:
+            now = self._refilled(replace(snapshot, **carried["run"]))
+            after, can_run = self._trips(now, shared, until)
+            after = self._finished(after)
+            is_free = backend.any(after.state["pc"] == self.layout.free)
+            takes = is_free & (after.queue["begun"] < after.queue["examples"])
+            return {"run": _moving(after), "can_run": can_run | takes, "again": can_run | takes}
+
+        carried: _Round = {"run": _moving(self._finished(snapshot)), "can_run": begin, "again": begin}
+        end = backend.while_loop(goes_on, one, carried)
+        after, can_run = replace(snapshot, **end["run"]), end["can_run"]
+        return Arrived(after, can_run, ~can_run & backend.any(after.state["pc"] < self.layout.start))
+
+    def _trips(self, snapshot: Snapshot, shared: Sequence[Array], until: Array) -> tuple[Snapshot, Array]:
+        """The run after trips until no lane can run, the budget is used up, or a refill pays; and whether one could."""
+        carried = {key: snapshot.state[key] for key in self.layout.carried}
+        stop = None if snapshot.pool.whole else partial(self._refill_pays, snapshot)
+        after, counters, can_run = self.loop.run_trips(carried, snapshot.counters, self.operands(shared), until, stop)
+        return replace(snapshot, state={**snapshot.state, **after}, counters=counters), can_run
+
+    def _refill_pays(self, snapshot: Snapshot, state: State) -> Array:
+        """Whether examples wait and so many lanes have ended that it is time to give them some."""
+        backend = self.backend
+        ended = backend.sum(state["pc"] > self.layout.start)
+        waits = snapshot.queue["begun"] < snapshot.queue["examples"]
+        return waits & (ended * CPU.refilled >= snapshot.pool.lanes)
+
+    def _refilled(self, snapshot: Snapshot) -> Snapshot:
+        """After free lanes have taken examples, and those that are to start have started."""
+        state, queue = ends.take_next(self.backend, self.layout, snapshot.state, snapshot.queue)
+        state = ends.start(self.backend, self.layout, snapshot.pool, state, snapshot.inputs)
+        return replace(snapshot, state=state, queue=queue)
+
+    def _finished(self, snapshot: Snapshot) -> Snapshot:
+        """After FINISH."""
+        state, outputs = ends.finish(self.backend, self.layout, snapshot.pool, snapshot.state, snapshot.outputs)
+        return replace(snapshot, state=state, outputs=outputs)
 
     def operands(self, shared: Sequence[Array]) -> dict[str, list[Array]]:
         """The leaves of each shared operand, by name."""
@@ -129,7 +198,7 @@ class Legs:
         found = [snapshot.state[key] for key in self.layout.carried]
         found += [snapshot.counters[key] for key in self.loop.counter_specs]
         if not snapshot.pool.whole:
-            found.append(snapshot.state["example"])
+            found += [snapshot.state["example"], *(snapshot.queue[key] for key in QUEUE)]
             found += [snapshot.inputs[key] for key in self.layout.inputs]
             found += [snapshot.outputs[key] for key in self.layout.outputs]
         return found
@@ -141,8 +210,10 @@ class Legs:
         if pool.whole:
             return Snapshot(pool, state, counters)
         state["example"] = next(remaining)
+        queue = {key: next(remaining) for key in QUEUE}
         inputs = {key: next(remaining) for key in self.layout.inputs}
-        return Snapshot(pool, state, counters, inputs, {key: next(remaining) for key in self.layout.outputs})
+        outputs = {key: next(remaining) for key in self.layout.outputs}
+        return Snapshot(pool, state, counters, inputs, outputs, queue)
 
     def specs(self, pool: Pool, capacity: int | None) -> list[Spec]:
         """The dtypes and shapes of a flat snapshot; None for what is known only when it runs."""
@@ -150,7 +221,11 @@ class Legs:
         found = [*(lanes[key] for key in self.layout.carried), *self.loop.counter_specs.values()]
         if not pool.whole:
             examples = self.example_specs(pool.static.examples)
-            found += [lanes["example"], *(examples[key] for key in (*self.layout.inputs, *self.layout.outputs))]
+            found += [
+                lanes["example"],
+                *QUEUE.values(),
+                *(examples[key] for key in (*self.layout.inputs, *self.layout.outputs)),
+            ]
         return found
 
     def lane_specs(self, lanes: int | None, capacity: int | None) -> dict[str, Spec]:
@@ -175,6 +250,7 @@ class Legs:
             arrived.can_run,
             arrived.paused,
             *(now.outputs[key] for key in self.layout.outputs),
+            *([] if now.pool.whole else [now.state["example"], *(now.queue[key] for key in QUEUE)]),
         ]
 
     def unpack(self, arrays: Sequence[Array], before: Snapshot) -> Arrived:
@@ -184,7 +260,12 @@ class Legs:
         counters = {key: next(remaining) for key in self.loop.counter_specs}
         can_run, paused = next(remaining), next(remaining)
         outputs = {key: next(remaining) for key in self.layout.outputs}
-        return Arrived(replace(before, state=state, counters=counters, outputs=outputs), can_run, paused)
+        queue: State = {}
+        if not before.pool.whole:
+            state["example"] = next(remaining)
+            queue = {key: next(remaining) for key in QUEUE}
+        after = replace(before, state=state, counters=counters, outputs=outputs, queue=queue)
+        return Arrived(after, can_run, paused)
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
@@ -206,9 +287,13 @@ class Legs:
         zeros = self.backend.zeros(lanes, type_)
         return zeros + float("nan") if type_.dtype.startswith(("float", "bfloat", "complex")) else zeros
 
-    def outcome(self, counters: Mapping[str, Array], outputs: Mapping[str, Array], capacity: Any) -> Outcome:
-        """What a run leaves behind."""
+    def outcome(
+        self, counters: Mapping[str, Array], outputs: Mapping[str, Array], capacity: Any, examples: Any = None
+    ) -> Outcome:
+        """What a run leaves behind; of so many `examples`, where outputs have room for more."""
         layout = self.layout
+        if examples is not None:
+            outputs = {key: array[:examples] for key, array in outputs.items()}
         keys = [key for name in self.program.results for key in layout.keys("result", name)]
         counts = Counts(*(counters[name] for name in ("executions", "active", "rows", "trips")))
         return Outcome(

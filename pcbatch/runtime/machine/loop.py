@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -77,11 +77,17 @@ class Loop:
         }
 
     def run_trips(
-        self, state: State, counters: Counters, shared: Mapping[str, Leaves], until: Array
+        self,
+        state: State,
+        counters: Counters,
+        shared: Mapping[str, Leaves],
+        until: Array,
+        stop: Callable[[State], Array] | None = None,
     ) -> tuple[State, Counters, Array]:
         """Trips until no lane can run, or until there have been `until` trips (an int64 scalar) in all.
 
-        Gives the state, the counters, and whether a lane could go on: a scalar bool.
+        Given `stop`, a scalar bool of the state, also until that holds after a trip. Gives the state, the counters, and
+        whether a lane could go on: a scalar bool.
         """
         backend = self.backend
         every = backend.lanes_of(state["pc"])
@@ -118,7 +124,10 @@ class Loop:
                 "memory": memory,
             }
             waiting = self._counted(trip.state)
+            if stop is not None:
+                carried = {**carried, "stop": stop(trip.state)}
             return {
+                **carried,
                 "state": trip.state,
                 "waiting": waiting,
                 "counters": counters,
@@ -136,7 +145,8 @@ class Loop:
             return backend.any(carried["waiting"] > 0)
 
         def goes_on(carried: Carried) -> Array:
-            return ready(carried) & (carried["counters"]["trips"] < until)
+            goes = ready(carried) & (carried["counters"]["trips"] < until)
+            return goes if stop is None else goes & ~carried["stop"]
 
         arrival_counters = {
             number: backend.zeros(len(places), TensorType("int32"))
@@ -144,6 +154,8 @@ class Loop:
             if self.guarded.counts(number, places)
         }
         start = {"state": state, "waiting": self._counted(state), "counters": counters, "arrivals": arrival_counters}
+        if stop is not None:
+            start["stop"] = until < until
         end = backend.while_loop(goes_on, recording if self.trace else lambda carried: turn(carried)[0], start)
         if not any(sizes):  # every run of a block computed a row for every lane
             ran = end["counters"]["executions"] - counters["executions"]

@@ -8,7 +8,8 @@ Where all stacks have their full size at once (no calls, or few allowed) a whole
 a plain graph that calls the compiled leg once, and again as often as stacks grow. The leg is traced once, for stacks
 of any size, and XLA compiles it for the sizes that occur.
 
-A whole run has a lane for each example (a `whole` pool); a run leg by leg may have any pool of lanes.
+A whole run has a lane for each example (a `whole` pool), unless there are to be fewer; a run leg by leg may have any
+pool of lanes.
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ class Machine:
     """Runs one program. Compiled once for each pool of lanes and size of stacks, then reused.
 
     `compaction` says which blocks may run on gathered lanes; with None every block computes a row for every lane.
-    `trace` is the number of trips of which is recorded what the schedule chose. `digest()` tells the program and all
-    that is said here from others in every process, None if it cannot: by this a cache on disk knows it.
+    `trace` is the number of trips of which is recorded what the schedule chose. With `max_lanes` there are never more
+    lanes, however many examples. `digest()` tells the program and all that is said here from others in every process,
+    None if it cannot: by this a cache on disk knows it.
     """
 
     def __init__(
@@ -63,10 +65,11 @@ class Machine:
         max_steps: int | None = None,
         compaction: Compaction | None = DEFAULT,
         trace: int = 0,
+        max_lanes: int | None = None,
         digest: Callable[[], str | None] = lambda: None,
     ):
         validate(program, max_steps)
-        self.program, self.backend, self.jit = program, backend, jit
+        self.program, self.backend, self.jit, self.max_lanes = program, backend, jit, max_lanes
         self.form = "lockstep"
         self.says_depth = max_depth is not None
         layout, limits = Layout(program), Limits.of(max_depth, max_steps)
@@ -106,7 +109,7 @@ class Machine:
     # -- a whole run ---------------------------------------------------------------------------------------------------
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
-        """Run `lanes` lanes (an int, or an int32 scalar where it is not known before the run).
+        """Run `lanes` examples (an int, or an int32 scalar where it is not known before the run).
 
         `arguments` are the `[lanes, ...]` leaves of all parameters, `shared` the leaves of all shared operands. Raises
         UsageError PCB531 for shapes that do not fit, PCB540 where a caller's XLA program holds a recursion of unknown
@@ -124,28 +127,40 @@ class Machine:
 
     def _run_arrays(self, arrays: Sequence[Array], lanes: Any) -> Outcome:
         legs = self._roomy_legs if self._must_be_roomy() else self.legs
-        capacity, flat = self.capacity, [*arrays]
+        pool, capacity, flat = self.pool_for(lanes), self.capacity, self._with_room(arrays, lanes)
         if not legs.limits.roomy:
             flat.append(self.backend.constant(capacity))
-        if not isinstance(lanes, int):
-            flat.append(lanes)
-        returned = self._returned(legs, lanes)
-        sealed = self.backend.forbid_gradients(self._whole_run(legs, lanes, returned), self.program.name)
+        if not isinstance(lanes, int) or not pool.whole:
+            flat.append(self.backend.constant(lanes) if isinstance(lanes, int) else lanes)
+        returned = self._returned(legs, pool)
+        sealed = self.backend.forbid_gradients(self._whole_run(legs, pool, returned), self.program.name)
         with self.timed(), explaining(self.program, self.backend, self.jit):
-            outcome = returned.outcome(found := list(sealed(*flat)))
+            outcome = returned.outcome(found := list(sealed(*flat)), None if pool.examples is lanes else lanes)
             if not legs.limits.roomy and self.backend.is_concrete(outcome.status):
-                self._note_sizes(Pool.of(lanes), capacity, int(found[0]), outcome)
+                self._note_sizes(pool, capacity, int(found[0]), outcome)
         return outcome
+
+    def pool_for(self, lanes: Any) -> Pool:
+        """The pool in which so many examples run."""
+        return Pool.of(lanes) if self.max_lanes is None else Pool.at_most(self.max_lanes, lanes)
+
+    def _with_room(self, arrays: Sequence[Array], lanes: Any) -> list[Array]:
+        """`arrays`, of arguments and shared operands, those by example with the room that the pool's have."""
+        room, count = self.pool_for(lanes).examples, len(self.legs.layout.inputs)
+        if not isinstance(room, int) or room == lanes:
+            return [*arrays]
+        return [*(self.backend.extended(array, room) for array in arrays[:count]), *arrays[count:]]
 
     def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
         """A run of `lanes` lanes on arrays like these, which `arrays_given` gave: what can be known before, is known.
 
         To be run only where the backend `runs_unseen`.
         """
-        if not self.legs.limits.roomy:
+        pool = self.pool_for(lanes)
+        if not (self.legs.limits.roomy and pool.whole):
             return lambda given: Finished.of(self._run_arrays(given, lanes))
-        returned = self._returned(self.legs, lanes)
-        direct = self.backend.direct(self._whole_run(self.legs, lanes, returned), arrays)
+        returned = self._returned(self.legs, pool)
+        direct = self.backend.direct(self._whole_run(self.legs, pool, returned), arrays)
 
         def run(given: Sequence[Array]) -> Finished:
             try:
@@ -158,7 +173,7 @@ class Machine:
 
     def program_for(self, lanes: Any) -> Program:
         """What is executed for `lanes` lanes: the program, and on how many rows its blocks may run."""
-        return self.legs.loop.sized(lanes)
+        return self.legs.loop.sized(self.pool_for(lanes).lanes)
 
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
@@ -166,13 +181,14 @@ class Machine:
             (leaf.dtype, leaf.shape) for name in self.program.shared for leaf in leaves(self.program.shared_types[name])
         ]
         with self.timed(), explaining(self.program, self.backend, self.jit):
+            pool = self.pool_for(lanes)
             if self.legs.limits.roomy:
-                examples = self.legs.example_specs(lanes)
+                examples = self.legs.example_specs(pool.examples)
                 specs: list[Spec] = [examples[key] for key in self.legs.layout.inputs]
-                whole = self._whole_run(self.legs, lanes, self._returned(self.legs, lanes))
-                self.backend.lower(whole, specs + operands, self.jit)
+                whole = self._whole_run(self.legs, pool, self._returned(self.legs, pool))
+                count: list[Spec] = [] if pool.whole else [("int32", ())]
+                self.backend.lower(whole, specs + operands + count, self.jit)
             else:
-                pool = Pool.of(lanes)
                 specs = self.legs.specs(pool, self.capacity)
                 self.backend.lower(self._leg(pool), [*specs, *operands, ("int64", ())], self.jit)
 
@@ -181,9 +197,12 @@ class Machine:
     def begin(self, arguments: Sequence[Any], examples: int, lanes: int | None = None) -> Snapshot:
         """A run of `examples` examples that has not begun; nothing is compiled.
 
-        It has a lane for each of them, or so many `lanes`, which hold the first examples then, as many as there are.
+        It has a lane for each of them, or as many as this machine has at most, or so many `lanes`.
         """
-        return self.legs.begin(self._arguments(arguments, examples), Pool.of(examples, lanes), self.capacity)
+        given = self._arguments(arguments, examples)
+        if lanes is not None:
+            return self.legs.begin(given, Pool.of(examples, lanes), self.capacity)
+        return self.legs.begin(self._with_room(given, examples), self.pool_for(examples), self.capacity, examples)
 
     def leg(self, snapshot: Snapshot, shared: Sequence[Any], trips: int | None = None) -> tuple[Arrived, Outcome]:
         """On from `snapshot` for at most `trips` trips, on stacks of the size that they have.
@@ -200,7 +219,8 @@ class Machine:
         given = [self.backend.array(a, dtype) for a, (dtype, _) in zip(self.legs.flat(snapshot), specs, strict=True)]
         with self.timed(), explaining(self.program, self.backend, self.jit):
             arrived = self.legs.unpack(list(sealed(*given, *self._operands(shared), until)), snapshot)
-            outcome = self.legs.outcome(arrived.snapshot.counters, arrived.snapshot.outputs, capacity)
+            examples = None if pool.whole else int(arrived.snapshot.examples)
+            outcome = self.legs.outcome(arrived.snapshot.counters, arrived.snapshot.outputs, capacity, examples)
             self._note_sizes(pool, capacity, capacity, outcome, direct=True)
         return arrived, outcome
 
@@ -224,38 +244,45 @@ class Machine:
             )
         return True
 
-    def _returned(self, legs: Legs, lanes: Any) -> Returned:
+    def _returned(self, legs: Legs, pool: Pool) -> Returned:
         """How a whole run comes back here: in few arrays, where none of them becomes part of a caller's program."""
-        packed = legs.limits.roomy and isinstance(lanes, int) and self.backend.runs_now()
-        key = ("returned", legs.limits.roomy, lanes if packed else None)
-        return self._once(key, lambda: Returned(legs, lanes if packed else None))
+        packed = legs.limits.roomy and isinstance(pool.examples, int) and self.backend.runs_now()
+        key = ("returned", legs.limits.roomy, pool.examples if packed else None)
+        return self._once(key, lambda: Returned(legs, pool.examples if packed else None))
 
-    def _whole_run(self, legs: Legs, lanes: Any, returned: Returned | None = None) -> Callable[..., Any]:
-        """The program of a whole run for a static number of lanes, or the one for all others.
+    def _whole_run(self, legs: Legs, pool: Pool, returned: Returned | None = None) -> Callable[..., Any]:
+        """The program of a whole run in a static pool, or the one for all others.
 
         It takes the leaves of arguments and shared operands, the first capacity where stacks grow, and the number of
-        lanes where it is not static; it gives the last capacity, the counters and the outputs as `returned` packs them.
+        examples where the pool does not say it; it gives the last capacity, the counters and the outputs as `returned`
+        packs them.
         """
-        key, gives = lanes if isinstance(lanes, int) else None, returned or Returned(legs, None)
+        pool, gives = pool.static, returned or Returned(legs, None)
 
         def program(*arrays: Array) -> list[Array]:
             with self.tracing(counts=legs.limits.roomy):
-                return gives.pack(self._traced_run(legs, list(arrays), key))
+                return gives.pack(self._traced_run(legs, list(arrays), pool))
 
         jit = self.jit and legs.limits.roomy
-        kind = ("run", legs.limits.roomy, key, bool(gives.specs))
+        room = [] if pool.whole else [pool.examples]
+        kind = ("run", legs.limits.roomy, pool.lanes, bool(gives.specs), *room)
         return self._once(kind, lambda: self.backend.compile(program, jit, name=self.name_of(*kind)))
 
-    def _traced_run(self, legs: Legs, arrays: list[Array], lanes: int | None) -> Snapshot:
+    def _traced_run(self, legs: Legs, arrays: list[Array], pool: Pool) -> Snapshot:
         count = len(legs.layout.inputs)
         arguments, rest = arrays[:count], arrays[count:]
-        if lanes is None:
-            given = rest.pop()  # a shape is a constant to the compiler, a value need not be
-            lanes = self.backend.lanes_of(arguments[0]) if arguments else given
-        pool, until = Pool.of(lanes), self.backend.array(NO_BUDGET, "int64")
+        examples: Any = pool.examples
+        if examples is None or not pool.whole:
+            examples = rest.pop()
+        if pool.examples is None:
+            # A shape is a constant to the compiler, a value need not be.
+            room = self.backend.lanes_of(arguments[0]) if arguments else examples
+            pool = Pool(room if pool.whole else pool.lanes, room, pool.whole)
+        until = self.backend.array(NO_BUDGET, "int64")
         if legs.limits.roomy:
-            return legs.leg(legs.begin(arguments, pool, legs.limits.largest_capacity), rest, until).snapshot
-        snapshot = legs.begin(arguments, pool, rest.pop())
+            snapshot = legs.begin(arguments, pool, legs.limits.largest_capacity, examples)
+            return legs.leg(snapshot, rest, until).snapshot
+        snapshot = legs.begin(arguments, pool, rest.pop(), examples)
         compiled = self._leg(pool)
         return legs.all_legs(lambda s: legs.unpack(compiled(*legs.flat(s), *rest, until), s), snapshot).snapshot
 

@@ -12,11 +12,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Pool:
-    """`lanes` lanes for `examples` examples: ints, or int32 scalars where they are known only when a program runs.
+    """`lanes` lanes, and arrays for `examples` examples: ints, or int32 scalars where they are known only when it runs.
 
     The state says which example a lane holds. It need not say so in a pool that is `whole`: lane i holds example i, as
     many lanes as examples, none of them free or yet to start. Then what lies by lane lies by example too, and nothing
     has to be moved or kept.
+    In any other pool examples wait in a queue (`ends.take_next`), which also says how many there are: there may be
+    fewer than the arrays have room for, so that what is compiled for a pool serves many numbers of examples.
     """
 
     lanes: Any
@@ -30,6 +32,25 @@ class Pool:
             return cls(examples, examples, whole=True)
         return cls(lanes, examples)
 
+    @classmethod
+    def at_most(cls, most: int, examples: Any) -> Pool:
+        """A pool of `most` lanes at most, for so many examples: one of a few, for many numbers of them.
+
+        Few examples get a part of the lanes, of which there are a quarter, a sixteenth, .. of `most`; the arrays of
+        many have `most` times a power of two elements. A number of examples that is not known has a pool of its own.
+        """
+        if not isinstance(examples, int):
+            return cls(most, examples)
+        if not examples:
+            return cls.of(examples)
+        lanes = most
+        while examples <= -(-lanes // STEP) < lanes:
+            lanes = -(-lanes // STEP)
+        room = lanes
+        while room < examples:
+            room *= 2
+        return cls(lanes, room)
+
     @property
     def static(self) -> Pool:
         """What is known of it when a program is traced, None standing for a number that is not: a key."""
@@ -38,3 +59,7 @@ class Pool:
             return number if isinstance(number, int) else None
 
         return replace(self, lanes=known(self.lanes), examples=known(self.examples))
+
+
+STEP = 4
+"""By what pools for few examples differ in size. Each size is compiled anew, so few of them."""

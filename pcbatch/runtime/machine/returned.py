@@ -73,10 +73,11 @@ class Returned:
         found = {key: vectors[number][place] for key, (number, place) in self._places.items()}
         return {**found, **dict(zip(self.others, arrays[len(vectors) :], strict=True))}
 
-    def outcome(self, arrays: Sequence[Array]) -> Outcome:
-        """What the run leaves behind."""
+    def outcome(self, arrays: Sequence[Array], examples: Any = None) -> Outcome:
+        """What the run leaves behind; of so many `examples`, where arrays have room for more."""
         found = self.unpack(arrays)
-        return self.legs.outcome(found, found, found[CAPACITY])
+        outputs = {key: found[key] for key in self.legs.layout.outputs}
+        return self.legs.outcome(found, outputs, found[CAPACITY], examples)
 
     def finished(self, arrays: Sequence[Array]) -> Finished:
         """The same, of packed arrays, where it may be enough to know that no lane has failed."""

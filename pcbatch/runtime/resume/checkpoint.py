@@ -13,15 +13,16 @@ import numpy as np
 
 from pcbatch.errors import UsageError
 from pcbatch.runtime.backends.protocol import Array, Spec
-from pcbatch.runtime.machine.legs import Legs, Snapshot
+from pcbatch.runtime.machine.legs import QUEUE, Legs, Snapshot
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.resume import headers, numbers, savefile
 
-FORMAT = 2
+FORMAT = 3
 """The version of what a file holds. It goes up with every change of the header or of the arrays' names.
 
 2: which example each lane holds, and inputs and outputs by example; labels behind the blocks' numbers.
+3: the queue of examples that are to begin.
 """
 
 FORM = {
@@ -67,7 +68,12 @@ class Checkpoint:
             **self.origin,
         }
         now = self.snapshot
-        parts = {"state": now.state, "example": {**now.inputs, **now.outputs}, "counter": now.counters}
+        parts = {
+            "state": now.state,
+            "example": {**now.inputs, **now.outputs},
+            "counter": now.counters,
+            "queue": now.queue or dict.fromkeys(QUEUE, np.int32(now.examples)),
+        }
         arrays = {f"{part}/{key}": np.asarray(array) for part, found in parts.items() for key, array in found.items()}
         arrays |= {f"shared/{n}/{i}": np.asarray(a) for n, found in self.shared.items() for i, a in enumerate(found)}
         savefile.write(path, header, arrays)
@@ -92,18 +98,20 @@ class Saved:
             "state": legs.lane_specs(self._length("state/pc"), capacity),
             "example": legs.example_specs(self._length("example/status")),
             "counter": legs.loop.counter_specs,
+            "queue": QUEUE,
         }
         found = [name for name in self.arrays if not name.startswith("shared/")]
         if sorted(found) != sorted(f"{part}/{key}" for part, each in specs.items() for key in each):
             raise self.refusal("PCB592", "it does not hold the variables of this program")
-        state, examples, counters = (
+        state, examples, counters, queue = (
             {key: self._array(f"{part}/{key}", *spec) for key, spec in each.items()} for part, each in specs.items()
         )
-        if why := numbers.wrong(layout, state, examples, counters, capacity):
+        if why := numbers.wrong(layout, state, examples, counters, queue, capacity):
             raise self.refusal("PCB592", why)
         inputs = {key: examples[key] for key in layout.inputs}
         outputs = {key: examples[key] for key in layout.outputs}
-        return Snapshot(_pool(layout, state, outputs), state, counters, inputs, outputs)
+        pool = _pool(layout, state, outputs)
+        return Snapshot(pool, state, counters, inputs, outputs, {} if pool.whole else queue)
 
     def _length(self, name: str) -> int:
         """How many lanes or examples an array is of."""

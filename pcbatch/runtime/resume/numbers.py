@@ -16,16 +16,19 @@ from pcbatch.runtime.resume import headers
 Arrays = Mapping[str, np.ndarray]
 
 
-def wrong(layout: Layout, state: Arrays, examples: Arrays, counters: Arrays, capacity: int) -> str | None:
+def wrong(
+    layout: Layout, state: Arrays, examples: Arrays, counters: Arrays, queue: Arrays, capacity: int
+) -> str | None:
     """What is wrong with the arrays of a run, of the right dtypes and shapes, on stacks of this `capacity`; or None."""
     named = {f"state/{key}": array for key, array in state.items()}
     named |= {f"example/{key}": array for key, array in examples.items()}
     named |= {f"counter/{key}": array for key, array in counters.items()}
+    named |= {f"queue/{key}": array for key, array in queue.items()}
     for name, (first, last) in _ranges(layout, len(examples["status"]), capacity).items():
         array = named.get(name)
         if array is not None and array.size and not first <= array.min() <= array.max() <= last:
             return f"its array {name!r} has numbers beyond {first} to {last}"
-    return next((why for holds, why in _relations(layout, state, examples) if not holds), None)
+    return next((why for holds, why in _relations(layout, state, examples, queue) if not holds), None)
 
 
 def _ranges(layout: Layout, examples: int, capacity: int) -> dict[str, tuple[int, int]]:
@@ -40,10 +43,11 @@ def _ranges(layout: Layout, examples: int, capacity: int) -> dict[str, tuple[int
     }
     found = {f"state/{key}": (0, end) for key, end in ends.items()}
     found |= {"example/site": (-1, faults - 1), "example/place": (-1, layout.start - 1), "example/steps": (0, largest)}
+    found |= {"queue/examples": (0, examples), "queue/begun": (0, examples)}
     return found | {f"counter/{key}": (0, headers.LARGEST) for key in ("trips", "executions", "active", "rows")}
 
 
-def _relations(layout: Layout, state: Arrays, examples: Arrays) -> Iterator[tuple[bool, str]]:
+def _relations(layout: Layout, state: Arrays, examples: Arrays, queue: Arrays) -> Iterator[tuple[bool, str]]:
     """What must hold of the numbers, each with what is wrong where it does not."""
     pc, held = state["pc"], state["example"][state["pc"] != layout.free]
     yield len(np.unique(held)) == len(held), "two lanes hold the same example"
@@ -58,6 +62,10 @@ def _relations(layout: Layout, state: Arrays, examples: Arrays) -> Iterator[tupl
     yield bool(is_right.all()), "the status of an example is not that of its fault"
     running = state["example"][pc <= layout.start]
     yield bool((status[running] == LaneStatus.UNFINISHED).all()), "lanes run examples that have ended"
+    begun = int(queue["begun"])
+    yield begun <= int(queue["examples"]), "more examples have begun than there are"
+    yield bool((held < begun).all()), "lanes hold examples that are still to begin"
+    yield bool((status[begun:] == LaneStatus.UNFINISHED).all()), "examples have ended that are still to begin"
 
 
 def _leads_back(layout: Layout, state: Arrays) -> bool:

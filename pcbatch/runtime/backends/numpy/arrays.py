@@ -38,6 +38,9 @@ class NumPyArrays:
     def lengthen(self, stack: Any, entries: Any) -> Any:
         return np.pad(stack, [(0, 0), (0, entries - stack.shape[1]), *[(0, 0)] * (stack.ndim - 2)])
 
+    def extended(self, array: Any, length: int) -> Any:
+        return np.pad(array, [(0, length - len(array)), *[(0, 0)] * (array.ndim - 1)])
+
     # -- element by element --------------------------------------------------------------------------------------------
 
     def cast(self, array: Any, dtype: str) -> Any:
@@ -137,6 +140,9 @@ class NumPyArrays:
         return np.all(mask, axis=tuple(range(1, mask.ndim)))
 
     # -- over all lanes ------------------------------------------------------------------------------------------------
+
+    def counted(self, mask: Any) -> Any:
+        return np.cumsum(mask, dtype=np.int32)
 
     def any(self, mask: Any) -> Any:
         return np.any(mask)

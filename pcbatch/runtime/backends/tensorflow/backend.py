@@ -182,6 +182,9 @@ class TensorFlowBackend:
     def lengthen(self, stack: tf.Tensor, entries: Any) -> tf.Tensor:
         return tf.pad(stack, [[0, 0], [0, entries - self.entries_of(stack)]] + [[0, 0]] * (len(stack.shape) - 2))
 
+    def extended(self, array: tf.Tensor, length: int) -> tf.Tensor:
+        return tf.pad(array, [[0, length - self.lanes_of(array)]] + [[0, 0]] * (array.shape.rank - 1))
+
     # -- elementwise ---------------------------------------------------------------------------------------------------
 
     def cast(self, array: tf.Tensor, dtype: str) -> tf.Tensor:
@@ -265,6 +268,9 @@ class TensorFlowBackend:
         return tf.reduce_all(mask, axis=list(range(1, mask.shape.rank)))
 
     # -- over all lanes ------------------------------------------------------------------------------------------------
+
+    def counted(self, mask: tf.Tensor) -> tf.Tensor:
+        return tf.cumsum(tf.cast(mask, tf.int32))
 
     def any(self, mask: tf.Tensor) -> tf.Tensor:
         return tf.reduce_any(mask)
