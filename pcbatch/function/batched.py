@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
@@ -128,12 +129,17 @@ class Batched(Linkable, Generic[P, R]):
         `run.save` keeps them.
         """
         self._refuse_inside_pieces()
+        compiled, started = self.session.made(), time.perf_counter()
         warm = None if kwargs else self._session.run_warm(args)
         if warm is not None:
             plan, finished = warm
-            return Run.of(plan.table, finished.outcome())
-        pipeline, outcome = self._execute(args, kwargs)
-        return Run.of(pipeline.table, outcome)
+            program, outcome = plan.table, finished.outcome()
+        else:
+            pipeline, outcome = self._execute(args, kwargs)
+            program = pipeline.table
+        outcome.wait()
+        seconds = time.perf_counter() - started
+        return Run.of(program, outcome, seconds if self.session.made() == compiled else None)
 
     @without_internals
     def single(self, *args: P.args, **kwargs: P.kwargs) -> R:
