@@ -32,13 +32,13 @@ class Statuses(np.ndarray):
         return getattr(ufunc, method)(*plain, **kwargs)
 
     def __str__(self) -> str:
-        return np.array2string(self.view(np.ndarray), formatter={"int_kind": _name})
+        return np.array2string(self.view(np.ndarray), formatter={"int": _name})
 
     def __repr__(self) -> str:
         return str(self)
 
 
-def _name(number: int) -> str:
+def _name(number: Any) -> str:
     """The name of a status; sums of several have none."""
     known = LaneStatus._value2member_map_.get(int(number))
     return str(number) if known is None else known.name
