@@ -72,5 +72,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'pcbatch' has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    """Public names, too, that have not been loaded: completion and Python's "did you mean" know them then."""
+    return sorted({*globals(), *__all__})
+
+
 if os.environ.get("PCBATCH_CACHE"):  # before TensorFlow's first operation, which may be before the first of ours
     import_module("pcbatch.runtime.store.opening").use_environment()

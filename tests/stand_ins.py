@@ -66,6 +66,50 @@ class Array:
         return Array(self.numbers)
 
 
+class Other:
+    """An array of another library: it hands over its elements as a whole, by the protocols that arrays share.
+
+    Whoever takes them one by one, as from a sequence, is counted in `taken`; that is what TensorFlow does by itself.
+    """
+
+    taken = 0
+
+    def __init__(self, elements: Any):
+        self.elements = elements
+        self.shape = tuple(elements.shape)
+        self.dtype = f"other.{elements.dtype}"
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> Any:
+        return self.elements
+
+    def __dlpack__(self, **options: object) -> Any:
+        return self.elements.__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        type(self).taken += 1
+        return Other(self.elements[index])
+
+
+class Unknown(Other):
+    """One of a dtype that NumPy has not."""
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> Any:
+        raise TypeError("Got unsupported ScalarType")
+
+
+class Recorded(Other):
+    """One whose library takes gradients, which it says."""
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> Any:
+        raise RuntimeError("Can't call numpy() on an array that requires grad. Use detach()")
+
+
 def by_value(function: Callable[..., Any] | None = None, static_argnames: str = "") -> Callable[..., Any]:
     """What stands for `pcbatch.autobatch` when Python runs a program: arrays are values, so a callee gets copies."""
     if function is None:

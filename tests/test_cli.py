@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 import pcbatch
+from pcbatch.commands.bound_names import can_bind
 from pcbatch.commands.cli import main
 from pcbatch.ir.text.printer import print_program
+from pcbatch.runtime.report.run import LEGEND
 
 ROOT = Path(__file__).parent.parent
 CORPUS = ROOT / "tests" / "corpus"
@@ -68,6 +70,65 @@ def test_options_before_and_after_the_file(order, capsys):
     arguments = [str(CORPUS / "gcd.py") if word == "FILE" else word for word in order]
     assert main(["compile", *arguments]) == 0
     assert capsys.readouterr().out.startswith("program cfg\n\nfunction gcd(")
+
+
+def test_the_stage_may_stand_behind_a_space(capsys):
+    """A word that is neither an option nor a file is a stage, if a misspelt one."""
+    file = str(CORPUS / "gcd.py")
+    for words in (["--dump-ir", "stack", file], [file, "--dump-ir", "stack"]):
+        assert main(["compile", *words]) == 0
+        assert capsys.readouterr().out.startswith("program stack\n")
+    assert main(["compile", file, "--dump-ir", "stak"]) == 2
+    assert "invalid choice: 'stak'" in capsys.readouterr().err
+
+
+def test_names_that_no_file_binds_are_told_without_tensorflow(tmp_path):
+    path = tmp_path / "named.py"
+    path.write_text(RUNNABLE + "\nfor later in ():\n    pass\n")
+    code = (
+        "import sys; from pcbatch.commands.cli import main; code = main(sys.argv[1:]);"
+        "assert ('tensorflow' in sys.modules) == (sys.argv[1:2] == ['run'] and 'later' in sys.argv[2]); sys.exit(code)"
+    )
+    for name, said in (("rato", "ratio?"), ("Model.shift", "Model.shifted?"), ("later", "no batched function 'later'")):
+        done = run_python(code, "run", f"{path}:{name}", "[1]")
+        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "can"),
+    [
+        ("f = g = 1", "g", True),
+        ("from m import f as g, h", "g", True),
+        ("from m import f as g, h", "f", False),
+        ("import a.b", "a", True),
+        ("from m import *", "anything", True),
+        ("def f():\n    global g\n    h = 1", "g", True),
+        ("def f():\n    global g\n    h = 1", "h", False),
+        ("globals()['f'] = 1", "f", True),
+        ("try:\n    pass\nexcept E as e:\n    with x as (y, *z): f = lambda q: (r := q)", "z", True),
+        ("f = lambda q: (r := q)", "r", False),
+        ("if (f := 1): pass", "f", True),
+        ("class A:\n    def f(): pass", "A.f", True),
+        ("class A:\n    def f(): pass", "A.g", False),
+        ("class A(B):\n    pass", "A.g", True),
+        ("class A:\n    pass\nA.g = 1", "A.g", True),
+        ("@made\nclass A:\n    pass", "A.g", True),
+        ("class A:\n    class B: pass", "A.B.c", True),
+        ("a = thing()", "a.b", True),
+    ],
+)
+def test_what_a_text_can_bind(text, name, can):
+    assert can_bind(text.encode(), name) is can
+
+
+def test_what_is_refused_whatever_the_arguments_is_said_before_asking_for_them(tmp_path, capsys):
+    path = tmp_path / "refused.py"
+    path.write_text("import pcbatch\n\n@pcbatch.autobatch\ndef f(x):\n    y = nowhere(x)\n    return y\n")
+    assert main(["compile", str(path)]) == 1
+    assert "PCB208" in capsys.readouterr().err
+    path.write_text("import pcbatch\n\n@pcbatch.autobatch\ndef f(x):\n    del x\n")
+    assert main(["compile", str(path), "-o", str(tmp_path / "out.py")]) == 1
+    assert "PCB104" in capsys.readouterr().err
 
 
 PROGRAM = '''"""A module."""
@@ -204,7 +265,7 @@ def runnable(tmp_path, monkeypatch):
 def test_arguments_of_a_run(words, lines, runnable, capsys):
     """Options anywhere, negative numbers as they are."""
     assert main(["run", *[word.replace("FILE", runnable) for word in words]]) == 0
-    assert capsys.readouterr().out.splitlines()[:-1] == lines
+    assert capsys.readouterr().out.splitlines()[: -1 - len(LEGEND.splitlines())] == lines
 
 
 def test_each_lane_and_then_the_faults(runnable, capsys):
@@ -219,6 +280,7 @@ def test_each_lane_and_then_the_faults(runnable, capsys):
         '   12 |     return a // b, {"twice": a * 2}',
         "      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
         "1 of 3 lanes failed, 0 trips, 3 block runs, 100% of the rows of use",
+        *LEGEND.splitlines(),
     ]
 
 
@@ -243,11 +305,11 @@ BROKEN = {
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["run", "raises.py:f"], 2, ["PCB525", "raises.py", "line 6", "helper()", "line 4", "ZeroDivisionError"]),
-        (["run", "exits.py:f"], 2, ["PCB525", "SystemExit: 3"]),
+        (["run", "raises.py:helper"], 2, ["PCB525", "raises.py", "line 6", "helper()", "line 4", "ZeroDivisionError"]),
+        (["run", "exits.py:sys"], 2, ["PCB525", "SystemExit: 3"]),
         (["run", "syntax.py:f"], 1, ["PCB152", "syntax.py:3:7", "def f(:"]),
         (["compile", "syntax.py", "--dump-ir"], 1, ["PCB152", "syntax.py:3:7", "def f(:"]),
-        (["run", "imports.py:f"], 2, ["PCB525", "imports.py", "line 1", "syntax.py", "SyntaxError"]),
+        (["run", "imports.py:syntax"], 2, ["PCB525", "imports.py", "line 1", "syntax.py", "SyntaxError"]),
         (["compile", "bytes.py", "--dump-ir"], 2, ["PCB572", "bytes.py cannot be read"]),
         (["compile", ".", "--dump-ir"], 2, ["PCB527: . is a folder"]),
         (["run", "text.txt:f"], 2, ["PCB527: text.txt is not a Python file"]),
@@ -316,9 +378,10 @@ def test_trees_then_ir_then_a_module(tmp_path, capsys):
     written = tmp_path / "written.py"
     words = ["--dump-ir=stack", "--args", "[[12], [8]]", "-o", str(written), "--dump-ast"]
     assert main(["compile", *words, str(CORPUS / "gcd.py")]) == 0
-    printed = capsys.readouterr().out
+    printed, said = capsys.readouterr()
     assert printed.index("FunctionDef(") < printed.index("program stack")
     assert "int32[]" in printed
+    assert said == f"pcbatch: wrote {written}: gcd compiled for (a: int32[], b: int32[])\n"
     assert "_Precompiled(PROGRAM" in written.read_text()
 
 

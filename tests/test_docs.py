@@ -23,13 +23,17 @@ ROOT = Path(__file__).parent.parent
 BOX = re.compile(r"<!-- (run|file|sampler): (.*?) -->\n```(\w*)\n(.*?)```\n", re.DOTALL)
 
 
+SECONDS = re.compile(r"\b\d[\d.e-]* s\b")
+"""How long something took, which is never the same."""
+
+
 def printed(command: str) -> str:
     """What a box says: the command after a `$`, then its output, cut where the text says so."""
     words, _, cut = command.partition(" | first ")
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         assert main(shlex.split(words)[1:]) == 0
-    lines = output.getvalue().rstrip("\n").splitlines()
+    lines = SECONDS.sub(".. s", output.getvalue()).rstrip("\n").splitlines()
     if cut:
         lines = [*lines[: int(cut.split()[0])], "..."]
     return "\n".join([f"$ {words}", *lines]) + "\n"

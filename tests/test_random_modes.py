@@ -4,15 +4,20 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import pcbatch
 from pcbatch import random
-from pcbatch.random import draws
+from pcbatch.random import choices, draws
 
 LANES = 64
 KEYS = random.keys(2026, LANES)
 LOW = tf.constant(np.linspace(-3, 5, LANES))
 HIGH = LOW + np.geomspace(1e-3, 1e5, LANES)
 LANE_ARGUMENTS = (KEYS, LOW, HIGH)
-BETWEEN_MODES = {"normal64": 2e-10, "exponential64": 2e-15}  # equal within one mode, to this tolerance between modes
+BETWEEN_MODES = {
+    "normal64": 2e-10,
+    "exponential64": 2e-15,
+    "gamma64": 1e-9,
+}  # equal within one mode, to this tolerance between modes
 
 
 def draw_everything(key, low, high):
@@ -35,6 +40,19 @@ def draw_everything(key, low, high):
         "randint": random.randint(key, (3,), -integer, 7 * integer),
         "randint64": random.randint(key, (2, 3), tf.cast(integer, tf.int64) * -(10**10), 3, tf.int64),
         "categorical": random.categorical(key, low32 * tf.range(7.0), shape=(6,)),
+        "categorical of logits by row": random.categorical(
+            key, tf.reshape(low32 * tf.range(6.0), [2, 3]), axis=0, shape=(5, 3)
+        ),
+        "systematic": random.systematic(key, low32 * tf.range(7.0), 11),
+        "choice": random.choice(key, 5, (2, 3)),
+        "weighted choice": random.choice(key, tf.range(4.0) * low32, (6,), p=[0.1, 0.2, 0.0, 0.4]),
+        "weighted sample": random.choice(key, 7, (3,), p=tf.range(7.0), replace=False),
+        "permutation": random.permutation(key, 9),
+        "gamma": random.gamma(key, tf.abs(low32), (5,)),
+        "gamma64": random.gamma(key, tf.abs(low), (5,), tf.float64),
+        "beta": random.beta(key, tf.abs(low32) * [1.0, 0.1], 0.3),
+        "poisson": random.poisson(key, tf.abs(low32) * [1.0, 3.0, 20.0, 1e5]),
+        "poisson64": random.poisson(key, tf.abs(low), (2,), tf.int64),
         "normal": random.normal(key, (7,)),
         "exponential": random.exponential(key, (7,)),
         "normal16": random.normal(key, (2,), tf.bfloat16),
@@ -133,7 +151,7 @@ def test_one_operand_may_be_common_to_all_lanes(shared):
     np.testing.assert_array_equal(result, expected)
 
 
-@pytest.mark.parametrize("transform", [draws._normal, draws._exponential, draws._gumbel])
+@pytest.mark.parametrize("transform", [draws.standard_normal, draws._exponential, choices._gumbel])
 def test_float32_transforms_round_alike_in_every_mode_for_every_input(transform):
     """All 2**23 values of a float32 uniform draw: eager against XLA, and against arrays too short for vector code."""
     units = (np.arange(2**23) * 2.0**-23).astype(np.float32)
@@ -171,3 +189,36 @@ def test_a_draw_that_many_read_is_computed_once():
         return text.count(" xor(")
 
     assert rounds(4) == rounds(1) > 0
+
+
+@pytest.mark.slow
+def test_draws_in_native_code_are_those_in_lockstep_and_alone():
+    """Loops of draws end for each lane by itself there, and for all lanes at once here."""
+
+    @pcbatch.autobatch
+    def simulated(key, turns, a):
+        found = tf.zeros([3])
+        count = 0
+        while turns > 0:
+            key, first, second, third = tf.unstack(random.split(key, 4))
+            found = random.gamma(first, a, (3,)) * random.beta(second, a, 0.4)
+            count = count + random.poisson(third, a * 10.0) + tf.reduce_sum(random.systematic(first, [0.0, a, 1.0], 5))
+            count = (
+                3 * count + tf.reduce_sum(random.categorical(second, [0.0, a], shape=(4,))) + random.choice(third, 9)
+            )
+            turns -= 1
+        return found, count
+
+    given = KEYS[:6], tf.constant([0, 1, 2, 3, 4, 3]), tf.constant([0.1, 0.5, 1.0, 2.0, 9.0, 30.0])
+    lockstep, native = (simulated.options(form=form) for form in ("lockstep", "native"))
+    found, count = lockstep(*given)
+    for each in (
+        native(*given),
+        [tf.concat(part, 0) for part in zip(*(native(*(g[i : i + 1] for g in given)) for i in range(6)), strict=True)],
+    ):
+        np.testing.assert_array_equal(each[1], count)
+        np.testing.assert_allclose(each[0], found, rtol=1e-6)
+    for lane in range(6):
+        single = simulated.single(*(g[lane] for g in given))
+        assert int(single[1]) == count[lane]
+        np.testing.assert_allclose(single[0], found[lane], rtol=1e-6)

@@ -49,7 +49,7 @@ JAX_EXACT = {
     ),
     "bernoulli": (random.bernoulli(KEY, 0.3, (12,)), [i == 6 for i in range(12)]),
     "categorical": (
-        random.categorical(KEY, np.log(np.float32([0.1, 0.2, 0.3, 0.4])), shape=(12,)),
+        random.categorical(KEY, np.tile(np.log(np.float32([0.1, 0.2, 0.3, 0.4])), (12, 1))),
         [3, 3, 3, 3, 3, 3, 1, 1, 1, 1, 3, 3],
     ),
 }
@@ -161,7 +161,51 @@ def test_categorical_axes_and_shapes():
     assert int(random.categorical(KEY, [-np.inf, 0.0, -np.inf])) == 1
 
 
+def test_what_is_chosen_from_and_how_many():
+    assert sorted(random.permutation(KEY, 6).numpy().tolist()) == [0, 1, 2, 3, 4, 5]
+    rows = tf.reshape(tf.range(6), [3, 2])
+    assert sorted(random.permutation(KEY, rows).numpy().tolist()) == [[0, 1], [2, 3], [4, 5]]
+    assert random.choice(KEY, rows, (4, 5)).shape == (4, 5, 2)
+    assert sorted(random.choice(KEY, rows, 3, replace=False).numpy()[:, 0].tolist()) == [0, 2, 4]
+    assert random.choice(KEY, [7, 8, 9], (5,), p=[0.0, 3.0, 0.0]).numpy().tolist() == [8] * 5
+    assert set(random.choice(KEY, 4, 2, p=[0.0, 1.0, 0.0, 1.0], replace=False).numpy().tolist()) == {1, 3}
+    assert int(random.choice(KEY, 1)) == 0
+    assert random.systematic(KEY, [0.0, 0.0, 0.0]).numpy().tolist() == [0, 1, 2]
+    assert random.systematic(KEY, tf.math.log([0.5, 0.25, 0.25]), 4).numpy().tolist() == [0, 0, 1, 2]
+
+
+def test_weights_that_are_none_count_as_nothing():
+    """NaN and -inf; where all are, there is an index all the same."""
+    nan, inf = float("nan"), float("inf")
+    assert set(random.categorical(KEY, [-inf, 0.0, -inf], shape=(9,)).numpy().tolist()) == {1}
+    assert set(random.choice(KEY, 3, (9,), p=[-1.0, nan, 2.0]).numpy().tolist()) <= {0, 1, 2}
+    for logits in ([-inf] * 3, [nan] * 3):
+        found = [*random.categorical(KEY, logits, shape=(9,)).numpy(), *random.systematic(KEY, logits).numpy()]
+        assert set(found) <= {0, 1, 2}
+
+
+def test_gamma_beta_and_poisson_of_extreme_parameters():
+    odd = tf.constant([0.0, -1.0, float("nan"), float("inf")])
+    assert np.isnan(random.gamma(KEY, odd)).all()
+    assert np.isnan(random.beta(KEY, odd, 1.0)).all()
+    assert random.poisson(KEY, odd).numpy().tolist() == [0, -1, -1, -1]
+    assert random.poisson(KEY, tf.constant([1e12])).numpy().tolist() == [-1]
+    assert abs(float(random.poisson(KEY, 1e12, dtype=tf.int64)[...]) / 1e12 - 1) < 1e-5
+    small = random.beta(KEY, 1e-3, 1e-3, (1000,)).numpy()
+    assert np.isfinite(small).all()
+    assert 400 < (small < 0.5).sum() < 600
+    assert float(random.gamma(KEY, 1e8)) == pytest.approx(1e8, rel=1e-3)
+    assert random.gamma(KEY, 2.0, (2, 3), tf.bfloat16).dtype == tf.bfloat16
+    assert random.gamma(KEY, tf.ones([3, 1]), (3, 4)).shape == (3, 4)
+    assert random.beta(KEY, tf.ones([3, 1]), tf.ones([4])).shape == (3, 4)
+
+
 def test_shapes_without_elements_and_of_scalars():
+    assert random.categorical(KEY, [0.0, 0.0], shape=(0,)).shape == (0,)
+    assert random.choice(KEY, 3, (0, 2), p=[1.0, 1.0, 1.0]).shape == (0, 2)
+    assert random.choice(KEY, 0, (0,)).shape == (0,)
+    assert random.permutation(KEY, 0).shape == (0,)
+    assert random.gamma(KEY, 1.0, (0, 3)).shape == random.poisson(KEY, 1.0, (0, 3)).shape == (0, 3)
     assert random.normal(KEY, (0, 3)).shape == (0, 3)
     assert random.randint(KEY, (), 0, 9).shape == ()
     assert random.bits(KEY, tf.TensorShape([2, 3])).shape == (2, 3)
@@ -192,6 +236,15 @@ def test_shapes_without_elements_and_of_scalars():
         (lambda: random.categorical(KEY, tf.constant([1, 2])), TypeError, "logits are float16.*not int32"),
         (lambda: random.categorical(KEY, tf.constant(1.0)), ValueError, r"logits of shape \(\) have no axis -1"),
         (lambda: random.categorical(KEY, tf.zeros([2, 3]), shape=(5,)), ValueError, r"shape \[5\] must end with \[2\]"),
+        (lambda: random.choice(KEY, 3, 4, replace=False), ValueError, "4 elements cannot be chosen from 3"),
+        (lambda: random.choice(KEY, 3, p=[1.0, 1.0]), ValueError, "p has 2 weights for 3 elements"),
+        (lambda: random.choice(KEY, 0), ValueError, "nothing to choose from"),
+        (lambda: random.choice(KEY, tf.constant(3)), TypeError, "must be known when the program is compiled"),
+        (lambda: random.systematic(KEY, tf.zeros([2, 2])), ValueError, r"one axis, not shape \(2, 2\)"),
+        (lambda: random.gamma(KEY, -1.0), ValueError, "alpha must be positive and finite, not -1.0"),
+        (lambda: random.gamma(KEY, tf.constant(1)), TypeError, "alpha are float16.*not int32"),
+        (lambda: random.poisson(KEY, -0.5), ValueError, r"between 0 and 2\*\*30, not -0.5"),
+        (lambda: random.poisson(KEY, 1.0, dtype=tf.float32), TypeError, "int32 or int64, not float32"),
         (lambda: random.key(1.5), TypeError, "seed must be a scalar integer, not float32"),
         (lambda: random.key(2**64), ValueError, "seed must fit in 64 bits"),
         (lambda: random.fold_in(KEY, tf.constant([1, 2])), TypeError, "data must be a scalar integer"),

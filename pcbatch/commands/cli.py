@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
         "--dump-ir",
         choices=STAGES,
         metavar="STAGE",
-        help="print the IR: --dump-ir=cfg (default), =stack, =optimized, =machine",
+        help="print the IR: --dump-ir cfg (default), stack, optimized, machine",
     )
     compile_.add_argument("--dump-ast", action="store_true", help="print the syntax trees of the batched functions")
     compile_.add_argument(
@@ -133,13 +133,13 @@ def _version() -> str:
 def _arranged(words: list[str]) -> list[str]:
     """The words as argparse needs them, so that a user may give them in any order.
 
-    `--dump-ir` without a stage means cfg, so that the word after it is not taken for one, `--trace` so many trips and
-    `--steps` so many block runs.
+    `--dump-ir` takes the word after it for its stage unless that is an option or a file, and means cfg without one;
+    `--trace` means so many trips and `--steps` so many block runs.
     The options of `run` and `profile` go first, and what is a number, or stands behind `--`, gets a space in front:
     argparse takes no such word for an option.
     """
     if words[:1] not in (["run"], ["profile"]):
-        return ["--dump-ir=cfg" if word == "--dump-ir" else word for word in words]
+        return _with_stage(words)
     options: list[str] = []
     values: list[str] = []
     rest = iter(words[1:])
@@ -157,11 +157,31 @@ def _arranged(words: list[str]) -> list[str]:
     return [words[0], *options, *values]
 
 
+def _with_stage(words: list[str]) -> list[str]:
+    """`--dump-ir STAGE` and `--dump-ir` as `--dump-ir=STAGE`."""
+    arranged: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word != "--dump-ir":
+            arranged.append(word)
+            continue
+        after = next(rest, None)
+        is_stage = after is not None and not after.startswith("-") and not after.endswith(".py")
+        is_stage = is_stage and (after in STAGES or not os.path.exists(str(after)))
+        arranged += [f"--dump-ir={after}"] if is_stage else ["--dump-ir=cfg", *([] if after is None else [after])]
+    return arranged
+
+
 # -- compile -----------------------------------------------------------------------------------------------------------
 
 
 def _compile(given: argparse.Namespace) -> int:
     path = existing(given.file)
+    if given.output is not None and Path(given.output).resolve() == path.resolve():
+        raise UsageError("PCB573", f"-o {given.output} would overwrite the file that is compiled")
+    name = entry_name(path, given.entry)
+    if given.args is None:
+        _static_program(path, name, "cfg")  # what is refused whatever the arguments are comes before asking for some
     shown = given.dump_ast or given.dump_ir is not None
     if given.output is not None and given.args is None:
         raise UsageError("PCB520", "a compiled module is made for given types and shapes: give --args with -o")
@@ -173,9 +193,6 @@ def _compile(given: argparse.Namespace) -> int:
         raise UsageError(
             "PCB520", "what the machine executes depends on types and shapes: give --args with --dump-ir=machine"
         )
-    if given.output is not None and Path(given.output).resolve() == path.resolve():
-        raise UsageError("PCB573", f"-o {given.output} would overwrite the file that is compiled")
-    name = entry_name(path, given.entry)
     if given.dump_ast:
         print(_trees(path, name), end="")
     if given.args is None:
@@ -192,6 +209,8 @@ def _compile(given: argparse.Namespace) -> int:
             from pcbatch.commands.module_writer import compiled_module
 
             _write(given.output, compiled_module(path, batched, batch))
+            types = batched.session.pipeline(tuple(batch), {})[0].described
+            print(f"pcbatch: wrote {given.output}: {name} compiled for {types}", file=sys.stderr)
         elif not shown:
             print(batched.source(*batch), end="")
     return 0
@@ -251,8 +270,13 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _profile(given: argparse.Namespace) -> int:
-    run = _ran(given, **({} if given.trace is None else {"trace": given.trace}))
+    options = {} if given.trace is None else {"trace": given.trace}
+    with _target(given) as (batched, batch, lanes):
+        traced = batched.options(**options)
+        traced.run(*batch, **lanes)  # this one compiles, the next is measured
+        run, stats = traced.run(*batch, **lanes), traced.stats()
     print(run.profile())
+    print(f"\nfirst call: traced in {stats.trace_seconds:.3g} s, compiled in {stats.compile_seconds:.3g} s")
     if given.trace:
         print(f"\n{run.trace}")
     for fault in run.errors:

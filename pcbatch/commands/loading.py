@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pcbatch.errors import PcbatchError, UsageError
+from pcbatch.commands.bound_names import can_bind
+from pcbatch.errors import CompileError, PcbatchError, UsageError
 
 if TYPE_CHECKING:
     from pcbatch.function.batched import Batched
@@ -58,12 +59,27 @@ def _choice(name: str, known: Iterable[str]) -> str:
     return f"it has {', '.join(known)}{meant}" if known else "it has none"
 
 
+def refuse_misspelt(path: Path, name: str) -> None:
+    """UsageError PCB526 for a name that nothing in the file binds: said without importing it, nor TensorFlow."""
+    from pcbatch.frontend import read_module
+
+    if path.suffix != ".py":
+        return
+    try:
+        module = read_module(str(path))
+    except CompileError:
+        return  # whether that matters is for Python to say: it may stand where control never goes
+    if not can_bind(path.read_bytes(), name):
+        raise UsageError("PCB526", f"{path} has no batched function {name!r}; {_choice(name, module.functions)}")
+
+
 @contextlib.contextmanager
 def loaded(path: Path, name: str) -> Iterator[Batched[..., Any]]:
     """The batched function `name` (or `Class.name`) of the file at `path`, which is imported.
 
     What lies next to the file can be imported too as long as the function is in use, as when Python runs a script.
     """
+    refuse_misspelt(path, name)
     start_tensorflow_quietly()
     sys.path.insert(0, str(path.parent))
     try:

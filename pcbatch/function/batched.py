@@ -6,22 +6,20 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, get_args
 
-from pcbatch.errors import PcbatchError, PieceRefusalError, UsageError
+from pcbatch.errors import UsageError
 from pcbatch.frontend import FunctionSource, read_function
-from pcbatch.frontend.translate.plain import plain_function
 from pcbatch.function import methods
-from pcbatch.function.arguments import one_example
+from pcbatch.function.boundary import without_internals
 from pcbatch.function.cache import Cache
-from pcbatch.function.linkable import Linkable
+from pcbatch.function.calls import Calls
 from pcbatch.function.naming import by_name, short_signature
 from pcbatch.function.pipeline import Pipeline
-from pcbatch.function.session import SIGNATURES, Session, Stats, compiling
+from pcbatch.function.session import SIGNATURES, Session, Stats
 from pcbatch.ir import machine
 from pcbatch.ir.program import Program
 from pcbatch.ir.text.machine_printer import print_machine
@@ -30,9 +28,6 @@ from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.captures.captured import Namespace
 from pcbatch.optimize.pipeline import optimize
 from pcbatch.options import Options, OptionValues
-from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.report.run import Run, RunInterruptedError
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -45,30 +40,11 @@ Stage = Literal["cfg", "stack", "optimized", "machine"]
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
 
-_running_singly: ContextVar[bool] = ContextVar("running_singly", default=False)
 
-NOT_FOR_AUTOGRAPH: dict[str, Any] = {"autograph_info__": None}
-"""How TensorFlow's AutoGraph knows what it must not rewrite when a caller's tf.function is traced."""
-
-
-def without_internals(method: Callable[Q, T]) -> Callable[Q, T]:
-    """`method`, its pcbatch errors raised anew from here: a user's traceback shows none of our insides."""
-
-    @functools.wraps(method)
-    def wrapper(*args: Q.args, **kwargs: Q.kwargs) -> T:
-        try:
-            return method(*args, **kwargs)
-        except (PcbatchError, RunInterruptedError) as error:
-            raise error.with_traceback(None) from None
-
-    vars(wrapper).update(NOT_FOR_AUTOGRAPH)
-    return wrapper
-
-
-class Batched(Linkable, Generic[P, R]):
+class Batched(Calls[P, R]):
     """A function of one example, batched: call it with a leading batch axis on its arguments. Made by `autobatch`."""
 
-    autograph_info__ = None  # see NOT_FOR_AUTOGRAPH
+    autograph_info__ = None  # see `boundary.NOT_FOR_AUTOGRAPH`
     __name__: str
     __qualname__: str
     __wrapped__: Callable[P, R]
@@ -97,65 +73,6 @@ class Batched(Linkable, Generic[P, R]):
         """What `options` has derived from the same function, this one included, by options: each compiles once."""
         self._family.put(repr(options), self)
 
-    # -- running -------------------------------------------------------------------------------------------------------
-
-    @without_internals
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a batch: arguments with a leading lane axis in, results with a leading lane axis out.
-
-        Raises LaneError if a lane failed; it carries the whole `Run`, so no finished lane is lost. Raises CompileError
-        where the function is refused, UsageError where the arguments do not fit, and with the options `progress` or
-        `resume` RunInterruptedError (a KeyboardInterrupt) after Ctrl-C; it carries the `Run` as well.
-        """
-        if _running_singly.get():
-            return self._plain(*args, **kwargs)
-        self._refuse_inside_pieces()
-        warm = None if kwargs else self._session.run_warm(args)
-        if warm is not None:
-            plan, finished = warm
-            if finished.values is not None:
-                value: R = plan.packed(finished.values)
-                return value
-            return Run.checked_value(plan.table, finished.outcome())
-        pipeline, outcome = self._execute(args, kwargs)
-        return Run.checked_value(pipeline.table, outcome)
-
-    @without_internals
-    def run(self, *args: P.args, **kwargs: P.kwargs) -> Run:
-        """Run a batch and report: a `Run`, which tells of each lane what became of it. Never raises for a lane.
-
-        With the options `progress` or `resume`, Ctrl-C ends it early: lanes that are not done are UNFINISHED, and
-        `run.save` keeps them.
-        """
-        self._refuse_inside_pieces()
-        warm = None if kwargs else self._session.run_warm(args)
-        if warm is not None:
-            plan, finished = warm
-            return Run.of(plan.table, finished.outcome())
-        pipeline, outcome = self._execute(args, kwargs)
-        return Run.of(pipeline.table, outcome)
-
-    @without_internals
-    def single(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """The user's function as plain Python on one example; batched functions that it calls run singly too.
-
-        Raises what the function raises, ZeroDivisionError and IndexError on tensors too; UsageError PCB511 for an
-        argument that is no array.
-        """
-        bound = self.__signature__.bind(*args, **kwargs)
-        for name, value in bound.arguments.items():
-            bound.arguments[name] = self.as_example(name, value)
-        token = _running_singly.set(True)
-        try:
-            return self._plain(*bound.args, **bound.kwargs)
-        except Exception as error:
-            known = backend_named(self._options.backend).as_python(error)
-            if known is error:
-                raise
-            raise known.with_traceback(error.__traceback__) from None
-        finally:
-            _running_singly.reset(token)
-
     # -- methods -------------------------------------------------------------------------------------------------------
 
     def __get__(self, instance: Any, owner: type | None = None) -> Batched[..., R]:
@@ -176,7 +93,7 @@ class Batched(Linkable, Generic[P, R]):
     # -- looking inside ------------------------------------------------------------------------------------------------
 
     @without_internals
-    def check(self, *args: P.args, **kwargs: P.kwargs) -> None:
+    def check(self, *args: Any, **kwargs: Any) -> None:
         """Compile without running; raises every diagnostic. Without arguments only names and syntax are checked."""
         if not args and not kwargs and self.__signature__.parameters:
             self.session.link()
@@ -236,7 +153,7 @@ class Batched(Linkable, Generic[P, R]):
         return stack if stage == "stack" else optimize(stack)
 
     @without_internals
-    def source(self, *args: P.args, **kwargs: P.kwargs) -> str:
+    def source(self, *args: Any, **kwargs: Any) -> str:
         """The generated Python that is executed for these arguments; without any, for the signature compiled last."""
         if args or kwargs or not self.__signature__.parameters:
             return self.pipeline(*args, **kwargs).emitted.source
@@ -282,15 +199,6 @@ class Batched(Linkable, Generic[P, R]):
         """Every option."""
         return dict(vars(self._options))
 
-    # -- one example ---------------------------------------------------------------------------------------------------
-
-    def as_example(self, parameter: str, value: Any) -> Any:
-        """One example's argument as `single` sees it: arrays, but static ones and shared numbers stay as they are."""
-        if parameter in self.static_argnames:
-            return value
-        axes = self._options.axes(tuple(self.__signature__.parameters))[parameter]
-        return one_example(backend_named(self._options.backend), value, axes, parameter)
-
     # -- what linking asks ---------------------------------------------------------------------------------------------
 
     @property
@@ -318,29 +226,7 @@ class Batched(Linkable, Generic[P, R]):
         """Lookup of the function's free names."""
         return Namespace(self.function, {} if self._source.receiver is None else {self._source.receiver: self.receiver})
 
-    @cached_property
-    def _plain(self) -> Callable[..., Any]:
-        """The user's function with stores to arrays made on copies."""
-        backend = backend_named(self._options.backend)
-        plain = plain_function(self.function, self._source, backend.store_element, backend.plain_builtins)
-        return plain if self.receiver is None else MethodType(plain, self.receiver)
-
-    def _refuse_inside_pieces(self) -> None:
-        """Only calls that the compiler sees go through the machine; one from a helper would run in every lane."""
-        caller = compiling()
-        if caller is not None:
-            raise PieceRefusalError(
-                "PCB405",
-                f"the batched function `{self.__name__}` is called by a helper of `{caller}`",
-                f"make the helper a batched function too, or call `{self.__name__}` in `{caller}` itself",
-            )
-
     @property
     def session(self) -> Session:
         """What compiles it: the one of the same function under the options that matter to what is compiled."""
         return self.options(progress=False, resume=None).session if self._options.in_slices else self._session
-
-    def _execute(self, args: Any, kwargs: Any) -> tuple[Pipeline, Outcome]:
-        if self._options.in_slices:
-            return self.session.run_in_slices(args, kwargs, self._options)
-        return self._session.run_at_once(args, kwargs)

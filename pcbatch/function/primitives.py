@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, overload
 
 from pcbatch.errors import UsageError
-from pcbatch.function.batched import NOT_FOR_AUTOGRAPH, Batched
+from pcbatch.function.batched import Batched
+from pcbatch.function.boundary import NOT_FOR_AUTOGRAPH
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -243,6 +243,10 @@ class Session:
         with self._compiling(arguments, pipeline, captured):
             return pipeline, pipeline.run_in_slices(arguments, captured, options, saved)
 
+    def made(self) -> tuple[int, int]:
+        """How many signatures, and programs of these, have been compiled so far."""
+        return len(self.statistics), sum(each.compilations for each in self.statistics)
+
     def stats(self) -> Stats:
         """What compiling has cost so far."""
         return Stats(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.lowering.captures.fingerprints import static_key
+from pcbatch.runtime.backends.foreign import as_numpy, is_foreign
 
 SpecOf = Callable[[Any], Hashable | None]
 """The dtype and shape of an array of the library; None of any other value."""
@@ -20,8 +21,9 @@ class _OtherError(Exception):
 def specs_of(args: Sequence[Any], statics: Collection[int], spec_of: SpecOf) -> tuple[Hashable, list[Any]] | None:
     """A key of the types of `args`, and their leaves, one after the other; None where it takes more than a glance.
 
-    The arguments numbered `statics` count by their values. Arrays of the library and NumPy's are told, numbers, and
-    tuples, named tuples and dicts of such. What all calls of equal keys have in common is all but the leaves.
+    The arguments numbered `statics` count by their values. Arrays of the library and NumPy's are told, those of other
+    libraries as NumPy's, numbers, and tuples, named tuples and dicts of such. What all calls of equal keys have in
+    common is all but the leaves.
     """
     into: list[Any] = []
     try:
@@ -31,7 +33,7 @@ def specs_of(args: Sequence[Any], statics: Collection[int], spec_of: SpecOf) -> 
             static_key(value) if number in statics else _spec(value, spec_of, into) for number, value in enumerate(args)
         ]
         return tuple(found), into
-    except (_OtherError, TypeError):  # what cannot be hashed
+    except (_OtherError, TypeError, ValueError, RuntimeError, BufferError):  # what cannot be hashed, nor NumPy's
         return None
 
 
@@ -53,4 +55,8 @@ def _spec(value: Any, spec_of: SpecOf, into: list[Any]) -> Hashable:
     if kind is bool or kind is float or (kind is int and -(2**31) <= value < 2**31):
         into.append(value)
         return (kind,)
+    if is_foreign(value):
+        array = as_numpy(value)
+        into.append(array)
+        return (np.ndarray, array.dtype, array.shape)
     raise _OtherError

@@ -15,14 +15,19 @@ calls, and be saved on stacks. Use a key for one draw, and `split` it to get mor
 
 Bits come from Threefry-2x32 with 20 rounds (Salmon et al., SC 2011; see `threefry.py`). Counters are laid out as in
 `jax.random` since JAX 0.5 (`jax_threefry_partitionable`): keys, splits, bits, uniform and Bernoulli draws are equal
-to JAX's, normal, exponential and categorical draws to rounding. `randint` differs, because JAX's is less even over
-wide ranges.
+to JAX's, normal and exponential draws and one categorical draw to rounding. `randint` differs, because JAX's is less
+even over wide ranges, and so do several categorical draws from the same logits, which take a search in place of a noise
+for each category.
 
 What holds between eager, graph and XLA mode, for any batch size and any lane of the batch (checked on CPUs):
 
-- keys, bits, `randint`, `bernoulli` and `uniform`: the same bits;
+- keys, bits, `randint`, `bernoulli`, `uniform`, `permutation`, and `choice` without weights: the same bits;
 - `normal`, `exponential` and `categorical` in float32, float16 and bfloat16: the same bits;
-- `normal` and `exponential` in float64: the same bits for any batch size within one mode; between modes to rounding,
+- `systematic`, `choice` with weights, several `categorical` draws and `poisson`: the same unless a random number of 52
+  bits lies within rounding of a bound; `gamma` and `beta` likewise, and in float32 the same bits but for a draw in a
+  hundred million, whose last bit may differ;
+- `normal`, `exponential`, `gamma` and `beta` in float64: the same bits for any batch size within one mode; between modes
+  to rounding,
   for normal draws beyond 4 standard deviations to 2e-10 (the accuracy of XLA's inverse error function there);
 - `categorical` of float64 logits: the same unless two categories tie within rounding.
 
@@ -30,19 +35,27 @@ Dtypes: float32 unless said otherwise; float64 draws have 52 random bits. Shapes
 Functions for one example; batching is the compiler's business (`tf.vectorized_map` will do as well).
 """
 
-from pcbatch.random.draws import bernoulli, categorical, exponential, normal, randint, uniform
+from pcbatch.random.choices import categorical, choice, permutation, systematic
+from pcbatch.random.draws import bernoulli, exponential, normal, randint, uniform
 from pcbatch.random.keys import bits, fold_in, key, keys, split
+from pcbatch.random.rejection import beta, gamma, poisson
 
 __all__ = [
     "bernoulli",
+    "beta",
     "bits",
     "categorical",
+    "choice",
     "exponential",
     "fold_in",
+    "gamma",
     "key",
     "keys",
     "normal",
+    "permutation",
+    "poisson",
     "randint",
     "split",
+    "systematic",
     "uniform",
 ]

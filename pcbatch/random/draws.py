@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.random.keys import Shape, bits, static_shape, words
-
-_FRACTION = {tf.float16: 10, tf.bfloat16: 7, tf.float32: 23, tf.float64: 52}
-"""Bits behind the binary point of a uniform draw, which fill the significand of a number in [1, 2)."""
+from pcbatch.random.checks import as_tensor, bound, broadcasting, float_dtype, integer_bound, is_number
+from pcbatch.random.keys import Shape, static_shape, words
+from pcbatch.random.units import inverted, scaled, unit_draws
 
 
 def uniform(key: Any, shape: Shape = (), dtype: Any = tf.float32, minval: Any = 0.0, maxval: Any = 1.0) -> tf.Tensor:
@@ -26,13 +24,13 @@ def uniform(key: Any, shape: Shape = (), dtype: Any = tf.float32, minval: Any = 
     >>> uniform(key(42), (3,)).numpy()
     array([0.48870957, 0.6797972 , 0.6162715 ], dtype=float32)
     """
-    dtype, shape = _float(dtype), static_shape(shape)
+    dtype, shape = float_dtype(dtype), static_shape(shape)
     if isinstance(minval, (int, float)) and isinstance(maxval, (int, float)) and minval > maxval:
         raise ValueError(f"minval {minval} is above maxval {maxval}")
-    unit = _unit(key, shape, dtype)
-    if _is_number(minval, 0) and _is_number(maxval, 1):
+    unit = unit_draws(key, shape, dtype)
+    if is_number(minval, 0) and is_number(maxval, 1):
         return unit
-    low, high = _bound(minval, "minval", shape, dtype), _bound(maxval, "maxval", shape, dtype)
+    low, high = bound(minval, "minval", shape, dtype), bound(maxval, "maxval", shape, dtype)
     width = high - low
     # The minimum changes no value. It stands between product and sum because XLA would fuse them into one rounding, and
     # results would then differ in the last bit between XLA and graph mode.
@@ -48,7 +46,7 @@ def normal(key: Any, shape: Shape = (), dtype: Any = tf.float32) -> tf.Tensor:
     >>> normal(key(42), (2,)).numpy()
     array([-0.02830462,  0.4671318 ], dtype=float32)
     """
-    return _inverted(key, shape, dtype, _normal)
+    return inverted(key, shape, dtype, standard_normal)
 
 
 def exponential(key: Any, shape: Shape = (), dtype: Any = tf.float32) -> tf.Tensor:
@@ -60,7 +58,7 @@ def exponential(key: Any, shape: Shape = (), dtype: Any = tf.float32) -> tf.Tens
     >>> exponential(key(42), (2,)).numpy()
     array([0.6708175, 1.1388006], dtype=float32)
     """
-    return _inverted(key, shape, dtype, _exponential)
+    return inverted(key, shape, dtype, _exponential)
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None) -> tf.Tensor:
@@ -75,11 +73,11 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None) -> tf.Tensor:
     """
     if isinstance(p, (int, float)) and not 0 <= p <= 1:
         raise ValueError(f"p is a probability, between 0 and 1, not {p}")
-    given = _float(getattr(p, "dtype", tf.float32), "probabilities")
+    given = float_dtype(getattr(p, "dtype", tf.float32), "probabilities")
     dtype = tf.float64 if given == tf.float64 else tf.float32
-    p = tf.cast(_tensor(p, "p", given), dtype)
+    p = tf.cast(as_tensor(p, "p", given), dtype)
     wanted = static_shape(p.shape if shape is None else shape)
-    return _unit(key, wanted, dtype) < _broadcasting(p, "p", wanted)
+    return unit_draws(key, wanted, dtype) < broadcasting(p, "p", wanted)
 
 
 def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = tf.int32) -> tf.Tensor:
@@ -97,7 +95,7 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = tf.in
     dtype, shape = tf.as_dtype(dtype), static_shape(shape)
     if dtype not in (tf.int32, tf.int64):
         raise TypeError(f"random integers are int32 or int64, not {dtype.name}; use bits for unsigned integers")
-    low, high = _integer_bound(minval, "minval", shape, dtype), _integer_bound(maxval, "maxval", shape, dtype)
+    low, high = integer_bound(minval, "minval", shape, dtype), integer_bound(maxval, "maxval", shape, dtype)
     if isinstance(minval, int) and isinstance(maxval, int) and minval >= maxval:
         raise ValueError(f"there is no integer n with {minval} <= n < {maxval}")
     start = tf.cast(low, tf.uint64)
@@ -106,64 +104,14 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = tf.in
         random = [*words(key, shape)]
     else:
         random = [word for pair in words(key, (2, *shape)) for word in tf.unstack(pair)]
-    return tf.cast(start + _scaled(random, span), dtype)
+    return tf.cast(start + scaled(random, span), dtype)
 
 
-def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = None) -> tf.Tensor:
-    """Draws of a category from unnormalised log probabilities: int32 indices along `axis` of `logits`.
-
-    `shape` (by default that of `logits` without `axis`) may put further axes of independent draws in front. By the
-    Gumbel-max trick: `argmax(logits + noise)`. A probability is met to 2**-23 (float64 logits: 2**-52). Equal to
-    `jax.random.categorical` in float32 and float64, but for ties within rounding.
-
-    >>> from pcbatch.random import key
-    >>> int(categorical(key(42), [0.0, 0.0, 5.0]))
-    2
-    """
-    dtype = _float(getattr(logits, "dtype", tf.float32), "logits")
-    logits = _tensor(logits, "logits", dtype)
-    if logits.shape.rank == 0 or not -logits.shape.rank <= axis < logits.shape.rank:
-        raise ValueError(f"logits of shape {logits.shape} have no axis {axis}")
-    sizes = static_shape(logits.shape)
-    axis = axis % len(sizes) - len(sizes)
-    batch = sizes[:axis] + sizes[len(sizes) + axis + 1 :]
-    wanted = batch if shape is None else static_shape(shape)
-    front = wanted[: len(wanted) - len(batch)]
-    if front + batch != wanted:
-        raise ValueError(
-            f"shape {list(wanted)} must end with {list(batch)}, the shape of the logits without axis {axis}"
-        )
-    noise = _inverted(key, front + sizes, dtype, _gumbel)
-    return tf.argmax(noise + logits, axis=axis, output_type=tf.int32)
+# -- transforms --------------------------------------------------------------------------------------------------------
 
 
-# -- shared parts ------------------------------------------------------------------------------------------------------
-
-
-def _unit(key: Any, shape: tuple[int, ...], dtype: tf.DType) -> tf.Tensor:
-    """Uniform draws on [0, 1): the top bits of a word as a fraction. Exact, hence the same bits in every mode."""
-    word = tf.uint64 if dtype == tf.float64 else tf.uint32
-    fraction = _FRACTION[dtype]
-    top = tf.bitwise.right_shift(bits(key, shape, word), tf.constant(word.size * 8 - fraction, word))
-    number, one = tf.cast(top, dtype), tf.constant(2.0**fraction, dtype)
-    # Divided by `one`, which is the larger. XLA would make a product of a plain quotient and then compute all rounds of
-    # Threefry anew for each operation that reads the draw; a division by what it does not know it does once.
-    return number / tf.maximum(number, one)
-
-
-def _inverted(key: Any, shape: Shape, dtype: Any, transform: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
-    """`transform(u)` for uniform `u` on [0, 1), computed in float64 and rounded once to `dtype`.
-
-    Transcendental functions in float32 differ in the last bit by mode, and in graph mode by an element's place in the
-    array (vector body or remainder). In float64 they differ too, but after rounding to float32 no trace of it is
-    left: a test checks this for each transform on every one of the 2**23 values that `u` can take.
-    """
-    dtype, sizes = _float(dtype), static_shape(shape)
-    unit = _unit(key, sizes, tf.float64 if dtype == tf.float64 else tf.float32)
-    return tf.cast(transform(unit), dtype)
-
-
-def _normal(unit: tf.Tensor) -> tf.Tensor:
+def standard_normal(unit: tf.Tensor) -> tf.Tensor:
+    """float64 normal numbers of uniform ones on [0, 1)."""
     lowest = float(np.nextafter(unit.dtype.as_numpy_dtype(-1), 0))
     symmetric = unit * 2.0 + lowest  # on (-1, 1), rounded as jax.random does; the product is exact
     return math.sqrt(2.0) * tf.math.erfinv(tf.cast(symmetric, tf.float64))
@@ -177,72 +125,3 @@ def _exponential(unit: tf.Tensor) -> tf.Tensor:
     """
     u = tf.cast(unit, tf.float64)
     return tf.math.asinh(u * (2.0 - u) / (2.0 * (1.0 - u)))
-
-
-def _gumbel(unit: tf.Tensor) -> tf.Tensor:
-    tiny = np.finfo(unit.dtype.as_numpy_dtype).tiny  # as jax.random has it
-    return -tf.math.log(-tf.math.log(tf.cast(tf.maximum(unit, tiny), tf.float64)))
-
-
-def _scaled(random: list[tf.Tensor], span: tf.Tensor) -> tf.Tensor:
-    """`floor(r * span / 2**(32 * n))` for the n-word number r, its uint32 words given from low to high; all in uint64.
-
-    Word by word: `x = (x + word * span) >> 32`, the 96-bit product taken in two halves. x stays below span.
-    """
-    word32, mask = tf.constant(32, tf.uint64), tf.constant(0xFFFFFFFF, tf.uint64)
-    right, both = tf.bitwise.right_shift, tf.bitwise.bitwise_and
-    span_high, span_low = right(span, word32), both(span, mask)
-    x = tf.constant(0, tf.uint64)
-    for word in (tf.cast(each, tf.uint64) for each in random):
-        x = word * span_high + right(x, word32) + right(word * span_low + both(x, mask), word32)
-    return x
-
-
-def _float(dtype: Any, what: str = "random floats") -> tf.DType:
-    found = tf.as_dtype(dtype)
-    if found not in _FRACTION:
-        raise TypeError(f"{what} are {', '.join(each.name for each in _FRACTION)}, not {found.name}")
-    return found
-
-
-def _is_number(value: Any, number: int) -> bool:
-    return isinstance(value, (int, float)) and value == number
-
-
-def _tensor(value: Any, name: str, dtype: tf.DType) -> tf.Tensor:
-    """`value` as a tensor of exactly `dtype`; numbers convert, tensors of another dtype are refused."""
-    given = getattr(value, "dtype", dtype)
-    if isinstance(value, tf.Tensor) and given != dtype:
-        raise TypeError(f"{name} is {given.name} where {dtype.name} is needed; write tf.cast({name}, tf.{dtype.name})")
-    return tf.convert_to_tensor(value, dtype)
-
-
-def _broadcasting(tensor: tf.Tensor, name: str, shape: tuple[int, ...]) -> tf.Tensor:
-    """`tensor`, which must broadcast to `shape` without enlarging it."""
-    try:
-        fits = tf.broadcast_static_shape(tensor.shape, tf.TensorShape(shape)) == tf.TensorShape(shape)
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            f"{name} has shape {tensor.shape}, which does not broadcast to the shape {list(shape)} of the draw"
-        )
-    return tensor
-
-
-def _bound(value: Any, name: str, shape: tuple[int, ...], dtype: tf.DType) -> tf.Tensor:
-    return _broadcasting(_tensor(value, name, dtype), name, shape)
-
-
-def _integer_bound(value: Any, name: str, shape: tuple[int, ...], dtype: tf.DType) -> tf.Tensor:
-    """A bound as int64, in which both bounds of every int32 range can be written."""
-    if isinstance(value, (int, np.integer)):
-        if not dtype.min <= value <= min(int(dtype.max) + 1, 2**63 - 1):
-            raise ValueError(f"{name} {value} is out of range for {dtype.name}")
-        return tf.constant(int(value), tf.int64)
-    tensor = tf.convert_to_tensor(value)
-    if not tensor.dtype.is_integer or tensor.dtype == tf.uint64:
-        raise TypeError(
-            f"{name} must be an integer that fits in int64, not {tensor.dtype.name}; write tf.cast({name}, tf.int64)"
-        )
-    return _broadcasting(tf.cast(tensor, tf.int64), name, shape)

@@ -74,17 +74,17 @@ def bits(key: Any, shape: Shape = (), dtype: Any = tf.uint32) -> tf.Tensor:
         shifted = tf.bitwise.left_shift(tf.cast(high, tf.uint64), tf.constant(32, tf.uint64))
         return tf.bitwise.bitwise_or(shifted, tf.cast(low, tf.uint64))
     sizes = static_shape(shape)
-    drawn = tf.reshape(threefry32(*_operands(key, sizes)), sizes)
+    drawn = tf.reshape(threefry32(*operands(key, sizes)), sizes)
     return drawn if dtype == tf.uint32 else tf.cast(drawn, dtype)
 
 
 def words(key: Any, shape: tuple[int, ...]) -> tuple[tf.Tensor, tf.Tensor]:
     """Two independent uint32 words for each element of `shape`; element `i` (row-major) is drawn at counter `i`."""
-    high, low = threefry2x32(*_operands(key, shape))
+    high, low = threefry2x32(*operands(key, shape))
     return tf.reshape(high, shape), tf.reshape(low, shape)
 
 
-def _operands(key: Any, shape: tuple[int, ...]) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+def operands(key: Any, shape: tuple[int, ...]) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
     """The words of the key, `[1]`, and the words of the counters, `[n]`, for the n elements of `shape`."""
     size = math.prod(shape)
     if size > 2**32:

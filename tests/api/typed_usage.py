@@ -1,4 +1,4 @@
-"""How pcbatch looks to a type checker. mypy reads this file (tests/api/test_types.py); nothing runs it.
+"""How pcbatch looks to type checkers: mypy (tests/api/test_types.py) and pyright (`make lint`). Nothing runs it.
 
 Lines with `type: ignore[..]` must be errors, of that kind: an ignore that is not needed is an error itself.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+from tensorflow import Tensor
 from typing_extensions import assert_type
 
 import pcbatch
@@ -65,7 +67,7 @@ takes(bare.options(name="other"))
 takes(bare.single)
 
 bare("text")  # type: ignore[arg-type]
-bare.run(array, 3, 4)  # type: ignore[call-arg]
+bare.run(array, 3, 4)  # type: ignore[call-overload]
 bare.single(x="text")  # type: ignore[arg-type]
 bare.options(max_step=7)  # type: ignore[call-arg]
 bare.options(schedule="latest")  # type: ignore[arg-type]
@@ -73,3 +75,59 @@ bare.options(jit="no")  # type: ignore[arg-type]
 pcbatch.autobatch(jitt=True)  # type: ignore[call-overload]
 pcbatch.autobatch(plain, backend="torch")  # type: ignore[call-overload]
 bare.ir("ssa")  # type: ignore[arg-type]
+
+
+# Functions of one example, with numbers for annotations, and batches for arguments.
+
+
+@pcbatch.autobatch
+def fib(n: int) -> int:
+    if n <= 1:
+        return 1
+    return fib(n - 2) + fib(n - 1)
+
+
+@pcbatch.autobatch(in_axes=(None, 0), static_argnames="kind")
+def scaled(scale: float, x: float, kind: str = "plain") -> float:
+    return scale * x if kind == "plain" else scale
+
+
+@pcbatch.autobatch
+def extremes(x: float, n: int) -> tuple[float, int]:
+    return x, n
+
+
+class Walk:
+    """A batched method."""
+
+    @pcbatch.autobatch
+    def ahead(self, x: float) -> float:
+        return x
+
+
+assert_type(fib(3), int)
+assert_type(fib([1, 2, 3]), Tensor)
+assert_type(fib((1, 2, 3)), Tensor)
+assert_type(fib(np.arange(3)), Tensor)
+assert_type(fib(n=[1, 2, 3]), Tensor)
+assert_type(fib.options(max_steps=9)([1, 2, 3]), Tensor)
+assert_type(fib.run([1, 2, 3]), Run)
+assert_type(fib.run(np.arange(3), lanes=3), Run)
+assert_type(fib.single(3), int)
+assert_type(scaled(2.0, [1.0, 2.0]), Tensor)
+assert_type(scaled(2.0, np.ones(3), "other"), Tensor)
+assert_type(scaled(2.0, x=np.ones(3)), Tensor)
+assert_type(scaled.run(2.0, [[1.0], [2.0]]), Run)
+assert_type(scaled(2.0, 3.0, lanes=4), Tensor)
+fib([1, 2, 3]).numpy()
+values, places = extremes([1.0, 2.0], [3, 4])
+values.numpy()
+Walk().ahead([1.0, 2.0])
+fib.check([1, 2])
+fib.source(np.arange(3))
+xs: list[int] = [1, 2, 3]
+fib(xs)
+fib([xs, xs])
+fib("text")  # type: ignore[arg-type]
+fib(None)  # type: ignore[call-overload]
+scaled.single([1.0], 2.0)  # type: ignore[arg-type]

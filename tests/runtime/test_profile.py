@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import linecache
+import re
 import sys
+from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -193,7 +195,7 @@ def test_what_does_not_fit_is_counted_and_said():
     run = fibonacci.options(trace=3).run(n)
     assert run.trace.block_runs == tuple(step for step in whole.block_runs if step.trip <= 3)
     assert run.trace.left_out == run.trips - 3
-    assert str(run.trace).endswith(f"and {run.trips - 3} more trips, which were not recorded")
+    assert f"\nand {run.trips - 3} more trips, which were not recorded\n" in str(run.trace)
     assert repr(run.trace) == f"<pcbatch.Trace: {len(run.trace.block_runs)} block runs in 3 of {run.trips} trips>"
 
 
@@ -233,6 +235,8 @@ def test_the_reference_backend_has_no_schedule():
 
 # -- what is printed ---------------------------------------------------------------------------------------------------
 
+SECONDS = re.compile(r"\b\d[\d.e-]* s\b")
+"""How long something took, which is never the same."""
 PRINTED = {
     "fibonacci": ["--trace=3", "examples/fibonacci.py:fibonacci", "[3, 7, 4, 5]"],
     "gcd": ["examples/gcd.py:gcd", "[12, 18, 7]", "[8, 12, 21]"],
@@ -244,13 +248,13 @@ PRINTED = {
 def test_printed_profiles(name, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     assert main(["profile", *PRINTED[name]]) == 0
-    check_golden(GOLDENS / f"{name}.txt", capsys.readouterr().out)
+    check_golden(GOLDENS / f"{name}.txt", SECONDS.sub(".. s", capsys.readouterr().out))
 
 
 def test_printed_profile_of_two_files_with_tabs(walked, folder, monkeypatch):
     """Tabs are spaces in a table; a call over several lines counts at its first."""
     monkeypatch.chdir(folder)
-    check_golden(GOLDENS / "two_files.txt", f"{walked.profile()}\n")
+    check_golden(GOLDENS / "two_files.txt", SECONDS.sub(".. s", f"{walked.profile()}\n"))
     assert repr(walked.profile()).startswith("<pcbatch.Profile of walk: 3 lanes, ")
 
 
@@ -261,3 +265,81 @@ def test_failed_lanes_are_said_after_the_profile(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "lane 1 (ASSERTION)" in out
     assert "trip  block" in out
+
+
+# -- what is drawn -----------------------------------------------------------------------------------------------------
+
+
+class Cells(HTMLParser):
+    """The rows of cells of the tables in a text, tags checked to be closed."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.open: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        if tag != "br":
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open[-1] in ("td", "th"):
+            self.rows[-1][-1] += data
+
+
+def test_a_profile_in_a_notebook_is_the_same_table(walked):
+    profile = walked.profile()
+    rows = Cells(profile._repr_html_()).rows
+    shown = [[cell.strip() for cell in row] for row in rows]
+    for row in shown:
+        assert any(all(cell in line for cell in row) for line in str(profile).splitlines()), row
+    assert ["runs", "lanes", "rows", "of use", "cost", ""] in shown
+    assert "if tf.reduce_sum(x) > 0.0:  # größer: 大きい" in "\n".join(
+        row[-1] for row in shown
+    )  # `>` escaped and read back
+    assert len({len(row) for row in rows}) == 1
+
+
+def test_seconds_are_those_of_a_call_in_which_nothing_was_compiled():
+    fib = pcbatch.autobatch(fibonacci.__wrapped__, jit=False)  # a name of the same code is that function
+    first, second = fib.run([3, 4]), fib.run([5, 6])
+    assert first.seconds is None
+    assert 0 < second.seconds < 60
+    assert str(second.profile()).splitlines()[0].endswith(f", {second.seconds:.3g} s")
+    assert fib.run(tf.constant([5], tf.int64)).seconds is None
+
+
+def test_the_picture_has_the_blocks_and_the_lanes(tmp_path):
+    """What is drawn is what was recorded, read back from the figure; then as a file."""
+    run = fibonacci.options(trace=1000).run([3, 7, 4, 9])
+    figure = run.plot(tmp_path / "run.png")
+    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
+    top, heat, bars = (axes for axes in figure.axes if axes.get_label() != "<colorbar>")
+    (image,) = heat.images
+    labels = [text.get_text().split()[-1] for text in heat.get_yticklabels()]
+    ran = {(r.block, r.trip): r.ran for r in run.trace.block_runs}
+    drawn = np.asarray(image.get_array()) * 4
+    wanted = [[ran.get((label, trip + 1), 0) for trip in range(run.trips)] for label in labels]
+    np.testing.assert_allclose(drawn, wanted, atol=1e-6)
+    assert set(labels) == {block for block, count in run.executions.items() if count}
+    assert "fibonacci: 4 lanes" in top.get_title()
+    live = [max(r.ran + r.waiting for r in run.trace.block_runs if r.trip == t + 1) for t in range(run.trips)]
+    np.testing.assert_allclose(top.patches[0].get_data().values, live)
+    assert [patch.get_width() for patch in bars.patches[: len(labels)]] == [run.utilization.executed[x] for x in labels]
+
+
+def test_pictures_of_many_trips_and_of_none():
+    many = fibonacci.options(trace=4000).run([14, 2])
+    assert many.trips > 500
+    axes = many.plot().axes[1]
+    assert axes.images[0].get_array().shape[1] == 500
+    fibonacci.options(trace=3).run(np.zeros([0], np.int32)).plot()

@@ -10,7 +10,7 @@ import pytest
 from pcbatch.errors import PcbatchError
 from pcbatch.ir.status import LaneStatus
 from pcbatch.runtime.machine.machine import Machine
-from pcbatch.runtime.report.run import LaneError, Run
+from pcbatch.runtime.report.run import LEGEND, LaneError, Run
 from pcbatch.runtime.report.shown import listed, written
 from tests.runtime import tables
 from tests.runtime.libraries import ON_BOTH, ints, library_named
@@ -121,7 +121,10 @@ def test_report(machine):
         "lane 1: ARITHMETIC",
         "lane 1 (ARITHMETIC): ZeroDivisionError: integer division by zero",
     ]
-    assert lines[-1] == "1 of 2 lanes failed, 1 trips, 4 block runs, 62% of the rows of use"
+    assert lines[-3:] == [
+        "1 of 2 lanes failed, 1 trips, 4 block runs, 62% of the rows of use",
+        *LEGEND.splitlines(),
+    ]
     assert run.report(lanes=1).splitlines()[1] == "and 1 more lanes"
 
 

@@ -2,15 +2,17 @@
 
 `a[i] = v` becomes `a = store(a, i, v)`, on a copy, since tensors cannot be changed in place; slices of fixed length are
 checked; shifts and some built-ins get their meaning; `case True:` becomes `case true():` with a class that knows the
-array library's bools. Everything else runs as it was written, closures and globals shared with it.
+array library's bools; a call of what is, or may be, a batched function goes straight to its plain function. Everything
+else runs as it was written, closures and globals shared with it.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins as python
 import itertools
 from collections.abc import Callable, Mapping, Set
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import gast
@@ -24,6 +26,7 @@ STORE = "_pcb_store"
 FLAGS = {True: "_pcb_true", False: "_pcb_false"}
 WINDOW = "_pcb_window"
 READ = "_pcb_read"
+CALLED = "_pcb_called"
 SHIFTS: dict[type[ast.operator], str] = {ast.LShift: "lshift", ast.RShift: "rshift"}
 """Operators that tensors lack, and the names of the functions given for them."""
 
@@ -46,17 +49,27 @@ def plain_function(
     source: FunctionSource,
     store: Callable[..., Any],
     builtins: Mapping[str, Callable[..., Any]],
+    called: Callable[[Any], Any],
+    batched: type,
 ) -> Callable[..., Any]:
     """`function` itself if it needs no help, else a copy of it that is helped.
 
     In the copy `store(array, index, value)` gives a new array for a store, and calls of the built-ins in `builtins`,
     which do not know the array library's values, go to the functions given for them; so do the operators in `SHIFTS`.
+    `called(callee)` is what is called for a callee that is, or may be, `batched`.
     """
     helped = {name for name in builtins if name in source.names and is_builtin(source.scope, name)}
-    definition = _Helped(helped).visit(gast.gast_to_ast(source.tree))
+    names = _known(function)
+
+    def is_as_called(callee: ast.expr) -> bool:
+        value = _value(callee, names)
+        return value is not _UNKNOWN and not isinstance(value, batched)
+
+    definition = _Helped(helped, is_as_called).visit(_Mangled(function).visit(gast.gast_to_ast(source.tree)))
     used = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
     helpers: dict[str, Any] = {STORE: store, READ: read_window, WINDOW: Window}
     helpers |= {_alias(name): builtins[name] for name in (*helped, *SHIFTS.values(), "pos")}
+    helpers[CALLED] = called
     helpers |= {name: _flag(flag, builtins[FLAG]) for flag, name in FLAGS.items()}
     given = {name: each for name, each in helpers.items() if name in used}
     if not given:
@@ -72,9 +85,36 @@ def plain_function(
     code = compile(ast.fix_missing_locations(outer), source.file, "exec")
     inner = _code_named(_code_named(code, "outer"), "_pcb_helped")
     closure = tuple(cells[name] for name in inner.co_freevars)
-    copied = FunctionType(inner, function.__globals__, function.__name__, function.__defaults__, closure)
+    code = inner.replace(co_name=function.__code__.co_name)  # what tracebacks say
+    copied = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
     copied.__kwdefaults__ = function.__kwdefaults__
     return copied
+
+
+_UNKNOWN = object()
+
+
+def _known(function: FunctionType) -> dict[str, Any]:
+    """What the names of a function are bound to outside it, as far as they are now; its own ones are unknown."""
+    names = {**vars(python), **function.__globals__}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            names[name] = cell.cell_contents
+        except ValueError:  # not assigned yet
+            names[name] = _UNKNOWN
+    own = (*function.__code__.co_varnames, *function.__code__.co_cellvars)
+    return names | dict.fromkeys(own, _UNKNOWN)
+
+
+def _value(callee: ast.expr, names: Mapping[str, Any]) -> Any:
+    """What a name, or a path through modules, stands for."""
+    match callee:
+        case ast.Name(id=name):
+            return names.get(name, _UNKNOWN)
+        case ast.Attribute(value=ast.Name() | ast.Attribute() as owner, attr=name):
+            module = _value(owner, names)
+            return getattr(module, name, _UNKNOWN) if isinstance(module, ModuleType) else _UNKNOWN
+    return _UNKNOWN
 
 
 class _Flag(type):
@@ -102,16 +142,54 @@ def _code_named(code: CodeType, name: str) -> CodeType:
     return next(const for const in code.co_consts if isinstance(const, CodeType) and const.co_name == name)
 
 
-class _Helped(ast.NodeTransformer):
-    """Rewrites assignments with subscripts among their targets, and calls of helped built-ins."""
+class _Mangled(ast.NodeTransformer):
+    """Private names, `__name`, as Python has them in the body of a class; the copy stands in none."""
 
-    def __init__(self, helped: Set[str]) -> None:
-        self.helped = helped
+    def __init__(self, function: FunctionType) -> None:
+        *_, owner, _name = ("<locals>", *function.__qualname__.split("."))
+        self.prefix = "" if owner == "<locals>" else f"_{owner.lstrip('_')}"
+
+    def _name(self, name: str) -> str:
+        is_private = name.startswith("__") and not name.endswith("__") and len(self.prefix) > 1
+        return f"{self.prefix}{name}" if is_private else name
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        node.id = self._name(node.id)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
+        self.generic_visit(node)
+        node.attr = self._name(node.attr)
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.arg = self._name(node.arg)
+        return node
+
+    def visit_keyword(self, node: ast.keyword) -> ast.keyword:
+        self.generic_visit(node)
+        node.arg = node.arg and self._name(node.arg)
+        return node
+
+
+class _Helped(ast.NodeTransformer):
+    """Rewrites assignments with subscripts among their targets, calls of helped built-ins, and of batched functions."""
+
+    def __init__(self, helped: Set[str], is_as_called: Callable[[ast.expr], bool]) -> None:
+        self.helped, self.is_as_called = helped, is_as_called
         self.numbers = itertools.count()
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         name = _alias(node.id) if node.id in self.helped else node.id
         return ast.copy_location(ast.Name(name, node.ctx), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        is_helped = isinstance(node.func, ast.Name) and (node.func.id in self.helped or node.func.id == "super")
+        as_called = is_helped or self.is_as_called(node.func)
+        self.generic_visit(node)
+        if not as_called:
+            node.func = _call(CALLED, node.func, node.func)
+        return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         self.generic_visit(node)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+import numpy as np
+
 from pcbatch.errors import Span
 from pcbatch.runtime.backends.protocol import Array, Backend
 
@@ -67,6 +69,11 @@ class Outcome:
     trace: Array | None = None
     is_native: bool = False
     notes: Sequence[tuple[Span | None, str]] = ()
+
+    def wait(self) -> None:
+        """Until the run has ended; no time where that is only described, in a graph."""
+        if self.backend.is_concrete(self.status):
+            np.asarray(self.status)
 
     @cached_property
     def counts(self) -> Counts:

@@ -18,7 +18,7 @@ from pcbatch.ir.analysis import places
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.costs.estimate import line_costs
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.report import listing
+from pcbatch.runtime.report import html, listing
 from pcbatch.runtime.report.utilization import ratio
 
 Place = tuple[str, int]
@@ -94,6 +94,12 @@ class FunctionProfile:
     counts: Counts
     lines: tuple[Line, ...]
 
+    def source(self) -> Iterator[tuple[int, Counts | None]]:
+        """The numbers of all its lines, with the counts of those that have code."""
+        counts = {line.number: line.counts for line in self.lines if line.file == self.file}
+        for number in listing.extent(self.file, counts.keys()) if counts else ():
+            yield number, counts.get(number)
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -151,14 +157,23 @@ class Profile:
 
     def _source(self, function: FunctionProfile, margin: int) -> list[tuple[str, ...]]:
         """The lines of a function, with figures where it has code."""
-        counts = {line.number: line.counts for line in function.lines if line.file == function.file}
-        if not counts:
-            return []
         rows = []
-        for number in listing.extent(function.file, counts.keys()):
-            cells = counts[number].cells(self.total.cost) if number in counts else ("",) * (len(HEADER) - 1)
+        for number, counts in function.source():
+            cells = counts.cells(self.total.cost) if counts is not None else ("",) * (len(HEADER) - 1)
             rows.append((*cells, f"{number:>{margin}}  {listing.line_text(function.file, number)}"))
         return rows
+
+    def _repr_html_(self) -> str:
+        """The same as a table, in notebooks."""
+        total, body = self.total.cost, []
+        for function in self.functions:
+            head = f"{function.name}, {listing.file_name(function.file)}" if function.file else function.name
+            body.append(html.row(function.counts.cells(total), head, strong=True))
+            for number, counts in function.source():
+                cells = counts.cells(total) if counts is not None else ("",) * (len(HEADER) - 1)
+                share = ratio(counts.cost, total) if counts is not None else 0.0
+                body.append(html.row(cells, f"{number}  {listing.line_text(function.file, number)}", share=share))
+        return html.table(self.title, HEADER, body, [*LEGEND.replace("\n", " ").split("; "), *self.notes])
 
     def __repr__(self) -> str:
         return f"<pcbatch.Profile of {self.title}>"

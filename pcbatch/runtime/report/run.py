@@ -19,8 +19,10 @@ from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.report.picture import drawn
 from pcbatch.runtime.report.profile import Profile
 from pcbatch.runtime.report.shown import listed, written
+from pcbatch.runtime.report.statuses import Statuses
 from pcbatch.runtime.report.trace import Trace
 from pcbatch.runtime.report.utilization import Utilization
 
@@ -28,6 +30,10 @@ SHOWN_LANES = 5
 """How many failed lanes a message draws."""
 SHOWN_RESULTS = 20
 """How many lanes' results a report lists."""
+LEGEND = (
+    "trips: turns of the machine's loop; block runs: each for all lanes that wait at the block; rows of use: those of"
+    "\nlanes that took part, of all the rows that were computed"
+)
 
 
 @dataclass(frozen=True)
@@ -57,11 +63,13 @@ class Run:
     value: Any
     program: Program = field(repr=False)
     outcome: Outcome = field(repr=False)
+    seconds: float | None = field(default=None, repr=False)
+    """How long the call took, from arguments to results; None where something was compiled in it."""
 
     @classmethod
-    def of(cls, program: Program, outcome: Outcome) -> Run:
-        """The run of `program` that gave `outcome`."""
-        return cls(_packed(program, outcome.values), program, outcome)
+    def of(cls, program: Program, outcome: Outcome, seconds: float | None = None) -> Run:
+        """The run of `program` that gave `outcome`, in so many seconds."""
+        return cls(_packed(program, outcome.values), program, outcome, seconds)
 
     @classmethod
     def checked_value(cls, program: Program, outcome: Outcome) -> Any:
@@ -87,9 +95,9 @@ class Run:
 
     @property
     def status(self) -> Any:
-        """int32 `[lanes]`, LaneStatus numbers: a NumPy array, inside a `tf.function` a tensor."""
+        """int32 `[lanes]`, LaneStatus numbers: a NumPy array, which prints names; inside a `tf.function` a tensor."""
         status = self.outcome.status
-        return np.asarray(status) if self.outcome.backend.is_concrete(status) else status
+        return Statuses.of(status) if self.outcome.backend.is_concrete(status) else status
 
     @cached_property
     def errors(self) -> tuple[LaneFault, ...]:
@@ -130,12 +138,26 @@ class Run:
 
     def profile(self) -> Profile:
         """What was executed, line by line of the user's source; printed, the source with the figures beside it."""
-        return Profile.of(self.program, self._concrete, self._counts())
+        took = [] if self.seconds is None else [f"{self.seconds:.3g} s"]
+        return Profile.of(self.program, self._concrete, ", ".join([self._counts(), *took]))
 
     @cached_property
     def trace(self) -> Trace:
         """What the schedule chose, step by step, for runs under the option `trace`; UsageError PCB561 for others."""
         return Trace.of(self.program, self._concrete)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """A picture: for how many lanes each block ran, trip by trip, and which rows were of use.
+
+        For runs under the option `trace`, as `trace` itself. It is saved to `path`, if one is given, and returned: a
+        `matplotlib.figure.Figure`, which notebooks show. Raises UsageError PCB561 for runs that were not recorded,
+        PCB564 where matplotlib is not installed.
+        """
+        title = f"{self.program.name}: {self._counts()}"
+        figure = drawn(self.program, self.trace, self.utilization, len(self.status), title)
+        if path is not None:
+            figure.savefig(path, dpi=120)
+        return figure
 
     @property
     def interrupted(self) -> bool:
@@ -170,7 +192,8 @@ class Run:
         count = len(self.status)
         shown = count if lanes is None else min(lanes, count)
         more = [f"and {count - shown} more lanes"] if shown < count else []
-        return "\n".join([*map(self._ended, range(shown)), *more, *(f.render() for f in self.errors), self._counts()])
+        ends = [*map(self._ended, range(shown)), *more, *(f.render() for f in self.errors), self._counts()]
+        return "\n".join(ends if self._concrete.is_native else [*ends, LEGEND])
 
     def as_json(self) -> dict[str, Any]:
         """What `report` says, for JSON: `value` is None for a failed lane, text for a number that is not finite."""

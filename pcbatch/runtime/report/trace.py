@@ -14,6 +14,11 @@ from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import listing
 from pcbatch.runtime.schedules.flow import Flow
 
+LEGEND = (
+    "trip: the turn of the machine's loop; lanes: for how many the block ran; waiting: how many others were at other"
+    "\nblocks; times: how often it ran in a row, for the same lanes as long as they came back to it"
+)
+
 
 @dataclass(frozen=True)
 class BlockRun:
@@ -79,7 +84,8 @@ class Trace:
             for run in self.block_runs
         ]
         more = [f"and {self.left_out:,} more trips, which were not recorded"] if self.left_out else []
-        return "\n".join([*listing.table(("trip", "block", "lanes", "waiting", "times", ""), rows), *more])
+        table = listing.table(("trip", "block", "lanes", "waiting", "times", ""), rows)
+        return "\n".join([*table, *more, "", LEGEND])
 
     def __repr__(self) -> str:
         return (

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from pcbatch.ir import values
 from pcbatch.ir.types import Type
+from pcbatch.runtime.backends.foreign import as_numpy, is_foreign, with_numpy
 from pcbatch.runtime.backends.tensorflow import arithmetic, private, structures
 from pcbatch.runtime.backends.tensorflow.membership import same_flag
 from pcbatch.runtime.backends.tensorflow.weak import unify
@@ -114,13 +115,32 @@ def _tensor(value: Any) -> tf.Tensor:
     if tf.is_symbolic_tensor(value) and not _is_reachable(value.graph):
         raise TypeError("a tensor of another graph has no value here; return it from the tf.function that made it")
     try:
-        return tf.convert_to_tensor(value)
+        return _converted(value)
     except Exception as error:  # whatever an object of the user's raises that poses as an array
         ragged = f"; {_ONE_LENGTH}" if "non-rectangular" in str(error) else ""
         why = str(error).strip().partition("\n")[0].rstrip(".")
         if "unsupported type" in why and not isinstance(value, (list, np.ndarray)):
             raise TypeError(f"not an array but {structures.describe(value)}") from None
         raise TypeError(f"not an array: {why}{ragged}") from None
+
+
+def _converted(value: Any) -> tf.Tensor:
+    """`value` as a tensor, arrays of other libraries as a whole: TensorFlow would take them element by element."""
+    if is_foreign(value) and not isinstance(value, _ARRAYS):
+        try:
+            return tf.convert_to_tensor(as_numpy(value))
+        except (TypeError, ValueError):  # a dtype that NumPy has not, such as PyTorch's bfloat16
+            return tf.identity(tf.experimental.dlpack.from_dlpack(value.__dlpack__()))  # not the memory of the other
+    if isinstance(value, list) and is_foreign(_first(value)):
+        return tf.convert_to_tensor(with_numpy(value))
+    return tf.convert_to_tensor(value)
+
+
+def _first(value: Any) -> Any:
+    """The first number of nested lists."""
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return value
 
 
 def _scalar(tensor: tf.Tensor) -> np.ndarray:
@@ -160,6 +180,8 @@ def _is_part(item: Any, rank: int) -> bool:
             return hasattr(item, "_fields") or any(_is_part(each, rank) for each in item)
         case tf.Tensor() | tf.Variable() | np.ndarray() | np.generic():
             return len(item.shape) >= rank
+    if is_foreign(item):
+        return len(item.shape) >= rank
     return dataclasses.is_dataclass(item) and not isinstance(item, type)
 
 

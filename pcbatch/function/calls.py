@@ -1,0 +1,212 @@
+"""How a batched function is called: on a batch, on a batch with a report, or on one example as plain Python.
+
+The overloads say it to type checkers. A function of one example, `def fib(n: int) -> int`, is called with numbers in
+another function of one example, which gives a number, and with arrays from outside, which gives a tensor. No checker
+can say of the user's signature that each of its parameters may be an array, too; so where one of the first three
+arguments is an array, or arguments are passed by name, the others are not checked.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from functools import cached_property
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
+
+from pcbatch.errors import PieceRefusalError
+from pcbatch.frontend import FunctionSource
+from pcbatch.frontend.translate.plain import plain_function
+from pcbatch.function.arguments import one_example
+from pcbatch.function.boundary import without_internals
+from pcbatch.function.linkable import Linkable
+from pcbatch.function.pipeline import Pipeline
+from pcbatch.function.session import Session, compiling
+from pcbatch.options import Options
+from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.report.run import Run
+
+if TYPE_CHECKING:
+    from pcbatch.runtime.backends.tensorflow.types import Tensor
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Number = TypeVar("Number", bound=complex)
+"""A type of numbers that a function of one example returns: `int`, `float`, `bool` or `complex`."""
+
+_running_singly: ContextVar[bool] = ContextVar("running_singly", default=False)
+
+
+class Array(Protocol):
+    """What an array of any library has."""
+
+    @property
+    def shape(self) -> Any:
+        """Its sizes."""
+
+    @property
+    def dtype(self) -> Any:
+        """The type of its elements."""
+
+
+Numbers = Sequence[complex]
+Lists = Numbers | Sequence[Numbers] | Sequence[Sequence[Numbers]]
+Batch = Array | Sequence[Array] | Lists | tuple[Any, ...] | dict[Any, Any]
+"""An argument that has lanes: an array, lists of numbers, or a structure of these."""
+
+
+class Calls(Linkable, Generic[P, R]):
+    """What `Batched` does when it is called."""
+
+    _options: Options
+    _source: FunctionSource
+    _session: Session
+
+    @property
+    @abstractmethod
+    def session(self) -> Session:
+        """What compiles it: the one of the same function under the options that matter to what is compiled."""
+
+    # -- running -------------------------------------------------------------------------------------------------------
+
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    def __call__(self: Calls[P, Number], batch: Batch, /, *args: Any, **kwargs: Any) -> Tensor: ...
+    @overload
+    def __call__(self: Calls[P, Number], _1: Any, batch: Batch, /, *args: Any, **kwargs: Any) -> Tensor: ...
+    @overload
+    def __call__(self: Calls[P, Number], _1: Any, _2: Any, batch: Batch, /, *args: Any, **kwargs: Any) -> Tensor: ...
+    @overload
+    def __call__(self: Calls[P, Number], *args: complex, **kwargs: Any) -> Tensor: ...
+    @overload
+    def __call__(self: Calls[P, Number], *args: Any, lanes: int, **kwargs: Any) -> Tensor: ...
+    @overload
+    def __call__(self, batch: Batch, /, *args: Any, **kwargs: Any) -> Any: ...
+    @overload
+    def __call__(self, _1: Any, batch: Batch, /, *args: Any, **kwargs: Any) -> Any: ...
+    @overload
+    def __call__(self, _1: Any, _2: Any, batch: Batch, /, *args: Any, **kwargs: Any) -> Any: ...
+    @overload
+    def __call__(self, *args: complex, **kwargs: Any) -> Any: ...
+    @overload
+    def __call__(self, *args: Any, lanes: int, **kwargs: Any) -> Any: ...
+
+    @without_internals
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a batch: arguments with a leading lane axis in, results with a leading lane axis out.
+
+        Raises LaneError if a lane failed; it carries the whole `Run`, so no finished lane is lost. Raises CompileError
+        where the function is refused, UsageError where the arguments do not fit, and with the options `progress` or
+        `resume` RunInterruptedError (a KeyboardInterrupt) after Ctrl-C; it carries the `Run` as well.
+        """
+        if _running_singly.get():
+            return self.plain(*args, **kwargs)
+        self._refuse_inside_pieces()
+        warm = None if kwargs else self._session.run_warm(args)
+        if warm is not None:
+            plan, finished = warm
+            if finished.values is not None:
+                return plan.packed(finished.values)
+            return Run.checked_value(plan.table, finished.outcome())
+        pipeline, outcome = self._execute(args, kwargs)
+        return Run.checked_value(pipeline.table, outcome)
+
+    @overload
+    def run(self, *args: P.args, **kwargs: P.kwargs) -> Run: ...
+    @overload
+    def run(self, batch: Batch, /, *args: Any, **kwargs: Any) -> Run: ...
+    @overload
+    def run(self, _1: Any, batch: Batch, /, *args: Any, **kwargs: Any) -> Run: ...
+    @overload
+    def run(self, _1: Any, _2: Any, batch: Batch, /, *args: Any, **kwargs: Any) -> Run: ...
+    @overload
+    def run(self, *args: complex, **kwargs: Any) -> Run: ...
+    @overload
+    def run(self, *args: Any, lanes: int, **kwargs: Any) -> Run: ...
+
+    @without_internals
+    def run(self, *args: Any, **kwargs: Any) -> Run:
+        """Run a batch and report: a `Run`, which tells of each lane what became of it. Never raises for a lane.
+
+        With the options `progress` or `resume`, Ctrl-C ends it early: lanes that are not done are UNFINISHED, and
+        `run.save` keeps them.
+        """
+        self._refuse_inside_pieces()
+        compiled, started = self.session.made(), time.perf_counter()
+        warm = None if kwargs else self._session.run_warm(args)
+        if warm is not None:
+            plan, finished = warm
+            program, outcome = plan.table, finished.outcome()
+        else:
+            pipeline, outcome = self._execute(args, kwargs)
+            program = pipeline.table
+        outcome.wait()
+        seconds = time.perf_counter() - started
+        return Run.of(program, outcome, seconds if self.session.made() == compiled else None)
+
+    def _execute(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Pipeline, Outcome]:
+        if self._options.in_slices:
+            return self.session.run_in_slices(args, kwargs, self._options)
+        return self._session.run_at_once(args, kwargs)
+
+    def _refuse_inside_pieces(self) -> None:
+        """Only calls that the compiler sees go through the machine; one from a helper would run in every lane."""
+        caller = compiling()
+        if caller is not None:
+            raise PieceRefusalError(
+                "PCB405",
+                f"the batched function `{self.__name__}` is called by a helper of `{caller}`",
+                f"make the helper a batched function too, or call `{self.__name__}` in `{caller}` itself",
+            )
+
+    # -- one example ---------------------------------------------------------------------------------------------------
+
+    @without_internals
+    def single(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """The user's function as plain Python on one example; batched functions that it calls run singly too.
+
+        Raises what the function raises, ZeroDivisionError and IndexError on tensors too; UsageError PCB511 for an
+        argument that is no array.
+        """
+        bound = self.__signature__.bind(*args, **kwargs)
+        for name, value in bound.arguments.items():
+            bound.arguments[name] = self.as_example(name, value)
+        token = _running_singly.set(True)
+        try:
+            result: R = self.plain(*bound.args, **bound.kwargs)
+            return result
+        except Exception as error:
+            known = backend_named(self._options.backend).as_python(error)
+            if known is error:
+                raise
+            raise known.with_traceback(error.__traceback__) from None
+        finally:
+            _running_singly.reset(token)
+
+    def as_example(self, parameter: str, value: Any) -> Any:
+        """One example's argument as `single` sees it: arrays, but static ones and shared numbers stay as they are."""
+        if parameter in self.static_argnames:
+            return value
+        axes = self._options.axes(tuple(self.__signature__.parameters))[parameter]
+        return one_example(backend_named(self._options.backend), value, axes, parameter)
+
+    @cached_property
+    def plain(self) -> Callable[..., Any]:
+        """The user's function with stores to arrays made on copies, and without pcbatch between it and its callees."""
+        backend = backend_named(self._options.backend)
+        helpers = backend.store_element, backend.plain_builtins
+        plain = plain_function(self.function, self._source, *helpers, called_singly, Calls)
+        return plain if self.receiver is None else MethodType(plain, self.receiver)
+
+
+def called_singly(callee: Any) -> Any:
+    """What a function of one example calls while it runs as plain Python: of a batched function the plain one.
+
+    Called through this, and not through `Calls.__call__`, each level of a recursion takes one of Python's frames, as
+    it does without pcbatch.
+    """
+    return callee.plain if isinstance(callee, Calls) else callee

@@ -1,0 +1,117 @@
+"""A picture of a run: which blocks ran for how many lanes, trip by trip, and how much of the work was of use.
+
+Drawn with matplotlib, which is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pcbatch.errors import Span, UsageError
+from pcbatch.ir.analysis import places
+from pcbatch.ir.machine import Program
+from pcbatch.runtime.report import listing
+from pcbatch.runtime.report.trace import Trace
+from pcbatch.runtime.report.utilization import Utilization
+
+BLOCKS = 30
+"""How many blocks are drawn: those that ran for most lanes."""
+COLUMNS = 500
+"""How many columns the trips are drawn in at most; a column of several trips has the mean of them."""
+TEXT = 40
+"""How many characters of a source line stand beside its block."""
+
+
+def drawn(program: Program, trace: Trace, used: Utilization, lanes: int, title: str) -> Any:
+    """A figure of `trace`, of a run of so many lanes; UsageError PCB564 without matplotlib."""
+    figure = _figure()
+    shown = _shown(trace)
+    ran, live = _over_time(trace, shown)
+    last = trace.trips - trace.left_out
+    grid = figure.add_gridspec(2, 2, height_ratios=(1, 2 + 0.2 * len(shown)), width_ratios=(3, 1))
+    top = figure.add_subplot(grid[0, 0])
+    steps = np.linspace(0, last, live.shape[0] + 1)
+    top.stairs(live, steps, fill=True, color="silver")
+    top.set(ylabel="lanes at work", xlim=(0, max(last, 1)), ylim=(0, max(lanes, 1)), title=title)
+    heat = figure.add_subplot(grid[1, 0], sharex=top)
+    image = heat.imshow(
+        ran / max(lanes, 1),
+        aspect="auto",
+        interpolation="nearest",
+        vmin=0,
+        vmax=1,
+        cmap="viridis",
+        extent=(0, max(last, 1), max(len(shown), 1) - 0.5, -0.5),
+    )
+    heat.set_yticks(range(len(shown)), [_label(program, label) for label in shown], family="monospace", fontsize=8)
+    more = f"; {trace.left_out:,} more were not recorded" if trace.left_out else ""
+    heat.set(xlabel=f"trip{more}")
+    figure.colorbar(image, ax=heat, location="bottom", shrink=0.6, label="the part of all lanes that the block ran for")
+    _bars(figure.add_subplot(grid[1, 1], sharey=heat), used, shown)
+    return figure
+
+
+def _figure() -> Any:
+    """A figure that belongs to no window."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError:
+        raise UsageError(
+            "PCB564", "a picture of a run is drawn with matplotlib, which is not installed: pip install matplotlib"
+        ) from None
+    figure = Figure(layout="constrained", figsize=(13, 7))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _shown(trace: Trace) -> list[str]:
+    """The blocks that are drawn, in the order in which trips go through them."""
+    ran: Counter[str] = Counter()
+    for run in trace.block_runs:
+        ran[run.block] += run.lanes
+    most = {label for label, _ in ran.most_common(BLOCKS)}
+    return [label for label in ran if label in most]
+
+
+def _over_time(trace: Trace, shown: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """For how many lanes each block ran, `[blocks, columns]`, and how many had not ended, `[columns]`."""
+    trips = max(1, trace.trips - trace.left_out)
+    ran, live = np.zeros([len(shown), trips]), np.zeros([trips])
+    rows = {label: row for row, label in enumerate(shown)}
+    for run in trace.block_runs:
+        live[run.trip - 1] = run.ran + run.waiting
+        if run.block in rows:
+            ran[rows[run.block], run.trip - 1] = run.ran
+    if trips <= COLUMNS:
+        return ran, live
+    starts = np.linspace(0, trips, COLUMNS, endpoint=False).astype(int)
+    counts = np.diff([*starts, trips])
+    return np.add.reduceat(ran, starts, axis=1) / counts, np.add.reduceat(live, starts) / counts
+
+
+def _label(program: Program, label: str) -> str:
+    """A block's label with the source line that it begins at."""
+    block = next(block for block in program.blocks if block.label == label)
+    span: Span | None = block.span or next(iter(places.spans(program, block)), None)
+    if span is None:
+        return label
+    text = listing.line_text(span.file, span.line).strip().replace("$", r"\$")
+    return f"{text if len(text) <= TEXT else text[: TEXT - 2] + '..'}  {span.line}  {label}"
+
+
+def _bars(axes: Any, used: Utilization, shown: Sequence[str]) -> None:
+    """The rows that each block computed, those of use in a darker colour."""
+    executed = [used.executed[label] for label in shown]
+    active = [used.active[label] for label in shown]
+    axes.barh(range(len(shown)), executed, color="silver", label="computed")
+    bars = axes.barh(range(len(shown)), active, color="tab:blue", label="of use")
+    parts = [f" {used.by_block[label]:.0%}" if label in used.by_block else "" for label in shown]
+    axes.bar_label(bars, parts, fontsize=8)
+    axes.tick_params(labelleft=False)
+    axes.set(xlabel="rows", title=f"{used.overall:.0%} of the rows of use")
+    axes.legend(fontsize=8)

@@ -1,0 +1,107 @@
+"""`f.single`: the user's function as Python runs it, with nothing of pcbatch between a call and its callee."""
+
+from __future__ import annotations
+
+import traceback
+
+import numpy as np
+import pytest
+
+import pcbatch
+
+
+@pcbatch.autobatch
+def down(n):
+    if n <= 0:
+        return 0
+    return 1 + down(n - 1)
+
+
+@pcbatch.autobatch
+def even(n):
+    return True if n <= 0 else odd(n - 1)
+
+
+@pcbatch.autobatch
+def odd(n):
+    return False if n <= 0 else even(n - 1)
+
+
+@pcbatch.autobatch(static_argnames="function")
+def handed(function, n):
+    return function(n) if n <= 0 else handed(function, n - 1)
+
+
+class Counter:
+    """Methods, private ones too."""
+
+    __step = 2
+
+    def __counted(self, n):
+        return n * self.__step
+
+    @pcbatch.autobatch
+    def walk(self, n, k):
+        if k <= 0:
+            return self.__counted(n)
+        return self.walk(n, k - 1)
+
+
+def inner_functions():
+    """Functions that find each other in a closure, one of them later."""
+
+    @pcbatch.autobatch
+    def first(n):
+        return n if n <= 0 else second(n - 1)
+
+    @pcbatch.autobatch
+    def second(n):
+        return first(n)
+
+    return first
+
+
+DEEP = 700
+"""Python's limit is 1000 frames, some of which the tests have taken."""
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "expected"),
+    [
+        (down, (DEEP,), DEEP),
+        (even, (DEEP,), True),
+        (handed, (down, DEEP), 0),
+        (Counter().walk, (3, DEEP), 6),
+        (inner_functions(), (DEEP // 2,), 0),
+    ],
+    ids=["itself", "each other", "handed over", "a method", "a closure"],
+)
+def test_each_call_takes_one_frame(function, arguments, expected):
+    assert function.single(*arguments) == expected
+
+
+@pcbatch.autobatch
+def rising(n):
+    if n <= 0:
+        raise ValueError("below")
+    return rising(n - 1)
+
+
+def test_tracebacks_have_the_functions_name_and_lines_and_nothing_else():
+    with pytest.raises(ValueError, match="below") as caught:
+        rising.single(2)
+    frames = [each for each in traceback.extract_tb(caught.tb) if each.filename == __file__][1:]
+    assert [each.name for each in frames] == ["rising"] * 3
+    assert [each.line for each in frames] == ["return rising(n - 1)"] * 2 + ['raise ValueError("below")']
+
+
+def test_a_name_that_is_rebound_means_the_new_function(monkeypatch):
+    assert down.single(3) == 3
+    monkeypatch.setitem(globals(), "odd", down)
+    assert int(even.single(3)) == 2
+
+
+def test_outside_the_batched_function_is_called():
+    """What `single` did is over."""
+    down.single(2)
+    np.testing.assert_array_equal(down.options(jit=False)([2, 0]), [2, 0])
