@@ -12,7 +12,7 @@ from pcbatch.errors import UsageError
 from pcbatch.function.arguments import Arguments
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
-from pcbatch.optimize.machine.row_sizes import DEFAULT
+from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
@@ -56,6 +56,7 @@ def _executable(
 ) -> Machine | NativeProgram | StraightLine:
     """The machine, or the straight line or native program that it is better run as, or is to be."""
     straight = options.form == "auto" and is_straight(program) and _of_trips(options) is None
+    straight = straight and not options.deterministic  # which is a matter of the machine's chunks
     chosen = choice(program, backend) if options.jit == "auto" and straight else None
     jit = bool(options.jit) if chosen is None else chosen.jit
     machine = Machine(
@@ -65,7 +66,7 @@ def _executable(
         jit=jit,
         max_depth=options.max_depth,
         max_steps=options.max_steps,
-        compaction=None if options.deterministic else DEFAULT,
+        compaction=DETERMINISTIC if options.deterministic else DEFAULT,
         trace=options.trace,
         digest=digest,
     )
