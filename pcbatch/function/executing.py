@@ -12,7 +12,7 @@ from pcbatch.errors import UsageError
 from pcbatch.function.arguments import Arguments
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
-from pcbatch.optimize.machine.row_sizes import DEFAULT
+from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
@@ -55,8 +55,8 @@ def _executable(
     program: Program, backend: Backend, options: Options, digest: Callable[[], str | None]
 ) -> Machine | NativeProgram | StraightLine:
     """The machine, or the straight line or native program that it is better run as, or is to be."""
-    # At once, or so many lanes at a time: what runs straight runs for all examples.
-    at_once = _of_trips(options) is None and options.max_lanes is None
+    # At once, or so many lanes at a time: what runs straight runs for all examples. Chunks are a matter of the machine's.
+    at_once = _of_trips(options) is None and options.max_lanes is None and not options.deterministic
     straight = options.form == "auto" and is_straight(program) and at_once
     chosen = choice(program, backend) if options.jit == "auto" and straight else None
     jit = bool(options.jit) if chosen is None else chosen.jit
@@ -67,7 +67,7 @@ def _executable(
         jit=jit,
         max_depth=options.max_depth,
         max_steps=options.max_steps,
-        compaction=None if options.deterministic else DEFAULT,
+        compaction=DETERMINISTIC if options.deterministic else DEFAULT,
         trace=options.trace,
         max_lanes=options.max_lanes,
         digest=digest,

@@ -117,7 +117,7 @@ class Pipeline:
         """What the machine executes for `lanes` lanes: on which numbers of rows blocks may run depends on these."""
         sized = self.machine.program_for(lanes).blocks
         pairs = zip(self.machine_program.blocks, sized, strict=True)
-        blocks = tuple(replace(block, sizes=each.sizes) for block, each in pairs)
+        blocks = tuple(replace(block, chunks=each.chunks) for block, each in pairs)
         return replace(self.machine_program, name=self.machine.program.name, blocks=blocks)
 
     @cached_property

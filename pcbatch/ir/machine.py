@@ -1,7 +1,7 @@
 """The third dialect, "machine": what the machine executes (Radul et al., MLSys 2020, Figure 4, and what came later).
 
     program    ::= name, parameters, results, types, storage, pointers, order, fault site*, shared operand*, block+
-    block      ::= label, pop*, item*, push*, terminator, and what is known of it: sync, cost, dead, sizes
+    block      ::= label, pop*, item*, push*, terminator, and what is known of it: sync, cost, dead, chunks
     item       ::= Piece y.. = f(x..) | Store a[i..] = v                     each perhaps under a predicate
     piece      ::= statement+                                                one pure function of one example
     statement  ::= Primitive | Enter | Exit of `pcbatch.ir.program`, and the fault sites of its checks
@@ -198,14 +198,25 @@ def targets(terminator: Terminator) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
+class Chunks:
+    """How a block is computed on gathered lanes: `rows` rows at a time, as often as it takes for those that wait.
+
+    Where at least `whole` lanes wait, it computes a row for every lane of the batch instead, all at once; None: never.
+    """
+
+    rows: int
+    whole: int | None = None
+
+
+@dataclass(frozen=True)
 class Block:
     """One basic block. `span` is the user's source that it comes from, `function` the name of the user's function.
 
     `steps_site` is the fault for exceeding `max_steps` where the terminator counts a step (a turn, a call). At a `sync`
     block lanes wait until no lane can run elsewhere. `cost` is what the user says that a row costs; None leaves it to
     the estimate (`costs.estimate`). `dead` names variables that the block pops, pushes or writes and whose tops nobody
-    reads afterwards: they need not be kept. `sizes` are the numbers of rows, smaller than the batch and ascending, on
-    which it may run for lanes that are gathered.
+    reads afterwards: they need not be kept. `chunks` says how lanes are gathered for it; with
+    None it computes a row for every lane.
     """
 
     label: str
@@ -219,7 +230,7 @@ class Block:
     sync: bool = False
     cost: float | None = None
     dead: tuple[str, ...] = ()
-    sizes: tuple[int, ...] = ()
+    chunks: Chunks | None = None
 
 
 @dataclass(frozen=True)

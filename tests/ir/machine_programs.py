@@ -56,7 +56,7 @@ b0:
     t0 = b != 0
   branch t0 b1 b2
 b1:
-  rows 8, 16
+  rows 16
   piece (a, b) -> a, b, t0:
     check 0: a, b = (b, a % b)
     t0 = b != 0
@@ -178,7 +178,7 @@ b0:
 
 function Model.step
 b1, sync, cost 1000.0:
-  rows 2, 8
+  rows 8, all from 48
   piece (x) -> x, t0  shared w, scale  tapes:
     enter tape.record(x) as t
     check -, literal: t0 = x * w[0]

@@ -88,7 +88,7 @@ def blocks(draw: st.DrawFn, label: str, count: int) -> table.Block:
         draw(st.booleans()),
         draw(st.none() | st.floats(0, exclude_min=True, allow_infinity=False)),
         draw(any_names()),
-        tuple(draw(st.lists(numbers, max_size=2))),
+        draw(st.none() | st.builds(table.Chunks, numbers, st.none() | numbers)),
     )
 
 

@@ -227,7 +227,7 @@ def test_contexts_are_left_when_the_lane_fails():
 def test_waiting_for_others_and_order_change_nothing(text):
     program = parsed(text)
     arguments = ([0] * 4, 4) if text == machine_programs.SQUARES else (6,)
-    blocks = tuple(replace(block, sync=True, cost=3.0, sizes=(2,)) for block in program.blocks)
+    blocks = tuple(replace(block, sync=True, cost=3.0, chunks=table.Chunks(2)) for block in program.blocks)
     other = replace(program, blocks=blocks, order=tuple(reversed(range(len(blocks)))))
     outcomes = [interpret_machine(each, arguments, python_evaluate({}), copy_store) for each in (program, other)]
     assert outcomes[0] == outcomes[1]

@@ -95,7 +95,7 @@ def test_every_part_of_a_program_is_read():
                 steps_site=1,
                 sync=True,
                 cost=1000.0,
-                sizes=(2, 8),
+                chunks=table.Chunks(8, 48),
             ),
             table.Block("b2", (summed,), table.Return(), function="Model.step"),
             table.Block("b3", (last,), table.Return(), pops=("x", "kept"), function="everything", dead=("x", "kept")),
@@ -131,7 +131,8 @@ def test_every_part_of_a_program_takes_part_in_comparisons():
     changes = [
         (", sync", ""),
         (", cost 1000.0", ""),
-        ("rows 2, 8", "rows 2"),
+        ("rows 8, all", "rows 9, all"),
+        ("rows 8, all from 48", "rows 8"),
         ("push kept  saved t0", "push kept"),
         ("  tapes:", ":"),
         ("check 2, -:", "check -, 2:"),

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pcbatch.optimize.machine.row_sizes import Compaction
+from pcbatch.optimize.machine.compaction import Compaction
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.numpy.backend import numpy_backend
 from pcbatch.runtime.backends.protocol import Backend
@@ -41,8 +41,8 @@ COVERING = (
 FEW = (("sweep", True, "stack"), ("earliest", False, "cached stack"))
 """Each of schedule, compilation and storage, both ways."""
 COVERING_MODES = (("earliest", True), ("sweep", False))
-EVERY_BLOCK = Compaction(floor=2, most=2, multiple=1, fixed=0.0, scale=0.0)
-"""Every block is expensive: at 17 lanes it runs at 3, 9 or 17, where lanes wait for each other at 2, 5 or 17."""
+EVERY_BLOCK = Compaction(every=True, rows=3)
+"""Every block is expensive: it runs on 3 rows at a time, at 17 lanes up to 10 of them, else for all."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def assert_equal(name, schedule, jit):
         assert_close(actual, expected, np.asarray(expected).dtype.name)
     executions, active, rows = (np.asarray(getattr(gathered.outcome, c)) for c in ("executions", "active", "rows"))
     np.testing.assert_array_equal(np.asarray(masked.outcome.rows), executions * BATCH)
-    assert np.all((active <= rows) & (rows <= executions * BATCH) & (rows >= EVERY_BLOCK.floor * executions))
+    assert np.all((active <= rows) & (rows <= executions * BATCH) & (rows >= EVERY_BLOCK.rows * executions))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import itertools
 
 import pytest
 
-from pcbatch.optimize.machine.row_sizes import Compaction
+from pcbatch.ir.machine import Block, Chunks, Jump, Program, Return
+from pcbatch.optimize.machine.compaction import Compaction, Row
 from pcbatch.runtime.costs import device
 from pcbatch.runtime.costs.device import CPU, GPU, MEASURED, Device, like_the_cpu
 from pcbatch.runtime.costs.prices import Prices
@@ -38,13 +39,17 @@ def test_entries_are_complete():
         like_the_cpu("gpu", {"guard": 1.0})
 
 
-def test_another_device_has_other_prices_and_sizes():
+def test_another_device_has_other_prices_and_chunks():
     slow = dataclasses.replace(CPU, trip=1.0, guard=10.0, execution=100.0)
     assert Prices([2.0, 3.0], 4, slow).trip == 21.0
     assert Prices([2.0, 3.0], 4, slow).executions == [108.0, 112.0]
-    one, other = Compaction(), Compaction(device=dataclasses.replace(CPU, gathered_eighth=2.0))
-    assert one._sizes(1e5, 0.0, 64) == (8,)
-    assert other._sizes(1e5, 0.0, 64) == ()
+    two = dataclasses.replace(CPU, chunk_least=8, chunk_most=64, chunk_work=1e6, gathered=1e9)
+    assert [Compaction(device=each)._size(Row(1e6)) for each in (CPU, two)] == [4, 8]
+    assert [Compaction(device=each)._size(Row(1e3)) for each in (CPU, two)] == [32, 64]
+    blocks = Block("b0", (), Jump(1)), Block("b1", (), Return())
+    program, rows = Program("two", (), (), {}, {}, blocks), [Row(1.0), Row(1e6)]
+    assert Compaction().chunks(program, rows, 64)[1] == Chunks(4, 39)
+    assert Compaction(device=two).chunks(program, rows, 64)[1] is None
 
 
 def test_it_imports_nothing_of_pcbatch():

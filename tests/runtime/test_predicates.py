@@ -26,7 +26,7 @@ from pcbatch.ir.machine_interpreter import interpret_machine
 from pcbatch.ir.program import Primitive
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import StructType, TensorType
-from pcbatch.optimize.machine.row_sizes import Compaction
+from pcbatch.optimize.machine.compaction import Compaction
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend, ops
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.strategies.reference import run_reference
@@ -35,7 +35,7 @@ from tests.runtime import tables
 from tests.runtime.tables import BOOL, FLOAT, INT, WEAK, at
 
 BACKEND = TensorFlowBackend()
-GATHERED = Compaction(floor=2, most=2, multiple=1, fixed=0.0, scale=0.0)
+GATHERED = Compaction(every=True, rows=3)
 """Every block is costly: it runs on few rows where few lanes wait."""
 MODES = {
     "masked, compiled": {"schedule": "sweep", "jit": True, "compaction": None},

@@ -1,11 +1,14 @@
-"""The rows of gathered lanes: which sizes blocks get, and that rows go back to the lanes that they are of."""
+"""The rows of gathered lanes: which blocks run in chunks, and that rows go back to the lanes that they are of."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcbatch.optimize.machine.row_sizes import Compaction
+from pcbatch.ir.machine import Block, Chunks, Jump, Program, Return
+from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC, Row
 from pcbatch.runtime.machine.rows import Rows
 from tests.runtime import tables
 from tests.runtime.libraries import EVERY_BLOCK, MODES, ints, library_named, on_both
@@ -38,43 +41,73 @@ def test_gathered_lanes_give_what_masked_ones_give(library, case, schedule, jit)
 
 @on_both("jit", [True, False], [False])
 def test_rows_are_counted(library, jit):
-    """By hand: 8 lanes store 0, 1, 2, 3, 4, 4, 4, 4 times; blocks run at 8, 4 or 2 rows."""
+    """By hand: 8 lanes store 0, 1, 2, 3, 4, 4, 4, 4 times; blocks run on 3 rows at a time, from 5 lanes on on all 8."""
     arguments = np.zeros((8, 5), np.float32), ints(0, 1, 2, 3, 4, 4, 4, 4), ints(*[4] * 8)
     outcome = library.run(tables.reverse(), *arguments, schedule="sweep", jit=jit, compaction=EVERY_BLOCK)
     assert np.asarray(outcome.executions).tolist() == [1, 5, 4, 5]
     assert np.asarray(outcome.active).tolist() == [8, 8 + 7 + 6 + 5 + 4, 7 + 6 + 5 + 4, 1 + 1 + 1 + 1 + 4]
-    assert np.asarray(outcome.rows).tolist() == [8, 8 + 8 + 8 + 8 + 4, 8 + 8 + 8 + 4, 2 + 2 + 2 + 2 + 4]
+    assert np.asarray(outcome.rows).tolist() == [8, 8 + 8 + 8 + 8 + 6, 8 + 8 + 8 + 6, 3 + 3 + 3 + 3 + 6]
 
 
-def test_sizes():
-    """Eighths and halves while each saves enough more than the last, down to the floor."""
-    compaction = Compaction(floor=4, most=4, fixed=1000.0)
-    assert compaction._sizes(10.0, 0.0, 64) == (8,)
-    assert compaction._sizes(100.0, 0.0, 64) == (4, 8, 16, 32)
-    assert compaction._sizes(1e6, 0.0, 64) == (4, 8, 16, 32)
-    assert compaction._sizes(1e6, 0.0, 512) == (4, 8, 64, 256)
-    assert compaction._sizes(1e6, 0.0, 17) == (4, 8, 12)
-    assert Compaction(multiple=1, fixed=1000.0)._sizes(1e6, 0.0, 17) == (5, 9)
+@on_both("jit", [True, False], [True])
+def test_chunks_alone(library, jit):
+    """Blocks that are never run for all lanes at once; chunks may have more rows than the batch has lanes."""
+    case = tables.reverse(), np.zeros((5, 5), np.float32), ints(0, 1, 2, 4, 4), ints(*[4] * 5)
+    blocks = [replace(block, chunks=Chunks(rows)) for block, rows in zip(case[0].blocks, (2, 8, 5, 1), strict=True)]
+    chunked = replace(case[0], blocks=tuple(blocks))
+    plain, found = (library.run(program, *case[1:], jit=jit, compaction=None) for program in (case[0], chunked))
+    for actual, expected in zip(found.values, plain.values, strict=True):
+        np.testing.assert_array_equal(actual, expected)
+    for count in COUNTS:
+        np.testing.assert_array_equal(getattr(found, count), getattr(plain, count), err_msg=count)
+    executions, active, rows = (np.asarray(each).tolist() for each in (found.executions, found.active, found.rows))
+    assert rows[0] == 6
+    assert rows[1] == 8 * executions[1]
+    assert rows[2] == 5 * executions[2]
+    assert rows[3] == active[3]
 
 
-def test_sizes_are_not_lost_beside_a_dear_block():
-    """What a size saves is compared with what the dearest block costs."""
-    compaction = Compaction(floor=4, most=4, fixed=1000.0)
-    assert compaction._sizes(100.0, 0.0, 64, 0.02 * 64 * 100.0) == (4, 8, 16, 32)
-    assert compaction._sizes(100.0, 0.0, 64, 0.02 * 64 * 4_000.0) == (8,)
-    assert compaction._sizes(100.0, 0.0, 64, 0.02 * 64 * 10_000.0) == ()
+def chunks_of(row, lanes, compaction=DEFAULT, sync=False):
+    """The chunks of a block behind the first one, whose rows are like `row` and move nothing."""
+    blocks = (Block("b0", (), Jump(1)), Block("b1", (), Return(), sync=sync))
+    program = Program("chunks", (), (), {}, {}, blocks)
+    return compaction.chunks(program, [Row(1.0), row], lanes)[1]
+
+
+def test_chunks_by_price():
+    """Expensive rows few at a time, cheap ones many, at least 16 where they share a matrix."""
+    assert chunks_of(Row(1e6), 64) == Chunks(4, 39)
+    assert chunks_of(Row(3e4), 64) == Chunks(16, 39)
+    assert chunks_of(Row(1e6, shares=True), 64) == Chunks(16, 39)
+    assert chunks_of(Row(1e4, shares=True), 512) == Chunks(32, 308)
+    assert chunks_of(Row(2e3), 4096) == Chunks(32, 2458)
 
 
 def test_some_blocks_run_on_all_lanes_only():
-    """Cheap ones, those with much to move, batches of one lane; where lanes wait for each other there are quarters."""
-    compaction = Compaction(fixed=1000.0)
-    assert compaction._sizes(1.0, 0.0, 64) == ()
-    assert compaction._sizes(100.0, 1e6, 64) == ()
-    assert compaction._sizes(1e6, 0.0, 1) == ()
-    assert compaction._sizes(100.0, 0.0, 64, waits=True) == ()
-    assert compaction._sizes(800.0, 0.0, 64, waits=True) == (16,)
-    assert compaction._sizes(4000.0, 0.0, 64, waits=True) == (4, 16)
-    assert compaction._sizes(4000.0, 0.0, 64, 0.02 * 64 * 4000.0, waits=True) == (16,)
+    """Cheap ones, small batches, and where lanes wait for each other those that come seldom."""
+    assert chunks_of(Row(1e3), 64) is None
+    assert chunks_of(Row(1e6), 4) is None
+    assert chunks_of(Row(1e6, shares=True), 16) is None
+    assert chunks_of(Row(1e6), 64, sync=True) is None
+    assert chunks_of(Row(1e7), 64, sync=True) == Chunks(4, 39)
+
+
+def test_chunks_are_not_lost_beside_a_dear_block():
+    """What they save is compared with what the dearest block costs."""
+    blocks = (Block("b0", (), Jump(1)), Block("b1", (), Jump(2)), Block("b2", (), Return()))
+    program = Program("beside", (), (), {}, {}, blocks)
+    assert DEFAULT.chunks(program, [Row(1.0), Row(3e4), Row(1e5)], 64) == [None, Chunks(16, 39), Chunks(4, 39)]
+    assert DEFAULT.chunks(program, [Row(1.0), Row(3e4), Row(1e7)], 64) == [None, None, Chunks(4, 39)]
+
+
+def test_deterministic_chunks_do_not_depend_on_the_batch():
+    """Every block that rounds has some, the first one too, cheap as it may be."""
+    blocks = (Block("b0", (), Jump(1)), Block("b1", (), Return()))
+    program = Program("always", (), (), {}, {}, blocks)
+    rows = [Row(1.0), Row(1e6, shares=True, rounds=False)]
+    found = {lanes: DETERMINISTIC.chunked(program, rows, lanes) for lanes in (1, 64, None)}
+    assert [block.chunks for block in found[1].blocks] == [Chunks(32), None]
+    assert found[1] == found[64] == found[None]
 
 
 @BY_NAME
@@ -92,11 +125,18 @@ def test_compact(name, mask, size):
 
 @BY_NAME
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.booleans(), min_size=1, max_size=40), st.integers(1, 12), st.data())
+@given(st.lists(st.booleans(), min_size=1, max_size=40).filter(any), st.integers(1, 12), st.data())
 def test_rows_go_back_to_their_lanes(name, mask, size, data):
-    """Whole rows and numbers."""
+    """Whole rows and numbers. Rows that are left over are of the last lane that takes part, which is in the chunk."""
     backend = library_named(name).backend
-    rows = Rows.gathered(backend, backend.array(mask, "bool"), size)
+    waiting = np.flatnonzero(mask)
+    first = data.draw(st.integers(0, len(waiting) - 1))
+    order = backend.compact(backend.array(mask, "bool"), len(mask))
+    places = [backend.constant(len(waiting)), backend.constant(first)]
+    rows = Rows.chunk(backend, order, *places, size)
+    lanes = waiting[first : first + size]
+    np.testing.assert_array_equal(rows.lanes, [*lanes, *[waiting[-1]] * (size - len(lanes))])
+    np.testing.assert_array_equal(rows.mask, np.arange(size) < len(lanes))
     writing = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size))) & np.asarray(rows.mask)
     pairs, numbers = np.zeros((len(mask), 2), np.float32), np.zeros(len(mask), np.float32)
     arrays = [backend.array(pairs.copy(), "float32"), backend.array(numbers.copy(), "float32")]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pcbatch.ir.machine import (
     Block,
     Branch,
+    Chunks,
     Fault,
     Jump,
     Piece,
@@ -34,7 +35,7 @@ from pcbatch.ir.text.lines import (
 from pcbatch.ir.text.parser import COST, parse_cost, parse_op
 
 _LABEL = re.compile(rf"(?P<label>\w+)(?P<sync>, sync)?{COST}:")
-_ROWS = re.compile(r"rows (\d+(?:, \d+)*)")
+_ROWS = re.compile(r"rows (\d+)(?:, all from (\d+))?")
 _POP = re.compile(rf"pop ({NAMES})")
 _PUSH = re.compile(rf"push ({NAME})(?:  saved ({NAME}))?")
 _DEAD = re.compile(rf"dead ({NAMES})")
@@ -84,7 +85,7 @@ def parse_block(lines: list[Line], numbers: dict[str, int], function: str) -> Bl
         sync=match["sync"] is not None,
         cost=None if match["cost"] is None else parse_cost(number, match["cost"]),
         dead=split(dead[1]) if dead else (),
-        sizes=tuple(map(int, split(rows[1]))) if rows else (),
+        chunks=Chunks(int(rows[1]), None if rows[2] is None else int(rows[2])) if rows else None,
     )
 
 

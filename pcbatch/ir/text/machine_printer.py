@@ -15,7 +15,7 @@
         t0 = n <= 1
       branch t0 b1 b2
     b2, sync, cost 1000.0:                         lanes wait here; what a row costs
-      rows 8, 16                                   on how many rows it may run for gathered lanes
+      rows 8, all from 48                          8 rows at a time; from 48 waiting lanes on a row for every lane
       pop n, left
       piece (n) -> n, i  shared w  if t0:          shared operands, a predicate
         check 2, -: i = w[n // 2]                  the fault site of each of its checks; `-` for one that cannot fail
@@ -110,8 +110,9 @@ def print_site(site: FaultSite) -> str:
 def _block(block: Block, labels: Sequence[str], lines: bool) -> Iterator[str]:
     cost = "" if block.cost is None else f", cost {float(block.cost)!r}"
     yield with_line(f"{block.label}{', sync' if block.sync else ''}{cost}:", block.span, lines)
-    if block.sizes:
-        yield f"{INDENT}rows {', '.join(map(str, block.sizes))}"
+    if block.chunks:
+        whole = "" if block.chunks.whole is None else f", all from {block.chunks.whole}"
+        yield f"{INDENT}rows {block.chunks.rows}{whole}"
     if block.pops:
         yield f"{INDENT}pop {', '.join(block.pops)}"
     for item in block.body:

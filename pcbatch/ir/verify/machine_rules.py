@@ -108,12 +108,14 @@ def order(program: Program) -> Violations:
 
 
 def rows(program: Program) -> Violations:
-    """What a row costs is a positive number; numbers of rows are positive and ascend."""
+    """What a row costs is a positive number, and so are the rows of a chunk and the lanes that are too many for it."""
     for block in program.blocks:
         if block.cost is not None and not 0 < block.cost < math.inf:
             yield f"{at(program, block)}: a row cannot cost {block.cost}"
-        if list(block.sizes) != sorted(set(block.sizes)) or any(size < 1 for size in block.sizes):
-            yield f"{at(program, block)}: it cannot run on {block.sizes} rows, which are positive and ascend"
+        if block.chunks and block.chunks.rows < 1:
+            yield f"{at(program, block)}: it cannot run on {block.chunks.rows} rows at a time"
+        if block.chunks and block.chunks.whole is not None and block.chunks.whole < 1:
+            yield f"{at(program, block)}: it cannot run for all lanes where {block.chunks.whole} wait"
 
 
 def faults(program: Program) -> Violations:

@@ -44,6 +44,18 @@ class Kernels:
     obstacle: str | None = None
 
 
+@dataclass(frozen=True)
+class Together:
+    """What it means to a piece how many rows are computed together.
+
+    `rounds`: the last bits of a row's floats may depend on it. `shares`: rows are multiplied by something that all
+    lanes share, which is cheaper for several at once.
+    """
+
+    rounds: bool
+    shares: bool
+
+
 class Pieces(Protocol):
     """What is done with a piece; `reads` and `shared` are its operands, or their types, in the piece's order."""
 
@@ -69,6 +81,9 @@ class Pieces(Protocol):
 
     def line_costs(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[float, ...]:
         """What of the `cost` comes from each line of the piece's body, one number for each of its `spans`."""
+
+    def together(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Together:
+        """What it means to `piece` how many rows are computed together."""
 
     def kernels(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:
         """What the library's own kernels are to `piece`, beside what its compiler makes of it."""

@@ -34,16 +34,27 @@ class Device:
     usual_lanes: int
     """How many lanes to reckon with while their number is not known."""
 
-    gathered_size: float
-    """Work that a block on gathered lanes, half of the next larger number, must save. CPU: 200 us to 1 ms, many times
-    what gathering costs at any size (5 to 10 us), so that the second that it takes to compile pays in 5,000 runs."""
-    gathered_eighth: float
-    """How much of that an eighth must save, which serves blocks that few lanes come to at a time."""
+    gathered: float
+    """Work that a run of a block on one gathered lane must save against a run for all. CPU: 10 to 250 us, several times
+    what listing the lanes costs (5 us for 64, 46 for 4096) and a chunk besides (1 us)."""
+    gathered_sync: float
+    """The same at a block where lanes wait for each other, of a whole run's last part (`gathered_tail`)."""
     gathered_tail: float
     """The part of a run in which few lanes are left at a block where they wait for each other. Samplers: 0.03 to 0.1;
-    the size for 16 of 64 chains of an expensive density (27 us a row) compiles in 1 s and saves 0.15 s in 250 draws."""
+    chunks for the last of 64 chains of an expensive density (27 us a row) compile in 1 s and save 0.15 s in 250
+    draws."""
     gathered_share: float
-    """How much of what the most expensive block costs for all lanes a size must save: else it is lost beside that."""
+    """How much of what the most expensive block costs for all lanes it must save: else it is lost beside that."""
+    chunk_work: float
+    """Work of a chunk of rows from which on more rows would gain nothing. TODO"""
+    chunk_shared: int
+    """TODO"""
+    chunk_least: int
+    """TODO"""
+    chunk_most: int
+    """TODO"""
+    chunk_share: float
+    """TODO"""
     masked_element: float
     """Work: to keep an element from being written for lanes that take no part: it is read and written, too."""
     moved_array: float
@@ -164,10 +175,15 @@ CPU = Device(
     trip=12_000.0,
     execution=12_000.0,
     usual_lanes=64,
-    gathered_size=4_000_000.0,
-    gathered_eighth=0.27,
+    gathered=1_000_000.0,
+    gathered_sync=4_000_000.0,
     gathered_tail=0.03,
     gathered_share=0.02,
+    chunk_work=2.0**18,
+    chunk_shared=16,
+    chunk_least=4,
+    chunk_most=32,
+    chunk_share=0.6,
     masked_element=4.0,
     moved_array=100.0,
     moved_element=4.0,

@@ -8,11 +8,13 @@ instruction or less, and only ratios of some size decide anything.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from pcbatch.errors import Span
 from pcbatch.ir.analysis import places
 from pcbatch.ir.machine import Block, Piece, Program, Store
 from pcbatch.ir.types import elements, leaves
+from pcbatch.optimize.machine.compaction import Row
 from pcbatch.runtime.backends.protocol import Backend
 
 LEAST = 1.0
@@ -42,6 +44,21 @@ def _row_cost(program: Program, block: Block, backend: Backend) -> float:
                 case Store():
                     total += stored(program, item)
     return total
+
+
+def block_rows(program: Program, costs: Sequence[float], backend: Backend) -> tuple[Row, ...]:
+    """What is known of a row of each block, of which the `costs` are known."""
+    return tuple(_row(program, *each, backend) for each in zip(program.blocks, costs, strict=True))
+
+
+def _row(program: Program, block: Block, cost: float, backend: Backend) -> Row:
+    found = []
+    with backend.scope(block.label):
+        for item in block.body:
+            if isinstance(item, Piece):
+                types = [program.types[name] for name in item.reads]
+                found.append(backend.together(item, types, [program.shared_types[name] for name in item.shared]))
+    return Row(cost, shares=any(each.shares for each in found), rounds=any(each.rounds for each in found))
 
 
 def line_costs(program: Program, backend: Backend) -> tuple[dict[Span, float], ...]:

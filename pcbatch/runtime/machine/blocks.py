@@ -63,21 +63,19 @@ class BlockRunner:
         is_call = isinstance(self.block.terminator, PushJump)
         return room | (state["depth"] > self.context.limits.max_depth) if is_call else room
 
-    def run_for(
-        self, state: State, shared: Mapping[str, Leaves], chosen: Array, size: int | None = None
-    ) -> tuple[State, Array]:
-        """The changed part of the state after all lanes that can have run the block, and which lanes went on from it.
+    def ready(self, state: State, chosen: Array) -> Array:
+        """The lanes that wait at the block and have room for what it pushes: bool `[lanes]`.
 
         `chosen` is the scalar that guards this run, so it holds. That the mask reads it is what makes XLA update the
         state in place: where the two arms of a conditional get the very same operands, it copies all of them in both.
-        With a `size`, that many rows are computed, for lanes that are gathered; lanes that do not fit stay waiting.
         """
         backend = self.context.backend
         mask = backend.both(backend.equal(state["pc"], self.number), chosen)
-        mask = mask & self.room(state) if self.can_lack_room else mask
-        rows = Rows.of_all(backend, mask) if size is None else Rows.gathered(backend, mask, size)
-        with backend.scope(self.block.label):
+        return mask & self.room(state) if self.can_lack_room else mask
+
+    def run(self, state: State, shared: Mapping[str, Leaves], rows: Rows) -> State:
+        """The changed part of the state after the block has run for `rows`."""
+        with self.context.backend.scope(self.block.label):
             execution = Execution(self.context, self.number, state, shared, rows)
             execution.execute()
-            moving = execution.moving
-            return execution.updates(), moving if size is None else rows.put(mask & ~mask, moving, moving)
+            return execution.updates()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
-from pcbatch.optimize.machine.row_sizes import Compaction
+from pcbatch.optimize.machine.compaction import Compaction
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.state import Layout
@@ -19,8 +19,8 @@ class Context:
     """A program's layout, where its arrays are, what its lanes may use, and how its blocks are chosen and run.
 
     With `spread_live`, junk lanes are fed the values of a lane that takes part, so that no operation can raise for
-    them: needed where operations raise at all, which is everywhere but under XLA. `compaction` says which blocks may
-    run on gathered lanes, None that none may; `trace` of how many trips is recorded what the schedule chose.
+    them: needed where operations raise at all, which is everywhere but under XLA. `compaction` says which blocks
+    run on gathered lanes, None that none do; `trace` of how many trips is recorded what the schedule chose.
     `notes` has what was found out while the program was traced, in order: a place in the source, and what to know.
     """
 
@@ -32,6 +32,11 @@ class Context:
     compaction: Compaction | None = None
     trace: int = 0
     notes: dict[tuple[Span | None, str], None] = field(default_factory=dict)
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether a lane's bits are to be the same in every batch."""
+        return self.compaction is not None and self.compaction.always
 
     @property
     def program(self) -> Program:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Branch, Fault, Jump, Piece, PushJump, Return, Store
@@ -14,6 +14,10 @@ from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.machine.state import load_entry, to_stored
+
+Computed = tuple[list[list[Array]], Array | None]
+"""What a piece gives for its rows: the leaves of each output, and fault sites plus one, if it has checks."""
+RunPiece = Callable[[], Computed]
 
 
 class Execution:
@@ -29,6 +33,7 @@ class Execution:
     ):
         self.backend, self.layout = context.backend, context.layout
         self.limits, self.spread_live, self.note = context.limits, context.spread_live, context.note
+        self.is_apart = context.is_deterministic and rows.lanes is not None
         self.number, self.block = number, context.program.blocks[number]
         self.state, self.shared, self.rows = state, shared, rows
         self.entered = rows.mask
@@ -128,14 +133,15 @@ class Execution:
         lanes = self.backend.lanes_of(self.moving)
         taking_part = self.taking_part(piece)
 
-        def vectorized() -> tuple[list[list[Array]], Array | None]:
+        def vectorized() -> Computed:
             fed = self.fed(leaves, taking_part)
             return self.backend.vectorize(piece, signature, fed, shared, lanes, taking_part, self.note)
 
+        run = partial(self.apart, vectorized, piece) if self.is_apart else vectorized
         if self.spread_live and (self.failed_before or piece.predicate is not None):
-            outputs, site = self.if_any(taking_part, vectorized, piece)
+            outputs, site = self.if_any(taking_part, run, piece)
         else:
-            outputs, site = vectorized()
+            outputs, site = run()
         for name, output in zip(piece.writes, outputs, strict=True):
             self.values[name] = output if piece.predicate is None else self.chosen(taking_part, output, name)
             self.changed.add(name)
@@ -168,20 +174,40 @@ class Execution:
         source = self.backend.where(taking_part, lane, first)
         return [[self.backend.take(leaf, source) for leaf in group] for group in leaves]
 
-    def if_any(self, taking_part: Array, vectorized: Any, piece: Piece) -> tuple[list[list[Array]], Array | None]:
+    def if_any(self, taking_part: Array, run: RunPiece, piece: Piece) -> Computed:
         """Run a piece only where there is a row whose values it can be fed, else give zeros."""
+        blank = self.blank(piece)
+        found = self.backend.cond(self.backend.any(taking_part), lambda: self.flat(run(), blank), blank)
+        return self.computed(found, piece)
+
+    def apart(self, run: RunPiece, piece: Piece) -> Computed:
+        """Run a piece in a loop of one turn: what a compiler makes of it then does not depend on what is around it.
+
+        There are the arrays of all lanes, from which rows are gathered: gathering that is fused with the piece could
+        round otherwise in another batch.
+        """
+        blank = self.blank(piece)
+        once = self.backend.any(self.entered)  # true, which the compiler cannot know
+        found = self.backend.repeated(once, lambda go, _: (go & False, self.flat(run(), blank)), blank)
+        return self.computed(found, piece)
+
+    def blank(self, piece: Piece) -> list[Array]:
+        """Zeros for all leaves of what a piece writes, and no fault site."""
         lanes = self.backend.lanes_of(self.moving)
-        types = [self.layout.leaves(name) for name in piece.writes]
-        blank = [self.backend.zeros(lanes, type_) for group in types for type_ in group]
-        no_site = self.backend.zeros(lanes, TensorType("int32"))
+        types = [*(type_ for name in piece.writes for type_ in self.layout.leaves(name)), TensorType("int32")]
+        return [self.backend.zeros(lanes, type_) for type_ in types]
 
-        def live() -> list[Array]:
-            outputs, site = vectorized()
-            return [*(leaf for group in outputs for leaf in group), no_site if site is None else site]
+    def flat(self, computed: Computed, blank: Sequence[Array]) -> list[Array]:
+        """What a piece has given in the form of `blank`."""
+        outputs, site = computed
+        return [*(leaf for group in outputs for leaf in group), blank[-1] if site is None else site]
 
-        *outputs, site = self.backend.cond(self.backend.any(taking_part), live, [*blank, no_site])
+    def computed(self, arrays: Sequence[Array], piece: Piece) -> Computed:
+        """The inverse of `flat`."""
+        *outputs, site = arrays
         remaining = iter(outputs)
-        return [[next(remaining) for _ in group] for group in types], site if piece.sites else None
+        groups = [[next(remaining) for _ in self.layout.leaves(name)] for name in piece.writes]
+        return groups, site if piece.sites else None
 
     def store(self, store: Store) -> None:
         """`array[indices..] = value` for the moving lanes, negative indices as in Python."""

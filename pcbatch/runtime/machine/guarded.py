@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pcbatch.ir.analysis import effects
+from pcbatch.ir.machine import Chunks
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine import changes
 from pcbatch.runtime.machine.blocks import BlockRunner
+from pcbatch.runtime.machine.chunks import in_chunks
 from pcbatch.runtime.machine.context import Context
+from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.schedules.flow import Flow
 from pcbatch.runtime.schedules.trip import Again, Turns
 
@@ -28,12 +32,16 @@ class Visit:
     followed: Sequence[int]
     """The blocks at which arrivals are counted."""
     shared: Mapping[str, Leaves]
-    sizes: tuple[int, ...]
-    """The numbers of rows, smaller than the batch, that it may run on, ascending."""
+    chunks: Chunks | None = None
+    """How its lanes are gathered; None where it computes a row for every lane."""
     counter: Array | None = None
     """Where arrivals are written, int32 `[followed]`, its values of no account; None for a new one.
 
     One that is handed from trip to trip costs nothing; XLA fills and copies a new one for every guard."""
+
+
+Form = Callable[[Visit, State, Array], tuple[State, Array]]
+"""`form(visit, state, go)`: the state after the block has run, and for which lanes: bool `[lanes]`. `go` holds."""
 
 
 class GuardedBlocks:
@@ -64,7 +72,7 @@ class GuardedBlocks:
         return bool(followed) and not self._all_arrive(number, followed)
 
     def once(self, visit: Visit, predicate: Array, state: State) -> tuple[State, list[Array], Array | None]:
-        """Run the block once at most, where `predicate` holds: a chain of guards, one for each size that it may run at.
+        """Run the block once at most, where `predicate` holds: under a guard for each form that it may run in.
 
         Gives the state, how many lanes came to wait at each of the blocks that are followed, and the counter, if any.
         """
@@ -72,27 +80,34 @@ class GuardedBlocks:
         counted = self.counts(visit.number, visit.followed)
         if counted and counter is None:
             counter = backend.zeros(len(visit.followed), TensorType("int32"))
-        fewest = 0
-        for size in (*visit.sizes, None):
-            fits = predicate & (visit.lanes > fewest) if fewest else predicate
-            fits = fits & (visit.lanes <= size) if size is not None else fits
-            state, counter = self._sized(visit, fits, state, size, counter if counted else None)
-            fewest = size or 0
+        for form, fits in self._forms(visit, predicate):
+            state, counter = self._guarded(visit, form, fits, state, counter if counted else None)
         places = len(visit.followed)
         arrived = [visit.lanes] * places if counter is None else backend.unstack(counter, places)
         return state, [backend.where(predicate, lanes, nobody) for lanes in arrived], counter
 
-    def _sized(
-        self, visit: Visit, predicate: Array, state: State, size: int | None, counter: Array | None
+    def _forms(self, visit: Visit, predicate: Array) -> list[tuple[Form, Array]]:
+        """The forms in which the block may run, and where it runs in each: one of them where `predicate` holds."""
+        chunks = visit.chunks
+        if chunks is None:
+            return [(self._whole, predicate)]
+        chunked = partial(self._in_chunks, chunks.rows)
+        if chunks.whole is None:
+            return [(chunked, predicate)]
+        many = visit.lanes >= chunks.whole
+        return [(chunked, predicate & ~many), (self._whole, predicate & many)]
+
+    def _guarded(
+        self, visit: Visit, form: Form, predicate: Array, state: State, counter: Array | None
     ) -> tuple[State, Array | None]:
-        """Run the block on `size` rows, or on all lanes. Only what it changes goes through the conditional."""
+        """Run the block in one of its forms. Only what it changes goes through the conditional."""
         keys = self.changes[visit.number]
 
         def block(go: Array, *before: Array) -> list[Array]:
             now = {**state, **dict(zip(keys, before, strict=False))}
-            after, moving = self._run(visit.number, now, visit.shared, go, size)
+            after, ran = form(visit, now, go)
             changed = [after[key] for key in keys]
-            return changed if counter is None else [*changed, self._arrivals(after, moving, visit.followed)]
+            return changed if counter is None else [*changed, self._arrivals(after, ran, visit.followed)]
 
         arrival_counters = [] if counter is None else [counter]
         in_place = changes.in_place(self.layout, self.blocks[visit.number])
@@ -108,7 +123,7 @@ class GuardedBlocks:
         self, visit: Visit, predicate: Array, state: State, again: Again, every: Array | int
     ) -> tuple[State, list[Array], Turns, Array]:
         """See `schedules.trip.Guarded`: the block in a loop of its own, in a batch of `every` lanes."""
-        backend, number, sizes = self.backend, visit.number, visit.sizes
+        backend, number = self.backend, visit.number
         keys, places = self.changes[number], [number, *visit.followed]
         count = 3 + len(places)  # times, lanes, rows, who is left, who arrived elsewhere: a vector is one kernel
 
@@ -116,13 +131,13 @@ class GuardedBlocks:
             *before, counts = arrays
             here = backend.unstack(counts, count)[3]
             now = {**state, **dict(zip(keys, before, strict=True))}
-            if sizes:
+            if visit.chunks is None:
+                now, ran = self._whole(visit, now, go)
+                arrivals = self._arrivals(now, ran, places)
+            else:
                 now, arrived, _ = self.once(replace(visit, lanes=here, followed=places, counter=None), go, now)
                 arrivals = backend.stack(arrived)
-            else:
-                now, moving = self._run(number, now, visit.shared, go, None)
-                arrivals = self._arrivals(now, moving, places)
-            turned = backend.stack([backend.constant(1), here, self._fitting(here, sizes, every)])
+            turned = backend.stack([backend.constant(1), here, self.rows(here, visit.chunks, every)])
             counts = counts * kept + backend.joined(turned, arrivals)
             times, _, _, left, *_ = backend.unstack(counts, count)
             return (left > 0) & again(left) & (times < MOST_TURNS), [*(now[key] for key in keys), counts]
@@ -135,15 +150,19 @@ class GuardedBlocks:
         turns = Turns(visit.lanes, times=times, lanes=total, rows=rows)
         return {**state, **dict(zip(keys, after, strict=True))}, arrived, turns, left
 
-    def switched(self, number: Array, state: State, shared: Mapping[str, Leaves]) -> State:
+    def switched(
+        self, number: Array, state: State, shared: Mapping[str, Leaves], chunks: Sequence[Chunks | None]
+    ) -> State:
         """The state after block `number`, an int32 scalar, has run: one conditional with an arm for each block.
 
-        Each arm gives the whole state (Radul et al., 2020, Figure 5).
+        Each arm gives the whole state (Radul et al., 2020, Figure 5). Blocks that have `chunks` run in chunks.
         """
 
         def arm(block: int) -> Callable[[], list[Array]]:
             def run() -> list[Array]:
-                after, _ = self._run(block, state, shared, self.backend.equal(number, block), None)
+                visit = Visit(block, self.backend.constant(0), (), shared, chunks[block])
+                form = self._whole if visit.chunks is None else partial(self._in_chunks, visit.chunks.rows)
+                after, _ = form(visit, state, self.backend.equal(number, block))
                 return [after[key] for key in state]
 
             return run
@@ -151,22 +170,43 @@ class GuardedBlocks:
         arms = [arm(block) for block in range(len(self.blocks))]
         return dict(zip(state, self.backend.switch(number, arms, list(state.values())), strict=True))
 
-    def _fitting(self, lanes: Array, sizes: tuple[int, ...], every: Array | int) -> Array:
-        """The least of `sizes` into which so many lanes fit, or every lane: an int32 scalar."""
+    def rows(self, lanes: Array, chunks: Chunks | None, every: Array | int) -> Array:
+        """How many rows a run computes for so many lanes in a batch of `every`: an int32 scalar."""
         backend = self.backend
         rows = backend.constant(0) + every
-        for size in reversed(sizes):
-            rows = backend.where(lanes <= size, backend.constant(size), rows)
-        return rows
+        if chunks is None:
+            return rows
+        gathered = (lanes + (chunks.rows - 1)) // chunks.rows * chunks.rows
+        return gathered if chunks.whole is None else backend.where(lanes >= chunks.whole, rows, gathered)
 
-    def _run(
-        self, number: int, state: State, shared: Mapping[str, Leaves], chosen: Array, size: int | None
-    ) -> tuple[State, Array]:
-        """The state after the block, and which lanes went on from it."""
-        updates, moving = self.runners[number].run_for(state, shared, chosen, size)
-        if unknown := updates.keys() - set(self.changes[number]):
-            raise AssertionError(f"{self.blocks[number].label} changes {unknown}, not in its changes")
-        return {**state, **updates}, moving
+    # -- running blocks ------------------------------------------------------------------------------------------------
+
+    def _whole(self, visit: Visit, state: State, go: Array) -> tuple[State, Array]:
+        """The state after the block has computed a row for every lane, and which lanes took part."""
+        ready = self.runners[visit.number].ready(state, go)
+        return self._run(visit, state, Rows.of_all(self.backend, ready)), ready
+
+    def _in_chunks(self, size: int, visit: Visit, state: State, go: Array) -> tuple[State, Array]:
+        """The same after it has computed `size` rows at a time for the lanes that take part."""
+        keys = self.changes[visit.number]
+
+        def run(rows: Rows, before: Sequence[Array]) -> list[Array]:
+            after = self._run(visit, {**state, **dict(zip(keys, before, strict=True))}, rows)
+            return [after[key] for key in keys]
+
+        ready = self.runners[visit.number].ready(state, go)
+        after = in_chunks(self.backend, ready, size, run, [state[key] for key in keys])
+        return {**state, **dict(zip(keys, after, strict=True))}, ready
+
+    def _run(self, visit: Visit, state: State, rows: Rows) -> State:
+        """The state after the block has run for `rows`: every run of a block under guards is one such call, or several.
+
+        A recorder of runs writes what it keeps of the rows here, into arrays of the state that are among `changes`.
+        """
+        updates = self.runners[visit.number].run(state, visit.shared, rows)
+        if unknown := updates.keys() - set(self.changes[visit.number]):
+            raise AssertionError(f"{self.blocks[visit.number].label} changes {unknown}, not in its changes")
+        return {**state, **updates}
 
     def _arrivals(self, state: State, moving: Array, places: Sequence[int]) -> Array:
         """How many of the `moving` lanes wait at each of `places`, able to run: int32 `[places]`."""

@@ -9,11 +9,12 @@ from functools import cached_property
 from typing import Any
 
 from pcbatch.ir.analysis import effects
-from pcbatch.ir.machine import Program
+from pcbatch.ir.machine import Chunks, Program
 from pcbatch.ir.types import TensorType
+from pcbatch.optimize.machine.compaction import Row
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
-from pcbatch.runtime.costs.estimate import block_costs
+from pcbatch.runtime.costs.estimate import block_costs, block_rows
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.guarded import GuardedBlocks, Visit
@@ -49,6 +50,11 @@ class Loop:
     def row_costs(self) -> tuple[float, ...]:
         """The estimated work of one row of each block."""
         return block_costs(self.layout.program, self.backend)
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """What is known of one row of each block."""
+        return block_rows(self.layout.program, self.row_costs, self.backend)
 
     def prices(self, lanes: int) -> Prices:
         """What trips and blocks are estimated to cost with so many lanes."""
@@ -91,7 +97,7 @@ class Loop:
         """
         backend = self.backend
         every = backend.lanes_of(state["pc"])
-        sizes = [block.sizes for block in self.sized(every).blocks]
+        chunks = [block.chunks for block in self.chunked(every).blocks]
         prices = functools.partial(self.prices, every if isinstance(every, int) else USUAL_LANES)
 
         def turn(carried: Carried) -> tuple[Carried, Array]:
@@ -101,7 +107,7 @@ class Loop:
                 number: int, predicate: Array, lanes: Array, state: State, followed: Sequence[int], again: Again | None
             ) -> tuple[State, list[Array], Turns, Array]:
                 counter = arrival_counters.get(number) if followed == self.flow.ahead[number] else None
-                visit = Visit(number, lanes, followed, shared, sizes[number], counter)
+                visit = Visit(number, lanes, followed, shared, chunks[number], counter)
                 if again is not None:
                     return self.guarded.repeated(visit, predicate, state, again, every)
                 state, arrivals, after = self.guarded.once(visit, predicate, state)
@@ -110,7 +116,7 @@ class Loop:
                 return state, arrivals, Turns(lanes), backend.constant(0)
 
             def switched(number: Array, state: State) -> State:
-                return self.guarded.switched(number, state, shared)
+                return self.guarded.switched(number, state, shared, chunks)
 
             trip = Trip(
                 backend, carried["state"], carried["waiting"], self._counted, guarded, self.flow, prices, switched
@@ -119,7 +125,7 @@ class Loop:
             counters = {
                 "executions": before["executions"] + backend.cast(trip.times, "int64"),
                 "active": before["active"] + backend.cast(trip.lanes, "int64"),
-                "rows": self._rows(before["rows"], trip, sizes, every),
+                "rows": self._rows(before["rows"], trip, chunks, every),
                 "trips": before["trips"] + 1,
                 "memory": memory,
             }
@@ -157,29 +163,30 @@ class Loop:
         if stop is not None:
             start["stop"] = until < until
         end = backend.while_loop(goes_on, recording if self.trace else lambda carried: turn(carried)[0], start)
-        if not any(sizes):  # every run of a block computed a row for every lane
+        if not any(chunks):  # every run of a block computed a row for every lane
             ran = end["counters"]["executions"] - counters["executions"]
             end["counters"]["rows"] = counters["rows"] + ran * backend.cast(every, "int64")
         return end["state"], end["counters"], ready(end)
 
-    def sized(self, lanes: Array | int) -> Program:
-        """The program with the sizes that its blocks may run at; those given where that is not known when tracing."""
-        if self.context.compaction is None or not isinstance(lanes, int) or lanes < 2 * self.context.compaction.floor:
+    def chunked(self, lanes: Array | int) -> Program:
+        """The program with the chunks in which its blocks run for `lanes` lanes, perhaps not known when tracing."""
+        compaction = self.context.compaction
+        if compaction is None:
             return self.layout.program
-        return self.context.compaction.sized(self.layout.program, self.row_costs, lanes)
+        return compaction.chunked(self.layout.program, self.rows, lanes if isinstance(lanes, int) else None)
 
-    def _rows(self, before: Array, trip: Trip, sizes: Sequence[tuple[int, ...]], lanes: Array | int) -> Array:
+    def _rows(self, before: Array, trip: Trip, chunks: Sequence[Chunks | None], lanes: Array | int) -> Array:
         """`before` and the rows that the blocks computed in a trip: int64 `[blocks]`.
 
         Only `before` where all blocks compute a row for every lane: these are counted once, at the end.
         """
-        if not any(sizes):
+        if not any(chunks):
             return before
         backend, ran = self.backend, trip.ran
-        rows = backend.cast(ran > 0, "int32") * lanes
-        for place in reversed(range(max(map(len, sizes)))):
-            size = backend.array([each[place] if place < len(each) else 0 for each in sizes], "int32")
-            rows = backend.where((ran > 0) & (ran <= size), size, rows)
+        size = backend.array([each.rows if each else 1 for each in chunks], "int32")
+        gathered = (ran + size - 1) // size * size
+        never = [INT32_MAX if each and each.whole is None else each.whole if each else 1 for each in chunks]
+        rows = backend.where(ran >= backend.array(never, "int32"), backend.cast(ran > 0, "int32") * lanes, gathered)
         return before + backend.cast(trip.rows(rows), "int64")
 
     def _counted(self, state: State) -> Array:

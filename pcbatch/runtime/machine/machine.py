@@ -26,7 +26,7 @@ from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import leaves
 from pcbatch.ir.verify.machine import validate
-from pcbatch.optimize.machine.row_sizes import DEFAULT, Compaction
+from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
 from pcbatch.runtime.machine import collector
 from pcbatch.runtime.machine.context import Context
@@ -75,7 +75,7 @@ class Machine:
         layout, limits = Layout(program), Limits.of(max_depth, max_steps)
         if not layout.all_stacks:
             limits = replace(limits, roomy=True)
-        if schedule == "switch":
+        if schedule == "switch" and compaction is not None and not compaction.always:
             compaction = None  # masks alone, as in the paper
         self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction, trace)
         self.legs = Legs(self.context)
@@ -173,7 +173,7 @@ class Machine:
 
     def program_for(self, lanes: Any) -> Program:
         """What is executed for `lanes` lanes: the program, and on how many rows its blocks may run."""
-        return self.legs.loop.sized(self.pool_for(lanes).lanes)
+        return self.legs.loop.chunked(self.pool_for(lanes).lanes)
 
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""

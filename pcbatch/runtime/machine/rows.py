@@ -32,13 +32,20 @@ class Rows:
         return cls(backend, None, mask, all_take_part=True)
 
     @classmethod
-    def gathered(cls, backend: Backend, mask: Array, size: int) -> Rows:
-        """`size` rows for the first lanes of `mask`; rows that are left over repeat the first of these lanes."""
-        return cls(backend, backend.compact(mask, size), backend.lane_numbers(size) < backend.sum(mask))
+    def chunk(cls, backend: Backend, order: Array, count: Array, first: Array, size: int) -> Rows:
+        """`size` rows for the lanes `order[first], order[first + 1], ..`, of which the first `count` are to run.
+
+        `order` is int32 `[lanes]`, `first < count` are int32 scalars. Rows that are left over take no part; they repeat
+        the last of these lanes, which is in this chunk: its values are those of a lane that runs.
+        """
+        places = backend.lane_numbers(size) + first
+        mask = places < count
+        last = count + backend.constant(-1)
+        return cls(backend, backend.take(order, backend.where(mask, places, last)), mask)
 
     def take(self, array: Array) -> Array:
         """The rows of an array of the state."""
-        return array if self.lanes is None else self.backend.take(array, self.lanes)
+        return array if self.lanes is None else self.backend.load(array, [], self.lanes)
 
     def load(self, array: Array, indices: Sequence[Array]) -> Array:
         """`array[lane, i, j, ..]` for every row."""

@@ -23,7 +23,7 @@ from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.numpy import structures
 from pcbatch.runtime.backends.numpy.recorder import recording
-from pcbatch.runtime.backends.pieces import Kernels, Leaves, Note, Signature
+from pcbatch.runtime.backends.pieces import Kernels, Leaves, Note, Signature, Together
 
 
 class NumPyPieces:
@@ -56,6 +56,9 @@ class NumPyPieces:
         return tuple(self.cost(piece, reads, shared) / len(piece.spans) for _ in piece.spans)
 
     # -- running it ----------------------------------------------------------------------------------------------------
+
+    def together(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Together:
+        return Together(rounds=False, shares=False)  # a row is computed alone
 
     def kernels(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:
         cost = self.cost(piece, reads, shared)

@@ -14,7 +14,7 @@ from pcbatch.errors import Span
 from pcbatch.ir import values
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime.backends.pieces import Kernels, Leaves, Note, Signature
+from pcbatch.runtime.backends.pieces import Kernels, Leaves, Note, Signature, Together
 from pcbatch.runtime.backends.protocol import Ended, Explanation, Spec
 from pcbatch.runtime.backends.tensorflow import (
     arguments,
@@ -118,6 +118,9 @@ class TensorFlowBackend:
 
     def line_costs(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[float, ...]:
         return pieces.line_costs(piece, reads, shared)
+
+    def together(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Together:
+        return pieces.together(piece, reads, shared)
 
     def kernels(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:
         return kernels.kernels(piece, reads, shared)
@@ -223,7 +226,7 @@ class TensorFlowBackend:
 
     def load(self, array: tf.Tensor, indices: Sequence[tf.Tensor], lanes: tf.Tensor | None = None) -> tf.Tensor:
         lanes = self.lane_numbers(self.lanes_of(array)) if lanes is None else lanes
-        sizes = [self.entries_of(array), *array.shape[2:]]
+        sizes = [self.entries_of(array), *array.shape[2:]] if indices else []
         # Junk rows may point anywhere, at which the CPU kernel of a gather would raise.
         clipped = [tf.clip_by_value(index, 0, size - 1) for index, size in zip(indices, sizes, strict=False)]
         return gathering.gather_by_lane(array, lanes, clipped)

@@ -18,7 +18,7 @@ from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends.pieces import Leaves, Note, Signature
+from pcbatch.runtime.backends.pieces import Leaves, Note, Signature, Together
 from pcbatch.runtime.backends.tensorflow import (
     blame,
     compiling,
@@ -30,6 +30,7 @@ from pcbatch.runtime.backends.tensorflow import (
     rules,
     work,
 )
+from pcbatch.runtime.backends.tensorflow import together as rows_together
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, type_of
 from pcbatch.runtime.backends.tensorflow.traces import placeholders, remembering, trace
 
@@ -79,10 +80,20 @@ def line_costs(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> t
 def _costs(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Iterator[tuple[Any, float]]:
     """The operations of a trace of the piece for one lane, and the work of each."""
     traced = trace(piece, reads, shared)
+    return work.by_operation(traced.graph, traced.reads, _computed(traced))
+
+
+def together(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Together:
+    """What it means to the piece how many rows are computed together."""
+    traced = trace(piece, reads, shared)
+    return rows_together.together(traced.graph, traced.reads, _computed(traced))
+
+
+def _computed(traced: Any) -> list[Any]:
+    """All leaves that a trace of a piece computes, checks included."""
     with traced.graph.as_default():
         types = [type_of(value) for value in traced.outputs]
-    checks = [traced.site] if traced.sites else []
-    return work.by_operation(traced.graph, traced.reads, [*traced.leaves(types), *checks])
+    return [*traced.leaves(types), *([traced.site] if traced.sites else [])]
 
 
 def _output_type(piece: Piece, name: str, value: Any) -> Type:

@@ -42,4 +42,6 @@ def is_split(array: tf.Tensor) -> bool:
 
 def gather_by_lane(array: tf.Tensor, lanes: tf.Tensor, indices: list[tf.Tensor]) -> tf.Tensor:
     """`array[lane, i, j, ..]` for the rows of int32 `lanes` and `indices`, `[n]` each, all within the array."""
+    if not indices:
+        return tf.gather(unsplit(array, lanes), lanes)
     return tf.gather_nd(unsplit(array, indices[0]), tf.stack([lanes, *indices], axis=-1))

@@ -1,0 +1,137 @@
+"""When a block runs on gathered lanes, and on how many rows at a time.
+
+A block that few lanes wait at computes, masked, a row for every lane. Where a row is expensive, the waiting lanes are
+listed instead, and computed in chunks of so many rows, as often as it takes; where most lanes wait, all rows at once.
+So a block is compiled twice at most, whatever the batch:
+
+    b4:                             b4:
+      piece (h, c) -> h, c:           rows 16, all from 39
+                                      piece (h, c) -> h, c:
+
+Rows of a chunk are computed by the same code whoever they are of, so their bits are the same. Where that is to hold for
+all bits of a lane, in any batch, `always` runs every block that rounds in chunks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pcbatch.ir.analysis import effects
+from pcbatch.ir.machine import Block, Chunks, Item, Piece, Program, Store
+from pcbatch.ir.types import elements
+from pcbatch.runtime.costs.device import CPU, Device
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is known of a row of a block.
+
+    `cost` is its work (`costs.estimate`). `shares`: it is multiplied by something that all lanes share, which is
+    cheaper for several rows at once. `rounds`: how its floats are rounded may depend on the number of rows.
+    """
+
+    cost: float
+    shares: bool = False
+    rounds: bool = True
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """Which blocks run in chunks, of how many rows: what `device` was measured to make the best of.
+
+    With `always` every block that rounds does, and never for all lanes at once. With `every` all blocks are expensive,
+    and chunks have `rows` rows, if that is given.
+    """
+
+    always: bool = False
+    every: bool = False
+    rows: int | None = None
+    device: Device = CPU
+
+    def chunked(self, program: Program, rows: Sequence[Row], lanes: int | None) -> Program:
+        """The program, each block with the chunks in which it runs in a batch of `lanes`, of which `rows` are known.
+
+        None stands for a number that is not known; blocks then keep the chunks that they have, if any are to be chosen
+        by it.
+        """
+        if lanes is None and not self.always:
+            return program
+        chunks = self.chunks(program, rows, lanes or 0)
+        blocks = zip(program.blocks, chunks, strict=True)
+        return replace(program, blocks=tuple(replace(block, chunks=each) for block, each in blocks))
+
+    def chunks(self, program: Program, rows: Sequence[Row], lanes: int) -> list[Chunks | None]:
+        """For each block its chunks in a batch of `lanes`; None where it computes a row for every lane."""
+        if self.always:
+            return [Chunks(self._size(row)) if row.rounds else None for row in rows]
+        comes_back = any(0 in places for places in effects.successors(program))
+        beside = self.device.gathered_share * max(row.cost for row in rows) * lanes
+        return [
+            self._chunks(program, block, row, lanes, beside) if number or comes_back else None
+            for number, (block, row) in enumerate(zip(program.blocks, rows, strict=True))
+        ]  # all lanes run the first block, at once
+
+    def _chunks(self, program: Program, block: Block, row: Row, lanes: int, beside: float) -> Chunks | None:
+        """See `chunks`. Whole batches stand beside: what gathering saves must not be lost beside `beside`."""
+        size = self._size(row)
+        if size >= lanes:
+            return None
+        cost = row.cost + self.device.masked_element * _row_writes(program, block)
+        saved = (lanes - size) * cost - size * self._row_moves(program, block)
+        if not self.every and saved < self._least(block, beside):
+            return None
+        return Chunks(size, math.ceil(self.device.chunk_share * lanes))
+
+    def _least(self, block: Block, beside: float) -> float:
+        """What a chunk must save in a run for a single lane.
+
+        Where lanes wait for each other, few come only as a run ends: it must pay then.
+        """
+        if block.sync:
+            return max(beside, self.device.gathered_sync) / self.device.gathered_tail
+        return max(beside, self.device.gathered)
+
+    def _size(self, row: Row) -> int:
+        """How many rows a chunk has: a power of two."""
+        if self.rows is not None:
+            return self.rows
+        least = self.device.chunk_shared if row.shares else self.device.chunk_least
+        size = least
+        while size < self.device.chunk_most and size * row.cost < self.device.chunk_work:
+            size *= 2
+        return size
+
+    def _row_moves(self, program: Program, block: Block) -> float:
+        """What it costs to gather what one row of the block reads and to scatter what it writes."""
+        array, element = self.device.moved_array, self.device.moved_element
+        return sum(array + element * elements(program.types[name]) for name in _moved(program, block))
+
+
+DEFAULT = Compaction()
+DETERMINISTIC = Compaction(always=True)
+"""A lane's bits are the same in every batch."""
+
+
+def _moved(program: Program, block: Block) -> list[str]:
+    """The variables that one row of the block reads or writes; twice, if both."""
+    read = {name for item in block.body for name in _read(item)}
+    return [*(read & program.storage.keys()), *(set(effects.written(block)) & program.storage.keys())]
+
+
+def _row_writes(program: Program, block: Block) -> int:
+    """How many elements of its lane's variables a row of the block computes anew."""
+    computed = {name for item in block.body if isinstance(item, Piece) for name in item.writes}
+    kept = (computed | {*block.pops}) & program.storage.keys() - {*block.dead}
+    return sum(elements(program.types[name]) for name in kept)
+
+
+def _read(item: Item) -> tuple[str, ...]:
+    """What an item reads of a lane. The array of a store is written in place; under a predicate old values may stay."""
+    asked = () if item.predicate is None else (item.predicate,)
+    match item:
+        case Piece(reads=reads, writes=writes):
+            return (*reads, *asked, *(writes if asked else ()))
+        case Store(indices=indices, value=value):
+            return (*indices, value, *asked)

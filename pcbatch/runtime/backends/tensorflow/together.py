@@ -1,0 +1,60 @@
+"""What it means to a piece how many rows are computed together, from the operations of its trace.
+
+XLA's CPU compiler rounds a product of rows with one matrix otherwise for 48 rows than for 16, and so it does with the
+sum of a row of 1,000 numbers, and now and then with functions of single numbers (`log1p` of 1,024 of them), in float32
+and float64. What only moves numbers or chooses among them has the same bits for any number of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.pieces import Together
+from pcbatch.runtime.backends.tensorflow import work
+
+
+def together(graph: Any, inputs: Sequence[tf.Tensor], outputs: Sequence[Any]) -> Together:
+    """Of the computation of the tensors `outputs` of `graph` from its tensors `inputs`, the values of one lane."""
+    operations = [operation for operation, _ in work.by_operation(graph, inputs, outputs)]
+    by_lane = {tensor.ref() for tensor in inputs}
+    by_lane.update(tensor.ref() for operation in operations for tensor in operation.outputs)
+    found = [_operation(operation, by_lane) for operation in operations]
+    return Together(rounds=any(each.rounds for each in found), shares=any(each.shares for each in found))
+
+
+def _operation(operation: Any, by_lane: set[Any]) -> Together:
+    inside = [_body(body, operation, by_lane) for body in work.bodies(operation)]
+    if inside:
+        return Together(rounds=any(each.rounds for each in inside), shares=any(each.shares for each in inside))
+    floats = any(tensor.dtype.is_floating or tensor.dtype.is_complex for tensor in operation.outputs)
+    shares = any(tensor.ref() not in by_lane for tensor in operation.inputs)
+    return Together(
+        rounds=floats and operation.type not in EXACT,
+        shares=shares and operation.type in PRODUCTS,
+    )
+
+
+def _body(body: Any, operation: Any, by_lane: set[Any]) -> Together:
+    """Of a function that an operation runs; an operation that chooses between functions has an input more."""
+    given = operation.inputs[len(operation.inputs) - len(body.inputs) :]
+    varying = [inner for inner, outer in zip(body.inputs, given, strict=True) if outer.ref() in by_lane]
+    return together(body, varying, body.outputs)
+
+
+PRODUCTS = frozenset((
+    "MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "Conv2D", "Conv3D", "Conv2DBackpropInput",
+    "Conv3DBackpropInputV2", "DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropInput",
+))  # fmt: skip
+"""Operations that read what all lanes share once for several rows."""
+
+EXACT = frozenset((
+    "Abs", "BroadcastTo", "Ceil", "ConcatV2", "Const", "EnsureShape", "ExpandDims", "Fill", "Floor", "Gather",
+    "GatherNd", "GatherV2", "Identity", "IdentityN", "Max", "Maximum", "Min", "Minimum", "Neg", "OnesLike", "Pack",
+    "Pad", "PadV2", "PreventGradient", "ReadVariableOp", "Relu", "Reshape", "ReverseV2", "Rint", "Roll", "Round",
+    "ScatterNd", "Select", "SelectV2", "Sign", "Slice", "Snapshot", "Split", "SplitV", "Squeeze", "StopGradient",
+    "StridedSlice", "TensorScatterUpdate", "Tile", "Transpose", "Unpack", "ZerosLike",
+))  # fmt: skip
+"""Operations whose floats are among those that they are given, up to their signs, or whole numbers."""
