@@ -1,4 +1,4 @@
-"""The command line: `pcbatch compile`, `pcbatch run`, `pcbatch profile`.
+"""The command line: `pcbatch compile`, `pcbatch run`, `pcbatch profile`, `pcbatch explain`.
 
 What can be said without running the user's file is said so: `compile --dump-ir` imports neither the file nor
 TensorFlow. Exit codes: 0 done, 1 refused or a lane failed, 2 bad usage.
@@ -110,6 +110,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_batch(profile)
     profile.set_defaults(action=_profile)
+
+    explain = commands.add_parser(
+        "explain",
+        help="run a function on a batch in several ways, and say what it costs and what would make it faster",
+        allow_abbrev=False,
+    )
+    _add_batch(explain)
+    explain.set_defaults(action=_explain)
     return parser
 
 
@@ -135,10 +143,10 @@ def _arranged(words: list[str]) -> list[str]:
 
     `--dump-ir` takes the word after it for its stage unless that is an option or a file, and means cfg without one;
     `--trace` means so many trips and `--steps` so many block runs.
-    The options of `run` and `profile` go first, and what is a number, or stands behind `--`, gets a space in front:
+    The options of `run`, `profile` and `explain` go first, and what is a number, or stands behind `--`, gets a space in front:
     argparse takes no such word for an option.
     """
-    if words[:1] not in (["run"], ["profile"]):
+    if words[:1] not in (["run"], ["profile"], ["explain"]):
         return _with_stage(words)
     options: list[str] = []
     values: list[str] = []
@@ -282,6 +290,14 @@ def _profile(given: argparse.Namespace) -> int:
     for fault in run.errors:
         print(f"\n{fault}")
     return 1 if run.errors else 0
+
+
+def _explain(given: argparse.Namespace) -> int:
+    from pcbatch.function.explaining import explain
+
+    with _target(given) as (batched, batch, lanes):
+        print(explain(batched, *batch, **lanes))
+    return 0
 
 
 def _walk(given: argparse.Namespace) -> int:

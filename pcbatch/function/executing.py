@@ -55,7 +55,7 @@ def _executable(
     program: Program, backend: Backend, options: Options, digest: Callable[[], str | None]
 ) -> Machine | NativeProgram | StraightLine:
     """The machine, or the straight line or native program that it is better run as, or is to be."""
-    # At once, or so many lanes at a time: what runs straight runs for all examples. Chunks are a matter of the machine's.
+    # What runs straight runs for all examples, at once; chunks are a matter of the machine's.
     at_once = _of_trips(options) is None and options.max_lanes is None and not options.deterministic
     straight = options.form == "auto" and is_straight(program) and at_once
     chosen = choice(program, backend) if options.jit == "auto" and straight else None
