@@ -143,8 +143,8 @@ def _arranged(words: list[str]) -> list[str]:
 
     `--dump-ir` takes the word after it for its stage unless that is an option or a file, and means cfg without one;
     `--trace` means so many trips and `--steps` so many block runs.
-    The options of `run`, `profile` and `explain` go first, and what is a number, or stands behind `--`, gets a space in front:
-    argparse takes no such word for an option.
+    The options of `run`, `profile` and `explain` go first, and what is a number, or stands behind `--`, gets a space in
+    front: argparse takes no such word for an option.
     """
     if words[:1] not in (["run"], ["profile"], ["explain"]):
         return _with_stage(words)
