@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pcbatch.caching import cache
     from pcbatch.errors import CompileError, GradientError, PcbatchError, UsageError
     from pcbatch.function.batched import Batched
-    from pcbatch.function.hints import cost, sync
+    from pcbatch.function.hints import cost, debug, sync
     from pcbatch.function.primitives import fallback, primitive
     from pcbatch.ir.status import LaneStatus
     from pcbatch.runtime.report.run import LaneError, Run, RunInterruptedError
@@ -33,6 +33,7 @@ __all__ = [
     "autobatch",
     "cache",
     "cost",
+    "debug",
     "fallback",
     "nuts",
     "primitive",
@@ -46,6 +47,7 @@ _HOMES = {
     "autobatch": "pcbatch.api",
     "cache": "pcbatch.caching",
     "cost": "pcbatch.function.hints",
+    "debug": "pcbatch.function.hints",
     "sync": "pcbatch.function.hints",
     "CompileError": "pcbatch.errors",
     "GradientError": "pcbatch.errors",
