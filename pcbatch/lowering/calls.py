@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import definitely_assigned
-from pcbatch.ir.debugging import text_of
 from pcbatch.ir.payload import Copy
 from pcbatch.ir.rewrite.relabel import relabel
 from pcbatch.ir.rewrite.renaming import renamed
@@ -103,7 +102,7 @@ class _Lowering:
         return [name for name in written if name not in known]
 
     def _blocks(self, block: ir.Block, assigned: set[str]) -> Iterator[ir.Block]:
-        """The block, split after each of its calls, and after each entry of `pcbatch.debug`."""
+        """The block, split after each of its calls."""
         ops: list[ir.Op] = []
         label, part, sync = block.label, 0, block.sync
         for op in block.ops:
@@ -118,11 +117,6 @@ class _Lowering:
                 saved = self._saved(assigned)
                 yield ir.Block(label, (*ops, *self._enter(op, saved)), self._push_jump(op, back), sync)
                 label, sync, ops = back, False, [*self._pops(saved, op), *self._outputs(op)]
-            elif text_of(op) is not None:
-                part += 1
-                back = f"{block.label}.{part}"
-                yield ir.Block(label, (*ops, self._plain(op)), ir.Jump(back, span=op.span), sync)
-                label, sync, ops = back, False, []
             else:
                 ops.append(self._plain(op))
             assigned |= set(ir.writes(op))

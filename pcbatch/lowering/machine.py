@@ -44,7 +44,7 @@ class _Lowering:
         self.record = self._record()
 
     def program(self) -> machine.Program:
-        blocks = () if self.record is None else (self._recording(self.record),)
+        blocks: tuple[machine.Block, ...] = () if self.record is None else (self._recording(self.record),)
         blocks += tuple(self._block(function, block) for function in self.source.functions for block in function.blocks)
         storage = {
             name: variable.storage
@@ -76,8 +76,8 @@ class _Lowering:
         """The variable of the record, in programs that have one; blocks then come behind one that empties it."""
         if all(text_of(op) is None for block in self.source.blocks() for op in block.ops):
             return None
-        name = debugging.NAME
-        while name in self.taken:
+        name, free = debugging.NAME, {each for function in self.source.functions for each in function.externs}
+        while not free.union(self.taken).isdisjoint((name, *self._stored(name))):
             name += "_"
         self.variables[name] = ir.Variable(name, debugging.TYPE, "register")
         self.taken |= {name, *self._stored(name)}

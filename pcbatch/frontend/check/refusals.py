@@ -196,9 +196,9 @@ SYNC_VALUE = Refusal(
 SYNC_ARGUMENTS = Refusal("PCB126", "`pcbatch.sync()` takes no arguments", "given here", "write `pcbatch.sync()`")
 DEBUG_VALUE = Refusal(
     "PCB131",
-    "`pcbatch.debug(..)` is a statement",
-    "it has no value",
-    'write it on a line of its own, outside `with`: `pcbatch.debug("x = {}", x)`',
+    "`pcbatch.debug(..)` is a statement, and stands outside `with`",
+    "here it cannot be",
+    'write it on a line of its own, before or behind a `with` block: `pcbatch.debug("x = {}", x)`',
 )
 DEBUG_ARGUMENTS = Refusal(
     "PCB131",

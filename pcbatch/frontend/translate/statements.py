@@ -178,12 +178,15 @@ class Statements(Expressions):
         self.draft.open(here, sync=True)
 
     def _debug(self, call: Any) -> None:
-        """`pcbatch.debug(text, x, ..)`: an entry of its values, evaluated from left to right, which nothing reads."""
+        """`pcbatch.debug(text, x, ..)`: an entry of its values, evaluated from left to right; there the block ends."""
         text, *values = call.args
         shown = [load(self.operand(value, values[place + 1 :]), call) for place, value in enumerate(values)]
         number = gast.Constant(number_of(text.value, self.span(call)), None)
         entry = gast.Call(load(ENTRY, call), [number, gast.Constant(text.value, None), *shown], [])
         self.assign(self.temporary(), gast.copy_location(entry, call), self.span(call))
+        behind = self.draft.label()
+        self.jump(behind, self.span(call))
+        self.draft.open(behind)
 
     # -- control flow --------------------------------------------------------------------------------------------------
 

@@ -85,6 +85,11 @@ def filled(text: str, values: Sequence[Any]) -> str:
     if not fields(text):
         return " ".join([text, *map(str, values)])
     try:
-        return text.format(*values)
+        return text.format(*map(_short, values))
     except (TypeError, ValueError):  # a format of numbers, and something else
         return " ".join([text, *map(str, values)])
+
+
+def _short(value: Any) -> Any:
+    """Floats of few bits in as few digits: NumPy formats 0.1 as 0.10000000149011612."""
+    return float(str(value)) if isinstance(value, np.floating) else value
