@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pcbatch.errors import CompileError, GradientError, PcbatchError, UsageError
     from pcbatch.function.batched import Batched
     from pcbatch.function.explaining import explain
-    from pcbatch.function.hints import cost, sync
+    from pcbatch.function.hints import cost, debug, sync
     from pcbatch.function.primitives import fallback, primitive
     from pcbatch.ir.status import LaneStatus
     from pcbatch.runtime.report.run import LaneError, Run, RunInterruptedError
@@ -34,6 +34,7 @@ __all__ = [
     "autobatch",
     "cache",
     "cost",
+    "debug",
     "explain",
     "fallback",
     "nuts",
@@ -48,6 +49,7 @@ _HOMES = {
     "autobatch": "pcbatch.api",
     "cache": "pcbatch.caching",
     "cost": "pcbatch.function.hints",
+    "debug": "pcbatch.function.hints",
     "explain": "pcbatch.function.explaining",
     "sync": "pcbatch.function.hints",
     "CompileError": "pcbatch.errors",

@@ -27,6 +27,7 @@ from pcbatch.function.session import Session, compiling
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.report import entries
 from pcbatch.runtime.report.run import Run
 
 if TYPE_CHECKING:
@@ -150,8 +151,11 @@ class Calls(Linkable, Generic[P, R]):
 
     def _execute(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Pipeline, Outcome]:
         if self._options.in_slices:
-            return self.session.run_in_slices(args, kwargs, self._options)
-        return self._session.run_at_once(args, kwargs)
+            pipeline, outcome = self.session.run_in_slices(args, kwargs, self._options)
+        else:
+            pipeline, outcome = self._session.run_at_once(args, kwargs)
+        entries.show(pipeline.table, outcome)
+        return pipeline, outcome
 
     def _refuse_inside_pieces(self) -> None:
         """Only calls that the compiler sees go through the machine; one from a helper would run in every lane."""

@@ -1,4 +1,4 @@
-"""Hints to the schedule. They change which lanes run together, never what a lane computes."""
+"""Hints to the schedule, and `debug`: what never changes what a lane computes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pcbatch.errors import PieceRefusalError, UsageError
 from pcbatch.frontend.source.hints import COST_ATTRIBUTE, is_cost
+from pcbatch.runtime.report.entries import filled
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,3 +57,26 @@ def sync() -> None:
             f"`pcbatch.sync()` is called by a helper of `{compiling()}`",
             "helpers are traced once for all lanes: write it in a batched function itself",
         )
+
+
+def debug(text: str, *values: Any) -> None:
+    """Print values of a lane: a statement of a batched function, seen only for lanes that come to it.
+
+        pcbatch.debug("n = {}, x = {:.3f}", n, x)
+        pcbatch.debug("here", n)
+
+    `text` is written there, with a field `{}` for each value or with none, then the values follow it; values are
+    numbers and arrays, of large ones the beginning is shown. In every form and strategy each lane keeps what it has to
+    say, the first 32 and the last 32 times, and it is printed when the run has ended, also for lanes that failed: lane
+    by lane, each with its number and its line, in its own order. So nothing is printed for a run in a `tf.function`.
+    `f.single` prints at once. Programs without it cost nothing.
+    """
+    from pcbatch.function.session import compiling
+
+    if compiling() is not None:
+        raise PieceRefusalError(
+            "PCB555",
+            f"`pcbatch.debug(..)` is called by a helper of `{compiling()}`",
+            "helpers are traced once for all lanes: write it in a batched function itself",
+        )
+    print(filled(text, [getattr(value, "numpy", lambda value=value: value)() for value in values]))

@@ -24,6 +24,7 @@ from pcbatch.lowering.captures.reads import Record, watching
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.report import entries
 from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.resume.checkpoint import Saved
 from pcbatch.runtime.strategies.executable import Executable, resumable
@@ -102,7 +103,9 @@ class Precompiled:
             raise arguments.refused_variable(self.program.name, backend)
         operands = {n: values.flatten(self.program.shared_types[n], read()) for n, read in self.operands.items()}
         with self._watching(arguments.lanes, operands):
-            return self._run(arguments, operands, saved)
+            outcome = self._run(arguments, operands, saved)
+        entries.show(self.program, outcome)
+        return outcome
 
     def _run(self, arguments: Arguments, operands: Leaves, saved: Saved | None) -> Outcome:
         if not self.options.in_slices:

@@ -35,6 +35,7 @@ from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine import collector
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Statistics
+from pcbatch.runtime.report.entries import sites
 from pcbatch.runtime.report.profile import noted
 
 logger = logging.getLogger("pcbatch")
@@ -211,8 +212,8 @@ class Session:
     def _bind_plan(self, args: Any, arguments: Arguments, pipeline: Pipeline, captured: Captured) -> None:
         """Let calls like this one, which has been the second at least, be warm from now on."""
         backend, known = self._backend, self._at_a_glance(args)
-        if known is None or not backend.runs_unseen():
-            return
+        if known is None or not backend.runs_unseen() or sites(pipeline.table):
+            return  # what lanes print is looked for the long way
         before = self._plans.get(known[0])
         if before is None and known[0] in self._plans:
             return

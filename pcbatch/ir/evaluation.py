@@ -14,6 +14,7 @@ import numpy as np
 
 from pcbatch.errors import Diagnostic, raise_all
 from pcbatch.ir.code import Code
+from pcbatch.ir.debugging import TYPE, WORDS
 from pcbatch.ir.outcome import Evaluate, LaneFaultError
 from pcbatch.ir.payload import CAST
 from pcbatch.ir.types import TensorType, Type, leaves
@@ -82,7 +83,10 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__element__": lambda sequence, position: sequence[position],
     "__parts__": _parts,
     "__plain__": _plain,
+    "__record__": lambda number, text, *values: np.zeros(WORDS, np.int32),
+    "__recorded__": lambda record: (1, 0, int(record[0, 0]) + 1),
     "__sequence__": lambda sequence: sequence,
+    "__unrecorded__": lambda: np.zeros(TYPE.shape, np.int32),
     "__flag__": lambda value, flag: value is flag,
 }
 """The functions of `pseudo_builtins` on plain Python values."""

@@ -14,6 +14,9 @@ PSEUDO_BUILTINS = frozenset(
         "__length__",  # the length of the shortest of some sequences
         "__parts__",  # a sequence that has so many parts
         "__plain__",  # refuses what is no plain data
+        "__record__",  # the words of an entry of `pcbatch.debug`
+        "__recorded__",  # where the next entry of a record goes, and how many there are then
         "__sequence__",  # something that a loop can go over
+        "__unrecorded__",  # a record without entries
     }
 )

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pcbatch.errors import Span
-from pcbatch.ir import machine
+from pcbatch.ir import debugging, machine
 from pcbatch.ir import program as ir
+from pcbatch.ir.code import Code
+from pcbatch.ir.debugging import text_of
 from pcbatch.ir.payload import Copy
 from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.types import Type
+from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import write_piece
 from pcbatch.lowering.codegen.translate import OUT_OF_RANGE
@@ -39,9 +41,11 @@ class _Lowering:
         self.taken = frozenset(self.variables) | frozenset(environment.operand_types)
         self.types: dict[str, Type] = {}
         self.faults: list[machine.FaultSite] = []
+        self.record = self._record()
 
     def program(self) -> machine.Program:
-        blocks = tuple(self._block(function, block) for function in self.source.functions for block in function.blocks)
+        blocks: tuple[machine.Block, ...] = () if self.record is None else (self._recording(self.record),)
+        blocks += tuple(self._block(function, block) for function in self.source.functions for block in function.blocks)
         storage = {
             name: variable.storage
             for name, variable in self.variables.items()
@@ -66,6 +70,54 @@ class _Lowering:
         self.faults.append(machine.FaultSite(status, message, arguments, span))
         return len(self.faults) - 1
 
+    # -- what `pcbatch.debug` records ----------------------------------------------------------------------------------
+
+    def _record(self) -> str | None:
+        """The variable of the record, in programs that have one; blocks then come behind one that empties it."""
+        if all(text_of(op) is None for block in self.source.blocks() for op in block.ops):
+            return None
+        name, free = debugging.NAME, {each for function in self.source.functions for each in function.externs}
+        while not free.union(self.taken).isdisjoint((name, *self._stored(name))):
+            name += "_"
+        self.variables[name] = ir.Variable(name, debugging.TYPE, "register")
+        self.taken |= {name, *self._stored(name)}
+        self.numbers = {label: number + 1 for label, number in self.numbers.items()}
+        return name
+
+    def _stored(self, record: str) -> tuple[str, str, str]:
+        """The temporaries of where an entry goes, of where the count is, and of the count."""
+        return f"{record}_place", f"{record}_head", f"{record}_count"
+
+    def _recording(self, record: str) -> machine.Block:
+        """The first block of a program with a record."""
+        function = self.source.entry
+        empty = ir.Primitive((record,), (), Code(f"{record} = {debugging.EMPTY}()"))
+        (piece,) = self._piece(function, [empty], [], frozenset((record,)))
+        return machine.Block("start", (piece,), machine.Jump(1), function=self.origin[function.name])
+
+    def _entry(
+        self,
+        function: ir.Function,
+        op: ir.Primitive | ir.Update,
+        statements: Sequence[machine.Straight],
+        pushes: Sequence[machine.Push],
+        needed: frozenset[str],
+    ) -> Iterator[machine.Piece | machine.Store]:
+        """The statements up to `op`, which makes an entry, and the store of that."""
+        text, record, (entry,) = text_of(op), self.record, op.outputs
+        assert text is not None and record is not None
+        names = self._stored(record)
+        place, head, count = names
+        self.types |= dict.fromkeys(names, TensorType("int32"))
+        self.types[entry] = TensorType("int32", (debugging.WORDS,))
+        code = Code(f"{place}, {head}, {count} = {debugging.STORED}({record})")
+        made = ir.Primitive(op.outputs, op.inputs, op.code, op.span)
+        stored = ir.Primitive(names, (record,), code, op.span)
+        yield from self._piece(function, [*statements, made, stored], pushes, needed | {entry, *names})
+        site = self._site(op.span, LaneStatus.OK, debugging.message_of(text), (record,))
+        yield machine.Store(record, (place,), entry, site)
+        yield machine.Store(record, (head, head), count, site)
+
     # -- one block -----------------------------------------------------------------------------------------------------
 
     def _block(self, function: ir.Function, block: ir.Block) -> machine.Block:
@@ -78,6 +130,9 @@ class _Lowering:
             match op:
                 case ir.Pop():
                     continue
+                case ir.Primitive() | ir.Update() if text_of(op) is not None:
+                    body += self._entry(function, op, statements, pushes, _needed_after(block, index + 1))
+                    statements = []
                 case ir.Primitive() | ir.Update():
                     statements.append(ir.Primitive(op.outputs, op.inputs, op.code, op.span))
                 case ir.Enter() | ir.Exit():

@@ -27,7 +27,8 @@ What holds between eager, graph and XLA mode, for any batch size and any lane of
   bits lies within rounding of a bound; `gamma` and `beta` likewise, and in float32 the same bits but for a draw in a
   hundred million, whose last bit may differ;
 - `normal`, `exponential`, `gamma` and `beta` in float64: the same bits for any batch size within one mode; between
-  modes to rounding, for normal draws beyond 4 standard deviations to 2e-10 (the accuracy of XLA's inverse error function there);
+  modes to rounding, for normal draws beyond 4 standard deviations to 2e-10 (the accuracy of XLA's inverse error
+  function there);
 - `categorical` of float64 logits: the same unless two categories tie within rounding.
 
 Dtypes: float32 unless said otherwise; float64 draws have 52 random bits. Shapes are known when the program is compiled.

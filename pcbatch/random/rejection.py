@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import tensorflow as tf
@@ -224,8 +224,8 @@ def _log_probability(k: tf.Tensor, rate: tf.Tensor) -> tf.Tensor:
 
 
 _LOOPS: dict[str, Callable[..., tf.Tensor]] = {
-    "gamma": lambda *given: _gamma(*given, wide=False),
-    "gamma64": lambda *given: _gamma(*given, wide=True),
+    "gamma": partial(_gamma, wide=False),
+    "gamma64": partial(_gamma, wide=True),
     "searched": _searched,
     "rejected": _rejected,
 }

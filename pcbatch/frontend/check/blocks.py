@@ -8,6 +8,7 @@ import gast
 
 from pcbatch.frontend.check import refusals
 from pcbatch.frontend.check.checker import Checker
+from pcbatch.frontend.source.hints import is_debug
 from pcbatch.frontend.source.nodes import assigned_in, dotted, target_leaves
 
 CONTROL = (gast.If, gast.While, gast.For, gast.Match, gast.Return, gast.Break, gast.Continue, gast.Assert, gast.Raise)
@@ -37,6 +38,8 @@ def _statement(checker: Checker, node: Any, contexts: frozenset[str]) -> None:
             _block(checker, node, contexts)
         case gast.Expr(value=gast.Call(func=gast.Attribute() as method) as call) if _root(method) in contexts:
             checker.visit(call)  # `tape.watch(x)`: what it changes lives in the piece only
+        case gast.Expr(value=gast.Call() as call) if is_debug(call, checker.local_names, checker.scope):
+            checker.refuse(node, refusals.DEBUG_VALUE)
         case gast.Assign() | gast.AugAssign() | gast.AnnAssign():
             targets = node.targets if isinstance(node, gast.Assign) else [node.target]
             if any(isinstance(leaf, gast.Subscript) for target in targets for leaf in target_leaves(target)):

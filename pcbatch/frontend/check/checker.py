@@ -10,7 +10,7 @@ import gast
 from pcbatch.errors import Diagnostic
 from pcbatch.frontend.check import refusals
 from pcbatch.frontend.check.banned import ban_on
-from pcbatch.frontend.source.hints import is_sync
+from pcbatch.frontend.source.hints import is_debug, is_sync, is_text
 from pcbatch.frontend.source.nodes import span_of, target_leaves, unparse
 from pcbatch.frontend.source.refusal import Refusal
 from pcbatch.frontend.source.scope import Scope, is_builtin
@@ -78,10 +78,19 @@ class Checker:
         elif isinstance(value, gast.Call) and is_sync(value, self.local_names, self.scope):
             for argument in (*value.args, *value.keywords):
                 self.refuse(argument, refusals.SYNC_ARGUMENTS)
+        elif isinstance(value, gast.Call) and is_debug(value, self.local_names, self.scope):
+            self._debug(value)
         elif isinstance(value, gast.Call) and self._banned(value, discarded=True):
             pass
         else:
             self.refuse(node, refusals.DISCARDED)
+
+    def _debug(self, node: Any) -> None:
+        """Check `pcbatch.debug(text, x, ..)`."""
+        text, *values = node.args or [node]
+        if node.keywords or any(isinstance(each, gast.Starred) for each in values) or not is_text(text, len(values)):
+            self.refuse(node, refusals.DEBUG_ARGUMENTS)
+        self.all(values)
 
     def assign(self, node: Any) -> None:
         """Check value, then targets."""
@@ -219,6 +228,9 @@ class Checker:
         """Look the called name up in the bans."""
         if is_sync(node, self.local_names, self.scope):
             self.refuse(node, refusals.SYNC_VALUE)
+            return
+        if is_debug(node, self.local_names, self.scope):
+            self.refuse(node, refusals.DEBUG_VALUE)
             return
         if self._banned(node):
             return

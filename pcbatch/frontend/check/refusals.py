@@ -194,6 +194,18 @@ SYNC_VALUE = Refusal(
     "write it on a line of its own, where lanes are to wait for the others: `pcbatch.sync()`",
 )
 SYNC_ARGUMENTS = Refusal("PCB126", "`pcbatch.sync()` takes no arguments", "given here", "write `pcbatch.sync()`")
+DEBUG_VALUE = Refusal(
+    "PCB131",
+    "`pcbatch.debug(..)` is a statement, and stands outside `with`",
+    "here it cannot be",
+    'write it on a line of its own, before or behind a `with` block: `pcbatch.debug("x = {}", x)`',
+)
+DEBUG_ARGUMENTS = Refusal(
+    "PCB131",
+    "`pcbatch.debug` takes a text that is written there, and values",
+    "these do not fit",
+    'write a plain string with a field `{}` for each value, or with none: `pcbatch.debug("x = {}, n = {:3d}", x, n)`',
+)
 COST_VALUE = Refusal(
     "PCB127",
     "a row cannot cost this",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pcbatch.errors import Span
+from pcbatch.ir.debugging import text_of
 from pcbatch.ir.program import Block, Branch, Jump, Op, Return, Terminator, successors
 
 Places = Mapping[str, Span]
@@ -84,17 +85,18 @@ def _terminator(block: DraftBlock) -> Terminator:
 def _threaded(blocks: list[DraftBlock]) -> list[DraftBlock]:
     """`blocks` without those that are empty and jump on (turns of loops apart) and without what cannot be reached.
 
-    Blocks at which lanes wait stay, empty or not.
+    Blocks at which lanes wait stay, empty or not, and those behind an entry of `pcbatch.debug`.
 
     A jump to an empty block that returns becomes a return (what is called right before it is a tail call), a jump to an
     empty block that begins a turn begins it itself.
     """
     empty = [block for block in blocks if not block.ops and not block.sync]
     ends = {block.label: _terminator(block) for block in empty if _ends_path(_terminator(block))}
+    behind = {target for block in blocks if _ends_in_entry(block) for target in successors(_terminator(block))}
     onward = {
         block.label: block.terminator.target
         for block in empty
-        if isinstance(block.terminator, Jump) and not block.terminator.turn
+        if isinstance(block.terminator, Jump) and not block.terminator.turn and block.label not in behind
     }
 
     def final(label: str) -> str:
@@ -105,6 +107,8 @@ def _threaded(blocks: list[DraftBlock]) -> list[DraftBlock]:
         return label
 
     def following(block: DraftBlock) -> Terminator:
+        if _ends_in_entry(block):
+            return _terminator(block)
         terminator = _redirect(_terminator(block), final)
         if isinstance(terminator, Jump) and not terminator.turn:
             return _redirect(ends.get(terminator.target, terminator), final)
@@ -121,6 +125,11 @@ def _threaded(blocks: list[DraftBlock]) -> list[DraftBlock]:
             work += successors(_terminator(redirected[label]))
     kept = [block for block in redirected.values() if block.label in reached]
     return sorted(kept, key=lambda block: block.label != entry)
+
+
+def _ends_in_entry(block: DraftBlock) -> bool:
+    """Whether the block ends in an entry of `pcbatch.debug`, which a fault of what comes next must leave whole."""
+    return bool(block.ops) and text_of(block.ops[-1][0]) is not None
 
 
 def _ends_path(terminator: Terminator) -> bool:
@@ -153,6 +162,7 @@ def _merged(blocks: list[DraftBlock]) -> list[DraftBlock]:
             and arrivals[jump.target] == 1
             and jump.target != block.label
             and not by_label[jump.target].sync
+            and not _ends_in_entry(block)
         ):
             following = by_label[jump.target]
             gone.add(following.label)

@@ -9,6 +9,7 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic, Span
+from pcbatch.frontend.source.hints import is_debug
 from pcbatch.frontend.source.iteration import range_arguments
 from pcbatch.frontend.source.nodes import dotted, load, store, target_leaves
 from pcbatch.frontend.translate.contexts import emit_with
@@ -18,6 +19,7 @@ from pcbatch.frontend.translate.messages import template
 from pcbatch.frontend.translate.ranges import RangeLoop
 from pcbatch.frontend.translate.sequences import SequenceLoop
 from pcbatch.frontend.translate.stores import store_indices, stored_element
+from pcbatch.ir.debugging import ENTRY, number_of
 from pcbatch.ir.program import Fault, FaultKind, Return, Store
 
 
@@ -61,6 +63,8 @@ class Statements(Expressions):
     def statement(self, node: Any) -> None:
         """Translate one statement."""
         match node:
+            case gast.Expr(value=gast.Call() as call) if is_debug(call, self.source.locals, self.source.scope):
+                self._debug(call)
             case gast.Expr(value=gast.Call()):  # the syntax check lets nothing else pass that is called for nothing
                 self._sync(self.span(node))
             case gast.Expr() | gast.Pass():
@@ -172,6 +176,17 @@ class Statements(Expressions):
         here = self.draft.label()
         self.jump(here, span)
         self.draft.open(here, sync=True)
+
+    def _debug(self, call: Any) -> None:
+        """`pcbatch.debug(text, x, ..)`: an entry of its values, evaluated from left to right; there the block ends."""
+        text, *values = call.args
+        shown = [load(self.operand(value, values[place + 1 :]), call) for place, value in enumerate(values)]
+        number = gast.Constant(number_of(text.value, self.span(call)), None)
+        entry = gast.Call(load(ENTRY, call), [number, gast.Constant(text.value, None), *shown], [])
+        self.assign(self.temporary(), gast.copy_location(entry, call), self.span(call))
+        behind = self.draft.label()
+        self.jump(behind, self.span(call))
+        self.draft.open(behind)
 
     # -- control flow --------------------------------------------------------------------------------------------------
 

@@ -127,6 +127,7 @@ def faults(program: Program) -> Violations:
         for name in fault.arguments:
             if name not in program.storage:
                 yield f"{where}: {name!r} is not a variable of the state"
+    records = {name for fault in program.faults if fault.status is LaneStatus.OK for name in fault.arguments}
     for block in program.blocks:
         for item in block.body:
             match item:
@@ -135,8 +136,12 @@ def faults(program: Program) -> Violations:
                     yield from _sites(
                         program, at(program, block, item), named, (LaneStatus.ARITHMETIC, LaneStatus.INDEX)
                     )
-                case Store(site=site):
-                    yield from _sites(program, at(program, block, item), (site,), (LaneStatus.INDEX,))
+                case Store(array=array, site=site):  # a record has room for every entry
+                    records = {
+                        name for fault in program.faults if fault.status is LaneStatus.OK for name in fault.arguments
+                    }
+                    kind = LaneStatus.OK if array in records else LaneStatus.INDEX
+                    yield from _sites(program, at(program, block, item), (site,), (kind,))
         match block.terminator:
             case Fault(site=site):
                 yield from _sites(program, at_end(program, block), (site,), (LaneStatus.ASSERTION, LaneStatus.RAISED))

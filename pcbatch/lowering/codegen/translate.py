@@ -36,7 +36,10 @@ BUILTINS = {
     "__element__": "element",
     "__parts__": "parts",
     "__plain__": "plain_data",
+    "__record__": "record",
+    "__recorded__": "recorded",
     "__sequence__": "sequence",
+    "__unrecorded__": "unrecorded",
     "__flag__": "same_flag",
 }
 """Built-in functions of the language and the function of `ops` that stands for each."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
+from pcbatch.ir.debugging import text_of
 from pcbatch.optimize.cfg.control_flow import Graph, makes_tail_call
 
 
@@ -30,6 +31,8 @@ def _merged_once(function: ir.Function) -> ir.Function | None:
             and graph.arrivals[end.target] == 1
         ):
             following = graph.blocks[end.target]
+            if block.ops and text_of(block.ops[-1]) is not None:  # a fault behind it must leave the entry whole
+                continue
             if not following.ops and makes_tail_call(block.ops, following.terminator):
                 continue
             joined = replace(block, ops=(*block.ops, *following.ops), terminator=following.terminator)

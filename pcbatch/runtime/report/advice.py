@@ -30,8 +30,8 @@ def advised(
         how = "in native code, lane after lane" if native else "in lockstep"
         yield (
             "no block has expensive rows: a row costs less than to look who waits for it, so sharing gains nothing; "
-            f"this runs {how}; `vmap` or a masked loop, which cannot recurse, does as well where all lanes go the same way "
-            "for as long"
+            f"this runs {how}; `vmap` or a masked loop, which cannot recurse, does as well where all lanes go the same "
+            "way for as long"
         )
         return
     if lanes == 1:

@@ -21,6 +21,7 @@ from pcbatch.runtime.backends.tensorflow.checked import (
     right_shift,
 )
 from pcbatch.runtime.backends.tensorflow.choice import all_of, any_of, both, either, negate, select, to_bool
+from pcbatch.runtime.backends.tensorflow.debugged import record, recorded, unrecorded
 from pcbatch.runtime.backends.tensorflow.equivalents import without_equivalent
 from pcbatch.runtime.backends.tensorflow.functions import (
     absolute,
@@ -73,6 +74,8 @@ __all__ = [
     "plain_data",
     "positive",
     "power",
+    "record",
+    "recorded",
     "recording",
     "right_shift",
     "rounded",
@@ -87,6 +90,7 @@ __all__ = [
     "to_power",
     "total",
     "unpacked",
+    "unrecorded",
     "window",
     "without_equivalent",
 ]
