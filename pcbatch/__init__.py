@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from pcbatch.function.hints import cost, sync
     from pcbatch.function.primitives import fallback, primitive
     from pcbatch.ir.status import LaneStatus
+    from pcbatch.runtime.backends.tensorflow.bounded import Bounded, bounded
     from pcbatch.runtime.report.run import LaneError, Run, RunInterruptedError
 
 __all__ = [
     "Batched",
+    "Bounded",
     "CompileError",
     "GradientError",
     "LaneError",
@@ -31,6 +33,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "autobatch",
+    "bounded",
     "cache",
     "cost",
     "fallback",
@@ -44,6 +47,8 @@ __all__ = [
 _HOMES = {
     "Batched": "pcbatch.function.batched",
     "autobatch": "pcbatch.api",
+    "Bounded": "pcbatch.runtime.backends.tensorflow.bounded",
+    "bounded": "pcbatch.runtime.backends.tensorflow.bounded",
     "cache": "pcbatch.caching",
     "cost": "pcbatch.function.hints",
     "sync": "pcbatch.function.hints",

@@ -322,7 +322,9 @@ class Batched(Linkable, Generic[P, R]):
     def _plain(self) -> Callable[..., Any]:
         """The user's function with stores to arrays made on copies."""
         backend = backend_named(self._options.backend)
-        plain = plain_function(self.function, self._source, backend.store_element, backend.plain_builtins)
+        plain = plain_function(
+            self.function, self._source, backend.is_array, backend.store_element, backend.plain_builtins
+        )
         return plain if self.receiver is None else MethodType(plain, self.receiver)
 
     def _refuse_inside_pieces(self) -> None:

@@ -16,16 +16,17 @@ from dataclasses import dataclass, field, replace
 
 from pcbatch.errors import Diagnostic, Note
 from pcbatch.frontend.source.source import FunctionSource
-from pcbatch.frontend.translate.possible_names import PossibleNames, Spot
-from pcbatch.frontend.translate.references import (
-    NEW,
-    KindOf,
-    Taking,
-    assignments,
-    free_arguments,
-    kind_of_calls,
+from pcbatch.frontend.translate.changed_objects import (
+    change_in,
+    changed_by,
+    changed_name,
+    objects_related,
+    takings,
+    without_replaced,
 )
-from pcbatch.frontend.translate.same_objects import Facts, facts_after, places_related
+from pcbatch.frontend.translate.possible_names import PossibleNames, Spot
+from pcbatch.frontend.translate.references import ANY, NEW, KindOf, Taking, free_arguments, kind_of_calls
+from pcbatch.frontend.translate.same_objects import Facts, facts_after
 from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
 from pcbatch.ir.code import Code
 from pcbatch.ir.program import Block, Coded, Enter, Function, Op, Primitive, Store, reads, statement, writes
@@ -41,16 +42,25 @@ def shared_stores(
 
     Also the functions, with checks behind calls of which it must be known that they give new arrays.
     """
-    if not any(isinstance(op, Store) for function in functions for block in function.blocks for op in block.ops):
+    if not any(changed_name(op) for function in functions for block in function.blocks for op in block.ops):
         return [], list(functions)
     found: list[Diagnostic] = []
     checked: list[Function] = []
     for function in functions:
         aliases = _Aliases(function, sources[function.name])
         violations = aliases.violations()
-        found += [aliases.refusal(*each) for each in violations]
+        found += [aliases.refusal(each) for each in violations]
         checked.append(function if violations else aliases.checked())
     return found, checked
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A store or a change of what `text` says, which has other names."""
+
+    op: Op
+    text: str
+    others: tuple[str, ...]
 
 
 @dataclass
@@ -59,7 +69,9 @@ class _Aliases:
 
     function: Function
     source: FunctionSource
-    taken: dict[Code, tuple[Taking, ...]] = field(default_factory=dict)
+    taken: dict[tuple[Code, bool], tuple[Taking, ...]] = field(default_factory=dict)
+    objects: bool = False
+    """Whether objects are followed that arrays do not have: lists and records inside each other."""
 
     def __post_init__(self) -> None:
         written = {name for block in self.function.blocks for op in block.ops for name in writes(op)}
@@ -73,15 +85,25 @@ class _Aliases:
 
     # -- what is asked -------------------------------------------------------------------------------------------------
 
-    def violations(self) -> list[tuple[Store, tuple[str, ...]]]:
-        """Stores to arrays that have other names, with these: of variables that are read later, or of free names."""
-        found = []
-        for block, at, facts in self._before_each_op():
-            op = block.ops[at]
-            if isinstance(op, Store):
-                related = {name for name, _ in places_related((op.array, ()), facts) if not name.startswith(NEW)}
-                others = related & self.live[block.label][at] | related - self.variables
-                found += [(op, tuple(sorted(others - {op.array})))] if others - {op.array} else []
+    def violations(self) -> list[Violation]:
+        """Stores and changes of what has other names, with these: of variables that are read later, or free ones."""
+        found: list[Violation] = []
+        has_changes = any(changed_by(op) is not None for block in self.function.blocks for op in block.ops)
+        for objects in (False, True) if has_changes else (False,):
+            self.objects = objects
+            for block, at, facts in self._before_each_op():
+                op = block.ops[at]
+                change = changed_by(op)
+                if isinstance(op, Store) and not objects:
+                    place, text = (op.array, ()), op.array
+                elif change is not None and not change.is_put_back and objects:
+                    place, text = change.place, change.text
+                else:
+                    continue
+                related = {each for each in objects_related(place, facts) if not each[0].startswith(NEW)}
+                names = {name for name, path in related if name != place[0] or (place[1] and path != place[1])}
+                others = names & self.live[block.label][at] | names - self.variables
+                found += [Violation(op, text, tuple(sorted(others)))] if others else []
         return found
 
     def checked(self) -> Function:
@@ -118,15 +140,20 @@ class _Aliases:
         return facts
 
     def _through(self, op: Op, facts: Facts) -> Facts:
-        """What holds after `op`: a Store changes an object, and names none."""
+        """What holds after `op`: a Store changes an object, and names none; it may be a list that it stores into."""
         match op:
+            case Store(array=array, value=value) if self.objects:
+                whole = (array, ((), (array, ()))), (array, ((ANY,), (value, ())))
+                return facts_after(frozenset((array,)), whole, facts)
             case Store():
                 return facts
             case Primitive() | Enter():
                 code = statement(op)
-                if code not in self.taken:
-                    self.taken[code] = assignments(code, self.kind_of)
-                return facts_after(frozenset(code.writes), self.taken[code], facts)
+                if (code, self.objects) not in self.taken:
+                    self.taken[code, self.objects] = takings(code, self.kind_of, objects=self.objects)
+                change = change_in(code)
+                facts = facts if change is None else without_replaced(change, facts)
+                return facts_after(frozenset(code.writes), self.taken[code, self.objects], facts)
         return facts_after(frozenset(writes(op)), (), facts)
 
     # -- what is said --------------------------------------------------------------------------------------------------
@@ -142,37 +169,52 @@ class _Aliases:
         code = Code(f"{APART}({_tuple(writes(op))}, {_tuple(given)})")
         return (Primitive((), tuple(name for name in code.reads if name in self.variables), code, op.span),)
 
-    def refusal(self, store: Store, others: Sequence[str]) -> Diagnostic:
-        """Why a store is refused."""
-        function, user_names = self.function, self.source.locals
+    def refusal(self, violation: Violation) -> Diagnostic:
+        """Why a store or a change is refused."""
+        op, text, others = violation.op, violation.text, violation.others
+        user_names = self.source.locals
+        is_store = isinstance(op, Store)
+        what, kind = (
+            (f"an element of `{text}` is assigned", "array") if is_store else (f"`{text}` is changed", "object")
+        )
         elsewhere = [name for name in others if name not in self.variables]
         if elsewhere:
+            copied = f"tf.identity({elsewhere[0]})" if is_store else f"copy.copy({elsewhere[0]})"
             return Diagnostic(
                 "PCB204",
-                f"an element of `{store.array}` is assigned, which may be the same array as `{elsewhere[0]}`",
-                store.span,
+                f"{what}, which may be the same {kind} as `{elsewhere[0]}`",
+                op.span,
                 "this belongs to another scope",
-                f"copy it first, `own = tf.identity({elsewhere[0]})`, and return the result",
+                f"copy it first, `own = {copied}`, and return the result",
             )
-        ops = [op for block in function.blocks for op in block.ops]
-        spans = [op.span for op in ops if not isinstance(op, Store) and {*others, store.array} & set(writes(op))]
-        earlier = [span for span in spans if span is not None and store.span is not None and span < store.span]
+        changing = {text.partition(".")[0].partition("[")[0], *others}
+        ops = [each for block in self.function.blocks for each in block.ops if changed_name(each) is None]
+        spans = [each.span for each in ops if changing & set(writes(each))]
+        earlier = [span for span in spans if span is not None and op.span is not None and span < op.span]
         listed = ", ".join(f"`{other}`" for other in others if other in user_names)
         if not listed:
+            copied = f"for x in tf.identity({text}):" if is_store else f"for x in [*{text}]:"
             return Diagnostic(
                 "PCB205",
-                f"`{store.array}` is changed here, while a loop goes over it",
-                store.span,
+                f"`{text}` is changed here, while a loop goes over it",
+                op.span,
                 "Python would show the change to the loop too",
-                f"loop over a copy, `for x in tf.identity({store.array}):`, or over the positions, `range(len(..))`",
+                f"loop over a copy, `{copied}`, or over the positions, `range(len(..))`",
                 tuple(Note(span, "the loop") for span in earlier[-1:]),
+            )
+        if is_store:
+            help_ = "copy the array where it gets its second name, `b = tf.identity(a)`, or use one name only"
+        else:
+            help_ = (
+                "use one name only; or copy the object where it gets its second name, `q = copy.copy(p)`, "
+                "`ys = [*xs]`, `e = {**d}`"
             )
         return Diagnostic(
             "PCB205",
-            f"`{store.array}` is changed here, and the same array may be read later as {listed}",
-            store.span,
+            f"`{text}` is changed here, and the same {kind} may be read later as {listed}",
+            op.span,
             f"Python would show the change in {listed} too",
-            "copy the array where it gets its second name, `b = tf.identity(a)`, or use one name only",
+            help_,
             tuple(Note(span, "a second name may come from here") for span in earlier[-1:]),
         )
 

@@ -1,6 +1,7 @@
 """The user's function as plain Python, with what tensors do not know by themselves done for them.
 
-`a[i] = v` becomes `a = store(a, i, v)`, on a copy, since tensors cannot be changed in place; slices of fixed length are
+`a[i] = v` becomes `a = store(a, i, v)`, on a copy, since tensors cannot be changed in place, and `p.a[i] = v` likewise
+`p = store_inside(p, [".a"], i, v)`; lists, dicts and objects change in place, as ever; slices of fixed length are
 checked; shifts and some built-ins get their meaning; `case True:` becomes `case true():` with a class that knows the
 array library's bools. Everything else runs as it was written, closures and globals shared with it.
 """
@@ -8,8 +9,9 @@ array library's bools. Everything else runs as it was written, closures and glob
 from __future__ import annotations
 
 import ast
+import copy
 import itertools
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -21,6 +23,7 @@ from pcbatch.frontend.translate.matching import FLAG
 from pcbatch.ir.slices import Window, length_of
 
 STORE = "_pcb_store"
+INSIDE = "_pcb_store_inside"
 FLAGS = {True: "_pcb_true", False: "_pcb_false"}
 WINDOW = "_pcb_window"
 READ = "_pcb_read"
@@ -41,21 +44,60 @@ def read_window(array: Any, index: Any) -> Any:
     return array[tuple(found) if isinstance(index, tuple) else found[0]]
 
 
+Store = Callable[[Any, Any, Any], Any]
+
+
+def storing(is_array: Callable[[Any], bool], store: Store) -> tuple[Store, Callable[..., Any]]:
+    """What `a[i] = v` and `p.x[0].a[i] = v` call: what gives a new array by `store`, and changes all else in place.
+
+    Each gives what the variable before the first part is then: the same object, unless it is, or is a tuple of, arrays.
+    """
+
+    def stored(whole: Any, index: Any, value: Any) -> Any:
+        if is_array(whole):
+            return store(whole, index, value)
+        whole[index] = value
+        return whole
+
+    def inside(whole: Any, steps: Sequence[Any], index: Any, value: Any) -> Any:
+        if not steps:
+            return stored(whole, index, value)
+        (step, is_field), *others = steps
+        part = getattr(whole, step) if is_field else whole[step]
+        changed = inside(part, others, index, value)
+        if changed is part:
+            return whole
+        if isinstance(whole, tuple):
+            names = getattr(whole, "_fields", None)
+            parts = [*whole]
+            parts[names.index(step) if names is not None and is_field else step] = changed
+            return tuple(parts) if names is None else type(whole)(*parts)
+        if is_field:
+            object.__setattr__(whole, step, changed)  # a frozen object has an array that changes, too
+            return whole
+        return stored(whole, step, changed)
+
+    return stored, inside
+
+
 def plain_function(
     function: FunctionType,
     source: FunctionSource,
-    store: Callable[..., Any],
+    is_array: Callable[[Any], bool],
+    store: Store,
     builtins: Mapping[str, Callable[..., Any]],
 ) -> Callable[..., Any]:
     """`function` itself if it needs no help, else a copy of it that is helped.
 
-    In the copy `store(array, index, value)` gives a new array for a store, and calls of the built-ins in `builtins`,
-    which do not know the array library's values, go to the functions given for them; so do the operators in `SHIFTS`.
+    In the copy `store(array, index, value)` gives a new array for a store into what `is_array`. Calls of the built-ins
+    in `builtins`, which do not know the array library's values, go to the functions given for them; so do the operators
+    in `SHIFTS`.
     """
     helped = {name for name in builtins if name in source.names and is_builtin(source.scope, name)}
     definition = _Helped(helped).visit(gast.gast_to_ast(source.tree))
     used = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
-    helpers: dict[str, Any] = {STORE: store, READ: read_window, WINDOW: Window}
+    stored, inside = storing(is_array, store)
+    helpers: dict[str, Any] = {STORE: stored, INSIDE: inside, READ: read_window, WINDOW: Window}
     helpers |= {_alias(name): builtins[name] for name in (*helped, *SHIFTS.values(), "pos")}
     helpers |= {name: _flag(flag, builtins[FLAG]) for flag, name in FLAGS.items()}
     given = {name: each for name, each in helpers.items() if name in used}
@@ -139,14 +181,15 @@ class _Helped(ast.NodeTransformer):
         target = node.target
         if isinstance(target, ast.Subscript):
             old: ast.expr = self.visit(ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target))
-        elif isinstance(target, ast.Name) and type(node.op) in SHIFTS:
-            old = ast.Name(target.id, ast.Load())
+        elif type(node.op) in SHIFTS:
+            old = copy.copy(target)
+            old.ctx = ast.Load()
         else:
             return node
         value = ast.copy_location(ast.BinOp(old, node.op, node.value), node)
         shift = SHIFTS.get(type(node.op))
         new = value if shift is None else _call(_alias(shift), node, old, node.value)
-        if isinstance(target, ast.Name):
+        if not isinstance(target, ast.Subscript):
             return ast.fix_missing_locations(ast.copy_location(ast.Assign([target], new), node))
         return self._store(target.value, target.slice, new, node)
 
@@ -165,8 +208,16 @@ class _Helped(ast.NodeTransformer):
         return target
 
     def _store(self, array: ast.expr, index: ast.expr, value: ast.expr, place: ast.AST) -> ast.stmt:
-        assert isinstance(array, ast.Name), "the frontend refuses stores into anything but a name"
-        call = _call(STORE, place, ast.Name(array.id, ast.Load()), _index(index), value)
+        steps: list[ast.expr] = []
+        while isinstance(array, (ast.Attribute, ast.Subscript)):
+            is_field = isinstance(array, ast.Attribute)
+            key: ast.expr = ast.Constant(array.attr) if isinstance(array, ast.Attribute) else array.slice
+            steps.insert(0, ast.Tuple([key, ast.Constant(is_field)], ast.Load()))
+            array = array.value
+        assert isinstance(array, ast.Name), "the frontend refuses stores into anything but parts of a name"
+        given = [ast.List(steps, ast.Load())] if steps else []
+        whole = ast.Name(array.id, ast.Load())
+        call = _call(INSIDE if steps else STORE, place, whole, *given, _index(index), value)
         statement = ast.Assign([ast.Name(array.id, ast.Store())], call)
         return ast.fix_missing_locations(ast.copy_location(statement, place))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import operator
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.ir import values
+from pcbatch.ir import records, values
 from pcbatch.ir.types import Type
 from pcbatch.runtime.backends.tensorflow import arithmetic, private, structures
 from pcbatch.runtime.backends.tensorflow.membership import same_flag
@@ -21,7 +20,7 @@ from pcbatch.runtime.backends.tensorflow.weak import unify
 def as_arrays(value: Any, example: bool = False) -> Any:
     """`value` with tensors as leaves.
 
-    Tuples, dicts, named tuples, dataclasses and lists of arrays or of structures are structures; lists of numbers are
+    Tuples, dicts, records and lists of arrays or of structures are structures; lists of numbers are
     arrays; None stays. In one `example` a list of scalar tensors is a structure too.
 
     Python ints become int32, floats float32; NumPy arrays, tensors and variables keep their dtypes. Raises TypeError
@@ -160,15 +159,13 @@ def _is_part(item: Any, rank: int) -> bool:
             return hasattr(item, "_fields") or any(_is_part(each, rank) for each in item)
         case tf.Tensor() | tf.Variable() | np.ndarray() | np.generic():
             return len(item.shape) >= rank
-    return dataclasses.is_dataclass(item) and not isinstance(item, type)
+    return records.fields_of(item) is not None
 
 
 def _map(function: Callable[[Any], Any], value: Any, rank: int = 0) -> Any:
     """`value` with `function` of each of its leaves."""
     match value:
-        case tuple() if hasattr(value, "_fields"):
-            return type(value)(*(_map(function, item, rank) for item in value))
-        case tuple():
+        case tuple() if not hasattr(value, "_fields"):
             return tuple(_map(function, item, rank) for item in value)
         case list() if any(_is_part(item, rank) for item in value):
             return [_map(function, item, rank) for item in value]
@@ -176,7 +173,7 @@ def _map(function: Callable[[Any], Any], value: Any, rank: int = 0) -> Any:
             return {key: _map(function, item, rank) for key, item in value.items()}
         case None:
             return None
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return dataclasses.replace(value, **{name: _map(function, item, rank) for name, item in fields.items()})
-    return function(value)
+    fields = records.fields_of(value)
+    if fields is None:
+        return function(value)
+    return records.made(type(value), {name: _map(function, item, rank) for name, item in fields.items()})

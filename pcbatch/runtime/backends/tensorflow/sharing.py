@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.errors import PieceRefusalError
+from pcbatch.ir import records
 from pcbatch.runtime.backends.tensorflow import private
 from pcbatch.runtime.backends.tensorflow.weak import is_number
 
@@ -47,9 +47,8 @@ def _parts(value: Any) -> list[Any] | None:
         return list(value.values())
     if isinstance(value, (tuple, list)):
         return list(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return [getattr(value, field.name) for field in dataclasses.fields(value)]
-    return None
+    fields = records.fields_of(value)
+    return None if fields is None else list(fields.values())
 
 
 def _arrays(value: Any) -> Iterator[Any]:
