@@ -143,10 +143,12 @@ class Checker:
     def _changes(self, node: Any) -> bool:
         """Whether the Call `node` calls a method of a local variable, or of a part of one, which may change it."""
         part = called_part(node)
+        if part is None:
+            return False
         root = root_of(part)
         is_local = root in self.local_names and root != self.receiver and root not in self.contexts
         is_known = node.func.attr not in METHODS or takes(node)
-        return part is not None and is_local and is_known and all(map(_is_one_part, steps_of(part)))
+        return is_local and is_known and all(map(_is_one_part, steps_of(part)))
 
     def delete(self, node: Any) -> None:
         """Entries of dicts and lists can be deleted, names and attributes cannot."""

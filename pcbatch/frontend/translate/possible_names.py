@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pcbatch.frontend.translate.changed_objects import changed_name, takings
-from pcbatch.frontend.translate.references import NEW, KindOf, has_unknown_call
+from pcbatch.frontend.translate.changed_objects import changed_by, changed_name, takings
+from pcbatch.frontend.translate.references import KindOf, has_unknown_call
 from pcbatch.ir.analysis.dataflow import Analysis, solve
 from pcbatch.ir.program import Block, Coded, Function, Op, Store, reads, statement, writes
 
@@ -35,18 +35,16 @@ class PossibleNames:
         self.rebound = {
             spot: 0 if isinstance(op, Store) else self._bits(writes(op)) for spot, op in self.places.items()
         }
+        objects = any(changed_by(op) is not None for op in self.places.values())
         self.unknown = [
             spot
             for spot, op in self.places.items()
             if isinstance(op, Coded) and op.outputs and has_unknown_call(statement(op), kind_of)
         ]
         self.sources = {
-            spot: self._bits(
-                source
-                for _, (_, (source, _)) in (takings(statement(op), kind_of) if isinstance(op, Coded) else ())
-                if not source.startswith(NEW)
-            )
+            spot: self._bits(source for _, (_, (source, _)) in taken if source in self.bit)
             for spot, op in self.places.items()
+            for taken in [takings(statement(op), kind_of, objects=objects) if isinstance(op, Coded) else ()]
         }
 
     def calls_to_check(self) -> list[Spot]:

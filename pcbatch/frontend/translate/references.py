@@ -159,7 +159,7 @@ class _Reader:
                     yield from _inside(ANY, element(tuple(self.of(part)), ANY))
             case ast.ListComp() | ast.DictComp() | ast.GeneratorExp() if self.objects:
                 yield (), _new(node)
-                for name in dict.fromkeys(each.id for each in ast.walk(node) if isinstance(each, ast.Name)):
+                for name in Code(ast.unparse(node)).reads:
                     whole: Reference = (), (name, ())
                     yield from _inside(ANY, [whole, *element((whole,), ANY)])
             case ast.IfExp(body=body, orelse=orelse):
