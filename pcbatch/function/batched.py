@@ -26,6 +26,7 @@ from pcbatch.ir import machine
 from pcbatch.ir.program import Program
 from pcbatch.ir.text.machine_printer import print_machine
 from pcbatch.ir.text.printer import print_program
+from pcbatch.ir.values import copied
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.captures.captured import Namespace
 from pcbatch.optimize.pipeline import optimize
@@ -107,8 +108,11 @@ class Batched(Linkable, Generic[P, R]):
         where the function is refused, UsageError where the arguments do not fit, and with the options `progress` or
         `resume` RunInterruptedError (a KeyboardInterrupt) after Ctrl-C; it carries the `Run` as well.
         """
-        if _running_singly.get():
-            return self._plain(*args, **kwargs)
+        if _running_singly.get():  # it gets values: what it changes is its own
+            bound = self.__signature__.bind(*args, **kwargs)
+            given = {name: copied(value) for name, value in bound.arguments.items() if name not in self.static_argnames}
+            bound.arguments.update(given)
+            return self._run_plainly(bound)
         self._refuse_inside_pieces()
         warm = None if kwargs else self._session.run_warm(args)
         if warm is not None:
@@ -147,7 +151,7 @@ class Batched(Linkable, Generic[P, R]):
             bound.arguments[name] = self.as_example(name, value)
         token = _running_singly.set(True)
         try:
-            return self._plain(*bound.args, **bound.kwargs)
+            return self._run_plainly(bound)
         except Exception as error:
             known = backend_named(self._options.backend).as_python(error)
             if known is error:
@@ -326,6 +330,21 @@ class Batched(Linkable, Generic[P, R]):
             self.function, self._source, backend.is_array, backend.store_element, backend.plain_builtins
         )
         return plain if self.receiver is None else MethodType(plain, self.receiver)
+
+    def _run_plainly(self, bound: inspect.BoundArguments) -> Any:
+        """Run the plain function; a default that it could change is a copy in each call, as every lane's is."""
+        for name, default in self._changeable_defaults.items():
+            bound.arguments.setdefault(name, copied(default))
+        return self._plain(*bound.args, **bound.kwargs)
+
+    @cached_property
+    def _changeable_defaults(self) -> dict[str, Any]:
+        every = {name: parameter.default for name, parameter in self.__signature__.parameters.items()}
+        return {
+            name: default
+            for name, default in every.items()
+            if name not in self.static_argnames and copied(default) is not default
+        }
 
     def _refuse_inside_pieces(self) -> None:
         """Only calls that the compiler sees go through the machine; one from a helper would run in every lane."""

@@ -38,7 +38,8 @@ def _parts(value: Any, count: int) -> Any:
 
 def _objects(value: Any) -> dict[int, Any]:
     """What can be changed in a value, by identity."""
-    parts = list(value.values()) if isinstance(value, dict) else value if isinstance(value, tuple | list) else []
+    fields = value if isinstance(value, dict) else records.fields_of(value) or {}
+    parts = value if isinstance(value, tuple | list) else list(fields.values())
     found = {} if isinstance(value, tuple | str | Number | np.generic | None) else {id(value): value}
     return found | {key: each for part in parts for key, each in _objects(part).items()}
 

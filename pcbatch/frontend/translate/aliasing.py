@@ -14,8 +14,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pcbatch.errors import Diagnostic, Note
+from pcbatch.errors import Diagnostic, Note, Span
 from pcbatch.frontend.source.source import FunctionSource
+from pcbatch.frontend.translate.changed_arguments import (
+    Summary,
+    at_the_start,
+    changed_in_call,
+    changes_of,
+    is_hidden,
+    refusal,
+    returns_of,
+    taken_by_call,
+)
 from pcbatch.frontend.translate.changed_objects import (
     change_in,
     changed_by,
@@ -25,11 +35,24 @@ from pcbatch.frontend.translate.changed_objects import (
     without_replaced,
 )
 from pcbatch.frontend.translate.possible_names import PossibleNames, Spot
-from pcbatch.frontend.translate.references import ANY, NEW, KindOf, Taking, free_arguments, kind_of_calls
+from pcbatch.frontend.translate.references import ANY, KindOf, Path, Taking, free_arguments, kind_of_calls
 from pcbatch.frontend.translate.same_objects import Facts, facts_after
 from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
 from pcbatch.ir.code import Code
-from pcbatch.ir.program import Block, Coded, Enter, Function, Op, Primitive, Store, reads, statement, writes
+from pcbatch.ir.program import (
+    Block,
+    Call,
+    Coded,
+    Enter,
+    Function,
+    Op,
+    Primitive,
+    Return,
+    Store,
+    reads,
+    statement,
+    writes,
+)
 
 APART = "__apart__"
 """The pseudo-builtin `__apart__((b,), (a,))`, which refuses a `b` that is, or has for a part, what `a` is or has."""
@@ -44,14 +67,26 @@ def shared_stores(
     """
     if not any(changed_name(op) for function in functions for block in function.blocks for op in block.ops):
         return [], list(functions)
+    every = [_Aliases(function, sources[function.name]) for function in functions]
+    if any(aliases.has_changes for aliases in every):
+        _summarise(every)
     found: list[Diagnostic] = []
     checked: list[Function] = []
-    for function in functions:
-        aliases = _Aliases(function, sources[function.name])
+    for aliases in every:
         violations = aliases.violations()
-        found += [aliases.refusal(each) for each in violations]
-        checked.append(function if violations else aliases.checked())
+        found += [aliases.refusal(each) for each in violations] + aliases.changing_calls()
+        checked.append(aliases.function if violations else aliases.checked())
     return found, checked
+
+
+def _summarise(every: Sequence[_Aliases]) -> None:
+    """Find out what each function does to what it is given; a round for each call on the way."""
+    while True:
+        summaries = {aliases.function.name: aliases.summary() for aliases in every}
+        if all(aliases.summaries == summaries for aliases in every):
+            return
+        for aliases in every:
+            aliases.summaries = summaries
 
 
 @dataclass(frozen=True)
@@ -70,6 +105,8 @@ class _Aliases:
     function: Function
     source: FunctionSource
     taken: dict[tuple[Code, bool], tuple[Taking, ...]] = field(default_factory=dict)
+    summaries: Mapping[str, Summary] = field(default_factory=dict)
+    """What functions do to what they are given, by name; empty where none changes an object."""
     objects: bool = False
     """Whether objects are followed that arrays do not have: lists and records inside each other."""
 
@@ -77,6 +114,7 @@ class _Aliases:
         written = {name for block in self.function.blocks for op in block.ops for name in writes(op)}
         self.variables = frozenset({*self.function.parameters, *written})
         self.kind_of: KindOf = kind_of_calls(self.source.scope, self.variables.__contains__)
+        self.has_changes = any(changed_by(op) is not None for block in self.function.blocks for op in block.ops)
         self.live = {
             block.label: live_after_each_op(block, facts[block.label].end)
             for facts in [liveness(self.function)]
@@ -88,8 +126,7 @@ class _Aliases:
     def violations(self) -> list[Violation]:
         """Stores and changes of what has other names, with these: of variables that are read later, or free ones."""
         found: list[Violation] = []
-        has_changes = any(changed_by(op) is not None for block in self.function.blocks for op in block.ops)
-        for objects in (False, True) if has_changes else (False,):
+        for objects in (False, True) if self.summaries else (False,):
             self.objects = objects
             for block, at, facts in self._before_each_op():
                 op = block.ops[at]
@@ -100,11 +137,42 @@ class _Aliases:
                     place, text = change.place, change.text
                 else:
                     continue
-                related = {each for each in objects_related(place, facts) if not each[0].startswith(NEW)}
+                related = {each for each in objects_related(place, facts) if not is_hidden(each[0])}
                 names = {name for name, path in related if name != place[0] or (place[1] and path != place[1])}
                 others = names & self.live[block.label][at] | names - self.variables
                 found += [Violation(op, text, tuple(sorted(others)))] if others else []
         return found
+
+    def changing_calls(self) -> list[Diagnostic]:
+        """Calls that change what is read later, here or elsewhere, or what they are given twice."""
+        found: list[Diagnostic] = []
+        self.objects = True
+        for block, at, facts in self._before_each_op() if self.summaries else ():
+            op = block.ops[at]
+            if not isinstance(op, Call):
+                continue
+            for place, span in changed_in_call(op, self.summaries):
+                names = {name for name, _ in objects_related(place, facts) if not is_hidden(name)} | {place[0]}
+                elsewhere = names - self.variables
+                twice = {name for name in names if op.arguments.count(name) > 1 or name != place[0]} & set(op.arguments)
+                others = sorted(names & self.live[block.label][at] - set(op.outputs) | elsewhere | twice)
+                if others:
+                    users = [name for name in others if name in self.source.locals or name in elsewhere]
+                    found.append(refusal(op, place, users, span))
+                    break
+        return found
+
+    def summary(self) -> Summary:
+        """What the function does to the objects that it is given, as far as `summaries` says it of its callees."""
+        self.objects = True
+        changes: dict[tuple[str, Path], Span | None] = {}
+        returns: set[tuple[Path, str, Path]] = set()
+        for block, _, op, facts in self._steps():
+            for name, path, span in changes_of(op, facts, self.summaries) if op is not None else ():
+                changes.setdefault((name, path), span)
+            if op is None and isinstance(block.terminator, Return):
+                returns |= {each for result in self.function.results for each in returns_of(result, facts)}
+        return Summary(self.function.parameters, changes, frozenset(returns))
 
     def checked(self) -> Function:
         """The function with a check behind each call that must give something new for its stores to be right."""
@@ -123,16 +191,22 @@ class _Aliases:
         def through(block: Block, facts: Facts) -> Facts:
             return self._through_block(block, facts)
 
-        analysis = Analysis("forward", {}, nothing, frozenset.union, through)
+        given = {self.function.entry: at_the_start(self.function)} if self.objects else {}
+        analysis = Analysis("forward", given, nothing, frozenset.union, through)
         return {label: facts.start for label, facts in solve(self.function.blocks, analysis).items()}
 
     def _before_each_op(self) -> Iterator[tuple[Block, int, Facts]]:
+        yield from ((block, at, facts) for block, at, op, facts in self._steps() if op is not None)
+
+    def _steps(self) -> Iterator[tuple[Block, int, Op | None, Facts]]:
+        """What holds before each op, and, without an op, at the end of each block."""
         start = self._solved()
         for block in self.function.blocks:
             facts = start[block.label]
             for at, op in enumerate(block.ops):
-                yield block, at, facts
+                yield block, at, op, facts
                 facts = self._through(op, facts)
+            yield block, len(block.ops), None, facts
 
     def _through_block(self, block: Block, facts: Facts) -> Facts:
         for op in block.ops:
@@ -147,6 +221,8 @@ class _Aliases:
                 return facts_after(frozenset((array,)), whole, facts)
             case Store():
                 return facts
+            case Call() if self.objects:
+                return facts_after(frozenset(op.outputs), taken_by_call(op, self.summaries), facts)
             case Primitive() | Enter():
                 code = statement(op)
                 if (code, self.objects) not in self.taken:
@@ -187,10 +263,7 @@ class _Aliases:
                 "this belongs to another scope",
                 f"copy it first, `own = {copied}`, and return the result",
             )
-        changing = {text.partition(".")[0].partition("[")[0], *others}
-        ops = [each for block in self.function.blocks for each in block.ops if changed_name(each) is None]
-        spans = [each.span for each in ops if changing & set(writes(each))]
-        earlier = [span for span in spans if span is not None and op.span is not None and span < op.span]
+        earlier = self._earlier(op, {text.partition(".")[0].partition("[")[0], *others})
         listed = ", ".join(f"`{other}`" for other in others if other in user_names)
         if not listed:
             copied = f"for x in tf.identity({text}):" if is_store else f"for x in [*{text}]:"
@@ -217,6 +290,17 @@ class _Aliases:
             help_,
             tuple(Note(span, "a second name may come from here") for span in earlier[-1:]),
         )
+
+    def _earlier(self, op: Op, names: set[str]) -> list[Span]:
+        """Places before `op` from which the second name may come: what reads one of `names` and assigns another."""
+        ops = [each for block in self.function.blocks for each in block.ops]
+        assigning = [each for each in ops if names & set(writes(each)) and changed_name(each) is None]
+        linking = [each for each in ops if len(names & {*reads(each), *writes(each)}) > 1 and names & set(writes(each))]
+        for found in (linking, assigning):
+            spans = [each.span for each in found if each.span is not None and op.span is not None]
+            if earlier := [span for span in spans if op.span is not None and span < op.span]:
+                return earlier
+        return []
 
 
 def _tuple(names: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from pcbatch.errors import PieceRefusalError
 from pcbatch.ir import records
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import TensorType
+from pcbatch.ir.values import copied
 from pcbatch.runtime.backends.tensorflow import scattering
 from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.indexing import in_range, place_in
@@ -214,30 +215,6 @@ def _call(whole: Any, method: str, args: Sequence[Any], options: dict[str, Any])
             f"leave out its `autobatch`: a method of a value is traced as it is; where it branches or loops on its "
             f"values, make it a batched function of the module that gives the object: `p = {method}(p)`",
         ) from None
-
-
-def copied(value: Any) -> Any:
-    """`value` with lists, dicts and records made anew, what was one object being one again; arrays stay."""
-    known: dict[int, tuple[Any, Any]] = {}
-
-    def copy(each: Any) -> Any:
-        if id(each) not in known:
-            known[id(each)] = each, again(each)
-        return known[id(each)][1]
-
-    def again(each: Any) -> Any:
-        if isinstance(each, list):
-            return [copy(part) for part in each]
-        if isinstance(each, dict):
-            return {key: copy(part) for key, part in each.items()}
-        if isinstance(each, tuple) and not hasattr(each, "_fields"):
-            return tuple(copy(part) for part in each)
-        fields = records.fields_of(each)
-        if fields is not None:
-            return records.made(type(each), {name: copy(part) for name, part in fields.items()})
-        return records.made(type(each), {}) if records.is_simple_class(type(each)) else each
-
-    return copy(value)
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------

@@ -15,18 +15,19 @@ from pcbatch.runtime.backends.tensorflow.weak import is_number
 
 
 def apart(results: tuple[Any, ...], others: tuple[Any, ...]) -> None:
-    """Refuse `results` of which one is, or contains, an array that another or one of `others` is or contains.
+    """Refuse `results` of which one is, or contains, something that another or one of `others` is or contains.
 
-    The frontend asks where a store into one of them would show in the other under Python.
+    What is meant are arrays, and lists, dicts and objects that can change. The frontend asks where a change of one of
+    them would show in the other under Python.
     """
-    known = {id(leaf): leaf for other in others for leaf in _arrays(other)}
+    known = {id(each): each for other in others for each in _changeable(other)}
     for result in results:
-        own = {id(leaf): leaf for leaf in _arrays(result)}
+        own = {id(each): each for each in _changeable(result)}
         if not known.keys().isdisjoint(own):
             raise PieceRefusalError(
                 "PCB420",
-                "what this gives is the same array as another one, and an element of one of them is assigned later",
-                "copy it, `tf.identity(..)`, here or in the function that is called",
+                "what this gives is the same array or object as another one, and one of them is changed later",
+                "copy it, `tf.identity(..)` of an array, `copy.copy(..)` of an object, here or in what is called",
             )
         known |= own
 
@@ -51,12 +52,14 @@ def _parts(value: Any) -> list[Any] | None:
     return None if fields is None else list(fields.values())
 
 
-def _arrays(value: Any) -> Iterator[Any]:
-    """The arrays in a value, numbers apart: nothing is stored into a number."""
+def _changeable(value: Any) -> Iterator[Any]:
+    """What can change in a value: arrays, numbers apart (nothing is stored into one), lists, dicts and objects."""
     parts = _parts(value)
     if parts is not None:
+        if not records.is_frozen(value):
+            yield value
         for part in parts:
-            yield from _arrays(part)
+            yield from _changeable(part)
     elif isinstance(value, (tf.Tensor, tf.Variable, np.ndarray)) and len(value.shape) > 0:
         yield value
 
