@@ -7,9 +7,12 @@ to its author: what happens once, when it is made, does not happen again where i
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
+
+from pcbatch.installed import OWN, is_installed
 
 HEAP_TYPE = 1 << 9
 """The flag of classes that a `class` statement has made (CPython's Py_TPFLAGS_HEAPTYPE)."""
@@ -31,17 +34,24 @@ def is_record_class(value: Any) -> bool:
 def is_simple_class(cls: type) -> bool:
     """Whether objects of `cls`, which is no dataclass, are what their `__dict__` says and nothing else.
 
-    It and its bases are made by `class` statements without `__slots__`, a metaclass or access to attributes of their
-    own, and its objects are neither functions nor arrays.
+    It and its bases are the user's own, made by `class` statements without `__slots__`, a metaclass or access to
+    attributes of their own, and its objects are neither functions nor arrays.
     """
     bases = cls.__mro__[:-1]
     return (
         type(cls) is type
         and bool(bases)
         and not any(dataclasses.is_dataclass(base) for base in bases)
-        and all(base.__flags__ & HEAP_TYPE and base.__module__ != "builtins" for base in bases)
+        and all(base.__flags__ & HEAP_TYPE for base in bases)
+        and not any(_is_foreign(base) for base in bases)
         and not any(name in vars(base) for base in bases for name in (*_OWN_ACCESS, *_MORE_THAN_FIELDS))
     )
+
+
+def _is_foreign(cls: type) -> bool:
+    """Whether a class belongs to Python, to an installed package or to pcbatch: a tape is no record."""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None) or ""
+    return is_installed(file) or file.startswith(OWN)
 
 
 def fields_of(value: Any) -> dict[str, Any] | None:

@@ -37,7 +37,7 @@ def _statement(checker: Checker, node: Any, contexts: frozenset[str]) -> None:
             _block(checker, node, contexts)
         case gast.Expr(value=gast.Call(func=gast.Attribute() as method) as call) if _root(method) in contexts:
             checker.visit(call)  # `tape.watch(x)`: what it changes lives in the piece only
-        case gast.Delete():
+        case gast.Delete(targets=targets) if any(isinstance(each, gast.Subscript) for each in targets):
             checker.refuse(node, refusals.WITH_STORE)
         case gast.Assign() | gast.AugAssign() | gast.AnnAssign():
             targets = node.targets if isinstance(node, gast.Assign) else [node.target]

@@ -90,6 +90,6 @@ def refusal(call: Call, place: Place, others: list[str], changed_at: Span | None
         f"`{call.function}` changes an object that it is given and that may be read later as {listed}",
         call.span,
         f"Python would show the change in {listed}; a batched function gets a value of its own",
-        f"return the object and take what comes back, `p = {call.function}(p, ..)`; or hand over a copy, `copy.copy(p)`",
+        f"return the object and take what comes back, `p = {call.function}(p, ..)`; or hand over `copy.copy(p)`",
         (Note(changed_at, "changed here"),) if changed_at is not None else (),
     )

@@ -21,7 +21,7 @@ from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import PieceText, Statement, compile_piece, write_piece
 from pcbatch.lowering.inference import complaints
 from pcbatch.lowering.inference.static import Known, Static, is_static, plain
-from pcbatch.lowering.inference.unchanged import HELPERS, guarded
+from pcbatch.lowering.inference.unchanged import guarded, helpers
 
 KNOWN = "_pcb_known"
 """The name by which a traced piece knows the function that looks for static values."""
@@ -193,7 +193,10 @@ class Actions:
         found: dict[str, Static] | None = None,
     ) -> tuple[Type, ...]:
         """The types of the run's outputs under the values of `bound`; `found` takes the static values among them."""
-        values: dict[str, Any] = {**HELPERS, **{name: known.value for name, known in bound.items()}}
+        values: dict[str, Any] = {
+            **helpers(self.environment.backend),
+            **{name: known.value for name, known in bound.items()},
+        }
         written = (name for each in run.text.statements for name in each.code.writes)
         statements = tuple(guarded(run.text.statements, frozenset((*run.text.reads, *written))))
         if found is not None:

@@ -16,6 +16,7 @@ from pcbatch.ir import records
 from pcbatch.ir.code import Code
 from pcbatch.lowering.codegen.pieces import Statement
 from pcbatch.lowering.codegen.translate import OPS
+from pcbatch.runtime.backends.protocol import Backend
 
 LOOK, CHECK, SEEN = "_pcb_look", "_pcb_check", "_pcb_seen"
 """The names by which a traced piece knows the functions below, and what the first has seen."""
@@ -46,9 +47,24 @@ Seen = list[list[tuple[Any, tuple[Any, ...]]]]
 """For each value what it holds that can change, with the parts of that."""
 
 
-def look(*values: Any) -> Seen:
-    """What can change in `values`, as it is now."""
-    return [list(_held(value, set())) for value in values]
+def helpers(backend: Backend) -> Mapping[str, Any]:
+    """What a piece with such looks and checks is given. What no lane can keep (a tape) may change as it likes."""
+
+    def look(*values: Any) -> Seen:
+        """What can change in `values`, as it is now."""
+        return [list(_held(value, set())) if _is_value(value, backend) else [] for value in values]
+
+    return {LOOK: look, CHECK: check}
+
+
+def _is_value(value: Any, backend: Backend) -> bool:
+    if _parts(value) is None:
+        return False
+    try:
+        backend.type_of(value)
+    except TypeError:
+        return False
+    return True
 
 
 def check(seen: Seen, names: Sequence[str]) -> None:
@@ -83,7 +99,3 @@ def _parts(value: Any) -> tuple[Any, ...] | None:
         return tuple(value)
     fields = records.fields_of(value)
     return None if fields is None else tuple(part for item in fields.items() for part in item)
-
-
-HELPERS: Mapping[str, Any] = {LOOK: look, CHECK: check}
-"""What a piece with such looks and checks is given."""
