@@ -24,6 +24,7 @@ from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.session import SIGNATURES, Session, Stats, compiling
 from pcbatch.ir import machine
 from pcbatch.ir.program import Program
+from pcbatch.ir.records import fields_of
 from pcbatch.ir.text.machine_printer import print_machine
 from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.values import copied
@@ -349,6 +350,13 @@ class Batched(Linkable, Generic[P, R]):
     def _refuse_inside_pieces(self) -> None:
         """Only calls that the compiler sees go through the machine; one from a helper would run in every lane."""
         caller = compiling()
+        if caller is not None and fields_of(self.receiver) is not None:
+            owner = f"{type(self.receiver).__name__}.{self.__name__}"
+            raise PieceRefusalError(
+                "PCB405",
+                f"the batched method `{owner}` is called on a value of `{caller}`",
+                f"call it by its class: `{owner}(value, ..)`",
+            )
         if caller is not None:
             raise PieceRefusalError(
                 "PCB405",

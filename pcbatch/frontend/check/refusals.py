@@ -139,7 +139,8 @@ STORE_NESTED = Refusal(
     "PCB112",
     "only parts of a local variable can be assigned",
     "assigned here",
-    "give what it is a part of a name, change that, and put it back: `row = m[i:j]`, `row[k] = v`, `m[i:j] = row`",
+    "assign by one index or slice for each axis, `m[i + k, j] = v`; or give a copy a name and put it back: "
+    "`rows = tf.identity(m[i:j])`, `rows[k] = v`, `m[i:j] = rows`",
 )
 SET = Refusal("PCB112", "sets are not supported", "a set", "use a tuple, or an array of bools")
 IDENTITY = Refusal(

@@ -37,6 +37,7 @@ from pcbatch.frontend.translate.changed_objects import (
 from pcbatch.frontend.translate.possible_names import PossibleNames, Spot
 from pcbatch.frontend.translate.references import ANY, KindOf, Path, Taking, free_arguments, kind_of_calls
 from pcbatch.frontend.translate.same_objects import Facts, facts_after
+from pcbatch.frontend.translate.sequences import ELEMENT
 from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
 from pcbatch.ir.code import Code
 from pcbatch.ir.program import (
@@ -263,7 +264,8 @@ class _Aliases:
                 "this belongs to another scope",
                 f"copy it first, `own = {copied}`, and return the result",
             )
-        earlier = self._earlier(op, {text.partition(".")[0].partition("[")[0], *others})
+        changing = {text.partition(".")[0].partition("[")[0], *others}
+        earlier = self._earlier(op, changing)
         listed = ", ".join(f"`{other}`" for other in others if other in user_names)
         if not listed:
             copied = f"for x in tf.identity({text}):" if is_store else f"for x in [*{text}]:"
@@ -275,7 +277,12 @@ class _Aliases:
                 f"loop over a copy, `{copied}`, or over the positions, `range(len(..))`",
                 tuple(Note(span, "the loop") for span in earlier[-1:]),
             )
-        if is_store:
+        if not is_store and self._is_element(changing):
+            help_ = (
+                "make new ones, `ps = [dataclasses.replace(p, x=..) for p in ps]`, or write the steps out: "
+                "`ps[0].x = ..`, `ps[1].x = ..`"
+            )
+        elif is_store:
             help_ = "copy the array where it gets its second name, `b = tf.identity(a)`, or use one name only"
         else:
             help_ = (
@@ -290,6 +297,12 @@ class _Aliases:
             help_,
             tuple(Note(span, "a second name may come from here") for span in earlier[-1:]),
         )
+
+    def _is_element(self, names: set[str]) -> bool:
+        """Whether one of `names` is what a loop takes from another."""
+        ops = (each for block in self.function.blocks for each in block.ops if isinstance(each, Primitive))
+        taking = (each for each in ops if names & set(writes(each)) and names & set(reads(each)))
+        return any(ELEMENT in statement(each).text for each in taking)
 
     def _earlier(self, op: Op, names: set[str]) -> list[Span]:
         """Places before `op` from which the second name may come: what reads one of `names` and assigns another."""

@@ -84,6 +84,15 @@ def returns_of(result: str, facts: Facts) -> Iterator[tuple[Path, str, Path]]:
 
 def refusal(call: Call, place: Place, others: list[str], changed_at: Span | None) -> Diagnostic:
     """Why a call is refused that changes what is read later, under the names `others`."""
+    if call.function in others:
+        return Diagnostic(
+            "PCB211",
+            f"`{call.function}` changes an object that is the default of a parameter",
+            call.span,
+            "Python has one object for all calls, and would show the change in the next one",
+            "make the object in the function: `p=None` as the default, and `if p is None:` first",
+            (Note(changed_at, "changed here"),) if changed_at is not None else (),
+        )
     listed = ", ".join(f"`{each}`" for each in others) or f"`{place[0]}`"
     return Diagnostic(
         "PCB211",

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pcbatch.frontend.translate.references import (
     ANY,
     LIMIT,
+    NEW,
     KindOf,
     Path,
     Place,
@@ -47,6 +48,7 @@ class Change:
     text: str
     is_part: bool = False
     taken: str | None = None
+    method: str = ""
     is_put_back: bool = False
     is_element: bool = False
 
@@ -73,7 +75,8 @@ def change_in(code: Code) -> Change | None:
         ):
             place = _place(call.args[0])
             given = _given(call, 2)
-            return Change(place, None, given, target, ast.unparse(call.args[0]), place[0] != target, value)
+            text, is_part = ast.unparse(call.args[0]), place[0] != target
+            return Change(place, None, given, target, text, is_part, value, method=_method(call))
         case ast.Name(id=target), ast.Call() as call:
             return _innermost(target, call)
     return None
@@ -89,7 +92,7 @@ def _innermost(target: str, call: ast.Call) -> Change | None:
     place, text = _place(arguments[0]), ast.unparse(arguments[0])
     match function:
         case "__changed__":
-            return Change(place, None, _given(call, 2), target, text)
+            return Change(place, None, _given(call, 2), target, text, method=_method(call))
         case "__stored__":
             step = step_of(arguments[2]) if len(arguments) == 3 else ANY
             return Change(place, step, (arguments[1],), target, text, is_element=True)
@@ -97,6 +100,16 @@ def _innermost(target: str, call: ast.Call) -> Change | None:
             is_field = isinstance(arguments[3], ast.Constant) and bool(arguments[3].value)
             return Change(place, _step(arguments[2], is_field), (arguments[1],), target, text, is_put_back=True)
     return Change(place, _step(arguments[2], function == WITH_FIELD), (arguments[1],), target, text)
+
+
+_OF_ONE = frozenset({"append", "insert", "setdefault", "pop"})
+"""Methods whose arguments become elements of their object."""
+_OF_ELEMENTS = frozenset({"extend", "update", "__iadd__", "__delitem__"})
+"""Methods that take elements of their arguments; of others it may be both."""
+
+
+def _method(call: ast.Call) -> str:
+    return str(call.args[1].value) if isinstance(call.args[1], ast.Constant) else ""
 
 
 def _name(call: ast.Call) -> str:
@@ -140,9 +153,12 @@ def takings(code: Code, kind_of: KindOf, *, objects: bool = True) -> tuple[Takin
         if change.step is not None:
             target += _below((*inside, change.step), found)
             continue
+        found = tuple(each for each in found if not each[1][0].startswith(NEW))
         taken += found
-        for each in (found, tuple(element(found, ANY))):  # an element of the object, or the elements of one that is
-            target += _below((*inside, ANY), each)
+        if change.method not in _OF_ELEMENTS:
+            target += _below((*inside, ANY), found)
+        if change.method not in _OF_ONE:
+            target += _below((*inside, ANY), tuple(element(found, ANY)))
     every = [(change.target, reference) for reference in target]
     return (*every, *((change.taken, reference) for reference in taken)) if change.taken is not None else tuple(every)
 

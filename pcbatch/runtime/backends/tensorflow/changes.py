@@ -212,8 +212,7 @@ def _call(whole: Any, method: str, args: Sequence[Any], options: dict[str, Any])
         raise PieceRefusalError(
             "PCB423",
             f"`{method}` of `{name}` is a batched function, and a method of a value",
-            f"leave out its `autobatch`: a method of a value is traced as it is; where it branches or loops on its "
-            f"values, make it a batched function of the module that gives the object: `p = {method}(p)`",
+            f"call it by its class, and take what it gives: `p = {name}.{method}(p, ..)`; or leave out its `autobatch`",
         ) from None
 
 
@@ -240,7 +239,8 @@ def _has_setter(cls: type, name: str) -> bool:
 def _described(value: Any) -> str:
     """What a value of a lane is, in words."""
     if is_lane_value(value) or is_number(value) or isinstance(value, (bool, np.ndarray, np.generic)):
-        return "a number" if type_of(value) == TensorType("bool") or not value.shape.rank else "an array"
+        known = type_of(value)
+        return "an array" if isinstance(known, TensorType) and known.shape else "a number"
     return describe(value)
 
 
