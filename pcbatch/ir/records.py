@@ -30,13 +30,18 @@ def is_record_class(value: Any) -> bool:
     )
 
 
-@lru_cache(maxsize=1024)
 def is_simple_class(cls: type) -> bool:
     """Whether objects of `cls`, which is no dataclass, are what their `__dict__` says and nothing else.
 
     It and its bases are the user's own, made by `class` statements without `__slots__`, a metaclass or access to
     attributes of their own, and its objects are neither functions nor arrays.
     """
+    known: bool = _is_simple_class(cls)
+    return known
+
+
+@lru_cache(maxsize=1024)
+def _is_simple_class(cls: Any) -> bool:
     bases = cls.__mro__[:-1]
     return (
         type(cls) is type
@@ -86,4 +91,5 @@ def is_frozen(value: Any) -> bool:
     """Whether Python refuses to change the record `value`: a named tuple, a frozen dataclass."""
     if isinstance(value, tuple):
         return True
-    return dataclasses.is_dataclass(value) and bool(type(value).__dataclass_params__.frozen)  # type: ignore[attr-defined]
+    parameters = getattr(type(value), "__dataclass_params__", None)
+    return parameters is not None and bool(parameters.frozen)

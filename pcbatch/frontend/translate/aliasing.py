@@ -35,7 +35,7 @@ from pcbatch.frontend.translate.changed_objects import (
     without_replaced,
 )
 from pcbatch.frontend.translate.possible_names import PossibleNames, Spot
-from pcbatch.frontend.translate.references import ANY, KindOf, Path, Taking, free_arguments, kind_of_calls
+from pcbatch.frontend.translate.references import ANY, KindOf, Path, Place, Taking, free_arguments, kind_of_calls
 from pcbatch.frontend.translate.same_objects import Facts, facts_after
 from pcbatch.frontend.translate.sequences import ELEMENT
 from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
@@ -132,6 +132,7 @@ class _Aliases:
             for block, at, facts in self._before_each_op():
                 op = block.ops[at]
                 change = changed_by(op)
+                place: Place
                 if isinstance(op, Store) and not objects:
                     place, text = (op.array, ()), op.array
                 elif change is not None and not change.is_put_back and objects:

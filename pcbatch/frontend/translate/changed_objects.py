@@ -117,7 +117,10 @@ def _name(call: ast.Call) -> str:
 
 
 def _step(key: ast.expr, is_field: bool) -> int | str:
-    return f".{key.value}" if is_field and isinstance(key, ast.Constant) else step_of(key)
+    match key:
+        case ast.Constant(value=str(name)) if is_field:
+            return f".{name}"
+    return step_of(key)
 
 
 def _place(part: ast.expr) -> Place:
