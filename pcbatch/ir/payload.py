@@ -217,7 +217,8 @@ def _of_value(node: ast.expr, variables: Collection[str], is_bool_hidden: bool) 
         case ast.Call(func=ast.Name(id="__with_field__"), args=[*parts, ast.Constant(value=str() as name)]):
             return (Replace(Field(name)), names(parts)) if are_variables(parts) else None
         case ast.Call(func=ast.Name(id="__with_item__"), args=[*parts, ast.Constant(value=int() | str() as key)]):
-            return (Replace(Index(key)), names(parts)) if are_variables(parts) else None
+            is_part = are_variables(parts) and not isinstance(key, bool)
+            return (Replace(Index(key)), names(parts)) if is_part else None
         case ast.IfExp(test=test, body=true, orelse=false) if are_variables(parts := [test, true, false]):
             return Choose(), names(parts)
     constant = _constant(node)

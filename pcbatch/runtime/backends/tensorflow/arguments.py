@@ -163,17 +163,21 @@ def _is_part(item: Any, rank: int) -> bool:
 
 
 def _map(function: Callable[[Any], Any], value: Any, rank: int = 0) -> Any:
-    """`value` with `function` of each of its leaves."""
+    """`value` with `function` of each of its leaves. An empty list is one in a structure, and an array by itself."""
+
+    def part(item: Any) -> Any:
+        return [] if isinstance(item, list) and not item else _map(function, item, rank)
+
     match value:
         case tuple() if not hasattr(value, "_fields"):
-            return tuple(_map(function, item, rank) for item in value)
+            return tuple(map(part, value))
         case list() if any(_is_part(item, rank) for item in value):
-            return [_map(function, item, rank) for item in value]
+            return [*map(part, value)]
         case dict():
-            return {key: _map(function, item, rank) for key, item in value.items()}
+            return {key: part(item) for key, item in value.items()}
         case None:
             return None
     fields = records.fields_of(value)
     if fields is None:
         return function(value)
-    return records.made(type(value), {name: _map(function, item, rank) for name, item in fields.items()})
+    return records.made(type(value), {name: part(item) for name, item in fields.items()})
