@@ -44,7 +44,7 @@ def _objects(value: Any) -> dict[int, Any]:
     return found | {key: each for part in parts for key, each in _objects(part).items()}
 
 
-def _apart(results: tuple[Any, ...], others: tuple[Any, ...]) -> None:
+def _apart(results: tuple[Any, ...], others: tuple[Any, ...], arrays: bool = True) -> None:
     known = _objects(others)
     for result in results:
         own = _objects(result)

@@ -11,6 +11,7 @@ is traced: where a store would be wrong if a result were an argument, a check st
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -35,8 +36,8 @@ from pcbatch.frontend.translate.changed_objects import (
     without_replaced,
 )
 from pcbatch.frontend.translate.possible_names import PossibleNames, Spot
-from pcbatch.frontend.translate.references import ANY, KindOf, Path, Place, Taking, free_arguments, kind_of_calls
-from pcbatch.frontend.translate.same_objects import Facts, facts_after
+from pcbatch.frontend.translate.references import ANY, LIMIT, KindOf, Path, Place, Taking, free_arguments, kind_of_calls
+from pcbatch.frontend.translate.same_objects import Facts, facts_after, names_related
 from pcbatch.frontend.translate.sequences import ELEMENT
 from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
 from pcbatch.ir.code import Code
@@ -50,6 +51,7 @@ from pcbatch.ir.program import (
     Primitive,
     Return,
     Store,
+    assigned_value,
     reads,
     statement,
     writes,
@@ -154,7 +156,9 @@ class _Aliases:
             if not isinstance(op, Call):
                 continue
             for place, span in changed_in_call(op, self.summaries):
-                names = {name for name, _ in objects_related(place, facts) if not is_hidden(name)} | {place[0]}
+                kept = self._replaced_behind(op, block, at)
+                places = {place, *objects_related(place, facts)}
+                names = {each[0] for each in places if not is_hidden(each[0]) and not _is_inside(each, kept)}
                 elsewhere = names - self.variables
                 twice = {name for name in names if op.arguments.count(name) > 1 or name != place[0]} & set(op.arguments)
                 others = sorted(names & self.live[block.label][at] - set(op.outputs) | elsewhere | twice)
@@ -163,6 +167,25 @@ class _Aliases:
                     found.append(refusal(op, place, users, span))
                     break
         return found
+
+    def _replaced_behind(self, call: Call, block: Block, at: int) -> Place | None:
+        """The place that gets the result of a call right behind it, if it is known: `ps[0] = paid(ps[0])`."""
+        numbers: dict[str, int] = {}
+        for op in block.ops[at + 1 :]:
+            change = changed_by(op)
+            match op:
+                case Store(array=array, indices=(index,), value=value) if value in call.outputs and index in numbers:
+                    return array, (numbers[index],)
+                case Primitive(outputs=(name,)) if (number := _number(assigned_value(op))) is not None:
+                    numbers[name] = number
+                case _ if change is not None and change.step is not None and not change.is_put_back:
+                    given = [each.id for each in change.given if isinstance(each, ast.Name)]
+                    root, path = change.place
+                    is_known = ANY not in (*path, change.step) and len(path) < LIMIT
+                    return (root, (*path, change.step)) if is_known and set(given) & set(call.outputs) else None
+                case _:
+                    return None
+        return None
 
     def summary(self) -> Summary:
         """What the function does to the objects that it is given, as far as `summaries` says it of its callees."""
@@ -181,7 +204,12 @@ class _Aliases:
         possible = PossibleNames(self.function, self.kind_of, self.live)
         spots = possible.calls_to_check()
         blocks = {block.label: block for block in self.function.blocks}
-        checks = {(label, at): self._check(blocks[label], at, possible.related((label, at))) for label, at in spots}
+        self.objects = bool(self.summaries)
+        before = {(block.label, at): facts for block, at, facts in (self._before_each_op() if spots else ())}
+        checks = {
+            (label, at): self._check(blocks[label], at, possible.related((label, at)), before[label, at])
+            for label, at in spots
+        }
         return with_ops_behind(self.function, checks)
 
     # -- the effect of ops ---------------------------------------------------------------------------------------------
@@ -236,15 +264,24 @@ class _Aliases:
 
     # -- what is said --------------------------------------------------------------------------------------------------
 
-    def _check(self, block: Block, at: int, related: frozenset[str]) -> tuple[Primitive, ...]:
-        """The check behind op `at` of `block`: what it assigns is nothing that it read, or that is read later."""
+    def _check(self, block: Block, at: int, related: frozenset[str], facts: Facts) -> tuple[Primitive, ...]:
+        """The check behind op `at` of `block`: what it assigns is nothing that it read, or that is read later.
+
+        An object may keep what its method is given, unless that may be read later, under whatever name.
+        """
         op = block.ops[at]
-        others = (related & self.live[block.label][at] | set(reads(op))) & self.variables - set(writes(op))
+        live = self.live[block.label][at]
+        given_on = set(reads(op))
+        if changed_by(op) is not None:
+            given_on = {name for name in given_on if {name, *names_related(name, facts)} & live - set(writes(op))}
+        others = (related & live | given_on) & self.variables - set(writes(op))
         assert isinstance(op, Coded)
         given = [*sorted(others), *free_arguments(statement(op), self.variables)]
         if not given and len(writes(op)) == 1:
             return ()
-        code = Code(f"{APART}({_tuple(writes(op))}, {_tuple(given)})")
+        every = [each for each_block in self.function.blocks for each in each_block.ops]
+        arrays = any(isinstance(each, Store) or ((c := changed_by(each)) and c.is_element) for each in every)
+        code = Code(f"{APART}({_tuple(writes(op))}, {_tuple(given)}{'' if arrays else ', False'})")
         return (Primitive((), tuple(name for name in code.reads if name in self.variables), code, op.span),)
 
     def refusal(self, violation: Violation) -> Diagnostic:
@@ -315,6 +352,18 @@ class _Aliases:
             if earlier := [span for span in spans if op.span is not None and span < op.span]:
                 return earlier
         return []
+
+
+def _is_inside(place: Place, whole: Place | None) -> bool:
+    """Whether a place is `whole`, or a part of it."""
+    return whole is not None and place[0] == whole[0] and place[1][: len(whole[1])] == whole[1]
+
+
+def _number(value: ast.expr | None) -> int | None:
+    match value:
+        case ast.Constant(value=int(number)) if number >= 0:
+            return number
+    return None
 
 
 def _tuple(names: Sequence[str]) -> str:

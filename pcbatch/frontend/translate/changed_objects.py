@@ -105,7 +105,10 @@ def _innermost(target: str, call: ast.Call) -> Change | None:
 _OF_ONE = frozenset({"append", "insert", "setdefault", "pop"})
 """Methods whose arguments become elements of their object."""
 _OF_ELEMENTS = frozenset({"extend", "update", "__iadd__", "__delitem__"})
-"""Methods that take elements of their arguments; of others it may be both."""
+"""Methods that take elements of their arguments. What the user's own keep is seen when they are traced."""
+
+
+_OF_NOTHING = frozenset({"clear", "popitem", "reverse"})
 
 
 def _method(call: ast.Call) -> str:
@@ -136,6 +139,13 @@ def _given(call: ast.Call, first: int) -> tuple[ast.expr, ...]:
     return (*call.args[first:], *(keyword.value for keyword in call.keywords))
 
 
+def calls_users_method(code: Code) -> bool:
+    """Whether `code` calls a method of which nobody knows what it keeps of its arguments."""
+    change = change_in(code)
+    is_method = change is not None and change.step is None
+    return is_method and change is not None and change.method not in _OF_ONE | _OF_ELEMENTS | _OF_NOTHING
+
+
 # -- what names take ---------------------------------------------------------------------------------------------------
 
 
@@ -157,10 +167,10 @@ def takings(code: Code, kind_of: KindOf, *, objects: bool = True) -> tuple[Takin
             target += _below((*inside, change.step), found)
             continue
         found = tuple(each for each in found if not each[1][0].startswith(NEW))
-        taken += found
-        if change.method not in _OF_ELEMENTS:
+        if change.method in _OF_ONE:
+            taken += found
             target += _below((*inside, ANY), found)
-        if change.method not in _OF_ONE:
+        elif change.method in _OF_ELEMENTS:
             target += _below((*inside, ANY), tuple(element(found, ANY)))
     every = [(change.target, reference) for reference in target]
     return (*every, *((change.taken, reference) for reference in taken)) if change.taken is not None else tuple(every)

@@ -54,9 +54,9 @@ def assign_entry(code: Expressions, part: Any, key: Any, value: str, span: Span)
     _put_back(code, part, call(WITH_ITEM, part, load(value), key), span)
 
 
-def assign_element(code: Expressions, part: Any, indices: Sequence[str], value: str, span: Span) -> None:
-    """Emit `part[i, j] = value`, the indices being variables."""
-    _put_back(code, part, call(STORED, part, load(value), *map(load, indices)), span)
+def assign_element(code: Expressions, part: Any, indices: Sequence[Any], value: str, span: Span) -> None:
+    """Emit `part[i, j] = value`, the indices being variables, or known without a lane."""
+    _put_back(code, part, call(STORED, part, load(value), *indices), span)
 
 
 def call_method(code: Expressions, node: Any) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pcbatch.frontend.translate.changed_objects import changed_by, changed_name, takings
+from pcbatch.frontend.translate.changed_objects import calls_users_method, changed_by, changed_name, takings
 from pcbatch.frontend.translate.references import KindOf, has_unknown_call
 from pcbatch.ir.analysis.dataflow import Analysis, solve
 from pcbatch.ir.program import Block, Coded, Function, Op, Store, reads, statement, writes
@@ -39,7 +39,9 @@ class PossibleNames:
         self.unknown = [
             spot
             for spot, op in self.places.items()
-            if isinstance(op, Coded) and op.outputs and has_unknown_call(statement(op), kind_of)
+            if isinstance(op, Coded)
+            and op.outputs
+            and (has_unknown_call(statement(op), kind_of) or calls_users_method(statement(op)))
         ]
         self.sources = {
             spot: self._bits(source for _, (_, (source, _)) in taken if source in self.bit)

@@ -19,7 +19,7 @@ from pcbatch.frontend.translate.contexts import emit_with
 from pcbatch.frontend.translate.expressions import Expressions
 from pcbatch.frontend.translate.matching import Match
 from pcbatch.frontend.translate.messages import template
-from pcbatch.frontend.translate.ranges import RangeLoop
+from pcbatch.frontend.translate.ranges import RangeLoop, literal
 from pcbatch.frontend.translate.sequences import SequenceLoop
 from pcbatch.frontend.translate.stores import store_indices, stored_element
 from pcbatch.ir.program import Fault, FaultKind, Return, Store
@@ -163,10 +163,16 @@ class Statements(Expressions):
         settled.value = changes.readable(self, target.value, inside)
         return settled
 
-    def _indices(self, target: Any, later: Sequence[Any] = ()) -> list[str]:
-        """Variables that hold the indices of an element store."""
+    def _indices(self, target: Any, later: Sequence[Any] = ()) -> list[Any]:
+        """The indices of an element store, which may be read again: variables; in a structure also literals."""
         indices = store_indices(target)
-        return [self.operand(index, [*indices[at + 1 :], *later]) for at, index in enumerate(indices)]
+        is_inside = not isinstance(target.value, gast.Name)
+        return [
+            index
+            if is_inside and literal(index) is not None
+            else load(self.operand(index, [*indices[at + 1 :], *later]), index)
+            for at, index in enumerate(indices)
+        ]
 
     def _is_named(self, target: Any) -> bool:
         """Whether it is an attribute, or an entry by a key that is a text."""
@@ -181,7 +187,7 @@ class Statements(Expressions):
                 return self.source.scope.origin(name) == Origin("builtins.str")
         return False
 
-    def _emit_change(self, target: Any, indices: Sequence[str], value: str, span: Span) -> None:
+    def _emit_change(self, target: Any, indices: Sequence[Any], value: str, span: Span) -> None:
         """Emit `target = value` for a target with a readable part."""
         match target:
             case gast.Attribute(value=part, attr=name):
@@ -189,7 +195,7 @@ class Statements(Expressions):
             case gast.Subscript(value=part, slice=key) if self._is_key(key):
                 changes.assign_entry(self, _loaded(part), key, value, span)
             case gast.Subscript(value=gast.Name()):
-                self._emit_store(target, indices, value, span)
+                self._emit_store(target, [index.id for index in indices], value, span)
             case gast.Subscript(value=part):
                 changes.assign_element(self, part, indices, value, span)
 

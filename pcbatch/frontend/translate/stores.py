@@ -30,12 +30,11 @@ def store_indices(target: Any) -> list[Any]:
     return [_positions(target, axis, index) for axis, index in enumerate(indices)]
 
 
-def stored_element(target: Any, names: Sequence[str]) -> Any:
-    """What `target` reads before a store, its indices being in the variables `names`."""
+def stored_element(target: Any, loads: Sequence[Any]) -> Any:
+    """What `target` reads before a store, `loads` being its indices, read again."""
     array = _loaded(target.value)
-    loads = [load(name, target.slice) for name in names]
     indices = target.slice.elts if isinstance(target.slice, gast.Tuple) else [target.slice]
-    if any(map(_is_span, indices[: len(names)])):
+    if any(map(_is_span, indices[: len(loads)])):
         return call(ELEMENTS, array, *loads)
     index = loads[0] if len(loads) == 1 else gast.copy_location(gast.Tuple(loads, gast.Load()), target.slice)
     return gast.copy_location(gast.Subscript(array, index, gast.Load()), target)

@@ -14,15 +14,15 @@ from pcbatch.runtime.backends.tensorflow import private
 from pcbatch.runtime.backends.tensorflow.weak import is_number
 
 
-def apart(results: tuple[Any, ...], others: tuple[Any, ...]) -> None:
+def apart(results: tuple[Any, ...], others: tuple[Any, ...], arrays: bool = True) -> None:
     """Refuse `results` of which one is, or contains, something that another or one of `others` is or contains.
 
-    What is meant are arrays, and lists, dicts and objects that can change. The frontend asks where a change of one of
-    them would show in the other under Python.
+    What is meant are arrays, unless nothing is stored into one, and lists, dicts and objects that can change. The
+    frontend asks where a change of one of them would show in the other under Python.
     """
-    known = {id(each): each for other in others for each in _changeable(other)}
+    known = {id(each): each for other in others for each in _changeable(other, arrays)}
     for result in results:
-        own = {id(each): each for each in _changeable(result)}
+        own = {id(each): each for each in _changeable(result, arrays)}
         if not known.keys().isdisjoint(own):
             raise PieceRefusalError(
                 "PCB420",
@@ -52,15 +52,15 @@ def _parts(value: Any) -> list[Any] | None:
     return None if fields is None else list(fields.values())
 
 
-def _changeable(value: Any) -> Iterator[Any]:
+def _changeable(value: Any, arrays: bool) -> Iterator[Any]:
     """What can change in a value: arrays, numbers apart (nothing is stored into one), lists, dicts and objects."""
     parts = _parts(value)
     if parts is not None:
         if not records.is_frozen(value):
             yield value
         for part in parts:
-            yield from _changeable(part)
-    elif isinstance(value, (tf.Tensor, tf.Variable, np.ndarray)) and len(value.shape) > 0:
+            yield from _changeable(part, arrays)
+    elif arrays and isinstance(value, (tf.Tensor, tf.Variable, np.ndarray)) and len(value.shape) > 0:
         yield value
 
 
