@@ -12,6 +12,7 @@ is traced: where a store would be wrong if a result were an argument, a check st
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -28,6 +29,7 @@ from pcbatch.frontend.translate.changed_arguments import (
     taken_by_call,
 )
 from pcbatch.frontend.translate.changed_objects import (
+    Change,
     change_in,
     changed_by,
     changed_name,
@@ -118,6 +120,10 @@ class _Aliases:
         self.variables = frozenset({*self.function.parameters, *written})
         self.kind_of: KindOf = kind_of_calls(self.source.scope, self.variables.__contains__)
         self.has_changes = any(changed_by(op) is not None for block in self.function.blocks for op in block.ops)
+        ops = [op for block in self.function.blocks for op in block.ops]
+        assigned = Counter(name for op in ops for name in writes(op))
+        known = ((op.outputs[0], _number(assigned_value(op))) for op in ops if isinstance(op, Primitive) and op.outputs)
+        self.numbers = {name: n for name, n in known if n is not None and assigned[name] == 1}
         self.live = {
             block.label: live_after_each_op(block, facts[block.label].end)
             for facts in [liveness(self.function)]
@@ -170,14 +176,13 @@ class _Aliases:
 
     def _replaced_behind(self, call: Call, block: Block, at: int) -> Place | None:
         """The place that gets the result of a call right behind it, if it is known: `ps[0] = paid(ps[0])`."""
-        numbers: dict[str, int] = {}
         for op in block.ops[at + 1 :]:
             change = changed_by(op)
             match op:
-                case Store(array=array, indices=(index,), value=value) if value in call.outputs and index in numbers:
-                    return array, (numbers[index],)
-                case Primitive(outputs=(name,)) if (number := _number(assigned_value(op))) is not None:
-                    numbers[name] = number
+                case Store(array=array, indices=(index,), value=value) if value in call.outputs:
+                    return (array, (self.numbers[index],)) if index in self.numbers else None
+                case Primitive(outputs=(name,)) if name in self.numbers:
+                    pass
                 case _ if change is not None and change.step is not None and not change.is_put_back:
                     given = [each.id for each in change.given if isinstance(each, ast.Name)]
                     root, path = change.place
@@ -246,9 +251,11 @@ class _Aliases:
     def _through(self, op: Op, facts: Facts) -> Facts:
         """What holds after `op`: a Store changes an object, and names none; it may be a list that it stores into."""
         match op:
-            case Store(array=array, value=value) if self.objects:
-                whole = (array, ((), (array, ()))), (array, ((ANY,), (value, ())))
-                return facts_after(frozenset((array,)), whole, facts)
+            case Store(array=array, indices=indices, value=value) if self.objects:
+                step = self.numbers.get(indices[0], ANY) if len(indices) == 1 else ANY
+                whole = (array, ((), (array, ()))), (array, ((step,), (value, ())))
+                change = Change((array, ()), step, (), array, array)
+                return facts_after(frozenset((array,)), whole, without_replaced(change, facts))
             case Store():
                 return facts
             case Call() if self.objects:
@@ -306,7 +313,7 @@ class _Aliases:
         earlier = self._earlier(op, changing)
         listed = ", ".join(f"`{other}`" for other in others if other in user_names)
         if not listed:
-            copied = f"for x in tf.identity({text}):" if is_store else f"for x in [*{text}]:"
+            copied = f"for x in {'tf.identity' if is_store else 'copy.copy'}({text}):"
             return Diagnostic(
                 "PCB205",
                 f"`{text}` is changed here, while a loop goes over it",

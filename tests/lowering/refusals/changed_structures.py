@@ -86,7 +86,10 @@ def changed_structures(x, n):
     if n > 16:
         xs = [x]
         xs.pop(3)
-    while n > 17:
+    if n > 17:
+        xs = [x, x]
+        xs[0:1] = [x]
+    while n > 18:
         xs = [x]
         xs[5] = x
         many = pcbatch.bounded([2], tf.float32, 4)

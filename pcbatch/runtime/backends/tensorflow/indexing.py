@@ -50,6 +50,12 @@ def window(start: Any, stop: Any, step: Any, length: Any) -> Window:
 
 def axis(a: Any, number: int) -> tf.Tensor:
     """int32 `[0, 1, .., n - 1]`: the positions along axis `number` of `a`, a slice of which is where a store goes."""
+    if isinstance(a, (list, dict, Bounded)):
+        raise PieceRefusalError(
+            "PCB422",
+            f"a slice of a {'bounded list' if isinstance(a, Bounded) else type(a).__name__} cannot be assigned",
+            "assign its elements one by one, or make a new list: `xs = [v, w, *xs[2:]]`",
+        )
     shape = tf.TensorShape(a.shape)
     if shape.rank <= number:
         raise TypeError(f"too many indices for an array of rank {shape.rank}")
