@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from pcbatch.function.hints import cost, debug, sync
     from pcbatch.function.primitives import fallback, primitive
     from pcbatch.ir.status import LaneStatus
+    from pcbatch.runtime.backends.tensorflow.bounded import Bounded, bounded
     from pcbatch.runtime.report.run import LaneError, Run, RunInterruptedError
 
 __all__ = [
     "Batched",
+    "Bounded",
     "CompileError",
     "GradientError",
     "LaneError",
@@ -32,6 +34,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "autobatch",
+    "bounded",
     "cache",
     "cost",
     "debug",
@@ -47,6 +50,8 @@ __all__ = [
 _HOMES = {
     "Batched": "pcbatch.function.batched",
     "autobatch": "pcbatch.api",
+    "Bounded": "pcbatch.runtime.backends.tensorflow.bounded",
+    "bounded": "pcbatch.runtime.backends.tensorflow.bounded",
     "cache": "pcbatch.caching",
     "cost": "pcbatch.function.hints",
     "debug": "pcbatch.function.hints",

@@ -5,11 +5,11 @@ As in JAX: 0 or None stands for everything below it; a tuple, list, dict, named 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pcbatch.errors import UsageError
+from pcbatch.ir import records
 from pcbatch.ir.types import StructType, Type
 
 
@@ -47,17 +47,15 @@ def _parts(axes: Any) -> dict[Any, Any] | None:
     match axes:
         case Mapping():
             return dict(axes)
-        case tuple() if hasattr(axes, "_fields"):
-            return dict(zip(axes._fields, axes, strict=True))
-        case tuple() | list():
+        case list():
             return dict(enumerate(axes))
-    if _is_record(axes):
-        return {each.name: getattr(axes, each.name) for each in dataclasses.fields(axes)}
-    return None
+        case tuple() if not hasattr(axes, "_fields"):
+            return dict(enumerate(axes))
+    return records.fields_of(axes)
 
 
 def _is_record(axes: Any) -> bool:
-    return hasattr(axes, "_fields") or (dataclasses.is_dataclass(axes) and not isinstance(axes, type))
+    return records.fields_of(axes) is not None
 
 
 def _is_foreign(axes: Any, type_: StructType) -> bool:

@@ -31,6 +31,7 @@ import tests.schedules
 from pcbatch import LaneStatus
 from pcbatch.errors import PcbatchError
 from pcbatch.ir.interpreter import interpret
+from pcbatch.ir.records import fields_of, made
 from pcbatch.ir.values import pack
 from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
 
@@ -153,33 +154,50 @@ def load(name: str) -> Program:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """The leaves of nested tuples, lists and dicts, left to right."""
-    if isinstance(value, tuple | list | dict):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from leaves(item)
-    else:
+    """The leaves of nested tuples, lists, dicts and records, left to right."""
+    items = _items(value)
+    if items is None:
         yield value
+    else:
+        for item in items.values():
+            yield from leaves(item)
+
+
+def _items(value: Any) -> dict[Any, Any] | None:
+    """The parts of a structure by key, field or position; None for a leaf."""
+    if isinstance(value, dict):
+        return value
+    fields = fields_of(value)
+    return dict(enumerate(value)) if fields is None and isinstance(value, tuple | list) else fields
+
+
+def mapped(value: Any, function: Callable[[Any], Any]) -> Any:
+    """`value` with `function` of each of its leaves."""
+    items = _items(value)
+    if items is None:
+        return function(value)
+    found = {key: mapped(item, function) for key, item in items.items()}
+    if fields_of(value) is not None:
+        return made(type(value), found)
+    return found if isinstance(value, dict) else type(value)(found.values())
 
 
 def shape_of(value: Any) -> Any:
     """The nesting of `value`, its leaves left out: what two structures must have in common."""
-    if isinstance(value, dict):
-        return {key: shape_of(item) for key, item in value.items()}
-    return tuple(shape_of(item) for item in value) if isinstance(value, tuple | list) else None
+    items = _items(value)
+    if isinstance(value, tuple | list) and items is not None:
+        return tuple(shape_of(item) for item in items.values())
+    return None if items is None else {key: shape_of(item) for key, item in items.items()}
 
 
 def example(arguments: Any, lane: int) -> Any:
     """Example number `lane` of a batch; arrays are copies, since a program may store into its arguments."""
-    if isinstance(arguments, tuple):
-        return tuple(example(argument, lane) for argument in arguments)
-    return np.array(arguments[lane]) if arguments.ndim > 1 else arguments[lane]
+    return mapped(arguments, lambda array: np.array(array[lane]) if array.ndim > 1 else array[lane])
 
 
 def plain(value: Any) -> Any:
     """`value` with Python numbers for NumPy scalars and copies of arrays, for twins."""
-    if isinstance(value, tuple):
-        return tuple(plain(item) for item in value)
-    return np.array(value) if np.ndim(value) else value.item()
+    return mapped(value, lambda leaf: np.array(leaf) if np.ndim(leaf) else leaf.item())
 
 
 # -- what should come out ----------------------------------------------------------------------------------------------
@@ -275,7 +293,7 @@ def run_interpreted(function: Any, stage: str, arguments: tuple[Any, ...], lanes
             for name, leaves in bound.leaves.items()
         ]
         outcome = interpret(program, one, evaluate, store, **limits)
-        value = tf.nest.map_structure(tf.convert_to_tensor, outcome.value) if outcome.status == "OK" else None
+        value = mapped(outcome.value, tf.convert_to_tensor) if outcome.status == "OK" else None
         results.append(Lane(outcome.status, value, outcome.message, outcome.span and outcome.span.line))
     return results
 
@@ -315,13 +333,7 @@ def run_lanes(function: Any, mode: Mode, arguments: tuple[Any, ...], lanes: int)
 
 
 def _pick(value: Any, lane: int) -> Any:
-    if isinstance(value, dict):
-        return {key: _pick(item, lane) for key, item in value.items()}
-    if hasattr(value, "_fields"):
-        return type(value)(*(_pick(item, lane) for item in value))
-    if isinstance(value, tuple | list):
-        return type(value)(_pick(item, lane) for item in value)
-    return np.asarray(value)[lane]
+    return mapped(value, lambda leaf: np.asarray(leaf)[lane])
 
 
 # -- comparing ---------------------------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ class Runner:
         file = str(self.folder / f"{name}_block.py")
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
         try:
-            exec(compile(text, file, "exec"), self.names)
+            exec(compile(text, file, "exec", dont_inherit=True), self.names)
             for value in list(self.names.values()):
                 if isinstance(value, pcbatch.Batched):
                     value.options(in_axes=0).check() if value.__signature__.parameters else value.ir()

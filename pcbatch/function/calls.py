@@ -24,6 +24,7 @@ from pcbatch.function.boundary import without_internals
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.session import Session, compiling
+from pcbatch.ir.records import fields_of
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.machine.outcome import Outcome
@@ -160,6 +161,13 @@ class Calls(Linkable, Generic[P, R]):
     def _refuse_inside_pieces(self) -> None:
         """Only calls that the compiler sees go through the machine; one from a helper would run in every lane."""
         caller = compiling()
+        if caller is not None and fields_of(self.receiver) is not None:
+            owner = f"{type(self.receiver).__name__}.{self.__name__}"
+            raise PieceRefusalError(
+                "PCB405",
+                f"the batched method `{owner}` is called on a value of `{caller}`",
+                f"call it by its class: `{owner}(value, ..)`",
+            )
         if caller is not None:
             raise PieceRefusalError(
                 "PCB405",
@@ -202,8 +210,9 @@ class Calls(Linkable, Generic[P, R]):
     def plain(self) -> Callable[..., Any]:
         """The user's function with stores to arrays made on copies, and without pcbatch between it and its callees."""
         backend = backend_named(self._options.backend)
-        helpers = backend.store_element, backend.plain_builtins
-        plain = plain_function(self.function, self._source, *helpers, called_singly, Calls)
+        helpers = backend.is_array, backend.store_element, backend.plain_builtins
+        values = [name for name in self.__signature__.parameters if name not in self.static_argnames]
+        plain = plain_function(self.function, self._source, *helpers, called_singly, Calls, values)
         return plain if self.receiver is None else MethodType(plain, self.receiver)
 
 

@@ -13,7 +13,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from types import ModuleType
 from typing import Any
 
@@ -21,6 +21,7 @@ from pcbatch import version
 from pcbatch.errors import UsageError
 from pcbatch.function.arguments import Arguments
 from pcbatch.function.executing import in_order
+from pcbatch.ir.records import is_record_class
 from pcbatch.ir.types import StructType, TensorType, Type, leaves, records
 from pcbatch.options import Options
 from pcbatch.runtime.machine import generated
@@ -188,7 +189,7 @@ def _types(saved: Saved) -> dict[str, Type]:
         found: Any = sys.modules.get(module)
         for name in path.split("."):
             found = vars(found).get(name) if isinstance(found, type | ModuleType) else None
-        if not (isinstance(found, type) and (is_dataclass(found) or hasattr(found, "_fields"))):
+        if not is_record_class(found):
             raise saved.refusal(
                 "PCB592", f"its arguments have the class {path} of the module {module}; import it first"
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import Diagnostic, raise_all
+from pcbatch.ir import records
 from pcbatch.ir.code import Code
 from pcbatch.ir.debugging import TYPE, WORDS
 from pcbatch.ir.outcome import Evaluate, LaneFaultError
@@ -38,12 +39,13 @@ def _parts(value: Any, count: int) -> Any:
 
 def _objects(value: Any) -> dict[int, Any]:
     """What can be changed in a value, by identity."""
-    parts = list(value.values()) if isinstance(value, dict) else value if isinstance(value, tuple | list) else []
+    fields = value if isinstance(value, dict) else records.fields_of(value) or {}
+    parts = value if isinstance(value, tuple | list) else list(fields.values())
     found = {} if isinstance(value, tuple | str | Number | np.generic | None) else {id(value): value}
     return found | {key: each for part in parts for key, each in _objects(part).items()}
 
 
-def _apart(results: tuple[Any, ...], others: tuple[Any, ...]) -> None:
+def _apart(results: tuple[Any, ...], others: tuple[Any, ...], arrays: bool = True) -> None:
     known = _objects(others)
     for result in results:
         own = _objects(result)
@@ -67,10 +69,35 @@ def _cast(value: Any, types: Iterator[str]) -> Any:
         case tuple() | list():
             parts = [_cast(part, types) for part in value]
             return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
-        return dataclasses.replace(value, **_cast(fields, types))
+    fields = records.fields_of(value)
+    if fields is not None:
+        return records.made(type(value), _cast(fields, types))
     return float(value) if "float" in next(types) and isinstance(value, int) else value
+
+
+def _with_field(record: Any, value: Any, name: str) -> Any:
+    return records.made(type(record), {**(records.fields_of(record) or {}), name: value})
+
+
+def _with_item(whole: Any, value: Any, key: Any) -> Any:
+    changed = copy.copy(whole)
+    changed[key] = value
+    return changed
+
+
+def _within(whole: Any, part: Any, key: Any, is_field: bool) -> Any:
+    if is_field:
+        return _with_field(whole, part, key)
+    return tuple(_with_item([*whole], part, key)) if isinstance(whole, tuple) else _with_item(whole, part, key)
+
+
+def _stored(whole: Any, value: Any, *indices: Any) -> Any:
+    return _with_item(whole, value, indices[0] if len(indices) == 1 else mesh(indices))
+
+
+def _taken(whole: Any, method: str, *args: Any, **options: Any) -> tuple[Any, Any]:
+    after = copy.deepcopy(whole)
+    return getattr(after, method)(*args, **options), after
 
 
 MEANINGS: Mapping[str, Callable[..., Any]] = {
@@ -78,6 +105,7 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__axis__": lambda array, axis: np.arange(np.shape(array)[axis]),
     "__elements__": lambda array, *indices: np.asarray(array)[mesh(indices)],
     CAST: lambda value, *types: _cast(value, iter(types)),
+    "__changed__": lambda *args, **options: _taken(*args, **options)[1],
     "__index__": operator.index,
     "__length__": _shortest,
     "__element__": lambda sequence, position: sequence[position],
@@ -87,6 +115,11 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__recorded__": lambda record: (1, 0, int(record[0, 0]) + 1),
     "__sequence__": lambda sequence: sequence,
     "__unrecorded__": lambda: np.zeros(TYPE.shape, np.int32),
+    "__stored__": _stored,
+    "__taken__": _taken,
+    "__with_field__": _with_field,
+    "__with_item__": _with_item,
+    "__within__": _within,
     "__flag__": lambda value, flag: value is flag,
 }
 """The functions of `pseudo_builtins` on plain Python values."""

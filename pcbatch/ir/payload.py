@@ -10,6 +10,7 @@
               | Unpack pattern        y.. = the parts of x, of which some may be taken apart again
               | Index key             y = x[key]
               | Field name            y = x.name
+              | Replace part          y = x with another part v, of inputs x, v: an Index or a Field
 
 What is no Code says all about its operands by their places among an op's inputs and outputs, so that renaming these
 renames them. `statement` gives the Python that a payload stands for: what is evaluated, traced and generated.
@@ -30,6 +31,8 @@ from pcbatch.ir.types import Type, leaves
 
 CAST = "__cast__"
 """The pseudo-builtin that Casts stand for: of a value and the types of its leaves."""
+WITH_FIELD, WITH_ITEM = "__with_field__", "__with_item__"
+"""The pseudo-builtins that Replaces stand for: of a structure, the new part, and its name or key."""
 
 Pattern = tuple["Pattern | None", ...]
 """The targets of an Unpack: None for a variable, a pattern for what is taken apart again."""
@@ -96,7 +99,14 @@ class Field:
     name: str
 
 
-Explicit = Copy | Cast | Truth | Choose | Constant | Pack | Unpack | Index | Field
+@dataclass(frozen=True)
+class Replace:
+    """A structure with one part replaced: an attribute, or an entry of a list or a dict."""
+
+    part: Index | Field
+
+
+Explicit = Copy | Cast | Truth | Choose | Constant | Pack | Unpack | Index | Field | Replace
 Payload = Code | Explicit
 Names = tuple[str, ...]
 
@@ -161,6 +171,10 @@ def _value(payload: Explicit, inputs: Names) -> ast.expr:
             return ast.Subscript(read[0], ast.Constant(key), ast.Load())
         case Field(name):
             return ast.Attribute(read[0], name, ast.Load())
+        case Replace(Field(name)):
+            return ast.Call(ast.Name(WITH_FIELD, ast.Load()), [*read, ast.Constant(name)], [])
+        case Replace(Index(key)):
+            return ast.Call(ast.Name(WITH_ITEM, ast.Load()), [*read, ast.Constant(key)], [])
     raise TypeError(f"no payload: {payload!r}")
 
 
@@ -200,6 +214,11 @@ def _of_value(node: ast.expr, variables: Collection[str], is_bool_hidden: bool) 
             return Field(name), names([whole])
         case ast.Call(func=ast.Name(id="bool"), args=[given], keywords=[]) if are_variables([given]):
             return (Truth(), names([given])) if not is_bool_hidden and "bool" not in variables else None
+        case ast.Call(func=ast.Name(id="__with_field__"), args=[*parts, ast.Constant(value=str() as name)]):
+            return (Replace(Field(name)), names(parts)) if are_variables(parts) else None
+        case ast.Call(func=ast.Name(id="__with_item__"), args=[*parts, ast.Constant(value=int() | str() as key)]):
+            is_part = are_variables(parts) and not isinstance(key, bool)
+            return (Replace(Index(key)), names(parts)) if is_part else None
         case ast.IfExp(test=test, body=true, orelse=false) if are_variables(parts := [test, true, false]):
             return Choose(), names(parts)
     constant = _constant(node)

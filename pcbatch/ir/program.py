@@ -15,6 +15,7 @@ What f is, and how it is printed, says an op's payload (`pcbatch.ir.payload`): e
 
     y = copy x      y = cast x: float32[]     y = truth x     y = constant: 1.5     y = index x: 0     y = field x: n
     y = pack a, b   y = pack a, b: list       a, (b, c) = unpack x          y = choose c, a, b
+    y = replace field x, v: n                 y = replace index x, v: 0
 
 What is between an Enter and its Exit happens inside the `with` block: primitives (in "stack" updates too), in the same
 block. Every op reads before it writes; an op of several statements there is none.

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+CHANGED, STORED, TAKEN, WITHIN = "__changed__", "__stored__", "__taken__", "__within__"
+"""What changes of structures are made of; see `pcbatch.frontend.translate.changes`."""
+
 PSEUDO_BUILTINS = frozenset(
     {
         "__apart__",  # refuses values of which one is, or contains, what another is
         "__axis__",  # all positions along an axis of an array
+        "__changed__",  # what an object is after one of its methods has been called
         "__cast__",  # a value as one of exactly a type
         "__element__",  # an element that is there
         "__elements__",  # the elements at all combinations of indices
@@ -18,5 +22,10 @@ PSEUDO_BUILTINS = frozenset(
         "__recorded__",  # where the next entry of a record goes, and how many there are then
         "__sequence__",  # something that a loop can go over
         "__unrecorded__",  # a record without entries
+        "__stored__",  # what has elements, with some of them replaced
+        "__taken__",  # what a method gives, and what its object is after it
+        "__with_field__",  # a record with an attribute replaced
+        "__with_item__",  # a list or a dict with an entry replaced
+        "__within__",  # a structure with a part put back that has changed
     }
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pcbatch.ir import records
 from pcbatch.ir.types import StructType, TensorType, Type
 
 
@@ -21,7 +22,7 @@ def flatten(type_: Type, value: Any) -> list[Any]:
                     parts = list(value)
                 case "dict":
                     parts = [value[key] for key in keys]
-                case _:  # a named tuple or a dataclass; without its class, as read back from text, a plain tuple
+                case _:  # a record; without its class, as read back from text, a plain tuple
                     parts = list(value) if isinstance(value, tuple) else [getattr(value, key) for key in keys]
             return [leaf for item, part in zip(items, parts, strict=True) for leaf in flatten(item, part)]
     raise TypeError(f"not a type: {type_!r}")
@@ -52,5 +53,31 @@ def _pack(type_: Type, leaves: Iterator[Any]) -> Any:
                 case "tuple":
                     return tuple(parts)
                 case _:
-                    return constructor(**dict(zip(keys, parts, strict=True))) if constructor else tuple(parts)
+                    return (
+                        records.made(constructor, dict(zip(keys, parts, strict=True))) if constructor else tuple(parts)
+                    )
     raise TypeError(f"not a type: {type_!r}")
+
+
+def copied(value: Any) -> Any:
+    """`value` with lists, dicts and records made anew, what was one object being one again; arrays stay."""
+    known: dict[int, tuple[Any, Any]] = {}
+
+    def copy(each: Any) -> Any:
+        if id(each) not in known:
+            known[id(each)] = each, again(each)
+        return known[id(each)][1]
+
+    def again(each: Any) -> Any:
+        if isinstance(each, list):
+            return [copy(part) for part in each]
+        if isinstance(each, dict):
+            return {key: copy(part) for key, part in each.items()}
+        if isinstance(each, tuple) and not hasattr(each, "_fields"):
+            return tuple(copy(part) for part in each)
+        fields = records.fields_of(each)
+        if fields is not None:
+            return records.made(type(each), {name: copy(part) for name, part in fields.items()})
+        return records.made(type(each), {}) if records.is_simple_class(type(each)) else each
+
+    return copy(value)

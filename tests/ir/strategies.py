@@ -106,6 +106,7 @@ def explicit_ops() -> st.SearchStrategy[tuple[tuple[str, ...], tuple[str, ...], 
         st.tuples(one, one, copying | parts),
         st.tuples(one, st.just(()), st.builds(payload.Constant, numbers)),
         st.tuples(one, st.tuples(names(), names(), names()), st.just(payload.Choose())),
+        st.tuples(one, st.tuples(names(), names()), st.builds(payload.Replace, parts)),
         st.tuples(
             one, st.lists(names(), min_size=1).map(tuple), st.builds(payload.Pack, st.sampled_from(["tuple", "list"]))
         ),

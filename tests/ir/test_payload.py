@@ -9,7 +9,7 @@ from pcbatch.ir import program as ir
 from pcbatch.ir.code import Code
 from pcbatch.ir.evaluation import MEANINGS, copy_store, python_evaluate
 from pcbatch.ir.interpreter import interpret
-from pcbatch.ir.payload import Cast, Choose, Constant, Copy, Field, Index, Pack, Truth, Unpack
+from pcbatch.ir.payload import Cast, Choose, Constant, Copy, Field, Index, Pack, Replace, Truth, Unpack
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.text.parser import IRSyntaxError, parse_program
 from pcbatch.ir.text.printer import print_program
@@ -38,6 +38,9 @@ FLOAT, INT, WEAK = TensorType("float32"), TensorType("int32"), TensorType("int32
         ("y = x.part", Field("part"), ("x",)),
         ("y = bool(x)", Truth(), ("x",)),
         ("y = a if x else b", Choose(), ("x", "a", "b")),
+        ("y = __with_field__(x, a, 'part')", Replace(Field("part")), ("x", "a")),
+        ("y = __with_item__(y, y, 'a key')", Replace(Index("a key")), ("y", "y")),
+        ("y = __with_item__(x, a, 0)", Replace(Index(0)), ("x", "a")),
         ("y = y if y else y", Choose(), ("y", "y", "y")),
         ("copy = pack", Copy(), ("pack",)),
         ("cast = (copy, unpack)", Pack(), ("copy", "unpack")),
@@ -71,6 +74,9 @@ def test_an_operation_stands_for_the_python_that_it_is_made_of(text, made, input
         "y = not x",
         "y = bool(a, b)",
         "y = bool(W)",
+        "y = __with_field__(x, W, 'part')",
+        "y = __with_field__(x, a, b)",
+        "y = __with_item__(x, a, -1)",
         "y = a = x",
         "a, b = x, y",
         "a, a = x",
@@ -109,6 +115,8 @@ def program(*ops: str, types: str = "") -> str:
         ("y = constant: -3", Constant),
         ('y = index x: "a: b"', Index),
         ("y = pack pack, pack: list", Pack),
+        ("y = replace field copy, copy: replace", Replace),
+        ('y = replace index x, a: "a: b"', Replace),
         ("a, = unpack x", Unpack),
         ("a, (b, (y,)) = unpack x", Unpack),
         ("y = copy if copy else cast", Code),
@@ -143,6 +151,7 @@ def test_half_an_operation_is_refused_with_its_line(line):
         (ir.Primitive(("y",), (), Pack()), "1 outputs and 0 inputs, not 1 and 1"),
         (ir.Primitive(("y",), ("x",), Unpack((None, None))), "1 outputs and 1 inputs, not 2 and 1"),
         (ir.Primitive(("y",), ("x",), Constant(1)), "1 outputs and 1 inputs, not 1 and 0"),
+        (ir.Primitive(("y",), ("x",), Replace(Index(1))), "1 outputs and 1 inputs, not 1 and 2"),
         (ir.Primitive(("y",), ("x",), Cast(INT)), "y is float32"),
     ],
 )
@@ -218,6 +227,21 @@ def test_operations_run():
     found = interpret(parse_program(text), [(2, 3), 0, 0], python_evaluate({}), copy_store)
     assert found.value == (2.0, True, [3, 2.0, 3], [3, 2.0, 3], [3, 2.0, 3])
     assert type(found.value[0]) is float
+
+
+def test_a_replaced_part_leaves_the_structure_alone():
+    text = program("t = replace index x, a: 0", "t = replace index t, t: 1", "y = pack t, x")
+    found = interpret(parse_program(text), [[1, 2], 3, 0], python_evaluate({}), copy_store)
+    assert found.value == ([3, [3, 2]], [1, 2])
+
+    class Point:
+        def __init__(self):
+            self.x, self.y = 1, 2
+
+    point = Point()
+    changed = MEANINGS[payload.WITH_FIELD](point, 7, "x")
+    assert type(changed) is Point
+    assert (vars(changed), vars(point)) == ({"x": 7, "y": 2}, {"x": 1, "y": 2})
 
 
 def test_a_cast_keeps_structures():

@@ -71,7 +71,8 @@ _LOOP = Ban("PCB119", "keeps its place in hidden state", "loop with `while` or `
 _MUTATE = Ban(
     "PCB112",
     "changes an object in place",
-    "make a new value and assign it, `xs = xs + [v]`, `d = {**d, key: v}`; an array has its full size from the start",
+    "call it in a statement on a variable of the function, `xs.append(v)`, `x = xs.pop()`; of anything else make a new "
+    "value, `xs = [*xs, v]`, `d = {**d, key: v}`",
 )
 
 _GRADIENTS = Ban(

@@ -40,6 +40,8 @@ def _statement(checker: Checker, node: Any, contexts: frozenset[str]) -> None:
             checker.visit(call)  # `tape.watch(x)`: what it changes lives in the piece only
         case gast.Expr(value=gast.Call() as call) if is_debug(call, checker.local_names, checker.scope):
             checker.refuse(node, refusals.DEBUG_VALUE)
+        case gast.Delete(targets=targets) if any(isinstance(each, gast.Subscript) for each in targets):
+            checker.refuse(node, refusals.WITH_STORE)
         case gast.Assign() | gast.AugAssign() | gast.AnnAssign():
             targets = node.targets if isinstance(node, gast.Assign) else [node.target]
             if any(isinstance(leaf, gast.Subscript) for target in targets for leaf in target_leaves(target)):

@@ -9,9 +9,10 @@ import gast
 
 from pcbatch.errors import Diagnostic
 from pcbatch.frontend.check import refusals
-from pcbatch.frontend.check.banned import ban_on
+from pcbatch.frontend.check.banned import METHODS, ban_on
+from pcbatch.frontend.source.changes import called_part, root_of, steps_of, takes
 from pcbatch.frontend.source.hints import is_debug, is_sync, is_text
-from pcbatch.frontend.source.nodes import span_of, target_leaves, unparse
+from pcbatch.frontend.source.nodes import assigned_in, span_of, target_leaves, unparse
 from pcbatch.frontend.source.refusal import Refusal
 from pcbatch.frontend.source.scope import Scope, is_builtin
 
@@ -32,6 +33,7 @@ class Checker:
         self.local_names = local_names
         self.scope = scope
         self.receiver = receiver
+        self.contexts: Set[str] = frozenset()  # what `with` blocks bind: tapes and the like
         self.inner = 0  # how many lambdas and comprehensions are around
         self.found: list[Diagnostic] = []
 
@@ -48,6 +50,7 @@ class Checker:
                 self.refuse(star, refusals.STAR_PARAMETER)
         for parameter in getattr(tree, "type_params", None) or []:
             self.visit(parameter)
+        self.contexts = _contexts_in(tree)
         self.all(tree.body)
 
     def all(self, nodes: list[Any]) -> None:
@@ -80,6 +83,8 @@ class Checker:
                 self.refuse(argument, refusals.SYNC_ARGUMENTS)
         elif isinstance(value, gast.Call) and is_debug(value, self.local_names, self.scope):
             self._debug(value)
+        elif isinstance(value, gast.Call) and self._changes(value):
+            self.all([*steps_of(value.func.value), *value.args, *(each.value for each in value.keywords)])
         elif isinstance(value, gast.Call) and self._banned(value, discarded=True):
             pass
         else:
@@ -97,7 +102,7 @@ class Checker:
         self.visit(node.value)
         leaves = [leaf for target in node.targets for leaf in target_leaves(target)]
         starred = next((leaf for leaf in leaves if isinstance(leaf, gast.Starred)), None)
-        if starred is not None and any(isinstance(leaf, gast.Subscript) for leaf in leaves):
+        if starred is not None and any(isinstance(leaf, gast.Subscript | gast.Attribute) for leaf in leaves):
             self.refuse(starred, refusals.STARRED_STORE)
         for target in node.targets:
             self.target(target)
@@ -114,29 +119,56 @@ class Checker:
         self.target(node.target)
 
     def target(self, node: Any) -> None:
-        """Names, tuples of targets and elements of local arrays can be assigned."""
+        """Names, tuples of targets, and elements and attributes of local variables can be assigned."""
         match node:
             case gast.Name() | gast.Starred(value=gast.Name()):
                 pass
             case gast.Tuple(elts=parts) | gast.List(elts=parts):
                 for part in parts:
                     self.target(part)
-            case gast.Subscript(value=gast.Name(), slice=index):
+            case gast.Subscript() | gast.Attribute() if (wrong := self._wrong_path(node.value)) is not None:
+                self.refuse(node, wrong)
+            case gast.Subscript(slice=index):
                 indices = index.elts if isinstance(index, gast.Tuple) else [index]
                 whole = isinstance(index, gast.Constant) and index.value is Ellipsis
-                wrong = None if whole else next((each for each in indices if not self._is_index(each)), None)
-                if wrong is not None:
-                    is_key = isinstance(wrong, gast.Constant) and isinstance(wrong.value, str)
-                    self.refuse(node, refusals.STORE_KEY if is_key else refusals.STORE_INDEX)
-                self.all([each for each in indices if each is not wrong])
-            case gast.Subscript():
-                self.refuse(node, refusals.STORE_NESTED)
+                bad = None if whole or _is_key(index) else next((i for i in indices if not self._is_index(i)), None)
+                if bad is not None:
+                    self.refuse(node, refusals.STORE_INDEX)
+                self.all([*steps_of(node.value), *(each for each in indices if each is not bad)])
             case gast.Starred(value=inner):
                 self.target(inner)
             case gast.Attribute():
-                self.refuse(node, refusals.STORE_ATTRIBUTE)
+                self.all(steps_of(node.value))
             case _:
                 self.visit(node)
+
+    def _wrong_path(self, part: Any) -> Refusal | None:
+        """Why no part of `part` can be assigned; None for a path from a name."""
+        root = root_of(part)
+        if root is None or any(not _is_one_part(step) for step in steps_of(part)):
+            return refusals.STORE_NESTED
+        return refusals.STORE_RECEIVER if root == self.receiver else None
+
+    def _changes(self, node: Any) -> bool:
+        """Whether the Call `node` calls a method of a local variable, or of a part of one, which may change it."""
+        part = called_part(node)
+        if part is None:
+            return False
+        root = root_of(part)
+        is_local = root in self.local_names and root != self.receiver and root not in self.contexts
+        is_known = node.func.attr not in METHODS or takes(node)
+        return is_local and is_known and all(map(_is_one_part, steps_of(part)))
+
+    def delete(self, node: Any) -> None:
+        """Entries of dicts and lists can be deleted, names and attributes cannot."""
+        for target in node.targets:
+            if not isinstance(target, gast.Subscript) or not _is_one_part(target):
+                self.refuse(node, refusals.DELETE)
+                return
+            wrong = self._wrong_path(target.value)
+            if wrong is not None:
+                self.refuse(node, wrong)
+            self.all(steps_of(target))
 
     @staticmethod
     def _is_index(node: Any) -> bool:
@@ -232,7 +264,7 @@ class Checker:
         if is_debug(node, self.local_names, self.scope):
             self.refuse(node, refusals.DEBUG_VALUE)
             return
-        if self._banned(node):
+        if not (takes(node) and not self.inner and self._changes(node)) and self._banned(node):
             return
         self.visit(node.func)
         self.all(node.args)
@@ -274,6 +306,26 @@ class Checker:
 
     def is_builtin_name(self, name: str) -> bool:
         return name not in self.local_names and is_builtin(self.scope, name)
+
+
+def _contexts_in(tree: Any) -> frozenset[str]:
+    """The names that the `with` blocks of a function bind."""
+    blocks = (node for node in gast.walk(tree) if isinstance(node, gast.With))
+    return assigned_in([each.optional_vars for node in blocks for each in node.items if each.optional_vars is not None])
+
+
+def _is_key(index: Any) -> bool:
+    return isinstance(index, gast.Constant) and isinstance(index.value, str)
+
+
+def _is_one_part(step: Any) -> bool:
+    """Whether a step of a path leads to one part, such as an attribute: no slice, no tuple of indices."""
+    if isinstance(step, gast.Attribute):
+        return True
+    index = step.slice
+    return not isinstance(index, gast.Slice | gast.Tuple | gast.Starred) and not (
+        isinstance(index, gast.Constant) and not isinstance(index.value, int | str)
+    )
 
 
 def _statements_in(node: Any) -> list[Any]:

@@ -22,7 +22,12 @@ SCOPE = Refusal(
     "declared here",
     "return the new value and assign it where the function is called",
 )
-DELETE = Refusal("PCB104", "`del` is not supported", "deleted here", "leave it out: unused values cost nothing")
+DELETE = Refusal(
+    "PCB104",
+    "`del` is supported for entries only",
+    "this is no entry of a dict or a list",
+    "leave it out: unused values cost nothing; delete entries by `del d[key]`",
+)
 GENERATOR = Refusal(
     "PCB105", "generators are not supported", "suspended here", "store the values in an array and return that"
 )
@@ -102,9 +107,9 @@ RANGE_ARGUMENTS = Refusal(
 RANGE_ZERO = Refusal("PCB109", "the step of a range cannot be 0", "this is 0", "write a step that moves")
 STARRED_STORE = Refusal(
     "PCB110",
-    "a starred target next to an element store is not supported",
+    "a starred target next to an element or an attribute is not supported",
     "takes the rest",
-    "unpack into names first, then store the element",
+    "unpack into names first, then assign the element or the attribute",
 )
 STAR_PARAMETER = Refusal(
     "PCB110",
@@ -118,11 +123,11 @@ DISCARDED = Refusal(
     "this could only act by a side effect, which would happen once for the whole batch",
     "assign the value, or remove the statement",
 )
-STORE_ATTRIBUTE = Refusal(
+STORE_RECEIVER = Refusal(
     "PCB112",
-    "assigning an attribute is not supported",
+    "the object that the method belongs to is the same for all lanes and cannot be changed",
     "assigned here",
-    "make a new object: `p = dataclasses.replace(p, x=v)`, of a named tuple `p = p._replace(x=v)`",
+    "pass what changes as an argument of its own, and return it: `def step(self, state)` with `state.x = v`",
 )
 STORE_INDEX = Refusal(
     "PCB112",
@@ -130,17 +135,12 @@ STORE_INDEX = Refusal(
     "this is neither an integer index nor a slice",
     "write one index or slice for each axis: `a[i, j:j + 2] = v`; `a[...] = v` alone takes the whole array",
 )
-STORE_KEY = Refusal(
-    "PCB112",
-    "entries of a dict cannot be assigned",
-    "this is a key",
-    "make a new dict: `d = {**d, key: v}`, or keep the value in a variable of its own",
-)
 STORE_NESTED = Refusal(
     "PCB112",
-    "only elements of a local variable can be assigned",
+    "only parts of a local variable can be assigned",
     "assigned here",
-    "write `a[i, j] = v` for `a[i][j] = v`",
+    "assign by one index or slice for each axis, `m[i + k, j] = v`; or give a copy a name and put it back: "
+    "`rows = tf.identity(m[i:j])`, `rows[k] = v`, `m[i:j] = rows`",
 )
 SET = Refusal("PCB112", "sets are not supported", "a set", "use a tuple, or an array of bools")
 IDENTITY = Refusal(

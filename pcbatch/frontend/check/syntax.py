@@ -46,7 +46,7 @@ _RULES: dict[str, Rule] = {
     **_same(refusals.DEFINITION, "FunctionDef", "ClassDef"),
     **_same(refusals.ASYNC, "AsyncFunctionDef", "AsyncFor", "AsyncWith", "Await"),
     **_same(refusals.SCOPE, "Global", "Nonlocal"),
-    "Delete": refusals.DELETE,
+    "Delete": Checker.delete,
     **_same(refusals.IMPORT, "Import", "ImportFrom", "alias"),
     **_same(blocks.with_block, "With"),
     "withitem": SUPPORTED,

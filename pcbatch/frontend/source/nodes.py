@@ -159,13 +159,3 @@ def assigned_in(nodes: Sequence[Any]) -> frozenset[str]:
     """The names that `nodes` assign in their own scope (element stores apart)."""
     found = (assigned_name(each) for node in nodes for each in walk_scope(node))
     return frozenset(name for name in found if name is not None)
-
-
-def stored_in(nodes: Sequence[Any]) -> frozenset[str]:
-    """The names of the arrays into which `nodes` store elements."""
-    every = (each for node in nodes for each in walk_scope(node))
-    return frozenset(
-        each.value.id
-        for each in every
-        if isinstance(each, gast.Subscript) and isinstance(each.ctx, gast.Store) and isinstance(each.value, gast.Name)
-    )

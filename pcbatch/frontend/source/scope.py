@@ -9,16 +9,20 @@ from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import Any, Protocol
 
+from pcbatch.ir import records
+
 
 @dataclass(frozen=True)
 class Origin:
     """Where the value of a name comes from: a dotted path ("numpy.random", "builtins.abs") and whether it is a module.
 
-    The path is "" where it is not known; for plain values it is the path of their type.
+    The path is "" where it is not known; for plain values it is the path of their type. `fields` are those of a class
+    of records, in order, empty where they are not known; None for everything else.
     """
 
     path: str
     module: bool = False
+    fields: tuple[str, ...] | None = None
 
 
 class Scope(Protocol):
@@ -58,7 +62,8 @@ def _origin_of(value: Any) -> Origin:
         return Origin(value.__name__, module=True)
     kind = type(value)
     if isinstance(value, type):
-        return Origin(f"{value.__module__}.{value.__qualname__}")
+        fields = (records.field_names(value) or ()) if records.is_record_class(value) else None
+        return Origin(f"{value.__module__}.{value.__qualname__}", fields=fields)
     if callable(value) and isinstance(getattr(value, "__name__", None), str):
         owner = getattr(value, "__self__", None)
         module = getattr(value, "__module__", None)
@@ -100,8 +105,10 @@ def static_scope(module: ast.Module, name: str) -> StaticScope:
                 is_open |= any(alias.name == "*" for alias in aliases)
                 prefix = f"{source}." if source else ""
                 found |= {a.asname or a.name: Origin(prefix + a.name, module=True) for a in aliases if a.name != "*"}
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
                 found[node.name] = Origin(f"{name}.{node.name}")
+            case ast.ClassDef():
+                found[node.name] = Origin(f"{name}.{node.name}", fields=())
             case ast.Name(id=target, ctx=ast.Store()):
                 found.setdefault(target, Origin(""))
             case ast.ExceptHandler(name=str(target)) | ast.MatchAs(name=str(target)) | ast.MatchStar(name=str(target)):

@@ -11,24 +11,53 @@ is traced: where a store would be wrong if a result were an argument, a check st
 
 from __future__ import annotations
 
+import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pcbatch.errors import Diagnostic, Note
+from pcbatch.errors import Diagnostic, Note, Span
 from pcbatch.frontend.source.source import FunctionSource
-from pcbatch.frontend.translate.possible_names import PossibleNames, Spot
-from pcbatch.frontend.translate.references import (
-    NEW,
-    KindOf,
-    Taking,
-    assignments,
-    free_arguments,
-    kind_of_calls,
+from pcbatch.frontend.translate.changed_arguments import (
+    Summary,
+    at_the_start,
+    changed_in_call,
+    changes_of,
+    is_hidden,
+    refusal,
+    returns_of,
+    taken_by_call,
 )
-from pcbatch.frontend.translate.same_objects import Facts, facts_after, places_related
+from pcbatch.frontend.translate.changed_objects import (
+    Change,
+    change_in,
+    changed_by,
+    changed_name,
+    objects_related,
+    takings,
+    without_replaced,
+)
+from pcbatch.frontend.translate.possible_names import PossibleNames, Spot
+from pcbatch.frontend.translate.references import ANY, LIMIT, KindOf, Path, Place, Taking, free_arguments, kind_of_calls
+from pcbatch.frontend.translate.same_objects import Facts, facts_after, names_related
+from pcbatch.frontend.translate.sequences import ELEMENT
 from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
 from pcbatch.ir.code import Code
-from pcbatch.ir.program import Block, Coded, Enter, Function, Op, Primitive, Store, reads, statement, writes
+from pcbatch.ir.program import (
+    Block,
+    Call,
+    Coded,
+    Enter,
+    Function,
+    Op,
+    Primitive,
+    Return,
+    Store,
+    assigned_value,
+    reads,
+    statement,
+    writes,
+)
 
 APART = "__apart__"
 """The pseudo-builtin `__apart__((b,), (a,))`, which refuses a `b` that is, or has for a part, what `a` is or has."""
@@ -41,16 +70,37 @@ def shared_stores(
 
     Also the functions, with checks behind calls of which it must be known that they give new arrays.
     """
-    if not any(isinstance(op, Store) for function in functions for block in function.blocks for op in block.ops):
+    if not any(changed_name(op) for function in functions for block in function.blocks for op in block.ops):
         return [], list(functions)
+    every = [_Aliases(function, sources[function.name]) for function in functions]
+    if any(aliases.has_changes for aliases in every):
+        _summarise(every)
     found: list[Diagnostic] = []
     checked: list[Function] = []
-    for function in functions:
-        aliases = _Aliases(function, sources[function.name])
+    for aliases in every:
         violations = aliases.violations()
-        found += [aliases.refusal(*each) for each in violations]
-        checked.append(function if violations else aliases.checked())
+        found += [aliases.refusal(each) for each in violations] + aliases.changing_calls()
+        checked.append(aliases.function if violations else aliases.checked())
     return found, checked
+
+
+def _summarise(every: Sequence[_Aliases]) -> None:
+    """Find out what each function does to what it is given; a round for each call on the way."""
+    while True:
+        summaries = {aliases.function.name: aliases.summary() for aliases in every}
+        if all(aliases.summaries == summaries for aliases in every):
+            return
+        for aliases in every:
+            aliases.summaries = summaries
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A store or a change of what `text` says, which has other names."""
+
+    op: Op
+    text: str
+    others: tuple[str, ...]
 
 
 @dataclass
@@ -59,12 +109,21 @@ class _Aliases:
 
     function: Function
     source: FunctionSource
-    taken: dict[Code, tuple[Taking, ...]] = field(default_factory=dict)
+    taken: dict[tuple[Code, bool], tuple[Taking, ...]] = field(default_factory=dict)
+    summaries: Mapping[str, Summary] = field(default_factory=dict)
+    """What functions do to what they are given, by name; empty where none changes an object."""
+    objects: bool = False
+    """Whether objects are followed that arrays do not have: lists and records inside each other."""
 
     def __post_init__(self) -> None:
         written = {name for block in self.function.blocks for op in block.ops for name in writes(op)}
         self.variables = frozenset({*self.function.parameters, *written})
         self.kind_of: KindOf = kind_of_calls(self.source.scope, self.variables.__contains__)
+        self.has_changes = any(changed_by(op) is not None for block in self.function.blocks for op in block.ops)
+        ops = [op for block in self.function.blocks for op in block.ops]
+        assigned = Counter(name for op in ops for name in writes(op))
+        known = ((op.outputs[0], _number(assigned_value(op))) for op in ops if isinstance(op, Primitive) and op.outputs)
+        self.numbers = {name: n for name, n in known if n is not None and assigned[name] == 1}
         self.live = {
             block.label: live_after_each_op(block, facts[block.label].end)
             for facts in [liveness(self.function)]
@@ -73,23 +132,89 @@ class _Aliases:
 
     # -- what is asked -------------------------------------------------------------------------------------------------
 
-    def violations(self) -> list[tuple[Store, tuple[str, ...]]]:
-        """Stores to arrays that have other names, with these: of variables that are read later, or of free names."""
-        found = []
-        for block, at, facts in self._before_each_op():
-            op = block.ops[at]
-            if isinstance(op, Store):
-                related = {name for name, _ in places_related((op.array, ()), facts) if not name.startswith(NEW)}
-                others = related & self.live[block.label][at] | related - self.variables
-                found += [(op, tuple(sorted(others - {op.array})))] if others - {op.array} else []
+    def violations(self) -> list[Violation]:
+        """Stores and changes of what has other names, with these: of variables that are read later, or free ones."""
+        found: list[Violation] = []
+        for objects in (False, True) if self.summaries else (False,):
+            self.objects = objects
+            for block, at, facts in self._before_each_op():
+                op = block.ops[at]
+                change = changed_by(op)
+                place: Place
+                if isinstance(op, Store) and not objects:
+                    place, text = (op.array, ()), op.array
+                elif change is not None and not change.is_put_back and objects:
+                    place, text = change.place, change.text
+                else:
+                    continue
+                related = {each for each in objects_related(place, facts) if not is_hidden(each[0])}
+                names = {name for name, path in related if name != place[0] or (place[1] and path != place[1])}
+                others = names & self.live[block.label][at] | names - self.variables
+                found += [Violation(op, text, tuple(sorted(others)))] if others else []
         return found
+
+    def changing_calls(self) -> list[Diagnostic]:
+        """Calls that change what is read later, here or elsewhere, or what they are given twice."""
+        found: list[Diagnostic] = []
+        self.objects = True
+        for block, at, facts in self._before_each_op() if self.summaries else ():
+            op = block.ops[at]
+            if not isinstance(op, Call):
+                continue
+            for place, span in changed_in_call(op, self.summaries):
+                kept = self._replaced_behind(op, block, at)
+                places = {place, *objects_related(place, facts)}
+                names = {each[0] for each in places if not is_hidden(each[0]) and not _is_inside(each, kept)}
+                elsewhere = names - self.variables
+                twice = {name for name in names if op.arguments.count(name) > 1 or name != place[0]} & set(op.arguments)
+                others = sorted(names & self.live[block.label][at] - set(op.outputs) | elsewhere | twice)
+                if others:
+                    users = [name for name in others if name in self.source.locals or name in elsewhere]
+                    found.append(refusal(op, place, users, span))
+                    break
+        return found
+
+    def _replaced_behind(self, call: Call, block: Block, at: int) -> Place | None:
+        """The place that gets the result of a call right behind it, if it is known: `ps[0] = paid(ps[0])`."""
+        for op in block.ops[at + 1 :]:
+            change = changed_by(op)
+            match op:
+                case Store(array=array, indices=(index,), value=value) if value in call.outputs:
+                    return (array, (self.numbers[index],)) if index in self.numbers else None
+                case Primitive(outputs=(name,)) if name in self.numbers:
+                    pass
+                case _ if change is not None and change.step is not None and not change.is_put_back:
+                    given = [each.id for each in change.given if isinstance(each, ast.Name)]
+                    root, path = change.place
+                    is_known = ANY not in (*path, change.step) and len(path) < LIMIT
+                    return (root, (*path, change.step)) if is_known and set(given) & set(call.outputs) else None
+                case _:
+                    return None
+        return None
+
+    def summary(self) -> Summary:
+        """What the function does to the objects that it is given, as far as `summaries` says it of its callees."""
+        self.objects = True
+        changes: dict[tuple[str, Path], Span | None] = {}
+        returns: set[tuple[Path, str, Path]] = set()
+        for block, _, op, facts in self._steps():
+            for name, path, span in changes_of(op, facts, self.summaries) if op is not None else ():
+                changes.setdefault((name, path), span)
+            if op is None and isinstance(block.terminator, Return):
+                returns |= {each for result in self.function.results for each in returns_of(result, facts)}
+        return Summary(self.function.parameters, changes, frozenset(returns))
 
     def checked(self) -> Function:
         """The function with a check behind each call that must give something new for its stores to be right."""
         possible = PossibleNames(self.function, self.kind_of, self.live)
         spots = possible.calls_to_check()
         blocks = {block.label: block for block in self.function.blocks}
-        checks = {(label, at): self._check(blocks[label], at, possible.related((label, at))) for label, at in spots}
+        self.objects = bool(self.summaries)
+        before = {(block.label, at): facts for block, at, facts in (self._before_each_op() if spots else ())}
+        checks = {
+            (label, at): self._check(blocks[label], at, possible.related((label, at)), before[label, at])
+            for label, at in spots
+        }
         return with_ops_behind(self.function, checks)
 
     # -- the effect of ops ---------------------------------------------------------------------------------------------
@@ -101,16 +226,22 @@ class _Aliases:
         def through(block: Block, facts: Facts) -> Facts:
             return self._through_block(block, facts)
 
-        analysis = Analysis("forward", {}, nothing, frozenset.union, through)
+        given = {self.function.entry: at_the_start(self.function)} if self.objects else {}
+        analysis = Analysis("forward", given, nothing, frozenset.union, through)
         return {label: facts.start for label, facts in solve(self.function.blocks, analysis).items()}
 
     def _before_each_op(self) -> Iterator[tuple[Block, int, Facts]]:
+        yield from ((block, at, facts) for block, at, op, facts in self._steps() if op is not None)
+
+    def _steps(self) -> Iterator[tuple[Block, int, Op | None, Facts]]:
+        """What holds before each op, and, without an op, at the end of each block."""
         start = self._solved()
         for block in self.function.blocks:
             facts = start[block.label]
             for at, op in enumerate(block.ops):
-                yield block, at, facts
+                yield block, at, op, facts
                 facts = self._through(op, facts)
+            yield block, len(block.ops), None, facts
 
     def _through_block(self, block: Block, facts: Facts) -> Facts:
         for op in block.ops:
@@ -118,63 +249,128 @@ class _Aliases:
         return facts
 
     def _through(self, op: Op, facts: Facts) -> Facts:
-        """What holds after `op`: a Store changes an object, and names none."""
+        """What holds after `op`: a Store changes an object, and names none; it may be a list that it stores into."""
         match op:
+            case Store(array=array, indices=indices, value=value) if self.objects:
+                step = self.numbers.get(indices[0], ANY) if len(indices) == 1 else ANY
+                whole = (array, ((), (array, ()))), (array, ((step,), (value, ())))
+                change = Change((array, ()), step, (), array, array)
+                return facts_after(frozenset((array,)), whole, without_replaced(change, facts))
             case Store():
                 return facts
+            case Call() if self.objects:
+                return facts_after(frozenset(op.outputs), taken_by_call(op, self.summaries), facts)
             case Primitive() | Enter():
                 code = statement(op)
-                if code not in self.taken:
-                    self.taken[code] = assignments(code, self.kind_of)
-                return facts_after(frozenset(code.writes), self.taken[code], facts)
+                if (code, self.objects) not in self.taken:
+                    self.taken[code, self.objects] = takings(code, self.kind_of, objects=self.objects)
+                change = change_in(code)
+                facts = facts if change is None else without_replaced(change, facts)
+                return facts_after(frozenset(code.writes), self.taken[code, self.objects], facts)
         return facts_after(frozenset(writes(op)), (), facts)
 
     # -- what is said --------------------------------------------------------------------------------------------------
 
-    def _check(self, block: Block, at: int, related: frozenset[str]) -> tuple[Primitive, ...]:
-        """The check behind op `at` of `block`: what it assigns is nothing that it read, or that is read later."""
+    def _check(self, block: Block, at: int, related: frozenset[str], facts: Facts) -> tuple[Primitive, ...]:
+        """The check behind op `at` of `block`: what it assigns is nothing that it read, or that is read later.
+
+        An object may keep what its method is given, unless that may be read later, under whatever name.
+        """
         op = block.ops[at]
-        others = (related & self.live[block.label][at] | set(reads(op))) & self.variables - set(writes(op))
+        live = self.live[block.label][at]
+        given_on = set(reads(op))
+        if changed_by(op) is not None:
+            given_on = {name for name in given_on if {name, *names_related(name, facts)} & live - set(writes(op))}
+        others = (related & live | given_on) & self.variables - set(writes(op))
         assert isinstance(op, Coded)
         given = [*sorted(others), *free_arguments(statement(op), self.variables)]
         if not given and len(writes(op)) == 1:
             return ()
-        code = Code(f"{APART}({_tuple(writes(op))}, {_tuple(given)})")
+        every = [each for each_block in self.function.blocks for each in each_block.ops]
+        arrays = any(isinstance(each, Store) or ((c := changed_by(each)) and c.is_element) for each in every)
+        code = Code(f"{APART}({_tuple(writes(op))}, {_tuple(given)}{'' if arrays else ', False'})")
         return (Primitive((), tuple(name for name in code.reads if name in self.variables), code, op.span),)
 
-    def refusal(self, store: Store, others: Sequence[str]) -> Diagnostic:
-        """Why a store is refused."""
-        function, user_names = self.function, self.source.locals
+    def refusal(self, violation: Violation) -> Diagnostic:
+        """Why a store or a change is refused."""
+        op, text, others = violation.op, violation.text, violation.others
+        user_names = self.source.locals
+        is_store = isinstance(op, Store)
+        what, kind = (
+            (f"an element of `{text}` is assigned", "array") if is_store else (f"`{text}` is changed", "object")
+        )
         elsewhere = [name for name in others if name not in self.variables]
         if elsewhere:
+            copied = f"tf.identity({elsewhere[0]})" if is_store else f"copy.copy({elsewhere[0]})"
             return Diagnostic(
                 "PCB204",
-                f"an element of `{store.array}` is assigned, which may be the same array as `{elsewhere[0]}`",
-                store.span,
+                f"{what}, which may be the same {kind} as `{elsewhere[0]}`",
+                op.span,
                 "this belongs to another scope",
-                f"copy it first, `own = tf.identity({elsewhere[0]})`, and return the result",
+                f"copy it first, `own = {copied}`, and return the result",
             )
-        ops = [op for block in function.blocks for op in block.ops]
-        spans = [op.span for op in ops if not isinstance(op, Store) and {*others, store.array} & set(writes(op))]
-        earlier = [span for span in spans if span is not None and store.span is not None and span < store.span]
+        changing = {text.partition(".")[0].partition("[")[0], *others}
+        earlier = self._earlier(op, changing)
         listed = ", ".join(f"`{other}`" for other in others if other in user_names)
         if not listed:
+            copied = f"for x in {'tf.identity' if is_store else 'copy.copy'}({text}):"
             return Diagnostic(
                 "PCB205",
-                f"`{store.array}` is changed here, while a loop goes over it",
-                store.span,
+                f"`{text}` is changed here, while a loop goes over it",
+                op.span,
                 "Python would show the change to the loop too",
-                f"loop over a copy, `for x in tf.identity({store.array}):`, or over the positions, `range(len(..))`",
+                f"loop over a copy, `{copied}`, or over the positions, `range(len(..))`",
                 tuple(Note(span, "the loop") for span in earlier[-1:]),
+            )
+        if not is_store and self._is_element(changing):
+            help_ = (
+                "make new ones, `ps = [dataclasses.replace(p, x=..) for p in ps]`, or write the steps out: "
+                "`ps[0].x = ..`, `ps[1].x = ..`"
+            )
+        elif is_store:
+            help_ = "copy the array where it gets its second name, `b = tf.identity(a)`, or use one name only"
+        else:
+            help_ = (
+                "use one name only; or copy the object where it gets its second name, `q = copy.copy(p)`, "
+                "`ys = [*xs]`, `e = {**d}`"
             )
         return Diagnostic(
             "PCB205",
-            f"`{store.array}` is changed here, and the same array may be read later as {listed}",
-            store.span,
+            f"`{text}` is changed here, and the same {kind} may be read later as {listed}",
+            op.span,
             f"Python would show the change in {listed} too",
-            "copy the array where it gets its second name, `b = tf.identity(a)`, or use one name only",
+            help_,
             tuple(Note(span, "a second name may come from here") for span in earlier[-1:]),
         )
+
+    def _is_element(self, names: set[str]) -> bool:
+        """Whether one of `names` is what a loop takes from another."""
+        ops = (each for block in self.function.blocks for each in block.ops if isinstance(each, Primitive))
+        taking = (each for each in ops if names & set(writes(each)) and names & set(reads(each)))
+        return any(ELEMENT in statement(each).text for each in taking)
+
+    def _earlier(self, op: Op, names: set[str]) -> list[Span]:
+        """Places before `op` from which the second name may come: what reads one of `names` and assigns another."""
+        ops = [each for block in self.function.blocks for each in block.ops]
+        assigning = [each for each in ops if names & set(writes(each)) and changed_name(each) is None]
+        linking = [each for each in ops if len(names & {*reads(each), *writes(each)}) > 1 and names & set(writes(each))]
+        for found in (linking, assigning):
+            spans = [each.span for each in found if each.span is not None and op.span is not None]
+            if earlier := [span for span in spans if op.span is not None and span < op.span]:
+                return earlier
+        return []
+
+
+def _is_inside(place: Place, whole: Place | None) -> bool:
+    """Whether a place is `whole`, or a part of it."""
+    return whole is not None and place[0] == whole[0] and place[1][: len(whole[1])] == whole[1]
+
+
+def _number(value: ast.expr | None) -> int | None:
+    match value:
+        case ast.Constant(value=int(number)) if number >= 0:
+            return number
+    return None
 
 
 def _tuple(names: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import gast
 
+from pcbatch.frontend.source.changes import changed_in
 from pcbatch.frontend.source.nodes import assigned_in, load, store
 from pcbatch.frontend.translate.effects import Effects
 
@@ -42,7 +43,8 @@ def _comparisons(node: Any, temporary: Callable[[], str]) -> list[Any]:
         shared = right
         last = index == len(node.ops) - 1
         lasting = isinstance(right, gast.Constant) or (
-            isinstance(right, gast.Name) and right.id not in assigned_in(node.comparators[index + 1 :])
+            isinstance(right, gast.Name)
+            and right.id not in assigned_in(later := node.comparators[index + 1 :]) | changed_in(later)
         )
         if not last and not lasting:
             name = temporary()

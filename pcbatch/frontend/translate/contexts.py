@@ -8,7 +8,8 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic
-from pcbatch.frontend.source.nodes import INNER_SCOPES, children, unparse
+from pcbatch.frontend.source.changes import root_of
+from pcbatch.frontend.source.nodes import INNER_SCOPES, assigned_in, children, unparse
 from pcbatch.frontend.translate.expressions import Expressions
 from pcbatch.ir.program import Exit
 
@@ -16,17 +17,21 @@ from pcbatch.ir.program import Exit
 def emit_with(code: Expressions, node: Any, statement: Callable[[Any], None]) -> None:
     """Emit the block, its assignments by `statement`; batched calls and branches in its expressions are reported."""
     _report(code, node)
-    _emit(code, node, statement)
+    _emit(code, node, statement, frozenset())
 
 
-def _emit(code: Expressions, node: Any, statement: Callable[[Any], None]) -> None:
+def _emit(code: Expressions, node: Any, statement: Callable[[Any], None], contexts: frozenset[str]) -> None:
+    """`contexts` are the names that the blocks around this one have given to their context managers."""
     for item in node.items:
         code.enter(item, node)
+        contexts |= assigned_in([item.optional_vars]) if item.optional_vars is not None else frozenset()
     for each in node.body:
         match each:
             case gast.With():
-                _emit(code, each, statement)
+                _emit(code, each, statement, contexts)
             case gast.Assign() | gast.AnnAssign() | gast.AugAssign():
+                statement(each)
+            case gast.Expr(value=gast.Call(func=called)) if root_of(called) not in contexts:
                 statement(each)
             case gast.Pass() | gast.Expr(value=gast.Constant()):
                 pass

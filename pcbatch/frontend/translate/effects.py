@@ -1,8 +1,9 @@
 """What an expression does besides computing: which must be taken apart, which operands need control flow.
 
-An expression stays whole unless it contains a batched call, an assignment, or a conditional operand (right of `and` or
-`or`, an arm of a conditional expression, a later link of a chained comparison) that is expensive, that is, contains a
-call other than of a cheap builtin. Cheap conditional operands are computed for all lanes and selected.
+An expression stays whole unless it contains a batched call, an assignment, a `xs.pop()`, or a conditional operand
+(right of `and` or `or`, an arm of a conditional expression, a later link of a chained comparison) that is expensive,
+that is, contains a call other than of a cheap builtin. Cheap conditional operands are computed for all lanes and
+selected.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import gast
 
+from pcbatch.frontend.source.changes import takes
 from pcbatch.frontend.source.nodes import INNER_SCOPES, children
 
 CHEAP_BUILTINS = frozenset({"abs", "min", "max", "int", "float", "bool", "round", "len", "range"})
@@ -40,7 +42,7 @@ class Effects:
             return False
         if isinstance(node, gast.NamedExpr) or self.branches(node):
             return True
-        if isinstance(node, gast.Call) and self.is_batched(node):
+        if isinstance(node, gast.Call) and (self.is_batched(node) or takes(node)):
             return True
         return any(self.splits(child) for child in children(node))
 

@@ -15,6 +15,7 @@ import gast
 
 from pcbatch.errors import Span
 from pcbatch.frontend.source.calls import Callees, Report, bind
+from pcbatch.frontend.source.changes import changed_in, takes
 from pcbatch.frontend.source.nodes import (
     assigned_in,
     call,
@@ -140,23 +141,29 @@ class Expressions:
             return load(node.target.id, node.target)
         if self._is_batched_call(node):
             return load(self._call(node), node)
+        if takes(node):
+            return load(self.take(node), node)
         if self.effects.branches(node):
             name = self.temporary()
             self.into(node, name)
             return load(name, node)
         parts = children(node)
         last = max(index for index, part in enumerate(parts) if self.effects.splits(part))
-        settled = [self._settled(part, parts[index + 1 : last + 1]) for index, part in enumerate(parts[:last])]
+        settled = [self.settled(part, parts[index + 1 : last + 1]) for index, part in enumerate(parts[:last])]
         return replace_children(node, [*settled, self.rewrite(parts[last]), *parts[last + 1 :]])
 
-    def _settled(self, node: Any, later: Sequence[Any]) -> Any:
+    def take(self, node: Any) -> str:
+        """Emit `xs.pop()`; gives the variable with its value. `Statements` knows how."""
+        raise NotImplementedError
+
+    def settled(self, node: Any, later: Sequence[Any]) -> Any:
         """`node` rewritten such that it may be evaluated after `later` expressions, which follow it in the source."""
         if isinstance(node, gast.keyword | gast.Starred):
-            return replace_children(node, [self._settled(node.value, later)])
+            return replace_children(node, [self.settled(node.value, later)])
         value = self.rewrite(node)
         if isinstance(value, gast.Slice):
             return value
-        if self.effects.may_fault(value) or names_in(value) & assigned_in(later):
+        if self.effects.may_fault(value) or names_in(value) & _bound_in(later):
             return load(self._hold(value), node)
         return value
 
@@ -168,7 +175,7 @@ class Expressions:
     def operand(self, node: Any, later: Sequence[Any] = ()) -> str:
         """A variable that holds the value of `node`, still so after the `later` expressions have been evaluated."""
         value = self.rewrite(node)
-        if isinstance(value, gast.Name) and value.id in self.variables and value.id not in assigned_in(later):
+        if isinstance(value, gast.Name) and value.id in self.variables and value.id not in _bound_in(later):
             return str(value.id)
         return self._hold(value)
 
@@ -287,6 +294,11 @@ class Expressions:
         if not self.effects.is_boolean(value, self._booleans.__contains__):
             value = call("bool", value) if self.is_builtin("bool") else _not(_not(value))
         return self._hold(value)
+
+
+def _bound_in(nodes: Sequence[Any]) -> frozenset[str]:
+    """The names that `nodes` assign, or of which they change a part."""
+    return assigned_in(nodes) | changed_in(nodes)
 
 
 def _not(node: Any) -> Any:

@@ -1,6 +1,7 @@
 """The user's function as plain Python, with what tensors do not know by themselves done for them.
 
-`a[i] = v` becomes `a = store(a, i, v)`, on a copy, since tensors cannot be changed in place; slices of fixed length are
+`a[i] = v` becomes `a = store(a, i, v)`, on a copy, since tensors cannot be changed in place, and `p.a[i] = v` likewise
+`p = store_inside(p, [".a"], i, v)`; lists, dicts and objects change in place, as ever; slices of fixed length are
 checked; shifts and some built-ins get their meaning; `case True:` becomes `case true():` with a class that knows the
 array library's bools; a call of what is, or may be, a batched function goes straight to its plain function. Everything
 else runs as it was written, closures and globals shared with it.
@@ -10,8 +11,9 @@ from __future__ import annotations
 
 import ast
 import builtins as python
+import copy
 import itertools
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -21,12 +23,15 @@ from pcbatch.frontend.source.scope import is_builtin
 from pcbatch.frontend.source.source import FunctionSource
 from pcbatch.frontend.translate.matching import FLAG
 from pcbatch.ir.slices import Window, length_of
+from pcbatch.ir.values import copied
 
 STORE = "_pcb_store"
+INSIDE = "_pcb_store_inside"
 FLAGS = {True: "_pcb_true", False: "_pcb_false"}
 WINDOW = "_pcb_window"
 READ = "_pcb_read"
 CALLED = "_pcb_called"
+OWN = "_pcb_own"
 SHIFTS: dict[type[ast.operator], str] = {ast.LShift: "lshift", ast.RShift: "rshift"}
 """Operators that tensors lack, and the names of the functions given for them."""
 
@@ -44,19 +49,58 @@ def read_window(array: Any, index: Any) -> Any:
     return array[tuple(found) if isinstance(index, tuple) else found[0]]
 
 
+Store = Callable[[Any, Any, Any], Any]
+
+
+def storing(is_array: Callable[[Any], bool], store: Store) -> tuple[Store, Callable[..., Any]]:
+    """What `a[i] = v` and `p.x[0].a[i] = v` call: what gives a new array by `store`, and changes all else in place.
+
+    Each gives what the variable before the first part is then: the same object, unless it is, or is a tuple of, arrays.
+    """
+
+    def stored(whole: Any, index: Any, value: Any) -> Any:
+        if is_array(whole):
+            return store(whole, index, value)
+        whole[index] = value
+        return whole
+
+    def inside(whole: Any, steps: Sequence[Any], index: Any, value: Any) -> Any:
+        if not steps:
+            return stored(whole, index, value)
+        (step, is_field), *others = steps
+        part = getattr(whole, step) if is_field else whole[step]
+        changed = inside(part, others, index, value)
+        if changed is part:
+            return whole
+        if isinstance(whole, tuple):
+            names = getattr(whole, "_fields", None)
+            parts = [*whole]
+            parts[names.index(step) if names is not None and is_field else step] = changed
+            return tuple(parts) if names is None else type(whole)(*parts)
+        if is_field:
+            object.__setattr__(whole, step, changed)  # a frozen object has an array that changes, too
+            return whole
+        return stored(whole, step, changed)
+
+    return stored, inside
+
+
 def plain_function(
     function: FunctionType,
     source: FunctionSource,
-    store: Callable[..., Any],
+    is_array: Callable[[Any], bool],
+    store: Store,
     builtins: Mapping[str, Callable[..., Any]],
     called: Callable[[Any], Any],
     batched: type,
+    values: Collection[str],
 ) -> Callable[..., Any]:
     """`function` itself if it needs no help, else a copy of it that is helped.
 
-    In the copy `store(array, index, value)` gives a new array for a store, and calls of the built-ins in `builtins`,
-    which do not know the array library's values, go to the functions given for them; so do the operators in `SHIFTS`.
-    `called(callee)` is what is called for a callee that is, or may be, `batched`.
+    In the copy `store(array, index, value)` gives a new array for a store into what `is_array`. Calls of the built-ins
+    in `builtins`, which do not know the array library's values, go to the functions given for them; so do the operators
+    in `SHIFTS`. `called(callee)` is what is called for a callee that is, or may be, `batched`. The parameters `values`
+    it gets copied, but for arrays, as it has values in a batch: nobody else sees what it changes.
     """
     helped = {name for name in builtins if name in source.names and is_builtin(source.scope, name)}
     names = _known(function)
@@ -66,10 +110,13 @@ def plain_function(
         return value is not _UNKNOWN and not isinstance(value, batched)
 
     definition = _Helped(helped, is_as_called).visit(_Mangled(function).visit(gast.gast_to_ast(source.tree)))
+    own = ast.parse("\n".join(f"{name} = {OWN}({name})" for name in values)).body
+    definition.body[:0] = [_placed(each, definition.body[0]) for each in own]
     used = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
-    helpers: dict[str, Any] = {STORE: store, READ: read_window, WINDOW: Window}
+    stored, inside = storing(is_array, store)
+    helpers: dict[str, Any] = {STORE: stored, INSIDE: inside, READ: read_window, WINDOW: Window}
     helpers |= {_alias(name): builtins[name] for name in (*helped, *SHIFTS.values(), "pos")}
-    helpers[CALLED] = called
+    helpers |= {CALLED: called, OWN: copied}
     helpers |= {name: _flag(flag, builtins[FLAG]) for flag, name in FLAGS.items()}
     given = {name: each for name, each in helpers.items() if name in used}
     if not given:
@@ -86,9 +133,9 @@ def plain_function(
     inner = _code_named(_code_named(code, "outer"), "_pcb_helped")
     closure = tuple(cells[name] for name in inner.co_freevars)
     code = inner.replace(co_name=function.__code__.co_name)  # what tracebacks say
-    copied = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
-    copied.__kwdefaults__ = function.__kwdefaults__
-    return copied
+    helped_copy = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
+    helped_copy.__kwdefaults__ = function.__kwdefaults__
+    return helped_copy
 
 
 _UNKNOWN = object()
@@ -132,6 +179,13 @@ def _flag(flag: bool, same: Callable[[Any, bool], Any]) -> type:
 
 def _alias(name: str) -> str:
     return f"_pcb_{name}"
+
+
+def _placed(statement: ast.stmt, place: ast.stmt) -> ast.stmt:
+    """A statement that is to stand where another one does."""
+    for node in ast.walk(statement):
+        ast.copy_location(node, place)
+    return statement
 
 
 def _cell(value: Any) -> Any:
@@ -217,14 +271,15 @@ class _Helped(ast.NodeTransformer):
         target = node.target
         if isinstance(target, ast.Subscript):
             old: ast.expr = self.visit(ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target))
-        elif isinstance(target, ast.Name) and type(node.op) in SHIFTS:
-            old = ast.Name(target.id, ast.Load())
+        elif type(node.op) in SHIFTS:
+            old = copy.copy(target)
+            old.ctx = ast.Load()
         else:
             return node
         value = ast.copy_location(ast.BinOp(old, node.op, node.value), node)
         shift = SHIFTS.get(type(node.op))
         new = value if shift is None else _call(_alias(shift), node, old, node.value)
-        if isinstance(target, ast.Name):
+        if not isinstance(target, ast.Subscript):
             return ast.fix_missing_locations(ast.copy_location(ast.Assign([target], new), node))
         return self._store(target.value, target.slice, new, node)
 
@@ -243,8 +298,16 @@ class _Helped(ast.NodeTransformer):
         return target
 
     def _store(self, array: ast.expr, index: ast.expr, value: ast.expr, place: ast.AST) -> ast.stmt:
-        assert isinstance(array, ast.Name), "the frontend refuses stores into anything but a name"
-        call = _call(STORE, place, ast.Name(array.id, ast.Load()), _index(index), value)
+        steps: list[ast.expr] = []
+        while isinstance(array, (ast.Attribute, ast.Subscript)):
+            is_field = isinstance(array, ast.Attribute)
+            key: ast.expr = ast.Constant(array.attr) if isinstance(array, ast.Attribute) else array.slice
+            steps.insert(0, ast.Tuple([key, ast.Constant(is_field)], ast.Load()))
+            array = array.value
+        assert isinstance(array, ast.Name), "the frontend refuses stores into anything but parts of a name"
+        given = [ast.List(steps, ast.Load())] if steps else []
+        whole = ast.Name(array.id, ast.Load())
+        call = _call(INSIDE if steps else STORE, place, whole, *given, _index(index), value)
         statement = ast.Assign([ast.Name(array.id, ast.Store())], call)
         return ast.fix_missing_locations(ast.copy_location(statement, place))
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pcbatch.frontend.translate.references import NEW, KindOf, assignments, has_unknown_call
+from pcbatch.frontend.translate.changed_objects import calls_users_method, changed_by, changed_name, takings
+from pcbatch.frontend.translate.references import KindOf, has_unknown_call
 from pcbatch.ir.analysis.dataflow import Analysis, solve
 from pcbatch.ir.program import Block, Coded, Function, Op, Store, reads, statement, writes
 
@@ -29,23 +30,23 @@ class PossibleNames:
         self.bit = {name: 1 << at for at, name in enumerate(dict.fromkeys((*function.parameters, *every)))}
         written = {name for op in self.places.values() for name in writes(op)}
         self.free = self._bits(name for name in self.bit if name not in written and name not in function.parameters)
-        self.stores = [spot for spot, op in self.places.items() if isinstance(op, Store)]
+        self.stores = [spot for spot, op in self.places.items() if changed_name(op) is not None]
         self.read = {spot: self._bits(_names_read(op)) for spot, op in self.places.items()}
         self.rebound = {
             spot: 0 if isinstance(op, Store) else self._bits(writes(op)) for spot, op in self.places.items()
         }
+        objects = any(changed_by(op) is not None for op in self.places.values())
         self.unknown = [
             spot
             for spot, op in self.places.items()
-            if isinstance(op, Coded) and op.outputs and has_unknown_call(statement(op), kind_of)
+            if isinstance(op, Coded)
+            and op.outputs
+            and (has_unknown_call(statement(op), kind_of) or calls_users_method(statement(op)))
         ]
         self.sources = {
-            spot: self._bits(
-                source
-                for _, (_, (source, _)) in (assignments(statement(op), kind_of) if isinstance(op, Coded) else ())
-                if not source.startswith(NEW)
-            )
+            spot: self._bits(source for _, (_, (source, _)) in taken if source in self.bit)
             for spot, op in self.places.items()
+            for taken in [takings(statement(op), kind_of, objects=objects) if isinstance(op, Coded) else ()]
         }
 
     def calls_to_check(self) -> list[Spot]:
@@ -73,8 +74,9 @@ class PossibleNames:
         for block in self.function.blocks:
             for at, rows in self._before_each_op(block.label, start, loose):
                 op = block.ops[at]
-                if isinstance(op, Store):
-                    own = self.bit[op.array]
+                name = changed_name(op)
+                if name is not None:
+                    own = self.bit[name]
                     read = self._bits(name for name in self.live[block.label][at] if name in self.bit) | self.free
                     found.add(((block.label, at), self._union(rows, own) & read & ~own))
         return frozenset(found)

@@ -12,6 +12,7 @@ from typing import Any
 
 import gast
 
+from pcbatch.frontend.source.changes import changed_in
 from pcbatch.frontend.source.nodes import assigned_in, call, constant, load, names_in
 from pcbatch.frontend.translate.expressions import Expressions
 from pcbatch.ir.program import Fault
@@ -29,7 +30,8 @@ class RangeLoop:
         self.arguments = arguments
         self.backwards = backwards
         self.span = code.span(node)
-        self.changed = assigned_in([*node.body, node.iter])
+        inside = [*node.body, node.iter]
+        self.changed = assigned_in(inside) | changed_in(inside)
         self.counter = ""
         self.stop: Any = None
         self.step: Any = None

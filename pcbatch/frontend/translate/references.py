@@ -26,9 +26,10 @@ Reference = tuple[Path, Place]
 Taking = tuple[str, Reference]
 """A variable that is assigned, and where a part of its new value comes from."""
 
-Kind = Literal["new", "view", "copy", "row", "rows", "unknown"]
+Kind = Literal["new", "view", "copy", "row", "rows", "unknown"] | tuple[str, ...]
 """What a call gives: a new object; one that shares its elements with an argument; a container of the same
-elements in the same order; one of its arguments' elements, or of tuples of them; nobody knows."""
+elements in the same order; one of its arguments' elements, or of tuples of them; nobody knows; a record of its
+arguments, with these fields if they are known."""
 KindOf = Callable[[ast.Call], Kind]
 
 _MAKING = ("tensorflow.", "tf_keras.", "keras.", "math.", "pcbatch.")
@@ -36,8 +37,10 @@ _MAKING = ("tensorflow.", "tf_keras.", "keras.", "math.", "pcbatch.")
 _NUMBERS = frozenset({"abs", "all", "any", "bool", "divmod", "float", "int", "len", "pow", "range", "round"})
 """Built-ins that give numbers."""
 _CONTAINERS: dict[str, Kind] = {"list": "copy", "tuple": "copy", "sorted": "row", "reversed": "row"}
-_CONTAINERS |= {"zip": "rows", "enumerate": "rows"}
+_CONTAINERS |= {"zip": "rows", "enumerate": "rows", "dict": "copy"}
 """Built-ins that give containers."""
+_COPYING: dict[str, Kind] = {"copy.copy": "copy", "copy.deepcopy": "new", "dataclasses.replace": "copy"}
+"""Functions that copy objects."""
 _VIEWS = frozenset(
     {"asanyarray", "asarray", "ascontiguousarray", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "diagonal"}
     | {"expand_dims", "flip", "fliplr", "flipud", "moveaxis", "ravel", "reshape", "rollaxis", "rot90", "split"}
@@ -66,15 +69,18 @@ def kind_of_calls(scope: Scope, is_variable: Callable[[str], bool]) -> KindOf:
         if path.startswith("builtins."):
             name = path.removeprefix("builtins.")
             return "new" if name in _NUMBERS else _CONTAINERS.get(name, "unknown")
-        return "new" if path.startswith(_MAKING) else "unknown"
+        if origin is not None and origin.fields is not None and not steps:
+            return origin.fields
+        return "new" if path.startswith(_MAKING) else _COPYING.get(path, "unknown")
 
     return kind
 
 
-def assignments(code: Code, kind_of: KindOf) -> tuple[Taking, ...]:
+def assignments(code: Code, kind_of: KindOf, *, objects: bool = False) -> tuple[Taking, ...]:
     """What the variables that `code` assigns get, and from where.
 
-    What a call gives of which nobody knows anything is taken for new.
+    What a call gives of which nobody knows anything is taken for new. With `objects` what makes containers of others'
+    elements counts, too (`xs + ys`, a comprehension, a class): numbers and arrays have no elements that are shared.
     """
     match code.body:
         case [ast.With(items=[ast.withitem(context_expr=value, optional_vars=target)])]:
@@ -83,8 +89,13 @@ def assignments(code: Code, kind_of: KindOf) -> tuple[Taking, ...]:
             pass
         case _:
             return ()
-    references = tuple(_Reader(kind_of).of(value))
+    references = tuple(_Reader(kind_of, objects).of(value))
     return tuple(taking for target in targets for taking in _bound(target, references))
+
+
+def references_of(node: ast.expr, kind_of: KindOf, *, objects: bool) -> tuple[Reference, ...]:
+    """Where the value of `node`, and its parts, come from; `objects` as in `assignments`."""
+    return tuple(_Reader(kind_of, objects).of(node))
 
 
 def has_unknown_call(code: Code, kind_of: KindOf) -> bool:
@@ -123,8 +134,8 @@ def _bound(target: ast.expr, references: tuple[Reference, ...]) -> Iterator[Taki
 class _Reader:
     """Reads the references of expressions."""
 
-    def __init__(self, kind_of: KindOf):
-        self.kind_of = kind_of
+    def __init__(self, kind_of: KindOf, objects: bool):
+        self.kind_of, self.objects = kind_of, objects
 
     def of(self, node: ast.expr) -> Iterator[Reference]:
         """Where the value of `node`, and its parts, come from. A new object comes from a place of its own."""
@@ -138,7 +149,19 @@ class _Reader:
                 yield from element(tuple(self.of(value)), ANY)
             case ast.Dict(keys=keys, values=parts):
                 for key, part in zip(keys, parts, strict=True):
-                    yield from _inside(ANY, self.of(part) if key is not None else element(tuple(self.of(part)), ANY))
+                    if key is None:
+                        yield from _inside(ANY, element(tuple(self.of(part)), ANY))
+                    else:
+                        yield from _inside(step_of(key), self.of(part))
+            case ast.BinOp(left=left, right=right) if self.objects and _may_be_list(node):
+                yield (), _new(node)
+                for part in (left, right):
+                    yield from _inside(ANY, element(tuple(self.of(part)), ANY))
+            case ast.ListComp() | ast.DictComp() | ast.GeneratorExp() if self.objects:
+                yield (), _new(node)
+                for name in Code(ast.unparse(node)).reads:
+                    whole: Reference = (), (name, ())
+                    yield from _inside(ANY, [whole, *element((whole,), ANY)])
             case ast.IfExp(body=body, orelse=orelse):
                 yield from self.of(body)
                 yield from self.of(orelse)
@@ -153,7 +176,7 @@ class _Reader:
                 else:
                     references = tuple(self.of(value))
                     for part in index.elts if isinstance(index, ast.Tuple) else [index]:
-                        references = tuple(element(references, _step(part)))
+                        references = tuple(element(references, step_of(part)))
                     yield from references
             case ast.Attribute(value=value, attr=name):
                 yield from element(tuple(self.of(value)), f".{name}")
@@ -165,15 +188,44 @@ class _Reader:
                 yield from self.of(value)
             case ast.Call(args=[value, *_]) if self.kind_of(node) == "view":
                 yield from self.of(value)
-            case ast.Call(args=[value]) if self.kind_of(node) == "copy":
-                for path, place in self.of(value):
+            case ast.Call(args=[*given], keywords=changed) if self.kind_of(node) == "copy":
+                for path, place in (each for value in given for each in self.of(value)):
                     yield from [(path, place)] if path else _inside(ANY, element((((), place),), ANY))
+                for keyword in changed:
+                    yield from _inside(f".{keyword.arg}", self.of(keyword.value))
+            case ast.Call(func=ast.Attribute(value=value, attr="copy"), args=[]) if self.objects:
+                yield (), _new(node)
+                yield from _inside(ANY, element(tuple(self.of(value)), ANY))
+            case ast.Call(args=arguments, keywords=named) if self.objects and isinstance(
+                fields := self.kind_of(node), tuple
+            ):
+                yield (), _new(node)
+                steps = [*(f".{name}" for name in fields), *[ANY] * len(arguments)]
+                for step, argument in zip(steps, arguments, strict=False):
+                    yield from _inside(step, self.of(argument))
+                for keyword in named:
+                    yield from _inside(f".{keyword.arg}" if fields else ANY, self.of(keyword.value))
             case ast.Call(args=arguments) if (kind := self.kind_of(node)) in ("row", "rows"):
                 for argument in arguments:
                     elements = list(element(tuple(self.of(argument)), ANY))
                     yield from _inside(ANY, elements if kind == "row" else _inside(ANY, elements))
             case _:
-                yield (), (f"{NEW}{node.lineno}:{node.col_offset}", ())
+                yield (), _new(node)
+
+
+def _new(node: ast.expr) -> Place:
+    """The place of the object that `node` makes."""
+    return f"{NEW}{node.lineno}:{node.col_offset}", ()
+
+
+def _may_be_list(node: ast.expr) -> bool:
+    """Whether a value may be a list, by the way it is written: no number, and no arithmetic on one."""
+    match node:
+        case ast.BinOp(op=ast.Add(), left=left, right=right):
+            return _may_be_list(left) and _may_be_list(right)
+        case ast.BinOp(op=ast.Mult(), left=left, right=right):
+            return isinstance(left, ast.List | ast.ListComp) or isinstance(right, ast.List | ast.ListComp)
+    return not isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Constant)
 
 
 def _inside(step: int | str, references: Sequence[Reference] | Iterator[Reference]) -> Iterator[Reference]:
@@ -186,10 +238,13 @@ def _steps(parts: Sequence[ast.expr]) -> list[int | str]:
     return [at if at < first else ANY for at in range(len(parts))]
 
 
-def _step(index: ast.expr) -> int | str:
+def step_of(index: ast.expr) -> int | str:
+    """The step of a path that leads to the part at `index`."""
     match index:
         case ast.Constant(value=int(value)) if value >= 0:
             return value
+        case ast.Constant(value=str(key)):
+            return f"[{key!r}]"
     return ANY
 
 

@@ -17,15 +17,6 @@ def fact_of(first: Place, second: Place) -> Fact:
     return min((first, second), (second, first), key=repr)
 
 
-def places_related(place: Place, facts: Facts) -> Iterator[Place]:
-    """The places that may hold the object that `place` holds."""
-    for first, second in facts:
-        if first == place:
-            yield second
-        if second == place:
-            yield first
-
-
 def names_related(name: str, facts: Facts) -> Iterator[str]:
     """The names of which some part may be one object with some part of `name`."""
     for (first, _), (second, _) in facts:

@@ -13,8 +13,9 @@ from typing import Any
 import gast
 
 from pcbatch.frontend.source.calls import is_literal
+from pcbatch.frontend.source.changes import changed_in
 from pcbatch.frontend.source.iteration import wrapper
-from pcbatch.frontend.source.nodes import assigned_in, call, constant, dotted, load, stored_in
+from pcbatch.frontend.source.nodes import assigned_in, call, constant, dotted, load
 from pcbatch.frontend.translate.expressions import Expressions
 from pcbatch.frontend.translate.ranges import INDEX, literal
 
@@ -45,7 +46,7 @@ class SequenceLoop:
         self.code = code
         self.node = node
         self.span = code.span(node)
-        self.changed = assigned_in([node.target, *node.body, node.iter]) | stored_in(node.body)
+        self.changed = assigned_in([node.target, *node.body, node.iter]) | changed_in([*node.body, node.iter])
         self.counter = ""
         self.sequence = _Sequence((), load)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,18 +10,24 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic, Span
+from pcbatch.frontend.source.changes import called_part, root_of, steps_of
 from pcbatch.frontend.source.hints import is_debug
 from pcbatch.frontend.source.iteration import range_arguments
 from pcbatch.frontend.source.nodes import dotted, load, store, target_leaves
+from pcbatch.frontend.source.scope import Origin
+from pcbatch.frontend.translate import changes
 from pcbatch.frontend.translate.contexts import emit_with
 from pcbatch.frontend.translate.expressions import Expressions
 from pcbatch.frontend.translate.matching import Match
 from pcbatch.frontend.translate.messages import template
-from pcbatch.frontend.translate.ranges import RangeLoop
+from pcbatch.frontend.translate.ranges import RangeLoop, literal
 from pcbatch.frontend.translate.sequences import SequenceLoop
 from pcbatch.frontend.translate.stores import store_indices, stored_element
 from pcbatch.ir.debugging import ENTRY, number_of
 from pcbatch.ir.program import Fault, FaultKind, Return, Store
+
+PARTS = gast.Subscript | gast.Attribute
+"""Targets that are parts of variables."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +72,14 @@ class Statements(Expressions):
         match node:
             case gast.Expr(value=gast.Call() as call) if is_debug(call, self.source.locals, self.source.scope):
                 self._debug(call)
-            case gast.Expr(value=gast.Call()):  # the syntax check lets nothing else pass that is called for nothing
-                self._sync(self.span(node))
+            case gast.Expr(value=gast.Call() as called):  # the syntax check lets nothing else pass without a value
+                if called_part(called) is not None and root_of(called.func) in self.source.locals:
+                    changes.call_method(self, called)
+                else:
+                    self._sync(self.span(node))
+            case gast.Delete(targets=targets):
+                for target in targets:
+                    changes.delete(self, target, self.span(node))
             case gast.Expr() | gast.Pass():
                 pass
             case gast.Assign(targets=targets, value=value):
@@ -102,7 +115,7 @@ class Statements(Expressions):
     # -- assignments ---------------------------------------------------------------------------------------------------
 
     def _assign(self, targets: Sequence[Any], value: Any, span: Span) -> None:
-        if any(isinstance(each, gast.Subscript) for target in targets for each in target_leaves(target)):
+        if any(isinstance(each, PARTS) for target in targets for each in target_leaves(target)):
             self._assign_with_stores(targets, value, span)
         elif len(targets) == 1 and isinstance(targets[0], gast.Name):
             self.into(value, targets[0].id, span)
@@ -111,15 +124,15 @@ class Statements(Expressions):
 
     def _assign_with_stores(self, targets: Sequence[Any], value: Any, span: Span) -> None:
         """Values first, then the targets from left to right, as Python does."""
-        if len(targets) == 1 and isinstance(targets[0], gast.Subscript):
-            later = [targets[0].slice]
+        if len(targets) == 1 and isinstance(targets[0], PARTS):
+            later = [step.slice for step in steps_of(targets[0]) if isinstance(step, gast.Subscript)]
             self._store(targets[0], self.operand(value, later), span)
             return
         whole = self.operand(value, targets) if len(targets) > 1 else None
         for target in targets:
             source = value if whole is None else load(whole, value)
             for leaf, name in zip(list(target_leaves(target)), self._spread(target, source, span), strict=True):
-                if isinstance(leaf, gast.Subscript):
+                if isinstance(leaf, PARTS):
                     self._store(leaf, name, span)
                 else:
                     self.assign(leaf.id, load(name, value), span)
@@ -140,10 +153,55 @@ class Statements(Expressions):
         return [names[id(leaf)] for leaf in leaves]
 
     def _store(self, target: Any, value: str, span: Span) -> None:
-        """`array[i, j] = value`."""
+        """`array[i, j] = value`, `part.name = value`."""
+        target = self._settled_target(target)
+        names = [] if self._is_named(target) else self._indices(target)
+        self._emit_change(target, names, value, span)
+
+    def _settled_target(self, target: Any, later: Sequence[Any] = ()) -> Any:
+        """`target`, whose part may be read again."""
+        if isinstance(target.value, gast.Name):
+            return target
+        inside = [target.slice, *later] if isinstance(target, gast.Subscript) else later
+        settled = copy.copy(target)
+        settled.value = changes.readable(self, target.value, inside)
+        return settled
+
+    def _indices(self, target: Any, later: Sequence[Any] = ()) -> list[Any]:
+        """The indices of an element store, which may be read again: variables; in a structure also literals."""
         indices = store_indices(target)
-        names = [self.operand(index, indices[position + 1 :]) for position, index in enumerate(indices)]
-        self._emit_store(target, names, value, span)
+        is_inside = not isinstance(target.value, gast.Name)
+        return [
+            index
+            if is_inside and literal(index) is not None
+            else load(self.operand(index, [*indices[at + 1 :], *later]), index)
+            for at, index in enumerate(indices)
+        ]
+
+    def _is_named(self, target: Any) -> bool:
+        """Whether it is an attribute, or an entry by a key that is a text."""
+        return isinstance(target, gast.Attribute) or self._is_key(target.slice)
+
+    def _is_key(self, index: Any) -> bool:
+        """Whether an index is a text, or the name of one from around the function."""
+        match index:
+            case gast.Constant(value=value):
+                return isinstance(value, str)
+            case gast.Name(id=name) if name not in self.source.locals:
+                return self.source.scope.origin(name) == Origin("builtins.str")
+        return False
+
+    def _emit_change(self, target: Any, indices: Sequence[Any], value: str, span: Span) -> None:
+        """Emit `target = value` for a target with a readable part."""
+        match target:
+            case gast.Attribute(value=part, attr=name):
+                changes.assign_field(self, _loaded(part), name, value, span)
+            case gast.Subscript(value=part, slice=key) if self._is_key(key):
+                changes.assign_entry(self, _loaded(part), key, value, span)
+            case gast.Subscript(value=gast.Name()):
+                self._emit_store(target, [index.id for index in indices], value, span)
+            case gast.Subscript(value=part):
+                changes.assign_element(self, part, indices, value, span)
 
     def _emit_store(self, target: Any, indices: Sequence[str], value: str, span: Span) -> None:
         array = target.value.id
@@ -163,13 +221,24 @@ class Statements(Expressions):
     def _augmented(self, node: Any) -> None:
         target, span = node.target, self.span(node)
         if isinstance(target, gast.Name):
+            if _is_list(node):
+                changes.extend(self, load(target.id, target), node.value, span)
+                return
             value = gast.copy_location(gast.BinOp(load(target.id, target), node.op, node.value), node)
             self.into(value, target.id, span)
             return
-        indices = store_indices(target)
-        names = [self.operand(index, [*indices[at + 1 :], node.value]) for at, index in enumerate(indices)]
-        value = gast.copy_location(gast.BinOp(stored_element(target, names), node.op, node.value), node)
-        self._emit_store(target, names, self.operand(value), span)
+        target = self._settled_target(target, [node.value])
+        names = [] if self._is_named(target) else self._indices(target, [node.value])
+        old = _read(target) if self._is_named(target) else stored_element(target, names)
+        if _is_list(node):
+            changes.extend(self, old, node.value, span)
+            return
+        value = gast.copy_location(gast.BinOp(old, node.op, node.value), node)
+        self._emit_change(target, names, self.operand(value), span)
+
+    def take(self, node: Any) -> str:
+        """Emit `xs.pop()`; gives the variable with its value."""
+        return changes.take(self, node)
 
     def _sync(self, span: Span) -> None:
         """`pcbatch.sync()`: a block of its own begins, at which lanes wait."""
@@ -274,3 +343,19 @@ class Statements(Expressions):
         names = tuple(self.operand(field, fields[at + 1 :]) for at, field in enumerate(fields))
         places = {name: self.span(field) for name, field in zip(names, fields, strict=True)}
         self.draft.end(Fault(text, names, kind, span), places)
+
+
+def _is_list(node: Any) -> bool:
+    """Whether an augmented assignment is `xs += [..]`, which changes a list in place."""
+    return isinstance(node.op, gast.Add) and isinstance(node.value, gast.List | gast.ListComp)
+
+
+def _loaded(part: Any) -> Any:
+    return load(part.id, part) if isinstance(part, gast.Name) else part
+
+
+def _read(target: Any) -> Any:
+    """The expression that reads what `target`, whose part is readable, stores into."""
+    found = copy.copy(target)
+    found.value, found.ctx = _loaded(target.value), gast.Load()
+    return found

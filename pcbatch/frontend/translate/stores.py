@@ -20,19 +20,21 @@ ELEMENTS = "__elements__"
 
 
 def store_indices(target: Any) -> list[Any]:
-    """The expressions of the indices of `target`, `a[i, j:k]`, one for each leading axis that matters."""
+    """The expressions of the indices of `target`, `a[i, j:k]`, one for each leading axis that matters.
+
+    What is before the brackets may be read again.
+    """
     indices = list(target.slice.elts) if isinstance(target.slice, gast.Tuple) else [target.slice]
     while len(indices) > 1 and _takes_all(indices[-1]):  # `a[i, :] = row` is `a[i] = row`
         indices.pop()
     return [_positions(target, axis, index) for axis, index in enumerate(indices)]
 
 
-def stored_element(target: Any, names: Sequence[str]) -> Any:
-    """What `target` reads before a store, its indices being in the variables `names`."""
-    array = load(target.value.id, target.value)
-    loads = [load(name, target.slice) for name in names]
+def stored_element(target: Any, loads: Sequence[Any]) -> Any:
+    """What `target` reads before a store, `loads` being its indices, read again."""
+    array = _loaded(target.value)
     indices = target.slice.elts if isinstance(target.slice, gast.Tuple) else [target.slice]
-    if any(map(_is_span, indices[: len(names)])):
+    if any(map(_is_span, indices[: len(loads)])):
         return call(ELEMENTS, array, *loads)
     index = loads[0] if len(loads) == 1 else gast.copy_location(gast.Tuple(loads, gast.Load()), target.slice)
     return gast.copy_location(gast.Subscript(array, index, gast.Load()), target)
@@ -43,8 +45,12 @@ def _positions(target: Any, axis: int, index: Any) -> Any:
         return index
     every = gast.Slice(None, None, None)
     span = index if isinstance(index, gast.Slice) else gast.copy_location(every, index)
-    positions = call(AXIS, load(target.value.id, target.value), constant(axis))
+    positions = call(AXIS, _loaded(target.value), constant(axis))
     return gast.copy_location(gast.Subscript(positions, span, gast.Load()), target)
+
+
+def _loaded(part: Any) -> Any:
+    return load(part.id, part) if isinstance(part, gast.Name) else part
 
 
 def _is_span(index: Any) -> bool:

@@ -7,7 +7,20 @@ import json
 import re
 from collections.abc import Callable
 
-from pcbatch.ir.payload import Cast, Choose, Constant, Copy, Explicit, Field, Index, Pack, Pattern, Truth, Unpack
+from pcbatch.ir.payload import (
+    Cast,
+    Choose,
+    Constant,
+    Copy,
+    Explicit,
+    Field,
+    Index,
+    Pack,
+    Pattern,
+    Replace,
+    Truth,
+    Unpack,
+)
 from pcbatch.ir.text.type_parser import parse_type
 
 Names = tuple[str, ...]
@@ -26,6 +39,8 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Explicit]], ...] 
         (rf"pack (?P<inputs>{_NAMES}): list", lambda m: Pack("list")),
         (rf"index (?P<inputs>{_NAME}): (?P<rest>.+)", lambda m: Index(json.loads(m["rest"]))),
         (rf"field (?P<inputs>{_NAME}): (?P<rest>{_NAME})", lambda m: Field(m["rest"])),
+        (rf"replace field (?P<inputs>{_NAME}, {_NAME}): (?P<rest>{_NAME})", lambda m: Replace(Field(m["rest"]))),
+        (rf"replace index (?P<inputs>{_NAME}, {_NAME}): (?P<rest>.+)", lambda m: Replace(Index(json.loads(m["rest"])))),
     )
 )
 _UNPACK = re.compile(rf"(?P<targets>[\w(), ]+) = unpack (?P<inputs>{_NAME})")

@@ -30,7 +30,19 @@ from collections.abc import Iterator
 
 from pcbatch.errors import Span
 from pcbatch.ir.code import Code
-from pcbatch.ir.payload import Cast, Choose, Constant, Copy, Field, Index, Pack, Pattern, Truth, Unpack
+from pcbatch.ir.payload import (
+    Cast,
+    Choose,
+    Constant,
+    Copy,
+    Field,
+    Index,
+    Pack,
+    Pattern,
+    Replace,
+    Truth,
+    Unpack,
+)
 from pcbatch.ir.program import (
     Block,
     Branch,
@@ -138,6 +150,10 @@ def _assignment(op: Primitive | Push | Update) -> str:
             right = f"index {names}: {json.dumps(key)}"
         case Field(name):
             right = f"field {names}: {name}"
+        case Replace(Index(key)):
+            right = f"replace index {names}: {json.dumps(key)}"
+        case Replace(Field(name)):
+            right = f"replace field {names}: {name}"
         case other:
             raise TypeError(f"not a payload: {other!r}")
     return f"{', '.join(op.outputs)} = {right}"

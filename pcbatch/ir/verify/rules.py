@@ -15,7 +15,7 @@ from string import Formatter
 from pcbatch.ir.analysis.callgraph import owners
 from pcbatch.ir.analysis.scope import inputs_and_outputs, scope, variables_of
 from pcbatch.ir.code import Code
-from pcbatch.ir.payload import Cast, Choose, Constant, Pack, Unpack, targets
+from pcbatch.ir.payload import Cast, Choose, Constant, Pack, Replace, Unpack, targets
 from pcbatch.ir.program import (
     Block,
     Call,
@@ -197,6 +197,8 @@ def about_explicit(op: Coded, types: Mapping[str, Type | None]) -> Violations:
             expected = (1, max(1, len(op.inputs)))
         case Unpack(pattern):
             expected = (targets(pattern), 1)
+        case Replace():
+            expected = (1, 2)
         case _:
             expected = (1, 1)
     if (len(op.outputs), len(op.inputs)) != expected:

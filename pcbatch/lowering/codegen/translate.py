@@ -30,6 +30,7 @@ BUILTINS = {
     "__apart__": "apart",
     "__axis__": "axis",
     "__cast__": "committed",
+    "__changed__": "changed",
     "__elements__": "elements",
     "__index__": "index",
     "__length__": "shortest",
@@ -40,6 +41,11 @@ BUILTINS = {
     "__recorded__": "recorded",
     "__sequence__": "sequence",
     "__unrecorded__": "unrecorded",
+    "__stored__": "stored",
+    "__taken__": "taken",
+    "__with_field__": "with_field",
+    "__with_item__": "with_item",
+    "__within__": "within",
     "__flag__": "same_flag",
 }
 """Built-in functions of the language and the function of `ops` that stands for each."""
@@ -56,6 +62,8 @@ DIVISION = (LaneStatus.ARITHMETIC, "ZeroDivisionError: division by zero")
 NO_INT = (LaneStatus.ARITHMETIC, "OverflowError: cannot convert to an int of 32 bits: NaN, infinite or too large")
 DOMAIN = (LaneStatus.ARITHMETIC, "ValueError: math domain error, or OverflowError: math range error")
 OUT_OF_RANGE = (LaneStatus.INDEX, "IndexError: index out of range")
+FULL = (LaneStatus.INDEX, "IndexError: append to a bounded list that is full")
+EMPTY = (LaneStatus.INDEX, "IndexError: pop from an empty bounded list")
 SHORT_SLICE = (LaneStatus.INDEX, "IndexError: index out of range, or the slice leaves the array")
 
 CHECKED_BUILTINS = {
@@ -64,8 +72,11 @@ CHECKED_BUILTINS = {
     "pow": NEGATIVE_POWER,
     "round": NO_INT,
     "__index__": NO_INT,
+    "__stored__": OUT_OF_RANGE,
 }
 """Built-in functions that may fail a lane."""
+CHECKED_METHODS = {"append": FULL, "pop": EMPTY}
+"""Methods that may fail a lane, of bounded lists."""
 
 SiteOf = Callable[[LaneStatus, str], int]
 EquivalentOf = Callable[[str], "str | None"]
@@ -244,6 +255,8 @@ class _Translator(Scoped):
                 node.func = ast.Attribute(ast.Name(OPS, ast.Load()), BUILTINS[name], ast.Load())
                 if name in CHECKED_BUILTINS:
                     node.keywords.append(self._site(CHECKED_BUILTINS[name]))
+                if name in ("__changed__", "__taken__") and node.args[1].value in CHECKED_METHODS:  # type: ignore[attr-defined]
+                    node.keywords.append(self._site(CHECKED_METHODS[node.args[1].value]))  # type: ignore[attr-defined]
             case ast.Name() | ast.Attribute() if (root := _root(node.func)) and not self.hidden(root):
                 self._equivalent(node)
         return node

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +12,8 @@ from typing import Any
 from pcbatch.errors import CompileError, Diagnostic, Span, raise_all
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import live_after_each_op, liveness
-from pcbatch.ir.code import Code
+from pcbatch.ir.code import Code, assign
+from pcbatch.ir.pseudo_builtins import STORED
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import Type
 from pcbatch.lowering.captures.captured import function_variables
@@ -19,6 +21,7 @@ from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import PieceText, Statement, compile_piece, write_piece
 from pcbatch.lowering.inference import complaints
 from pcbatch.lowering.inference.static import Known, Static, is_static, plain
+from pcbatch.lowering.inference.unchanged import guarded, helpers
 
 KNOWN = "_pcb_known"
 """The name by which a traced piece knows the function that looks for static values."""
@@ -53,6 +56,7 @@ class Actions:
     def __init__(self, environment: Environment):
         self.environment = environment
         self.prepared: dict[int, tuple[ir.Function, list[tuple[ir.Block, list[Action]]]]] = {}
+        self.part_stores: dict[tuple[int, tuple[str, ...]], tuple[ir.Store, ir.Primitive, Run]] = {}
         self.overruns: set[Span] = set()
         """The statements in which a literal index is out of range."""
         self.traced: dict[tuple[int, tuple[Known | None, ...]], tuple[Known, ...] | CompileError] = {}
@@ -108,6 +112,26 @@ class Actions:
         text = write(is_literal=lambda number: ops[number].span in self.environment.overruns)
         known = tuple(name for name in writes if name in wanted)
         return Run(function.name, users, text, spans, known, write)
+
+    def part_store(
+        self,
+        function: ir.Function,
+        users: Mapping[str, str],
+        label: str,
+        store: ir.Store,
+        known: Mapping[str, Known | None],
+    ) -> tuple[ir.Primitive, Run]:
+        """`store` into a structure as a statement, indices that are `known` written out, and the run that it is."""
+        texts = tuple(index_text(index, known[index], function) for index in store.indices)
+        key = (id(store), texts)
+        if key not in self.part_stores:
+            value = ast.parse(f"{STORED}({store.array}, {store.value}, {', '.join(texts)})", mode="eval").body
+            code = assign(store.array, value)
+            inputs = tuple(name for name in code.reads if name in function_variables(function))
+            op = ir.Primitive((store.array,), inputs, code, store.span)
+            live = frozenset((store.array,))
+            self.part_stores[key] = store, op, self._run(function, users, label, [op], live, frozenset())
+        return self.part_stores[key][1:]
 
     # -- tracing -------------------------------------------------------------------------------------------------------
 
@@ -169,8 +193,12 @@ class Actions:
         found: dict[str, Static] | None = None,
     ) -> tuple[Type, ...]:
         """The types of the run's outputs under the values of `bound`; `found` takes the static values among them."""
-        values: dict[str, Any] = {name: known.value for name, known in bound.items()}
-        statements = run.text.statements
+        values: dict[str, Any] = {
+            **helpers(self.environment.backend),
+            **{name: known.value for name, known in bound.items()},
+        }
+        written = (name for each in run.text.statements for name in each.code.writes)
+        statements = tuple(guarded(run.text.statements, frozenset((*run.text.reads, *written))))
         if found is not None:
             values[KNOWN] = partial(self._note, found)
             looks = (Statement(Code(f"{n} = {KNOWN}({n!r}, {n})"), run.spans[n]) for n in run.wanted)
@@ -193,6 +221,21 @@ class Actions:
             return value
         found[name] = Static(value)
         return 0 if plain(found[name]) is None else value
+
+
+def index_text(name: str, known: Known | None, function: ir.Function) -> str:
+    """How an index of a store into a structure is written: as what it is known to be, else as its variable.
+
+    It is known as a static value, or by the way it is assigned: a number, or something from around the function.
+    """
+    if isinstance(known, Static) and isinstance(known.value, int | str):
+        return repr(known.value)
+    makers = [op for block in function.blocks for op in block.ops if name in ir.writes(op)]
+    if len(makers) == 1 and name not in function.parameters and isinstance(makers[0], ir.Primitive):
+        code = ir.statement(makers[0])
+        if code.value is not None and not set(code.reads) & function_variables(function):
+            return ast.unparse(code.value)
+    return name
 
 
 def _in_users_words(diagnostic: Diagnostic, users: Mapping[str, str]) -> Diagnostic:

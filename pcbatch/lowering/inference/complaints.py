@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pcbatch.errors import Diagnostic, Note, Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.joins import ConflictError, Spelling, is_float, join
-from pcbatch.ir.types import StructType, TensorType, Type
+from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering.inference.static import Binding, Known
 
 
@@ -76,13 +76,14 @@ def store(
         elif not isinstance(type_, TensorType) or type_.shape or is_float(type_.dtype) or type_.dtype == "bool":
             yield Diagnostic("PCB305", f"an index must be one integer, this is {type_}", op.span, help="use int(..)")
             return
-    if isinstance(array, StructType) or len(array.shape) < len(indices):
-        what = "a structure" if isinstance(array, StructType) else f"{array}, which has {len(array.shape)} axes"
+    assert isinstance(array, TensorType), "what goes into a structure is a part store"
+    if len(array.shape) < len(indices):
         yield Diagnostic(
             "PCB306",
-            f"cannot store into `{op.array}` with {len(indices)} index(es): it is {what}",
+            f"cannot store into `{op.array}` with {len(indices)} index(es): it is {array}, which has "
+            f"{len(array.shape)} axes",
             op.span,
-            help="only elements of tensors can be stored; build a new tuple instead of changing one",
+            help="write one index or slice for each axis, `m[i, j] = v`; a number has no elements",
         )
         return
     element = TensorType(array.dtype, (*spans, *array.shape[len(indices) :]))

@@ -24,6 +24,7 @@ class Instance:
 
     `users` has the user's names of variables that have another, `statics` the values of the static parameters.
     `assigned` has the types of what runs of statements give to variables that live on, by block and last op.
+    `part_stores` are the stores that go into structures, as what they are then.
     `reached` are the blocks to which control may come, `decided` the arm of each branch whose condition is known.
     """
 
@@ -34,6 +35,7 @@ class Instance:
     bindings: Mapping[str, Binding] = field(default_factory=dict)
     calls: dict[tuple[str, int], Instance] = field(default_factory=dict)
     assigned: dict[tuple[str, int], Mapping[str, Type | None]] = field(default_factory=dict)
+    part_stores: dict[tuple[str, int], ir.Primitive] = field(default_factory=dict)
     reached: frozenset[str] = frozenset()
     decided: dict[str, str] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)

@@ -89,6 +89,8 @@ def _ops(instance: Instance, block: ir.Block, casting: Casting, fresh: Mapping[i
     calls = (place for place, op in enumerate(block.ops) if isinstance(op, ir.Call))
     callees = {place: instance.calls[block.label, place] for place in calls}
     waiting = iter(callees.values())
+    stores = {place: instance.part_stores.get((block.label, place)) for place in range(len(block.ops))}
+    block = replace(block, ops=tuple(stores[place] or op for place, op in enumerate(block.ops)))
     for op in casting.block(block, callees):
         if isinstance(op, ir.Call):
             callee = next(waiting)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pcbatch.errors import CompileError, Diagnostic, Span, raise_all
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.callgraph import call_graph, components
-from pcbatch.ir.types import TensorType, Type
+from pcbatch.ir.types import StructType, TensorType, Type
 from pcbatch.lowering.captures.captured import function_variables
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.translate import OPS
@@ -197,6 +197,7 @@ class _Inference:
         blocks = self.actions.of(function, mine.instance.users, self._wanted(function))
         mine.instance.calls = {}
         mine.instance.assigned = {}
+        mine.instance.part_stores = {}
         mine.instance.decided = {}
         reached = {function.entry}
         done: set[str] = set()
@@ -239,12 +240,22 @@ class _Inference:
                 mine.instance.assigned[place] = dict(zip(text.writes, map(plain, outcome), strict=True))
                 for variable, known in zip(text.writes, outcome, strict=True):
                     mine.bind(variable, known, spans[variable])
+            case ir.Store(array=array) as store if isinstance(mine.known(array), StructType):
+                self._store_part(mine, place, store)
             case ir.Store(array=array, span=span) as store:
                 mine.bind(array, mine.known(array), span)
                 types = {name: self._plain(mine, name, span) for name in ir.reads(store)}
                 mine.complain(*complaints.store(store, types.__getitem__, mine.instance.function, mine.spelling))
             case ir.Call() as call:
                 self._call(mine, place, call, member)
+
+    def _store_part(self, mine: Round, place: tuple[str, int], store: ir.Store) -> None:
+        """`xs[i] = v` of a list, a dict or a bounded list: no store, but a statement like others."""
+        function = mine.instance.function
+        known = {name: mine.known(name) for name in ir.reads(store)}
+        op, run = self.actions.part_store(function, mine.instance.users, place[0], store, known)
+        self._act(mine, place, run, lambda key: None)
+        mine.instance.part_stores[place] = op
 
     def _call(self, mine: Round, place: tuple[str, int], call: ir.Call, member: Callable[[Key], Round | None]) -> None:
         static = static_arguments(call, self.statics, self.program)

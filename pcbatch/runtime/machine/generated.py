@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from pcbatch.errors import Span
@@ -20,6 +20,7 @@ from pcbatch.ir.machine import (
     Return,
     Store,
 )
+from pcbatch.ir.records import field_names
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.text.type_parser import parse_type
 from pcbatch.ir.types import TensorType, Type
@@ -50,20 +51,16 @@ def at(file: str) -> Callable[[int, int, int, int], Span]:
 def types(*records: type, **texts: str) -> dict[str, Type]:
     """Types by name, each written as the IR prints it: `types(n="int32[]", xs="float32[3]")`.
 
-    `records` are the classes of the named tuples and dataclasses in them.
+    `records` are the classes of the records in them.
     """
-    known = {(record.__name__, _fields(record)): record for record in records}
+    known = {(record.__name__, field_names(record)): record for record in records}
 
     def constructed(type_: Type) -> Type:
         if isinstance(type_, TensorType):
             return type_
         items = tuple(constructed(item) for item in type_.items)
-        return replace(type_, items=items, constructor=known.get((type_.kind, type_.keys)))
+        return replace(
+            type_, items=items, constructor=known.get((type_.kind, type_.keys), known.get((type_.kind, None)))
+        )
 
     return {name: constructed(parse_type(text)) for name, text in texts.items()}
-
-
-def _fields(record: type) -> tuple[str, ...]:
-    if is_dataclass(record):
-        return tuple(field.name for field in fields(record))
-    return tuple(record._fields)  # type: ignore[attr-defined]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+
+from pcbatch.ir import records
 
 
 def _leaf(value: Any) -> str:
@@ -21,32 +22,30 @@ def written(value: Any, leaf: Callable[[Any], str] = _leaf) -> str:
         return written(item, leaf)
 
     match value:
-        case tuple() if hasattr(value, "_fields"):
-            named = (f"{name}={inner(item)}" for name, item in zip(value._fields, value, strict=True))
-            return f"{type(value).__name__}({', '.join(named)})"
-        case tuple():
+        case tuple() if not hasattr(value, "_fields"):
             return f"({', '.join(map(inner, value))}{',' * (len(value) == 1)})"
         case list():
             return f"[{', '.join(map(inner, value))}]"
         case Mapping():
             return "{" + ", ".join(f"{key!r}: {inner(item)}" for key, item in value.items()) + "}"
-        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            named = (f"{field.name}={inner(getattr(value, field.name))}" for field in dataclasses.fields(value))
-            return f"{type(value).__name__}({', '.join(named)})"
-    return leaf(value)
+    fields = records.fields_of(value)
+    if fields is None:
+        return leaf(value)
+    return f"{type(value).__name__}({', '.join(f'{name}={inner(item)}' for name, item in fields.items())})"
 
 
 def listed(value: Any) -> Any:
     """The value as JSON has it: objects for what has names, lists, numbers, and text for numbers that JSON has not."""
     match value:
-        case tuple() if hasattr(value, "_fields"):
-            return {name: listed(item) for name, item in zip(value._fields, value, strict=True)}
-        case tuple() | list():
+        case list():
+            return [listed(item) for item in value]
+        case tuple() if not hasattr(value, "_fields"):
             return [listed(item) for item in value]
         case Mapping():
             return {str(key): listed(item) for key, item in value.items()}
-        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return {field.name: listed(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    fields = records.fields_of(value)
+    if fields is not None:
+        return {name: listed(item) for name, item in fields.items()}
     array = np.asarray(value)
     return [listed(item) for item in array] if array.ndim else _number(array[()])
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
 
-from pcbatch.ir import values
+from pcbatch.ir import records, values
 from pcbatch.ir.joins import is_float
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
@@ -30,14 +29,11 @@ def type_of(value: Any) -> Type:
             return StructType("dict", tuple(map(type_of, value.values())), tuple(value))
         case list():
             return StructType("list", tuple(map(type_of, value)))
-        case tuple() if hasattr(value, "_fields"):
-            return StructType(type(value).__name__, tuple(map(type_of, value)), value._fields, type(value))
-        case tuple():
+        case tuple() if not hasattr(value, "_fields"):
             return StructType("tuple", tuple(map(type_of, value)))
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        keys = tuple(field.name for field in dataclasses.fields(value))
-        items = tuple(type_of(getattr(value, key)) for key in keys)
-        return StructType(type(value).__name__, items, keys, type(value))
+    fields = records.fields_of(value)
+    if fields is not None:
+        return StructType(type(value).__name__, tuple(map(type_of, fields.values())), tuple(fields), type(value))
     raise TypeError(f"not an array but a {type(value).__name__}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import operator
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.ir import values
+from pcbatch.ir import records, values
 from pcbatch.ir.types import Type
 from pcbatch.runtime.backends.foreign import as_numpy, is_foreign, with_numpy
 from pcbatch.runtime.backends.tensorflow import arithmetic, private, structures
@@ -22,7 +21,7 @@ from pcbatch.runtime.backends.tensorflow.weak import unify
 def as_arrays(value: Any, example: bool = False) -> Any:
     """`value` with tensors as leaves.
 
-    Tuples, dicts, named tuples, dataclasses and lists of arrays or of structures are structures; lists of numbers are
+    Tuples, dicts, records and lists of arrays or of structures are structures; lists of numbers are
     arrays; None stays. In one `example` a list of scalar tensors is a structure too.
 
     Python ints become int32, floats float32; NumPy arrays, tensors and variables keep their dtypes. Raises TypeError
@@ -182,23 +181,25 @@ def _is_part(item: Any, rank: int) -> bool:
             return len(item.shape) >= rank
     if is_foreign(item):
         return len(item.shape) >= rank
-    return dataclasses.is_dataclass(item) and not isinstance(item, type)
+    return records.fields_of(item) is not None
 
 
 def _map(function: Callable[[Any], Any], value: Any, rank: int = 0) -> Any:
-    """`value` with `function` of each of its leaves."""
+    """`value` with `function` of each of its leaves. An empty list is one in a structure, and an array by itself."""
+
+    def part(item: Any) -> Any:
+        return [] if isinstance(item, list) and not item else _map(function, item, rank)
+
     match value:
-        case tuple() if hasattr(value, "_fields"):
-            return type(value)(*(_map(function, item, rank) for item in value))
-        case tuple():
-            return tuple(_map(function, item, rank) for item in value)
+        case tuple() if not hasattr(value, "_fields"):
+            return tuple(map(part, value))
         case list() if any(_is_part(item, rank) for item in value):
-            return [_map(function, item, rank) for item in value]
+            return [*map(part, value)]
         case dict():
-            return {key: _map(function, item, rank) for key, item in value.items()}
+            return {key: part(item) for key, item in value.items()}
         case None:
             return None
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return dataclasses.replace(value, **{name: _map(function, item, rank) for name, item in fields.items()})
-    return function(value)
+    fields = records.fields_of(value)
+    if fields is None:
+        return function(value)
+    return records.made(type(value), {name: part(item) for name, item in fields.items()})

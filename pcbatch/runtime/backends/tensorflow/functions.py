@@ -15,6 +15,7 @@ from pcbatch.ir.text.type_parser import parse_type
 from pcbatch.ir.types import TensorType, with_leaves
 from pcbatch.ir.values import pack
 from pcbatch.runtime.backends.tensorflow import decimals
+from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.checked import power
 from pcbatch.runtime.backends.tensorflow.choice import choose
 from pcbatch.runtime.backends.tensorflow.recorder import fault
@@ -177,8 +178,10 @@ def committed(x: Any, *types: str) -> Any:
     return wrap(pack(wanted, leaf_tensors(x, wanted)), wanted)
 
 
-def length(x: Any) -> int:
-    """`len(x)`: the static length of the leading axis, or of a structure."""
+def length(x: Any) -> Any:
+    """`len(x)`: the static length of the leading axis, or of a structure; a weak int of a bounded list."""
+    if isinstance(x, Bounded):
+        return Weak(x.length)
     if not is_lane_value(x):
         return len(x)
     shape = tf.TensorShape(x.shape)

@@ -12,6 +12,7 @@ from pcbatch.errors import PieceRefusalError, RefusedBeforeError
 from pcbatch.ir import values
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import Type
+from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.structures import describe, leaf_tensors, spelling, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.weak import Weak
 
@@ -23,11 +24,17 @@ _OF_A_DICT = (
 )
 
 
-def shortest(*sequences: Any, strict: bool = False) -> int:
+def shortest(*sequences: Any, strict: bool = False) -> Any:
     """The length of the shortest of some arrays, tuples and lists; PieceRefusalError for what a loop cannot go over.
 
-    With `strict` they must be of one length: ValueError.
+    With `strict` they must be of one length: ValueError. With bounded lists among them it differs by lane.
     """
+    differing = [sequence.length for sequence in sequences if isinstance(sequence, Bounded)]
+    if differing and strict:
+        raise TypeError("the length of a bounded list differs from lane to lane; write `assert len(a) == len(b)`")
+    if differing:
+        fixed = [_length(sequence) for sequence in sequences if not isinstance(sequence, Bounded)]
+        return Weak(tf.reduce_min(tf.stack([*differing, *fixed])))
     lengths = [_length(sequence) for sequence in sequences]
     if strict and len(set(lengths)) > 1:
         raise ValueError(f"zip(.., strict=True) goes over sequences of lengths {', '.join(map(str, lengths))}")
@@ -40,7 +47,8 @@ def _is_array(x: Any) -> bool:
 
 def sequence(value: Any) -> Any:
     """`value`, what is read from a variable, if a loop can go over it; else PieceRefusalError."""
-    _length(value)
+    if not isinstance(value, Bounded):
+        _length(value)
     return tf.convert_to_tensor(value) if isinstance(value, tf.Variable) else value
 
 
@@ -77,6 +85,8 @@ def element(sequence: Any, position: Any) -> Any:
     Arrays `[n, ...]` give `[...]`. The elements of tuples and lists must have types that join, as the values of one
     variable do; TypeError where they do not.
     """
+    if isinstance(sequence, Bounded):
+        sequence = sequence.items
     size = _length(sequence, RefusedBeforeError)  # the head of the loop has asked for the length
     place = tf.clip_by_value(tf.cast(tf.convert_to_tensor(position), tf.int32), 0, max(size - 1, 0))  # junk lanes
     if _is_array(sequence):

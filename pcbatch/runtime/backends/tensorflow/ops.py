@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pcbatch.runtime.backends.tensorflow import math_equivalents as math
 from pcbatch.runtime.backends.tensorflow import numpy_equivalents as numpy
+from pcbatch.runtime.backends.tensorflow.changes import changed, stored, taken, with_field, with_item, within
 from pcbatch.runtime.backends.tensorflow.checked import (
     divide,
     divmod_,
@@ -50,6 +51,7 @@ __all__ = [
     "apart",
     "axis",
     "both",
+    "changed",
     "committed",
     "contains",
     "divide",
@@ -84,6 +86,8 @@ __all__ = [
     "sequence",
     "shortest",
     "spread",
+    "stored",
+    "taken",
     "to_bool",
     "to_float",
     "to_int",
@@ -92,5 +96,8 @@ __all__ = [
     "unpacked",
     "unrecorded",
     "window",
+    "with_field",
+    "with_item",
+    "within",
     "without_equivalent",
 ]

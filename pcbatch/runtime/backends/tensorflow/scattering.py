@@ -64,16 +64,16 @@ def store_element(array: Any, indices: Any, value: Any) -> tf.Tensor:
     given = indices if isinstance(indices, tuple) else (indices,)
     element = tf.convert_to_tensor(value, array.dtype)  # refuses what does not fit
     if len(given) == 1 and given[0] is ...:
-        return _spread(element, array.shape)
+        return spread(element, array.shape)
     if len(given) > array.shape.rank:
         raise IndexError(f"too many indices for an array of rank {array.shape.rank}")
     found = tuple(_positions(index, size) for index, size in zip(given, array.shape, strict=False))
     at = np.stack(np.broadcast_arrays(*mesh(found)), axis=-1)
-    updates = _spread(element, [*at.shape[:-1], *array.shape[len(found) :]])
+    updates = spread(element, [*at.shape[:-1], *array.shape[len(found) :]])
     return tf.tensor_scatter_nd_update(array, at[None], updates[None])
 
 
-def _spread(value: tf.Tensor, shape: Any) -> tf.Tensor:
+def spread(value: tf.Tensor, shape: Any) -> tf.Tensor:
     """`value` broadcast to `shape`; as in NumPy's assignments it may have more leading axes of length 1."""
     extra = max(value.shape.rank - len(shape), 0)
     if extra and set(value.shape[:extra]) == {1}:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,23 +9,25 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.errors import PieceRefusalError
+from pcbatch.ir import records
 from pcbatch.runtime.backends.tensorflow import private
 from pcbatch.runtime.backends.tensorflow.weak import is_number
 
 
-def apart(results: tuple[Any, ...], others: tuple[Any, ...]) -> None:
-    """Refuse `results` of which one is, or contains, an array that another or one of `others` is or contains.
+def apart(results: tuple[Any, ...], others: tuple[Any, ...], arrays: bool = True) -> None:
+    """Refuse `results` of which one is, or contains, something that another or one of `others` is or contains.
 
-    The frontend asks where a store into one of them would show in the other under Python.
+    What is meant are arrays, unless nothing is stored into one, and lists, dicts and objects that can change. The
+    frontend asks where a change of one of them would show in the other under Python.
     """
-    known = {id(leaf): leaf for other in others for leaf in _arrays(other)}
+    known = {id(each): each for other in others for each in _changeable(other, arrays)}
     for result in results:
-        own = {id(leaf): leaf for leaf in _arrays(result)}
+        own = {id(each): each for each in _changeable(result, arrays)}
         if not known.keys().isdisjoint(own):
             raise PieceRefusalError(
                 "PCB420",
-                "what this gives is the same array as another one, and an element of one of them is assigned later",
-                "copy it, `tf.identity(..)`, here or in the function that is called",
+                "what this gives is the same array or object as another one, and one of them is changed later",
+                "copy it, `tf.identity(..)` of an array, `copy.copy(..)` of an object, here or in what is called",
             )
         known |= own
 
@@ -47,18 +48,19 @@ def _parts(value: Any) -> list[Any] | None:
         return list(value.values())
     if isinstance(value, (tuple, list)):
         return list(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return [getattr(value, field.name) for field in dataclasses.fields(value)]
-    return None
+    fields = records.fields_of(value)
+    return None if fields is None else list(fields.values())
 
 
-def _arrays(value: Any) -> Iterator[Any]:
-    """The arrays in a value, numbers apart: nothing is stored into a number."""
+def _changeable(value: Any, arrays: bool) -> Iterator[Any]:
+    """What can change in a value: arrays, numbers apart (nothing is stored into one), lists, dicts and objects."""
     parts = _parts(value)
     if parts is not None:
+        if not records.is_frozen(value):
+            yield value
         for part in parts:
-            yield from _arrays(part)
-    elif isinstance(value, (tf.Tensor, tf.Variable, np.ndarray)) and len(value.shape) > 0:
+            yield from _changeable(part, arrays)
+    elif arrays and isinstance(value, (tf.Tensor, tf.Variable, np.ndarray)) and len(value.shape) > 0:
         yield value
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.ir import values
+from pcbatch.ir import records, values
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
@@ -62,9 +61,7 @@ def type_of(value: Any) -> Type:
     match value:
         case None:
             return NONE
-        case tuple() if hasattr(value, "_fields"):
-            return _record(type(value), dict(zip(value._fields, value, strict=True)))
-        case tuple():
+        case tuple() if not hasattr(value, "_fields"):
             return StructType("tuple", tuple(type_of(item) for item in value))
         case list():
             return StructType("list", tuple(type_of(item) for item in value))
@@ -72,16 +69,21 @@ def type_of(value: Any) -> Type:
             if not all(isinstance(key, str) for key in value):
                 raise NotATensorError("a dict whose keys are not all strings")
             return StructType("dict", tuple(type_of(item) for item in value.values()), tuple(value))
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _record(type(value), {f.name: getattr(value, f.name) for f in dataclasses.fields(value)})
-    raise NotATensorError(describe(value))
+    fields = records.fields_of(value)
+    if fields is None:
+        raise NotATensorError(describe(value))
+    return _record(value, fields)
 
 
-def _record(constructor: type, fields: dict[str, Any]) -> StructType:
-    """The type of a named tuple or dataclass."""
-    return StructType(
-        constructor.__name__, tuple(type_of(item) for item in fields.values()), tuple(fields), constructor
-    )
+def _record(value: Any, fields: dict[str, Any]) -> StructType:
+    """The type of a record. NotATensorError for what only looks like one: an object with anything else inside."""
+    try:
+        items = tuple(type_of(item) for item in fields.values())
+    except NotATensorError:
+        if records.is_simple_class(type(value)):
+            raise NotATensorError(describe(value)) from None
+        raise
+    return StructType(type(value).__name__, items, tuple(fields), type(value))
 
 
 def _tensor_type(value: Any) -> TensorType:

@@ -1,0 +1,61 @@
+"""What changes a structure, by the way it is written: an assignment to a part of a variable, a method called for that.
+
+`state.pos.x = v`, `d["k"] += 1`, `xs.append(v)` as a statement, `xs.pop()` anywhere. What stands before the changed
+part is a *path*: a name with attributes and elements of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gast
+
+from pcbatch.frontend.source.nodes import walk_scope
+
+TAKING = frozenset({"pop", "popitem", "setdefault"})
+"""Methods that change their object, and whose value is what they are called for."""
+
+
+def root_of(node: Any) -> str | None:
+    """The name that a path begins with; None for what is no path."""
+    while isinstance(node, gast.Attribute | gast.Subscript):
+        node = node.value
+    return str(node.id) if isinstance(node, gast.Name) else None
+
+
+def steps_of(node: Any) -> list[Any]:
+    """The nodes of a path behind its name, outermost part first."""
+    steps: list[Any] = []
+    while isinstance(node, gast.Attribute | gast.Subscript):
+        steps.insert(0, node)
+        node = node.value
+    return steps
+
+
+def called_part(node: Any) -> Any:
+    """The path whose method the expression `node` calls, None where it is no such call."""
+    match node:
+        case gast.Call(func=gast.Attribute(value=part)) if root_of(part) is not None:
+            return part
+    return None
+
+
+def takes(node: Any) -> bool:
+    """Whether `node` calls a method of a path that changes it and gives a value."""
+    return called_part(node) is not None and node.func.attr in TAKING
+
+
+def changed_in(nodes: Sequence[Any]) -> frozenset[str]:
+    """The names of what `nodes` change in their own scope, parts of it included."""
+    found: set[str | None] = set()
+    for node in nodes:
+        for each in walk_scope(node):
+            match each:
+                case gast.Subscript(ctx=gast.Store() | gast.Del()) | gast.Attribute(ctx=gast.Store() | gast.Del()):
+                    found.add(root_of(each))
+                case gast.Expr(value=gast.Call() as call):
+                    found.add(root_of(called_part(call)))
+                case gast.Call() if takes(each):
+                    found.add(root_of(called_part(each)))
+    return frozenset(name for name in found if name is not None)

@@ -1,0 +1,215 @@
+"""Which object the code of a change changes, and what is a part of it afterwards; see `changes` for the code.
+
+What Python changes in place is named here by a *place*, as in `references`: `state.pos.x = v` changes what lies at
+`state` and `(".pos",)`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pcbatch.frontend.translate.references import (
+    ANY,
+    LIMIT,
+    NEW,
+    KindOf,
+    Path,
+    Place,
+    Reference,
+    Taking,
+    assignments,
+    element,
+    references_of,
+    step_of,
+)
+from pcbatch.frontend.translate.same_objects import Fact, Facts
+from pcbatch.ir.code import Code
+from pcbatch.ir.payload import WITH_FIELD, WITH_ITEM
+from pcbatch.ir.program import Coded, Op, Store, statement
+from pcbatch.ir.pseudo_builtins import CHANGED, STORED, TAKEN, WITHIN
+
+
+@dataclass(frozen=True)
+class Change:
+    """The object at `place` changes: its part at `step`, which is then what `given` says, or any part by a method.
+
+    `target` is the variable that gets the new value, all of it or the changed part alone (`is_part`), `taken` the one
+    that gets what a method gives. Where the part has changed before and is only put back, it `is_put_back`. An element
+    store into what may be an array is an `element`.
+    """
+
+    place: Place
+    step: int | str | None
+    given: tuple[ast.expr, ...]
+    target: str
+    text: str
+    is_part: bool = False
+    taken: str | None = None
+    method: str = ""
+    is_put_back: bool = False
+    is_element: bool = False
+
+
+def changed_by(op: Op) -> Change | None:
+    """What `op` changes, None where it changes nothing; of a Store see there."""
+    return change_in(statement(op)) if isinstance(op, Coded) else None
+
+
+def changed_name(op: Op) -> str | None:
+    """The variable of which `op` changes something in place, None where it does not."""
+    if isinstance(op, Store):
+        return op.array
+    change = changed_by(op)
+    return None if change is None or change.is_put_back else change.place[0]
+
+
+@lru_cache(maxsize=16384)
+def change_in(code: Code) -> Change | None:
+    """The change that `code` is, None where it is none."""
+    match code.assignment:
+        case ast.Tuple(elts=[ast.Name(id=value), ast.Name(id=target)]), ast.Call(func=ast.Name(id=name)) as call if (
+            name == TAKEN
+        ):
+            place = _place(call.args[0])
+            given = _given(call, 2)
+            text, is_part = ast.unparse(call.args[0]), place[0] != target
+            return Change(place, None, given, target, text, is_part, value, method=_method(call))
+        case ast.Name(id=target), ast.Call() as call:
+            return _innermost(target, call)
+    return None
+
+
+def _innermost(target: str, call: ast.Call) -> Change | None:
+    function, arguments = _name(call), call.args
+    if function not in (WITH_FIELD, WITH_ITEM, STORED, CHANGED, WITHIN):
+        return None
+    inner = arguments[1] if function == WITHIN else None
+    if isinstance(inner, ast.Call) and (found := _innermost(target, inner)) is not None:
+        return found
+    place, text = _place(arguments[0]), ast.unparse(arguments[0])
+    match function:
+        case "__changed__":
+            return Change(place, None, _given(call, 2), target, text, method=_method(call))
+        case "__stored__":
+            step = step_of(arguments[2]) if len(arguments) == 3 else ANY
+            return Change(place, step, (arguments[1],), target, text, is_element=True)
+        case "__within__":
+            is_field = isinstance(arguments[3], ast.Constant) and bool(arguments[3].value)
+            return Change(place, _step(arguments[2], is_field), (arguments[1],), target, text, is_put_back=True)
+    return Change(place, _step(arguments[2], function == WITH_FIELD), (arguments[1],), target, text)
+
+
+_OF_ONE = frozenset({"append", "insert", "setdefault", "pop"})
+"""Methods whose arguments become elements of their object."""
+_OF_ELEMENTS = frozenset({"extend", "update", "__iadd__", "__delitem__"})
+"""Methods that take elements of their arguments. What the user's own keep is seen when they are traced."""
+
+
+_OF_NOTHING = frozenset({"clear", "popitem", "reverse"})
+
+
+def _method(call: ast.Call) -> str:
+    return str(call.args[1].value) if isinstance(call.args[1], ast.Constant) else ""
+
+
+def _name(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else ""
+
+
+def _step(key: ast.expr, is_field: bool) -> int | str:
+    match key:
+        case ast.Constant(value=str(name)) if is_field:
+            return f".{name}"
+    return step_of(key)
+
+
+def _place(part: ast.expr) -> Place:
+    steps: list[int | str] = []
+    while isinstance(part, ast.Attribute | ast.Subscript):
+        steps.insert(0, f".{part.attr}" if isinstance(part, ast.Attribute) else step_of(part.slice))
+        part = part.value
+    assert isinstance(part, ast.Name), "what changes is a part of a variable"
+    return part.id, tuple(steps[:LIMIT])
+
+
+def _given(call: ast.Call, first: int) -> tuple[ast.expr, ...]:
+    return (*call.args[first:], *(keyword.value for keyword in call.keywords))
+
+
+def calls_users_method(code: Code) -> bool:
+    """Whether `code` calls a method of which nobody knows what it keeps of its arguments."""
+    change = change_in(code)
+    is_method = change is not None and change.step is None
+    return is_method and change is not None and change.method not in _OF_ONE | _OF_ELEMENTS | _OF_NOTHING
+
+
+# -- what names take ---------------------------------------------------------------------------------------------------
+
+
+def takings(code: Code, kind_of: KindOf, *, objects: bool = True) -> tuple[Taking, ...]:
+    """What the variables that `code` assigns get, and from where; `objects` as in `assignments`.
+
+    Without them an element store counts as one of a number into an array.
+    """
+    change = change_in(code)
+    if change is None:
+        return assignments(code, kind_of, objects=objects)
+    root, path = change.place
+    target: list[Reference] = [((), change.place if change.is_part else (root, ()))]
+    inside: Path = () if change.is_part else path
+    taken: list[Reference] = [((), (root, (*path, ANY)[:LIMIT]))]
+    for value in () if change.is_element and not objects else change.given:
+        found = references_of(value, kind_of, objects=objects)
+        if change.step is not None:
+            target += _below((*inside, change.step), found)
+            continue
+        found = tuple(each for each in found if not each[1][0].startswith(NEW))
+        if change.method in _OF_ONE:
+            taken += found
+            target += _below((*inside, ANY), found)
+        elif change.method in _OF_ELEMENTS:
+            target += _below((*inside, ANY), tuple(element(found, ANY)))
+    every = [(change.target, reference) for reference in target]
+    return (*every, *((change.taken, reference) for reference in taken)) if change.taken is not None else tuple(every)
+
+
+def _below(path: Path, references: Sequence[Reference]) -> Iterator[Reference]:
+    return (((*path, *inner)[:LIMIT], place) for inner, place in references)
+
+
+# -- facts -------------------------------------------------------------------------------------------------------------
+
+
+def without_replaced(change: Change, facts: Facts) -> Facts:
+    """`facts` without what was known of a part that is replaced; a method may move the parts of its object."""
+    root, path = change.place
+    if isinstance(change.step, str) and change.step == ANY:
+        return facts
+
+    def after(place: Place) -> Place | None:
+        name, steps = place
+        if name != root or steps[: len(path)] != path or len(steps) == len(path):
+            return place
+        if change.step is None:
+            return (name, (*path, ANY, *steps[len(path) + 1 :])) if isinstance(steps[len(path)], int) else place
+        return None if steps[len(path)] == change.step else place
+
+    found: set[Fact] = set()
+    for first, second in facts:
+        places = after(first), after(second)
+        if places[0] is not None and places[1] is not None and places[0] != places[1]:
+            found.add(min((places[0], places[1]), (places[1], places[0]), key=repr))
+    return frozenset(found)
+
+
+def objects_related(place: Place, facts: Facts) -> Iterator[Place]:
+    """The other places that may hold the object at `place`."""
+    name, path = place
+    for fact in facts:
+        for (first, steps), (second, others) in (fact, fact[::-1]):
+            matching = zip(steps, path, strict=False)
+            if first == name and len(steps) <= len(path) and all(a == b or ANY in (a, b) for a, b in matching):
+                yield second, (*others, *path[len(steps) :])[:LIMIT]

@@ -1,0 +1,101 @@
+"""Calls that change what they are given, found while types are inferred: a lane's values change by assignment alone.
+
+A method that is called for its value, and a helper, run while the program is traced. What they change in a list, a dict
+or an object would be seen by what is traced with them and by nobody else.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from pcbatch.errors import PieceRefusalError
+from pcbatch.ir import records
+from pcbatch.ir.code import Code
+from pcbatch.lowering.codegen.pieces import Statement
+from pcbatch.lowering.codegen.translate import OPS
+from pcbatch.runtime.backends.protocol import Backend
+
+LOOK, CHECK, SEEN = "_pcb_look", "_pcb_check", "_pcb_seen"
+"""The names by which a traced piece knows the functions below, and what the first has seen."""
+
+
+def guarded(statements: Sequence[Statement], variables: frozenset[str]) -> Iterator[Statement]:
+    """`statements` with a look at what each is given before it, and a check behind it, where it calls something."""
+    for each in statements:
+        read = [name for name in each.code.reads if name in variables] if calls_something(each.code) else []
+        if not read:
+            yield each
+            continue
+        yield Statement(Code(f"{SEEN} = {LOOK}({', '.join(read)})"), each.span)
+        yield each
+        yield Statement(Code(f"{CHECK}({SEEN}, {read!r})"), each.span)
+
+
+@lru_cache(maxsize=4096)
+def calls_something(code: Code) -> bool:
+    """Whether the translated `code` calls anything but the backend's operations."""
+    calls = (node.func for each in code.body for node in ast.walk(each) if isinstance(node, ast.Call))
+    return any(
+        not isinstance(f, ast.Attribute) or not (isinstance(f.value, ast.Name) and f.value.id == OPS) for f in calls
+    )
+
+
+Seen = list[list[tuple[Any, tuple[Any, ...]]]]
+"""For each value what it holds that can change, with the parts of that."""
+
+
+def helpers(backend: Backend) -> Mapping[str, Any]:
+    """What a piece with such looks and checks is given. What no lane can keep (a tape) may change as it likes."""
+
+    def look(*values: Any) -> Seen:
+        """What can change in `values`, as it is now."""
+        return [list(_held(value, set())) if _is_value(value, backend) else [] for value in values]
+
+    return {LOOK: look, CHECK: check}
+
+
+def _is_value(value: Any, backend: Backend) -> bool:
+    if _parts(value) is None:
+        return False
+    try:
+        backend.type_of(value)
+    except TypeError:
+        return False
+    return True
+
+
+def check(seen: Seen, names: Sequence[str]) -> None:
+    """PieceRefusalError PCB424 if something is not as it was `seen`, in the variables of these `names`."""
+    for each, name in zip(seen, names, strict=True):
+        for whole, parts in each:
+            now = _parts(whole) or ()
+            if len(now) != len(parts) or any(a is not b for a, b in zip(now, parts, strict=True)):
+                raise PieceRefusalError(
+                    "PCB424",
+                    f"what is called here changes `{name}`, which it is given",
+                    f"call a method that changes its object as a statement of its own, `{name}.method(..)`, and read "
+                    f"what it has changed; have a helper return a new object, `{name} = helper({name})`",
+                )
+
+
+def _held(value: Any, known: set[int]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    parts = _parts(value)
+    if parts is None or id(value) in known:
+        return
+    known.add(id(value))
+    if not records.is_frozen(value):
+        yield value, parts
+    for part in parts:
+        yield from _held(part, known)
+
+
+def _parts(value: Any) -> tuple[Any, ...] | None:
+    if isinstance(value, dict):
+        return tuple(part for item in value.items() for part in item)
+    if isinstance(value, list | tuple):
+        return tuple(value)
+    fields = records.fields_of(value)
+    return None if fields is None else tuple(part for item in fields.items() for part in item)
