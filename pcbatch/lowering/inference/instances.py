@@ -25,6 +25,8 @@ class Instance:
     `users` has the user's names of variables that have another, `statics` the values of the static parameters.
     `assigned` has the types of what runs of statements give to variables that live on, by block and last op.
     `reached` are the blocks to which control may come, `decided` the arm of each branch whose condition is known.
+    `bound` has the constants that each run of statements reads, by block and last op; `sized` the variables on which
+    shapes depend, with one place where they do; `varied` those that were one value here and another, or none, there.
     """
 
     function: ir.Function
@@ -36,6 +38,9 @@ class Instance:
     assigned: dict[tuple[str, int], Mapping[str, Type | None]] = field(default_factory=dict)
     reached: frozenset[str] = frozenset()
     decided: dict[str, str] = field(default_factory=dict)
+    bound: dict[tuple[str, int], frozenset[str]] = field(default_factory=dict)
+    sized: dict[str, Span | None] = field(default_factory=dict)
+    varied: dict[str, tuple[Binding, Binding]] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
     @property
@@ -51,6 +56,13 @@ class Instance:
     def type(self, name: str) -> Type | None:
         """The type of variable `name` as a lane's value."""
         return plain(self.known(name))
+
+    @property
+    def fixed(self) -> dict[str, Static]:
+        """The parameters that are no lane's: static ones, and those that are given a text or a function."""
+        given = ((name, self.known(name)) for name in self.function.parameters)
+        odd = {name: known for name, known in given if isinstance(known, Static) and plain(known) is None}
+        return {**self.statics, **odd}
 
     @property
     def results(self) -> list[Type | None]:
@@ -90,8 +102,11 @@ class Round:
             joined = meet(old.known, known)
         except ConflictError as conflict:
             user, told = self.instance.users.get(name, name), conflict.told(self.spelling)
-            self.complain(complaints.conflict(user, old, Binding(known, span), told))
+            halves = complaints.quotient(self.instance.function, name, self.instance.users)
+            self.complain(complaints.conflict(user, old, Binding(known, span), told, halves))
             return
+        if known != old.known and Static in (type(known), type(old.known)):
+            self.instance.varied.setdefault(name, (old, Binding(known, span)))
         if joined != old.known:
             self.new[name] = Binding(joined, span)
 

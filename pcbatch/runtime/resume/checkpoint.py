@@ -33,6 +33,7 @@ FORM = {
     "options": {str: object},
     "types": {str: str},
     "shared": [str],
+    "defaults": {str: int},
     "records": [str],
 }
 """What a header says."""

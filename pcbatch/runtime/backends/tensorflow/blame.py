@@ -20,6 +20,7 @@ from pcbatch.errors import (
 from pcbatch.installed import OWN, is_installed
 from pcbatch.ir.code import Code
 from pcbatch.ir.machine import Piece
+from pcbatch.runtime.backends.tensorflow import operands
 from pcbatch.runtime.backends.tensorflow.weak import WeakTypeError
 
 _NO_RULE = (
@@ -89,6 +90,9 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     help = next((help for pattern, help in _HELPS if pattern.search(why)), "")
     if not help and _NO_VALUE.search(why):
         help = _TENSORS if helper is None else _HELPER_OF_TENSORS.format(helper.tb_frame.f_code.co_name)
+    mixed = operands.mixed(why, None if helper is not None else _own(piece, error))
+    if mixed is not None:
+        why, help = mixed
     line = _line_of_traceback(piece, error)
     notes = () if helper is None else (_note(helper),)
     span = _span(piece, line)
@@ -166,14 +170,18 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def _line_of_traceback(piece: Piece, error: BaseException) -> int | None:
+def _own(piece: Piece, error: BaseException) -> TracebackType | None:
+    """Where in the piece `error` was raised."""
     own = set(_codes(piece.compiled.__code__))
     traceback = error.__traceback__
-    while traceback is not None:
-        if traceback.tb_frame.f_code in own:
-            return traceback.tb_lineno
+    while traceback is not None and traceback.tb_frame.f_code not in own:
         traceback = traceback.tb_next
-    return None
+    return traceback
+
+
+def _line_of_traceback(piece: Piece, error: BaseException) -> int | None:
+    traceback = _own(piece, error)
+    return None if traceback is None else traceback.tb_lineno
 
 
 def _helper(piece: Piece, error: BaseException) -> TracebackType | None:
