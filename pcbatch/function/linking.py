@@ -121,9 +121,15 @@ def _link(entry: Linkable, known: Mapping[Any, Linkable]) -> Linked:
         return batched.function_source
 
     built = build(entry.function_source, resolve)
-    namespaces = {name: owner[source].namespace for name, source in built.sources.items()}
-    statics = {name: frozenset(owner[source].static_argnames) for name, source in built.sources.items()}
+    namespaces = {name: owner[source.root].namespace for name, source in built.sources.items()}
+    statics = {name: _statics(owner[source.root], source) for name, source in built.sources.items()}
     return Linked(built, namespaces, tuple(links), entry, statics)
+
+
+def _statics(batched: Linkable, source: FunctionSource) -> frozenset[str]:
+    """The static parameters of a version of a batched function; functions inside it have none."""
+    own = () if source.is_nested else (parameter.name for parameter in source.parameters)
+    return frozenset(batched.static_argnames) & frozenset(own)
 
 
 def _known(entry: Linkable, links: Any) -> dict[Any, Linkable]:

@@ -11,6 +11,7 @@ from pcbatch.errors import Diagnostic
 from pcbatch.frontend.check import refusals
 from pcbatch.frontend.check.banned import ban_on
 from pcbatch.frontend.source.hints import is_sync
+from pcbatch.frontend.source.nested import own_names
 from pcbatch.frontend.source.nodes import span_of, target_leaves, unparse
 from pcbatch.frontend.source.refusal import Refusal
 from pcbatch.frontend.source.scope import Scope, is_builtin
@@ -49,6 +50,15 @@ class Checker:
         for parameter in getattr(tree, "type_params", None) or []:
             self.visit(parameter)
         self.all(tree.body)
+
+    def definition(self, node: Any) -> None:
+        """A function inside the function, whose variables are its own."""
+        for decorator in node.decorator_list:
+            self.refuse(decorator, refusals.DECORATED)
+        inside = Checker(self.rules, self.file, self.local_names | own_names(node), self.scope, self.receiver)
+        inside.function(node)
+        self.all([*node.args.defaults, *(each for each in node.args.kw_defaults if each is not None)])
+        self.found += inside.found
 
     def all(self, nodes: list[Any]) -> None:
         """Check several nodes in order."""

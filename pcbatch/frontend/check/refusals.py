@@ -12,9 +12,15 @@ TRY = Refusal(
 )
 DEFINITION = Refusal(
     "PCB102",
-    "a definition inside a batched function is not supported",
+    "a class inside a batched function is not supported",
     "defined here",
     "define it outside, next to the batched function",
+)
+DECORATED = Refusal(
+    "PCB102",
+    "a function inside a batched function has no decorators",
+    "what it does would be lost",
+    "leave it away: a function inside a batched function is part of it",
 )
 SCOPE = Refusal(
     "PCB103",

@@ -9,8 +9,9 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic
+from pcbatch.frontend.source.nested import definition, is_expression, of_lambda
 from pcbatch.frontend.source.nodes import INNER_SCOPES, dotted, span_of, unparse
-from pcbatch.frontend.source.source import FunctionSource, Parameter
+from pcbatch.frontend.source.source import Closure, FunctionSource, Parameter
 
 Resolve = Callable[[FunctionSource, str], FunctionSource | None]
 Report = Callable[[Diagnostic], None]
@@ -23,19 +24,37 @@ class Callees:
         self.source = source
         self._resolve = resolve
         self._known: dict[str, FunctionSource | None] = {}
+        self._lambdas: dict[int, Closure] = {}
 
     def named(self, node: Any) -> FunctionSource | None:
-        """The batched function that the expression `node` denotes, or None."""
+        """The batched function, or the function of this one, that the expression `node` denotes, or None."""
         name = dotted(node)
         if name is None or name.partition(".")[0] in self.source.locals:
             return None
+        if name in self.source.functions:
+            return self.source.functions[name].source
         if name not in self._known:
-            self._known[name] = self._resolve(self.source, name)
+            self._known[name] = self._resolve(self.source.root, name)
         return self._known[name]
+
+    def closure(self, node: Any) -> Closure | None:
+        """The function that the expression `node` is, with what it is handed of here, or None."""
+        if isinstance(node, gast.Lambda):
+            if id(node) not in self._lambdas:
+                self._lambdas[id(node)] = of_lambda(self.source, node)
+            return self._lambdas[id(node)]
+        found = self.named(node)
+        if found is None:
+            return None
+        return self.source.functions[node.id] if _is_given(node, self.source) else Closure(found)
 
     def called(self, node: Any) -> FunctionSource | None:
         """The batched function that the Call `node` calls, or None."""
         return self.named(node.func)
+
+
+def _is_given(node: Any, source: FunctionSource) -> bool:
+    return isinstance(node, gast.Name) and node.id in source.functions
 
 
 def check_uses(callees: Callees, report: Report) -> None:
@@ -46,20 +65,30 @@ def check_uses(callees: Callees, report: Report) -> None:
         return (dotted(node) or "").partition(".")[0]
 
     def visit(node: Any, hidden: frozenset[str], inner: Any) -> None:
+        found = definition(node)
+        if isinstance(node, gast.FunctionDef) or (found is not None and found[0] in source.functions):
+            return  # a function of its own, which is looked at by itself
+        if isinstance(node, gast.Name) and node.id in source.functions and inner is None:
+            return
         if (
             isinstance(node, gast.Name | gast.Attribute)
             and root(node) not in hidden
-            and callees.named(node) is not None
+            and (named := callees.named(node)) is not None
         ):
-            report(_as_value(node, source))
+            if not named.is_taken:  # a plain function is a value as any other
+                report(_as_value(node, source))
             return
         if isinstance(node, gast.Call) and root(node.func) not in hidden and callees.called(node) is not None:
-            if isinstance(inner, gast.Lambda):
+            if _is_given(node.func, source) and is_expression(source.functions[node.func.id].source):
+                pass  # a lambda stands for it
+            elif isinstance(inner, gast.Lambda):
                 report(_inside_lambda(node, source))
             elif inner is not None:
                 report(_inside_comprehension(node, inner, source))
             for part in (*node.args, *node.keywords):
-                visit(part, hidden, inner)
+                value = part.value if isinstance(part, gast.keyword) else part
+                if inner is not None or callees.closure(value) is None:
+                    visit(part, hidden, inner)
             return
         if isinstance(node, INNER_SCOPES):
             targets = [node.args] if isinstance(node, gast.Lambda) else [each.target for each in node.generators]
@@ -135,8 +164,8 @@ def bind(node: Any, callee: FunctionSource, source: FunctionSource, report: Repo
         report(_starred(where, name or "", callee, source))
     if stars or any(keyword.arg is None for keyword in node.keywords):
         return None
-    positional = [p.name for p in callee.parameters if p.kind != "keyword"]
-    by_keyword = {p.name for p in callee.parameters if p.kind != "positional"}
+    positional = [p.name for p in callee.own_parameters if p.kind != "keyword"]
+    by_keyword = {p.name for p in callee.own_parameters if p.kind != "positional"}
     found = [Argument(parameter, value) for parameter, value in zip(positional, node.args, strict=False)]
     if len(node.args) > len(positional):
         message = f"`{name}` takes {len(positional)} positional arguments, {len(node.args)} are given"
@@ -149,11 +178,11 @@ def bind(node: Any, callee: FunctionSource, source: FunctionSource, report: Repo
         else:
             found.append(Argument(keyword.arg, keyword.value))
     given = {argument.parameter for argument in found}
-    missing = [p.name for p in callee.parameters if p.name not in given and p.default is None]
+    missing = [p.name for p in callee.own_parameters if p.name not in given and p.default is None]
     if missing:
         names = ", ".join(f"`{each}`" for each in missing)
         fault(node, f"`{name}` is called without {names}", f"no argument for {names}")
-    for parameter in callee.parameters:
+    for parameter in callee.own_parameters:
         if parameter.name in given or parameter.default is None:
             continue
         found.append(Argument(parameter.name, _default(parameter, callee, str(name)), default=True))
@@ -175,12 +204,12 @@ def _starred(node: Any, name: str, callee: FunctionSource, source: FunctionSourc
 
 def _default(parameter: Parameter, callee: FunctionSource, name: str) -> Any:
     """The expression of a default: itself where it is a literal, else the value that Python made at the definition."""
-    if is_literal(parameter.default):
+    if is_literal(parameter.default) or callee.is_nested:
         return parameter.default
     if parameter.kind == "keyword":
         place = f"__kwdefaults__[{parameter.name!r}]"
     else:
-        defaults = [p.name for p in callee.parameters if p.kind != "keyword" and p.default is not None]
+        defaults = [p.name for p in callee.root.parameters if p.kind != "keyword" and p.default is not None]
         place = f"__defaults__[{defaults.index(parameter.name)}]"
     return gast.parse(f"{name}.{place}").body[0].value
 
@@ -188,8 +217,8 @@ def _default(parameter: Parameter, callee: FunctionSource, name: str) -> Any:
 def _signature(source: FunctionSource) -> str:
     """`f(a, /, b=.., *, c)`."""
     parts: list[str] = []
-    kinds = [parameter.kind for parameter in source.parameters]
-    for index, parameter in enumerate(source.parameters):
+    kinds = [parameter.kind for parameter in source.own_parameters]
+    for index, parameter in enumerate(source.own_parameters):
         if parameter.kind == "keyword" and "keyword" not in kinds[:index]:
             parts.append("*")
         parts.append(parameter.name if parameter.default is None else f"{parameter.name}=..")

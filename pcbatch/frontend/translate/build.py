@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 from pcbatch.errors import Diagnostic, raise_all
 from pcbatch.frontend.check.syntax import check_syntax
 from pcbatch.frontend.source.calls import Callees, Report, Resolve, check_uses
+from pcbatch.frontend.source.nested import with_nested
 from pcbatch.frontend.source.scope import is_builtin
 from pcbatch.frontend.source.source import FunctionSource
 from pcbatch.frontend.translate.aliasing import shared_stores
 from pcbatch.frontend.translate.binding import free_names, rebound_receiver, unassigned, unknown_names
 from pcbatch.frontend.translate.draft import DraftBlock, relabelled
+from pcbatch.frontend.translate.functions import Versions
 from pcbatch.frontend.translate.late_reads import late_reads
 from pcbatch.frontend.translate.statements import Statements
 from pcbatch.ir.analysis.scope import variables_of
@@ -50,10 +52,14 @@ def build(entry: FunctionSource, resolve: Resolve) -> Built:
         return names[source]
 
     name_of(entry)
-    for source in queue:  # grows while callees are found
-        statements = Statements(source, Callees(source, resolve), name_of, found.append)
-        functions.append(_build_function(names[source], statements, numbers, found.append))
-    sources = {name: source for source, name in names.items()}
+    versions = Versions()
+    sources: dict[str, FunctionSource] = {}
+    for each in queue:  # grows while callees are found
+        source, faults = with_nested(each)
+        found += faults
+        sources[names[each]] = source
+        statements = Statements(source, Callees(source, resolve), name_of, versions, found.append)
+        functions.append(_build_function(names[each], statements, numbers, found.append))
     shared, checked = shared_stores(functions, sources)
     found += shared
     late = [late_reads(function) for function in checked]

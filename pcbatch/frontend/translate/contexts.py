@@ -10,6 +10,7 @@ import gast
 from pcbatch.errors import Diagnostic
 from pcbatch.frontend.source.nodes import INNER_SCOPES, children, unparse
 from pcbatch.frontend.translate.expressions import Expressions
+from pcbatch.frontend.translate.functions import stands_here
 from pcbatch.ir.program import Exit
 
 
@@ -39,7 +40,10 @@ def _emit(code: Expressions, node: Any, statement: Callable[[Any], None]) -> Non
 def _report(code: Expressions, node: Any) -> None:
     for expression in _expressions(node):
         for part in gast.walk(expression):
-            if isinstance(part, gast.Call) and code.callees.called(part) is not None:
+            called = (
+                code.callees.closure(part.func) if isinstance(part, gast.Call) and code.callees.called(part) else None
+            )
+            if called is not None and not stands_here(code, called):
                 code.report(
                     _refusal(code, part, f"the batched function `{unparse(part.func)}` is called", "called here")
                 )

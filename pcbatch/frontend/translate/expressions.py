@@ -15,6 +15,7 @@ import gast
 
 from pcbatch.errors import Span
 from pcbatch.frontend.source.calls import Callees, Report, bind
+from pcbatch.frontend.source.nested import renamed
 from pcbatch.frontend.source.nodes import (
     assigned_in,
     call,
@@ -30,10 +31,11 @@ from pcbatch.frontend.source.nodes import (
     walk,
 )
 from pcbatch.frontend.source.scope import is_builtin
-from pcbatch.frontend.source.source import FunctionSource
+from pcbatch.frontend.source.source import Closure, FunctionSource
 from pcbatch.frontend.translate.chains import links, stops_if_true
 from pcbatch.frontend.translate.draft import Draft
 from pcbatch.frontend.translate.effects import Effects
+from pcbatch.frontend.translate.functions import Versions, as_values, stand_here, stands_here
 from pcbatch.ir.code import Code
 from pcbatch.ir.program import Branch, Call, Enter, Jump, Primitive
 
@@ -41,15 +43,23 @@ from pcbatch.ir.program import Branch, Call, Enter, Jump, Primitive
 class Expressions:
     """Translates the expressions of one function into the blocks of `draft`.
 
-    `function_name` gives the name in the program of a batched function that is called.
+    `function_name` gives the name in the program of a function that is called, `versions` those that take functions.
     """
 
     def __init__(
-        self, source: FunctionSource, callees: Callees, function_name: Callable[[FunctionSource], str], report: Report
+        self,
+        source: FunctionSource,
+        callees: Callees,
+        function_name: Callable[[FunctionSource], str],
+        versions: Versions,
+        report: Report,
     ):
         self.source = source
         self.callees = callees
         self.function_name = function_name
+        self.versions = versions
+        self.standing: tuple[FunctionSource, ...] = ()
+        """The functions whose bodies stand where they are called, at present."""
         self.report = report
         self.draft = Draft()
         self.effects = Effects(lambda node: callees.called(node) is not None, self.is_builtin, self._is_math)
@@ -134,7 +144,7 @@ class Expressions:
     def rewrite(self, node: Any) -> Any:
         """An expression of equal value that stays whole, what had to come before it having been emitted."""
         if not self.effects.splits(node):
-            return node
+            return as_values(self, node)
         if isinstance(node, gast.NamedExpr):
             self.into(node.value, node.target.id, self.span(node))
             return load(node.target.id, node.target)
@@ -147,7 +157,8 @@ class Expressions:
         parts = children(node)
         last = max(index for index, part in enumerate(parts) if self.effects.splits(part))
         settled = [self._settled(part, parts[index + 1 : last + 1]) for index, part in enumerate(parts[:last])]
-        return replace_children(node, [*settled, self.rewrite(parts[last]), *parts[last + 1 :]])
+        behind = [as_values(self, part) for part in parts[last + 1 :]]
+        return replace_children(node, [*settled, self.rewrite(parts[last]), *behind])
 
     def _settled(self, node: Any, later: Sequence[Any]) -> Any:
         """`node` rewritten such that it may be evaluated after `later` expressions, which follow it in the source."""
@@ -233,23 +244,40 @@ class Expressions:
 
     def _call(self, node: Any, target: str | None = None) -> str:
         """Emit the batched call `node`; returns the variable with its result, a temporary unless `target` is given."""
-        callee = self.callees.called(node)
-        arguments = bind(node, callee, self.source, self.report) if callee is not None else None
-        if callee is None or arguments is None or self.draft.current is None:  # reported, or never reached
+        closure = self.callees.closure(node.func)
+        arguments = bind(node, closure.source, self.source, self.report) if closure is not None else None
+        if closure is None or arguments is None or self.draft.current is None:  # reported, or never reached
             name = target or self.temporary()
             self.assign(name, gast.copy_location(constant(0), node), self.span(node))
             return name
         operands: dict[str, str] = {}
+        functions: dict[str, Closure] = {}
         places: dict[str, Span] = {}
         for index, argument in enumerate(arguments):
             value = gast.copy_location(copy.copy(argument.value), node) if argument.default else argument.value
+            if argument.default and closure.source.is_nested:
+                value = renamed(value, closure.given)
+            function = self.callees.closure(value)
+            if function is not None:
+                functions[argument.parameter] = function
+                continue
             later = [each.value for each in arguments[index + 1 :]]
             operands[argument.parameter] = name = self.operand(value, later)
             places.setdefault(name, self.span(value))
-        ordered = tuple(operands[parameter.name] for parameter in callee.parameters)
         result = target or self.temporary()
+        if not functions and stands_here(self, closure):
+            stand_here(self, closure, operands, result)
+            return result
+        callee, given = self.versions.version(closure, functions)
+        operands |= given
+        places = {**dict.fromkeys(given.values(), self.span(node)), **places}
+        ordered = tuple(operands[parameter.name] for parameter in callee.parameters)
         self.draft.emit(Call((result,), self.function_name(callee), ordered, self.span(node)), places)
         return result
+
+    def statement(self, node: Any) -> None:
+        """Translate a statement; see `Statements`."""
+        raise NotImplementedError
 
     # -- conditions ----------------------------------------------------------------------------------------------------
 

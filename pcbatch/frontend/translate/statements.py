@@ -10,6 +10,7 @@ import gast
 
 from pcbatch.errors import Diagnostic, Span
 from pcbatch.frontend.source.iteration import range_arguments
+from pcbatch.frontend.source.nested import definition
 from pcbatch.frontend.source.nodes import dotted, load, store, target_leaves
 from pcbatch.frontend.translate.contexts import emit_with
 from pcbatch.frontend.translate.expressions import Expressions
@@ -60,7 +61,15 @@ class Statements(Expressions):
 
     def statement(self, node: Any) -> None:
         """Translate one statement."""
+        function = definition(node)
+        if function is not None and function[0] in self.source.functions:
+            for name, value in self.source.functions[function[0]].defaults.items():
+                self.variables.add(name)
+                self.assign(name, self.rewrite(value), self.span(node))
+            return
         match node:
+            case gast.FunctionDef():
+                pass  # reported
             case gast.Expr(value=gast.Call()):  # the syntax check lets nothing else pass that is called for nothing
                 self._sync(self.span(node))
             case gast.Expr() | gast.Pass():
@@ -143,7 +152,7 @@ class Statements(Expressions):
 
     def _emit_store(self, target: Any, indices: Sequence[str], value: str, span: Span) -> None:
         array = target.value.id
-        if array not in self.source.locals:
+        if array not in self.source.locals or array in self.source.captured:
             self.report(
                 Diagnostic(
                     "PCB204",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -60,14 +60,18 @@ class Instance:
     @property
     def fixed(self) -> dict[str, Static]:
         """The parameters that are no lane's: static ones, and those that are given a text or a function."""
-        given = ((name, self.known(name)) for name in self.function.parameters)
-        odd = {name: known for name, known in given if isinstance(known, Static) and plain(known) is None}
-        return {**self.statics, **odd}
+        return {**self.statics, **odd_parameters(self.function, self.known)}
 
     @property
     def results(self) -> list[Type | None]:
         """The types of the results."""
         return [self.type(name) for name in self.function.results]
+
+
+def odd_parameters(function: ir.Function, known: Callable[[str], Known | None]) -> dict[str, Static]:
+    """The parameters that are given something that no lane can keep, a text or a function."""
+    given = ((name, known(name)) for name in function.parameters)
+    return {name: each for name, each in given if isinstance(each, Static) and plain(each) is None}
 
 
 class RoundMode(NamedTuple):
@@ -92,6 +96,11 @@ class Round:
         """What to read now: the last round's type or value, or this round's where the last knew nothing."""
         known = self.instance.known(name)
         return known if known is not None or name not in self.new else self.new[name].known
+
+    @property
+    def fixed(self) -> frozenset[str]:
+        """The parameters that are no lane's; see `Instance.fixed`."""
+        return frozenset({**self.instance.statics, **odd_parameters(self.instance.function, self.known)})
 
     def bind(self, name: str, known: Known | None, span: Span | None) -> None:
         """Join `known` into the variable; a conflict leaves it as it is, and is reported with both assignments."""

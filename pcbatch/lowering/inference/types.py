@@ -260,7 +260,7 @@ class _Inference:
                 inputs = tuple(mine.known(variable) for variable in text.reads)
                 if None in inputs:
                     return
-                outcome = self.actions.trace(action, inputs, frozenset(mine.instance.fixed))  # type: ignore[arg-type]
+                outcome = self.actions.trace(action, inputs, mine.fixed)  # type: ignore[arg-type]
                 self._note_sizes(mine, action, outcome)
                 if isinstance(outcome, Failure):
                     return
