@@ -332,7 +332,7 @@ class Batched(Linkable, Generic[P, R]):
             raise PieceRefusalError(
                 "PCB405",
                 f"the batched function `{self.__name__}` is called by a helper of `{caller}`",
-                f"make the helper a batched function too, or call `{self.__name__}` in `{caller}` itself",
+                f"call the helper by its name in `{caller}`, or call `{self.__name__}` in `{caller}` itself",
             )
 
     @property

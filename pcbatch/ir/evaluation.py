@@ -82,6 +82,7 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__element__": lambda sequence, position: sequence[position],
     "__parts__": _parts,
     "__plain__": _plain,
+    "__unrolled__": lambda length, known: length,
     "__sequence__": lambda sequence: sequence,
     "__flag__": lambda value, flag: value is flag,
 }

@@ -14,6 +14,7 @@ PSEUDO_BUILTINS = frozenset(
         "__length__",  # the length of the shortest of some sequences
         "__parts__",  # a sequence that has so many parts
         "__plain__",  # refuses what is no plain data
+        "__unrolled__",  # refuses a length that is not the one known
         "__sequence__",  # something that a loop can go over
     }
 )

@@ -13,7 +13,7 @@ DTYPES = ("float32", "float32", "float32", "int32")
 @pcbatch.autobatch
 def nested_functions(x, y, n):
     scale = 1.0
-    relu = lambda v: v if v > 0.0 else math.exp(v) - 1.0
+    relu = lambda v: v if v > 0.0 else math.exp(v) - 1.0  # noqa: E731
 
     def scaled(v, by=y + 1.0):
         doubled = v + v

@@ -11,6 +11,7 @@ import gast
 from pcbatch.errors import Diagnostic
 from pcbatch.frontend.source.nested import definition, is_expression, of_lambda
 from pcbatch.frontend.source.nodes import INNER_SCOPES, dotted, span_of, unparse
+from pcbatch.frontend.source.scope import is_builtin
 from pcbatch.frontend.source.source import Closure, FunctionSource, Parameter
 
 Resolve = Callable[[FunctionSource, str], FunctionSource | None]
@@ -36,6 +37,15 @@ class Callees:
         if name not in self._known:
             self._known[name] = self._resolve(self.source.root, name)
         return self._known[name]
+
+    def has_calls(self, node: Any) -> bool:
+        """Whether a comprehension calls functions of the program, for which nothing can stand."""
+        if isinstance(node, gast.Lambda):
+            return False
+        called = self.closure(node.func) if isinstance(node, gast.Call) else None
+        if called is not None and not (_is_given(node.func, self.source) and is_expression(called.source)):
+            return not isinstance(node.func, gast.Lambda)
+        return any(map(self.has_calls, gast.iter_child_nodes(node)))
 
     def closure(self, node: Any) -> Closure | None:
         """The function that the expression `node` is, with what it is handed of here, or None."""
@@ -64,7 +74,7 @@ def check_uses(callees: Callees, report: Report) -> None:
     def root(node: Any) -> str:
         return (dotted(node) or "").partition(".")[0]
 
-    def visit(node: Any, hidden: frozenset[str], inner: Any) -> None:
+    def visit(node: Any, hidden: frozenset[str], inner: Any, unrolled: bool = False) -> None:
         found = definition(node)
         if isinstance(node, gast.FunctionDef) or (found is not None and found[0] in source.functions):
             return  # a function of its own, which is looked at by itself
@@ -83,22 +93,41 @@ def check_uses(callees: Callees, report: Report) -> None:
                 pass  # a lambda stands for it
             elif isinstance(inner, gast.Lambda):
                 report(_inside_lambda(node, source))
-            elif inner is not None:
+            elif inner is not None and not unrolled:
                 report(_inside_comprehension(node, inner, source))
             for part in (*node.args, *node.keywords):
                 value = part.value if isinstance(part, gast.keyword) else part
                 if inner is not None or callees.closure(value) is None:
-                    visit(part, hidden, inner)
+                    visit(part, hidden, inner, unrolled)
             return
         if isinstance(node, INNER_SCOPES):
             targets = [node.args] if isinstance(node, gast.Lambda) else [each.target for each in node.generators]
             hidden |= {each.id for target in targets for each in gast.walk(target) if isinstance(each, gast.Name)}
+            unrolled = _is_written_out(node, consumed=unrolled)
             inner = node if inner is None else inner
         for child in gast.iter_child_nodes(node):
-            visit(child, hidden, inner)
+            given = isinstance(node, gast.Call) and isinstance(child, gast.GeneratorExp)
+            visit(child, hidden, inner, unrolled or (given and _is_consumed(node, source)))
 
     for statement in source.tree.body:
         visit(statement, frozenset(), None)
+
+
+CONSUMERS = frozenset({"all", "any", "list", "max", "min", "sum", "tuple"})
+"""Built-in functions that go over a generator once, from its beginning."""
+
+
+def _is_written_out(node: Any, *, consumed: bool) -> bool:
+    """Whether an inner scope is a comprehension that can be written out; a generator, if something consumes it."""
+    fits = isinstance(node, gast.ListComp) or (isinstance(node, gast.GeneratorExp) and consumed)
+    return fits and not any(each.ifs for each in node.generators)
+
+
+def _is_consumed(node: Any, source: FunctionSource) -> bool:
+    """Whether a call takes one generator and goes over it."""
+    if not isinstance(node.func, gast.Name) or node.func.id not in CONSUMERS or len(node.args) != 1:
+        return False
+    return node.func.id not in source.locals and is_builtin(source.scope, node.func.id)
 
 
 def _as_value(node: Any, source: FunctionSource) -> Diagnostic:
@@ -130,7 +159,7 @@ def _inside_comprehension(node: Any, comprehension: Any, source: FunctionSource)
         f"the batched function `{dotted(node.func)}` is called inside a comprehension",
         span_of(node, source.file),
         "called here",
-        f"write a loop, `{loop}`, that calls it and adds to a total or stores into an array, `ys[i] = ..`",
+        f"write a list without `if`, `[.. for .. in ..]`; or a loop, `{loop}`, that adds to a total",
     )
 
 

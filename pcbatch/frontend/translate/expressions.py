@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gast
@@ -43,7 +43,8 @@ from pcbatch.ir.program import Branch, Call, Enter, Jump, Primitive
 class Expressions:
     """Translates the expressions of one function into the blocks of `draft`.
 
-    `function_name` gives the name in the program of a function that is called, `versions` those that take functions.
+    `function_name` gives the name in the program of a function that is called, `versions` those that take functions,
+    `lengths` how many elements comprehensions go over, by their places.
     """
 
     def __init__(
@@ -52,17 +53,21 @@ class Expressions:
         callees: Callees,
         function_name: Callable[[FunctionSource], str],
         versions: Versions,
+        lengths: Mapping[Span, int],
         report: Report,
     ):
         self.source = source
         self.callees = callees
         self.function_name = function_name
         self.versions = versions
+        self.lengths = lengths
         self.standing: tuple[FunctionSource, ...] = ()
         """The functions whose bodies stand where they are called, at present."""
         self.report = report
         self.draft = Draft()
-        self.effects = Effects(lambda node: callees.called(node) is not None, self.is_builtin, self._is_math)
+        self.effects = Effects(
+            lambda node: callees.called(node) is not None, self.is_builtin, self._is_math, callees.has_calls
+        )
         self.result = next(
             name
             for name in itertools.chain(["result"], map("result_{}".format, itertools.count(1)))
@@ -148,6 +153,8 @@ class Expressions:
         if isinstance(node, gast.NamedExpr):
             self.into(node.value, node.target.id, self.span(node))
             return load(node.target.id, node.target)
+        if self.effects.is_unrolled(node):
+            return self.unrolled(node)
         if self._is_batched_call(node):
             return load(self._call(node), node)
         if self.effects.branches(node):
@@ -278,6 +285,14 @@ class Expressions:
     def statement(self, node: Any) -> None:
         """Translate a statement; see `Statements`."""
         raise NotImplementedError
+
+    def unrolled(self, node: Any) -> Any:
+        """A comprehension with batched calls, written out; see `Statements`."""
+        raise NotImplementedError
+
+    def held(self, node: Any) -> str:
+        """A fresh variable with the value of `node`."""
+        return self._hold(self.rewrite(node))
 
     # -- conditions ----------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from pcbatch.errors import Diagnostic, Span
 from pcbatch.frontend.source.iteration import range_arguments
 from pcbatch.frontend.source.nested import definition
 from pcbatch.frontend.source.nodes import dotted, load, store, target_leaves
+from pcbatch.frontend.translate.comprehensions import as_chain, as_list
 from pcbatch.frontend.translate.contexts import emit_with
 from pcbatch.frontend.translate.expressions import Expressions
 from pcbatch.frontend.translate.matching import Match
@@ -44,7 +45,7 @@ class Statements(Expressions):
             self.report(
                 Diagnostic(
                     "PCB203",
-                    f"`{self.source.name}` can end without `return`",
+                    f"`{self.source.qualname.rpartition('.')[2]}` can end without `return`",
                     self.span(body[-1]),
                     "after this statement the function ends",
                     "return a value on every path",
@@ -103,6 +104,12 @@ class Statements(Expressions):
                 self._raise(error, self.span(node))
             case _:
                 raise TypeError(f"the syntax check lets pass a statement that is not translated: {node!r}")
+
+    def unrolled(self, node: Any) -> Any:
+        """The list that a comprehension with batched calls gives; of `any(..)` and `all(..)` of one, a chain."""
+        if isinstance(node, gast.Call):
+            return self.rewrite(as_chain(self, node.args[0], stops_if_true=node.func.id == "any"))
+        return as_list(self, node)
 
     # -- assignments ---------------------------------------------------------------------------------------------------
 

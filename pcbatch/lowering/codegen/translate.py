@@ -37,6 +37,7 @@ BUILTINS = {
     "__parts__": "parts",
     "__plain__": "plain_data",
     "__sequence__": "sequence",
+    "__unrolled__": "unrolled",
     "__flag__": "same_flag",
 }
 """Built-in functions of the language and the function of `ops` that stands for each."""

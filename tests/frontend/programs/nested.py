@@ -16,7 +16,7 @@ def bisect(g, low, high):
 
 @pcbatch.autobatch
 def f(x, y):
-    square = lambda v, by=x + 1.0: v * v - by
+    square = lambda v, by=x + 1.0: v * v - by  # noqa: E731
 
     def go(v):
         if v > y:

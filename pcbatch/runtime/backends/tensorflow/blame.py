@@ -5,17 +5,21 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from types import CodeType, TracebackType
 from typing import Any
 
 from pcbatch.errors import (
     Diagnostic,
+    LengthError,
     Note,
     PieceRefusalError,
     PlacedError,
     PrimitiveError,
     RefusedBeforeError,
     Span,
+    TakeIn,
+    Unroll,
 )
 from pcbatch.installed import OWN, is_installed
 from pcbatch.ir.code import Code
@@ -57,10 +61,13 @@ _PLAINLY = (
     (re.compile(r"<tf\.Tensor '[^']*' shape=\(([^)]*?),?\) dtype=(\w+)>"), r"\2[\1]"),
 )
 """Messages of TensorFlow that name its own parameters and classes, and the same in words that the user knows."""
+CALLED, LENGTH = "PCB405", "PCB130"
+"""The codes of a batched call in a helper, and in a comprehension over something whose length is not known yet."""
 _NO_VALUE = re.compile(r"SymbolicTensor|[Ss]ymbolic `?tf\.Tensor|\bWeak\b")
 _HELPER_OF_TENSORS = (
-    "a function that is not batched sees tensors that have no value yet, as in a tf.function: write `tf.sin` for "
-    "`math.sin` and `np.sin`, tf.where for `if`; or put @pcbatch.autobatch on `{}`, then all of these may stay"
+    "a function that is not called by its name in the batched function sees tensors that have no value yet, as in a "
+    "tf.function: write `tf.sin` for `math.sin` and `np.sin`, tf.where for `if`; or call `{}` by its name, then all of "
+    "these may stay"
 )
 _TENSORS = (
     "in a comprehension, a lambda and the arguments of what is not batched a lane's number is a tensor that has no "
@@ -80,9 +87,13 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     """
     if isinstance(error, RefusedBeforeError):
         return PrimitiveError([])
+    wants: TakeIn | Unroll | None = _taken_in(piece, error)
     if isinstance(error, PieceRefusalError):
         line = _line_of_traceback(piece, error)
-        return PrimitiveError([_at(piece, error.code, error.message, line, error.help)])
+        found = _at(piece, error.code, error.message, line, error.help)
+        if isinstance(error, LengthError):
+            wants = None if found.span is None else Unroll(found.span, error.length)
+        return PrimitiveError([replace(found, wants=wants if error.code in (CALLED, LENGTH) else None)])
     if isinstance(error, PlacedError):
         return PrimitiveError([Diagnostic("PCB401", error.message, error.span)])
     why = reason(error)
@@ -98,7 +109,21 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     span = _span(piece, line)
     if notes and span is not None and span.file.startswith(OWN):  # pcbatch's own code calls what it was handed
         return PrimitiveError([Diagnostic("PCB401", _plainly(why), notes[0].span, help=help)])
-    return PrimitiveError([_at(piece, "PCB401", _plainly(why), line, help, notes)])
+    found = _at(piece, "PCB401", _plainly(why), line, help, notes)
+    return PrimitiveError([replace(found, wants=wants if _NO_VALUE.search(why) else None)])
+
+
+def _taken_in(piece: Piece, error: BaseException) -> TakeIn | None:
+    """The user's helper in which `error` was raised, if the piece itself calls it."""
+    own = set(_codes(piece.compiled.__code__))
+    called = _own(piece, error)
+    while called is not None and called.tb_frame.f_code in own:  # a comprehension or a lambda of the piece
+        called = called.tb_next
+    if called is None:
+        return None
+    code = called.tb_frame.f_code
+    is_users = not is_installed(code.co_filename) and not code.co_filename.startswith((OWN, "<pcbatch"))
+    return TakeIn(code) if is_users else None
 
 
 def unbatched(piece: Piece, operations: Sequence[Any], error: BaseException) -> PrimitiveError:
