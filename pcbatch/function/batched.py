@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, get
 
 from pcbatch.errors import PcbatchError, PieceRefusalError, UsageError
 from pcbatch.frontend import FunctionSource, read_function
-from pcbatch.frontend.translate.plain import plain_function
 from pcbatch.function import methods
 from pcbatch.function.arguments import one_example
 from pcbatch.function.cache import Cache
@@ -22,6 +21,7 @@ from pcbatch.function.linkable import Linkable
 from pcbatch.function.naming import by_name, short_signature
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.session import SIGNATURES, Session, Stats, compiling
+from pcbatch.function.singly import Plainly
 from pcbatch.ir import machine
 from pcbatch.ir.program import Program
 from pcbatch.ir.text.machine_printer import print_machine
@@ -321,8 +321,8 @@ class Batched(Linkable, Generic[P, R]):
     @cached_property
     def _plain(self) -> Callable[..., Any]:
         """The user's function with stores to arrays made on copies."""
-        backend = backend_named(self._options.backend)
-        plain = plain_function(self.function, self._source, backend.store_element, backend.plain_builtins)
+        plainly = Plainly(backend_named(self._options.backend))
+        plain = plainly.function(self.function, self._source, self.namespace)
         return plain if self.receiver is None else MethodType(plain, self.receiver)
 
     def _refuse_inside_pieces(self) -> None:

@@ -71,7 +71,8 @@ _LOOP = Ban("PCB119", "keeps its place in hidden state", "loop with `while` or `
 _MUTATE = Ban(
     "PCB112",
     "changes an object in place",
-    "make a new value and assign it, `xs = xs + [v]`, `d = {**d, key: v}`; an array has its full size from the start",
+    "make a new value and assign it, `xs = xs + [v]`, `d = {**d, key: v}`; in a loop take an array of its full "
+    "size, `a[n] = v`, and count in `n`",
 )
 
 _GRADIENTS = Ban(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
+from dataclasses import replace
 from typing import Any
 
 import gast
@@ -12,7 +13,7 @@ from pcbatch.frontend.check import refusals
 from pcbatch.frontend.check.banned import ban_on
 from pcbatch.frontend.source.hints import is_sync
 from pcbatch.frontend.source.nested import own_names
-from pcbatch.frontend.source.nodes import span_of, target_leaves, unparse
+from pcbatch.frontend.source.nodes import dotted, span_of, target_leaves, unparse
 from pcbatch.frontend.source.refusal import Refusal
 from pcbatch.frontend.source.scope import Scope, is_builtin
 
@@ -35,6 +36,7 @@ class Checker:
         self.receiver = receiver
         self.inner = 0  # how many lambdas and comprehensions are around
         self.found: list[Diagnostic] = []
+        self.tree: Any = None
 
     def refuse(self, node: Any, refusal: Refusal) -> None:
         """Report `refusal` at `node`."""
@@ -42,11 +44,11 @@ class Checker:
 
     def function(self, tree: Any) -> None:
         """Check a whole definition: kind, parameters, body."""
+        self.tree = tree
         if isinstance(tree, gast.AsyncFunctionDef):
             self.refuse(tree, refusals.ASYNC)
-        for star in (tree.args.vararg, tree.args.kwarg):
-            if star is not None:
-                self.refuse(star, refusals.STAR_PARAMETER)
+        if tree.args.kwarg is not None:
+            self.refuse(tree.args.kwarg, refusals.STAR_PARAMETER)
         for parameter in getattr(tree, "type_params", None) or []:
             self.visit(parameter)
         self.all(tree.body)
@@ -91,7 +93,20 @@ class Checker:
         elif isinstance(value, gast.Call) and self._banned(value, discarded=True):
             pass
         else:
-            self.refuse(node, refusals.DISCARDED)
+            self.refuse(node, self._discarded(value))
+
+    def _discarded(self, value: Any) -> Refusal:
+        """A call that may be thought to change an array in place says what to write."""
+        name = dotted(value.func) if isinstance(value, gast.Call) else None
+        given = [each.id for each in value.args if isinstance(each, gast.Name)] if name is not None else []
+        arrays = [each for each in given if each in self.local_names]
+        if not arrays:
+            return refusals.DISCARDED
+        help_ = (
+            f"if `{name}` is to change `{arrays[0]}`, let it return it, arrays being values: "
+            f"`{arrays[0]} = {unparse(value)}`; else remove the statement"
+        )
+        return replace(refusals.DISCARDED, help=help_)
 
     def assign(self, node: Any) -> None:
         """Check value, then targets."""
@@ -148,7 +163,8 @@ class Checker:
     def returns(self, node: Any) -> None:
         """A value must come back."""
         if node.value is None or (isinstance(node.value, gast.Constant) and node.value.value is None):
-            self.refuse(node, refusals.RETURN_NOTHING)
+            help_ = refusals.gives_back(self.tree, self.tree.name) or refusals.RETURN_NOTHING.help
+            self.refuse(node, replace(refusals.RETURN_NOTHING, help=help_))
         else:
             self.visit(node.value)
 
@@ -193,9 +209,7 @@ class Checker:
     def constant(self, node: Any) -> None:
         """Numbers must fit."""
         value = node.value
-        if isinstance(value, complex):
-            self.refuse(node, refusals.COMPLEX)
-        elif isinstance(value, int) and value > INT32_MAX:
+        if isinstance(value, int) and value > INT32_MAX:
             self.refuse(node, refusals.INT32)
 
     def unary(self, node: Any) -> None:

@@ -187,16 +187,22 @@ def bind(node: Any, callee: FunctionSource, source: FunctionSource, report: Repo
         help_ = f"it is defined as `{_signature(callee)}`"
         faults.append(Diagnostic("PCB202", message, span_of(where, source.file), label, help_))
 
+    rest = next((p.name for p in callee.own_parameters if p.kind == "rest"), None)
     stars = [each for each in node.args if isinstance(each, gast.Starred)]
+    if rest is not None and len(stars) == 1 and node.args.index(stars[0]) >= len(_positional(callee)):
+        stars = []  # into the tuple
     for star in [*stars, *(keyword for keyword in node.keywords if keyword.arg is None)]:
         where = star.value if isinstance(star, gast.keyword) else star
         report(_starred(where, name or "", callee, source))
     if stars or any(keyword.arg is None for keyword in node.keywords):
         return None
-    positional = [p.name for p in callee.own_parameters if p.kind != "keyword"]
-    by_keyword = {p.name for p in callee.own_parameters if p.kind != "positional"}
+    positional = _positional(callee)
+    by_keyword = {p.name for p in callee.own_parameters if p.kind in ("either", "keyword")}
     found = [Argument(parameter, value) for parameter, value in zip(positional, node.args, strict=False)]
-    if len(node.args) > len(positional):
+    if rest is not None and len(node.args) > len(positional):
+        further = gast.Tuple(node.args[len(positional) :], gast.Load())
+        found.append(Argument(rest, gast.copy_location(further, node.args[len(positional)])))
+    elif len(node.args) > len(positional):
         message = f"`{name}` takes {len(positional)} positional arguments, {len(node.args)} are given"
         fault(node.args[len(positional)], message, "one too many")
     for keyword in node.keywords:
@@ -214,10 +220,31 @@ def bind(node: Any, callee: FunctionSource, source: FunctionSource, report: Repo
     for parameter in callee.own_parameters:
         if parameter.name in given or parameter.default is None:
             continue
+        if parameter.kind == "rest":
+            found.append(Argument(parameter.name, gast.copy_location(parameter.default, node)))
+            continue
         found.append(Argument(parameter.name, _default(parameter, callee, str(name)), default=True))
     for diagnostic in faults:
         report(diagnostic)
     return None if faults else found
+
+
+def _positional(callee: FunctionSource) -> list[str]:
+    """The parameters that positional arguments go to, one by one."""
+    return [each.name for each in callee.own_parameters if each.kind in ("positional", "either")]
+
+
+def spread_over(node: Any, callee: FunctionSource) -> int | None:
+    """How many parameters the tuple in `f(a, *rest)`, which comes last, must be for; None where that cannot be said."""
+    *before, last = node.args or [None]
+    if not isinstance(last, gast.Starred) or any(isinstance(each, gast.Starred) for each in before):
+        return None
+    if any(each.kind == "rest" for each in callee.own_parameters):
+        return None
+    given = {keyword.arg for keyword in node.keywords}
+    left = [each for each in callee.own_parameters if each.kind in ("positional", "either")][len(before) :]
+    left = [each for each in left if each.name not in given]
+    return None if any(each.default is not None for each in left) else len(left)
 
 
 def _starred(node: Any, name: str, callee: FunctionSource, source: FunctionSource) -> Diagnostic:
@@ -238,7 +265,9 @@ def _default(parameter: Parameter, callee: FunctionSource, name: str) -> Any:
     if parameter.kind == "keyword":
         place = f"__kwdefaults__[{parameter.name!r}]"
     else:
-        defaults = [p.name for p in callee.root.parameters if p.kind != "keyword" and p.default is not None]
+        defaults = [
+            p.name for p in callee.root.parameters if p.kind in ("positional", "either") and p.default is not None
+        ]
         place = f"__defaults__[{defaults.index(parameter.name)}]"
     return gast.parse(f"{name}.{place}").body[0].value
 
@@ -248,9 +277,10 @@ def _signature(source: FunctionSource) -> str:
     parts: list[str] = []
     kinds = [parameter.kind for parameter in source.own_parameters]
     for index, parameter in enumerate(source.own_parameters):
-        if parameter.kind == "keyword" and "keyword" not in kinds[:index]:
+        if parameter.kind == "keyword" and not {"keyword", "rest"} & {*kinds[:index]}:
             parts.append("*")
-        parts.append(parameter.name if parameter.default is None else f"{parameter.name}=..")
+        star = "*" if parameter.kind == "rest" else ""
+        parts.append(star + parameter.name if star or parameter.default is None else f"{parameter.name}=..")
         if parameter.kind == "positional" and "positional" not in kinds[index + 1 :]:
             parts.append("/")
     return f"{source.name}({', '.join(parts)})"

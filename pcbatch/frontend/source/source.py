@@ -13,12 +13,15 @@ from pcbatch.errors import Span
 from pcbatch.frontend.source.nodes import assigned_in, names_in, span_of
 from pcbatch.frontend.source.scope import Scope
 
-ParameterKind = Literal["positional", "either", "keyword"]
+ParameterKind = Literal["positional", "either", "rest", "keyword"]
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter: "positional" only, "keyword" only or "either"; `default` is the expression of its default."""
+    """A parameter: "positional" only, "keyword" only or "either"; `default` is the expression of its default.
+
+    `*xs` is the "rest": the tuple of all further positional arguments.
+    """
 
     name: str
     kind: ParameterKind
@@ -116,7 +119,7 @@ def from_tree(
 
 
 def parameters_of(arguments: Any) -> tuple[Parameter, ...]:
-    """The parameters of a definition, stars apart."""
+    """The parameters of a definition, `**options` apart."""
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults = [None] * (len(positional) - len(arguments.defaults)) + arguments.defaults
 
@@ -125,6 +128,7 @@ def parameters_of(arguments: Any) -> tuple[Parameter, ...]:
 
     return (
         *(Parameter(a.id, kind(i), d) for i, (a, d) in enumerate(zip(positional, defaults, strict=True))),
+        *([] if arguments.vararg is None else [Parameter(arguments.vararg.id, "rest", gast.Tuple([], gast.Load()))]),
         *(Parameter(a.id, "keyword", d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)),
     )
 

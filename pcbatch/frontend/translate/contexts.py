@@ -44,14 +44,27 @@ def _report(code: Expressions, node: Any) -> None:
                 code.callees.closure(part.func) if isinstance(part, gast.Call) and code.callees.called(part) else None
             )
             if called is not None and not stands_here(code, called):
-                code.report(
-                    _refusal(code, part, f"the batched function `{unparse(part.func)}` is called", "called here")
-                )
+                code.report(_called(code, part, is_taken=called.source.is_taken))
                 break
         else:
             branching = next(_branching(code, expression), None)
             if branching is not None:
                 code.report(_refusal(code, branching, "a conditional part calls something", "this would branch"))
+
+
+def _called(code: Expressions, node: Any, *, is_taken: bool) -> Diagnostic:
+    """That a batched function is called, or a helper that cannot be traced."""
+    name = unparse(node.func)
+    if not is_taken:
+        return _refusal(code, node, f"the batched function `{name}` is called", "called here")
+    return Diagnostic(
+        "PCB107",
+        f"the helper `{name}`, which branches or loops on values of a lane, is called inside `with`",
+        code.span(node),
+        "called here",
+        "inside a block it must be one piece: write tf.where for `if`, tf.while_loop(.., maximum_iterations=n) for a "
+        "loop, `tf.sin` for `math.sin`",
+    )
 
 
 def _refusal(code: Expressions, node: Any, what: str, label: str) -> Diagnostic:

@@ -14,7 +14,7 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Span
-from pcbatch.frontend.source.calls import Callees, Report, bind
+from pcbatch.frontend.source.calls import Callees, Report, bind, spread_over
 from pcbatch.frontend.source.nested import renamed
 from pcbatch.frontend.source.nodes import (
     assigned_in,
@@ -252,6 +252,9 @@ class Expressions:
     def _call(self, node: Any, target: str | None = None) -> str:
         """Emit the batched call `node`; returns the variable with its result, a temporary unless `target` is given."""
         closure = self.callees.closure(node.func)
+        count = None if closure is None else spread_over(node, closure.source)
+        if count is not None:
+            node = self._spread_out(node, count)
         arguments = bind(node, closure.source, self.source, self.report) if closure is not None else None
         if closure is None or arguments is None or self.draft.current is None:  # reported, or never reached
             name = target or self.temporary()
@@ -281,6 +284,15 @@ class Expressions:
         ordered = tuple(operands[parameter.name] for parameter in callee.parameters)
         self.draft.emit(Call((result,), self.function_name(callee), ordered, self.span(node)), places)
         return result
+
+    def _spread_out(self, node: Any, count: int) -> Any:
+        """`f(a, *rest)` with the `count` parts of `rest` written out."""
+        *before, last = node.args
+        names = [self.temporary() for _ in range(count)]
+        target = gast.Tuple([store(name) for name in names], gast.Store())
+        self.primitive([target], self.rewrite(last.value), self.span(last))
+        parts = [load(name, last) for name in names]
+        return gast.copy_location(gast.Call(node.func, [*before, *parts], node.keywords), node)
 
     def statement(self, node: Any) -> None:
         """Translate a statement; see `Statements`."""

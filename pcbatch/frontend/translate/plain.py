@@ -24,6 +24,7 @@ STORE = "_pcb_store"
 FLAGS = {True: "_pcb_true", False: "_pcb_false"}
 WINDOW = "_pcb_window"
 READ = "_pcb_read"
+CALL = "_pcb_call"
 SHIFTS: dict[type[ast.operator], str] = {ast.LShift: "lshift", ast.RShift: "rshift"}
 """Operators that tensors lack, and the names of the functions given for them."""
 
@@ -46,18 +47,22 @@ def plain_function(
     source: FunctionSource,
     store: Callable[..., Any],
     builtins: Mapping[str, Callable[..., Any]],
+    functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Callable[..., Any]:
     """`function` itself if it needs no help, else a copy of it that is helped.
 
     In the copy `store(array, index, value)` gives a new array for a store, and calls of the built-ins in `builtins`,
-    which do not know the array library's values, go to the functions given for them; so do the operators in `SHIFTS`.
+    which do not know the array library's values, go to the functions given for them; so do the operators in `SHIFTS`,
+    and calls of the paths in `functions`.
     """
+    calls = {path: f"{CALL}{number}" for number, path in enumerate(functions or {})}
     helped = {name for name in builtins if name in source.names and is_builtin(source.scope, name)}
-    definition = _Helped(helped).visit(gast.gast_to_ast(source.tree))
+    definition = _Helped(helped, calls).visit(gast.gast_to_ast(source.tree))
     used = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
     helpers: dict[str, Any] = {STORE: store, READ: read_window, WINDOW: Window}
     helpers |= {_alias(name): builtins[name] for name in (*helped, *SHIFTS.values(), "pos")}
     helpers |= {name: _flag(flag, builtins[FLAG]) for flag, name in FLAGS.items()}
+    helpers |= {name: (functions or {})[path] for path, name in calls.items()}
     given = {name: each for name, each in helpers.items() if name in used}
     if not given:
         return function
@@ -103,11 +108,17 @@ def _code_named(code: CodeType, name: str) -> CodeType:
 
 
 class _Helped(ast.NodeTransformer):
-    """Rewrites assignments with subscripts among their targets, and calls of helped built-ins."""
+    """Rewrites assignments with subscripts among their targets, and calls of helped built-ins and of `calls`."""
 
-    def __init__(self, helped: Set[str]) -> None:
-        self.helped = helped
+    def __init__(self, helped: Set[str], calls: Mapping[str, str]) -> None:
+        self.helped, self.calls = helped, calls
         self.numbers = itertools.count()
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        name = self.calls.get(ast.unparse(node.func)) if isinstance(node.func, ast.Name | ast.Attribute) else None
+        if name is not None:
+            node.func = ast.copy_location(ast.Name(name, ast.Load()), node.func)
+        return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         name = _alias(node.id) if node.id in self.helped else node.id

@@ -9,9 +9,10 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic, Span
+from pcbatch.frontend.check.refusals import gives_back
 from pcbatch.frontend.source.iteration import range_arguments
 from pcbatch.frontend.source.nested import definition
-from pcbatch.frontend.source.nodes import dotted, load, store, target_leaves
+from pcbatch.frontend.source.nodes import constant, dotted, load, store, target_leaves
 from pcbatch.frontend.translate.comprehensions import as_chain, as_list
 from pcbatch.frontend.translate.contexts import emit_with
 from pcbatch.frontend.translate.expressions import Expressions
@@ -48,7 +49,7 @@ class Statements(Expressions):
                     f"`{self.source.qualname.rpartition('.')[2]}` can end without `return`",
                     self.span(body[-1]),
                     "after this statement the function ends",
-                    "return a value on every path",
+                    gives_back(self.source.tree, self.source.name) or "return a value on every path",
                 )
             )
             self.draft.end(Return(self.span(body[-1])))
@@ -228,7 +229,11 @@ class Statements(Expressions):
         found = range_arguments(node.iter, self.is_builtin)
         loop = RangeLoop(self, node, *found) if found is not None else SequenceLoop(self, node)
         loop.start()
-        self.jump(head, span)
+        if isinstance(loop, SequenceLoop) and self._may_be_empty(node.iter):
+            some = gast.Compare(loop.length_of(loop.sequence), [gast.Gt()], [constant(0)])
+            self.condition(gast.copy_location(some, node.iter), head, orelse)
+        else:
+            self.jump(head, span)
         self.draft.open(head)
         loop.test(body, orelse)
         self.draft.open(body)
@@ -239,6 +244,11 @@ class Statements(Expressions):
         loop.advance()
         self.jump(head, span, turn=True)
         self._orelse(node, orelse, leave)
+
+    def _may_be_empty(self, node: Any) -> bool:
+        """Whether a loop goes over the rest of the arguments, of which there may be none."""
+        rest = {parameter.name for parameter in self.source.parameters if parameter.kind == "rest"}
+        return isinstance(node, gast.Name) and node.id in rest
 
     def _loop_body(self, statements: Sequence[Any], loop: Loop) -> None:
         self.loops += (loop,)

@@ -69,6 +69,10 @@ _HELPER_OF_TENSORS = (
     "tf.function: write `tf.sin` for `math.sin` and `np.sin`, tf.where for `if`; or call `{}` by its name, then all of "
     "these may stay"
 )
+_HANDED = (
+    "what is handed to pcbatch's own functions, a density for one, is one piece: write `tf.sin` for `math.sin`, "
+    "tf.where for `if`, and tf.while_loop(.., maximum_iterations=n) for a loop, or for what a batched function does"
+)
 _TENSORS = (
     "in a comprehension, a lambda and the arguments of what is not batched a lane's number is a tensor that has no "
     "value yet: write a loop, or TensorFlow's operations"
@@ -91,6 +95,8 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     if isinstance(error, PieceRefusalError):
         line = _line_of_traceback(piece, error)
         found = _at(piece, error.code, error.message, line, error.help)
+        if error.code in (CALLED, "PCB414") and found.span is not None and found.span.file.startswith(OWN):
+            return PrimitiveError([replace(found, help=_HANDED)])
         if isinstance(error, LengthError):
             wants = None if found.span is None else Unroll(found.span, error.length)
         return PrimitiveError([replace(found, wants=wants if error.code in (CALLED, LENGTH) else None)])
@@ -108,6 +114,7 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     notes = () if helper is None else (_note(helper),)
     span = _span(piece, line)
     if notes and span is not None and span.file.startswith(OWN):  # pcbatch's own code calls what it was handed
+        help = _HANDED if help.startswith(_HELPER_OF_TENSORS[:20]) else help
         return PrimitiveError([Diagnostic("PCB401", _plainly(why), notes[0].span, help=help)])
     found = _at(piece, "PCB401", _plainly(why), line, help, notes)
     return PrimitiveError([replace(found, wants=wants if _NO_VALUE.search(why) else None)])
@@ -132,7 +139,9 @@ def unbatched(piece: Piece, operations: Sequence[Any], error: BaseException) -> 
     What a rule of pcbatch's own refuses has a code of its own.
     """
     if isinstance(error, PieceRefusalError):
-        return PrimitiveError([diagnostic(piece, error.code, error.message, operation=operations[0], help=error.help)])
+        found = diagnostic(piece, error.code, error.message, operation=operations[0], help=error.help)
+        is_own = found.span is not None and found.span.file.startswith(OWN)
+        return PrimitiveError([replace(found, help=_HANDED) if is_own and error.code == "PCB414" else found])
     missing = re.search(r"No pfor vectorization defined for (\w+)", str(error))
     kind = missing[1] if missing else operations[-1].type
     why = "it has no vectorisation rule" if missing else _clean(str(error))

@@ -62,6 +62,8 @@ def type_of(value: Any) -> Type:
     match value:
         case None:
             return NONE
+        case complex():
+            return TensorType("complex64")
         case tuple() if hasattr(value, "_fields"):
             return _record(type(value), dict(zip(value._fields, value, strict=True)))
         case tuple():
@@ -146,6 +148,8 @@ def wrap(value: Any, type_: Type) -> Any:
 
 def _leaf(value: Any, type_: TensorType) -> tf.Tensor:
     dtype = tf.as_dtype(type_.dtype)
+    if isinstance(value, complex):
+        value = tf.constant(value, dtype)
     tensor = commit(value, dtype) if is_number(value) else tf.convert_to_tensor(value)
     if tensor.dtype != dtype or tuple(tensor.shape) != type_.shape:
         raise TypeError(f"{tensor.dtype.name}{tensor.shape} is not {type_}")
