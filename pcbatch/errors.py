@@ -8,7 +8,8 @@ from __future__ import annotations
 import linecache
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any
 
 
@@ -47,6 +48,21 @@ class Note:
 
 
 @dataclass(frozen=True)
+class TakeIn:
+    """A fault that would be none if a helper of this code were part of the program."""
+
+    code: CodeType
+
+
+@dataclass(frozen=True)
+class Unroll:
+    """A fault that would be none if it were known that a comprehension goes over so many elements."""
+
+    span: Span
+    length: int
+
+
+@dataclass(frozen=True)
 class Diagnostic:
     """One fault found in a user's program: a code, where it is, what is wrong and what to write instead."""
 
@@ -56,6 +72,7 @@ class Diagnostic:
     label: str = ""
     help: str = ""
     notes: tuple[Note, ...] = ()
+    wants: TakeIn | Unroll | None = field(default=None, compare=False, repr=False)
 
     def render(self) -> str:
         """Draw the diagnostic: header, source line with carets, notes and the help line."""
@@ -117,6 +134,17 @@ class PieceRefusalError(PcbatchError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.code, self.message, self.help)
+
+
+class LengthError(PieceRefusalError):
+    """A comprehension with a batched call goes over `length` elements, which was not known when it was translated."""
+
+    def __init__(self, code: str, message: str, help: str, length: int):
+        super().__init__(code, message, help)
+        self.length = length
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.code, self.message, self.help, self.length)
 
 
 class PlacedError(PcbatchError, ValueError):

@@ -27,6 +27,7 @@ class Arguments:
 
     Here structures are taken apart, once for all: what follows sees arrays only. `statics` has the arguments of static
     parameters, which are in none of the others; `variables` names the parameters for which all lanes share a variable.
+    `defaults` has the ints that parameters have by default, where nothing else was given: sizes, perhaps.
     """
 
     leaves: Mapping[str, Sequence[Any]]
@@ -35,6 +36,7 @@ class Arguments:
     lanes: Any
     statics: Mapping[str, Any] = field(default_factory=dict)
     variables: frozenset[str] = frozenset()
+    defaults: Mapping[str, int] = field(default_factory=dict)
 
     def without_values(self) -> Arguments:
         """What a compiled program may keep: everything but the arrays."""
@@ -63,7 +65,7 @@ class Arguments:
     def signature(self) -> tuple[Any, ...]:
         """What a compiled program depends on."""
         statics = ((n, static_key(v)) for n, v in self.statics.items())
-        return (tuple(self.types.items()), self.shared, self.variables, *statics)
+        return (tuple(self.types.items()), self.shared, self.variables, tuple(self.defaults.items()), *statics)
 
 
 def bind_arguments(
@@ -95,7 +97,8 @@ def bind_arguments(
     types = {name: with_leaves(whole[name], (leaf.type for leaf in leaves)) for name, leaves in parts.items()}
     found = {name: [_array(backend, leaf, name in shared, count) for leaf in leaves] for name, leaves in parts.items()}
     variables = frozenset(name for name, leaves in parts.items() if any(leaf.is_variable for leaf in leaves))
-    return Arguments(found, types, shared, count, statics, variables)
+    defaults = {n: v for n, v in bound.arguments.items() if n not in passed and type(v) is int}
+    return Arguments(found, types, shared, count, statics, variables, defaults)
 
 
 def one_example(backend: Backend, value: Any, axes: Any, path: str) -> Any:

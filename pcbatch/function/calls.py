@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, ov
 
 from pcbatch.errors import PieceRefusalError
 from pcbatch.frontend import FunctionSource
-from pcbatch.frontend.translate.plain import plain_function
 from pcbatch.function.arguments import one_example
 from pcbatch.function.boundary import without_internals
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.session import Session, compiling
+from pcbatch.function.singly import Plainly
 from pcbatch.ir.records import fields_of
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
@@ -172,7 +172,7 @@ class Calls(Linkable, Generic[P, R]):
             raise PieceRefusalError(
                 "PCB405",
                 f"the batched function `{self.__name__}` is called by a helper of `{caller}`",
-                f"make the helper a batched function too, or call `{self.__name__}` in `{caller}` itself",
+                f"call the helper by its name in `{caller}`, or call `{self.__name__}` in `{caller}` itself",
             )
 
     # -- one example ---------------------------------------------------------------------------------------------------
@@ -209,10 +209,9 @@ class Calls(Linkable, Generic[P, R]):
     @cached_property
     def plain(self) -> Callable[..., Any]:
         """The user's function with stores to arrays made on copies, and without pcbatch between it and its callees."""
-        backend = backend_named(self._options.backend)
-        helpers = backend.is_array, backend.store_element, backend.plain_builtins
+        plainly = Plainly(backend_named(self._options.backend), called_singly, Calls)
         values = [name for name in self.__signature__.parameters if name not in self.static_argnames]
-        plain = plain_function(self.function, self._source, *helpers, called_singly, Calls, values)
+        plain = plainly.function(self.function, self._source, self.namespace, values)
         return plain if self.receiver is None else MethodType(plain, self.receiver)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from pcbatch.frontend import Built, FunctionSource
 from pcbatch.frontend.translate.build import build
+from pcbatch.function.grants import NOTHING, Grants, Taken, taken
 from pcbatch.function.linkable import Linkable
 from pcbatch.lowering.captures.captured import FreeValues, Namespace, free_values
 
@@ -29,6 +30,7 @@ class Linked:
     entry: Linkable
     statics: Mapping[str, frozenset[str]]
     """The static parameters of each function."""
+    grants: Grants = NOTHING
 
     @cached_property
     def free(self) -> FreeValues:
@@ -96,34 +98,46 @@ class _Called:
         return True
 
 
-def link(entry: Linkable) -> Linked:
-    """Build the program of `entry`, callees found through the present values of names; raises every fault of names."""
+def link(entry: Linkable, grants: Grants = NOTHING) -> Linked:
+    """Build the program of `entry`, callees found through the present values of names; raises every fault of names.
+
+    Plain functions that `grants` take in are callees, too.
+    """
     known = _known(entry, ())
     while True:
-        linked = _link(entry, known)
+        linked = _link(entry, known, grants)
         found = _known(entry, linked.links)
         if found.keys() <= known.keys():
             return linked
         known = {**known, **found}  # a name met before its function was known to be batched now means the batched one
 
 
-def _link(entry: Linkable, known: Mapping[Any, Linkable]) -> Linked:
+def _link(entry: Linkable, known: Mapping[Any, Linkable], grants: Grants) -> Linked:
     owner: dict[FunctionSource, Linkable] = {entry.function_source: entry}
     links: list[tuple[Namespace, str, Linkable | None]] = []
+    helpers: dict[Any, Linkable] = {}
 
     def resolve(source: FunctionSource, name: str) -> FunctionSource | None:
         namespace = owner[source].namespace
-        batched = _denoted(namespace, name, known)
+        batched = _denoted(namespace, name, {**known, **helpers}, grants)
+        if isinstance(batched, Taken):
+            helpers[_identity(batched.function, batched.receiver)] = batched
         links.append((namespace, name, batched))
         if batched is None:
             return None
         owner.setdefault(batched.function_source, batched)  # under the options of the entry, if it is the same function
         return batched.function_source
 
-    built = build(entry.function_source, resolve)
-    namespaces = {name: owner[source].namespace for name, source in built.sources.items()}
-    statics = {name: frozenset(owner[source].static_argnames) for name, source in built.sources.items()}
-    return Linked(built, namespaces, tuple(links), entry, statics)
+    built = build(entry.function_source, resolve, dict(grants.lengths))
+    namespaces = {name: owner[source.root].namespace for name, source in built.sources.items()}
+    statics = {name: _statics(owner[source.root], source) for name, source in built.sources.items()}
+    return Linked(built, namespaces, tuple(links), entry, statics, grants)
+
+
+def _statics(batched: Linkable, source: FunctionSource) -> frozenset[str]:
+    """The static parameters of a version of a batched function; functions inside it have none."""
+    own = () if source.is_nested else (parameter.name for parameter in source.parameters)
+    return frozenset(batched.static_argnames) & frozenset(own)
 
 
 def _known(entry: Linkable, links: Any) -> dict[Any, Linkable]:
@@ -136,13 +150,13 @@ def _identity(function: types.FunctionType, receiver: Any = None) -> tuple[Any, 
     return (function.__code__, id(receiver), *map(id, function.__closure__ or ()))
 
 
-def _denoted(namespace: Namespace, name: str, known: Mapping[Any, Linkable]) -> Linkable | None:
-    """The batched function that `name` denotes now, if it does."""
+def _denoted(namespace: Namespace, name: str, known: Mapping[Any, Linkable], grants: Grants) -> Linkable | None:
+    """The batched function that `name` denotes now, or one that is taken in, if it does."""
     try:
         value = namespace.path(name)
     except (KeyError, AttributeError):
         return None
-    return _meaning(value, known)
+    return _meaning(value, known) or taken(value, grants)
 
 
 def _meaning(value: Any, known: Mapping[Any, Linkable]) -> Linkable | None:

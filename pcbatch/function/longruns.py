@@ -146,6 +146,7 @@ def _described(arguments: Arguments) -> dict[str, Any]:
     return {
         "types": {name: str(type_) for name, type_ in arguments.types.items()},
         "shared": sorted(arguments.shared),
+        "defaults": dict(arguments.defaults),
         "records": list(dict.fromkeys(f"{record.__module__}:{record.__qualname__}" for record in classes)),
     }
 
@@ -179,7 +180,12 @@ def saved_arguments(
     shared = frozenset(saved.header["shared"])
     if not shared <= types.keys():
         raise saved.refusal("PCB592", f"{sorted(shared - set(types))} are shared arguments, and no parameters")
-    return Arguments({}, types, shared, None, statics)
+    defaults = saved.header["defaults"]
+    if not defaults.keys() <= types.keys():
+        raise saved.refusal(
+            "PCB592", f"{sorted(defaults.keys() - types.keys())} are left to defaults, and no parameters"
+        )
+    return Arguments({}, types, shared, None, statics, defaults=defaults)
 
 
 def _types(saved: Saved) -> dict[str, Type]:

@@ -27,6 +27,7 @@ from pcbatch.lowering.captures.captured import Captured
 from pcbatch.lowering.captures.reads import Record
 from pcbatch.lowering.codegen.emit import Emitted, checked_sites, emit
 from pcbatch.lowering.codegen.environment import Environment
+from pcbatch.lowering.inference.sizes import Numbers
 from pcbatch.lowering.inference.static import Static
 from pcbatch.lowering.inference.typed import Typed
 from pcbatch.lowering.inference.types import infer
@@ -84,7 +85,9 @@ class Pipeline:
         program = self.linked.built.program
         types, statics = self.arguments.types, self.arguments.statics
         known = (Static(statics[name]) if name in statics else types[name] for name in program.entry.parameters)
-        return infer(program, self.environment, tuple(known))
+        defaults = {name: Static(value) for name, value in self.arguments.defaults.items()}
+        numbers = Numbers(defaults, self.arguments.shared, self.options.jit is True)
+        return infer(program, self.environment, tuple(known), numbers)
 
     @cached_property
     def stack(self) -> Program:

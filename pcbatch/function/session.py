@@ -17,6 +17,7 @@ from pcbatch.errors import CompileError
 from pcbatch.function import longruns
 from pcbatch.function.arguments import Arguments, bind_arguments
 from pcbatch.function.cache import Cache
+from pcbatch.function.grants import NOTHING, Grants, final
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.linking import Linked, link
 from pcbatch.function.pipeline import Pipeline
@@ -101,7 +102,9 @@ class Session:
         self._function = function
         self._options = options
         self._lock = threading.RLock()
-        self._linked: Linked | None = None
+        self._links: dict[Grants, Linked] = {}
+        self._grants: dict[Any, Grants] = {}
+        """What programs are built with, by the types of arguments, where it is not nothing."""
         self.compiled: Cache[Any, Pipeline] = Cache(SIGNATURES, lambda pipeline: pipeline.reads.holds())
         self._bound: Cache[Any, Arguments] = Cache(SIGNATURES)
         """Arguments, without their values, of calls with arrays only, by the arrays' specs."""
@@ -123,14 +126,16 @@ class Session:
         names = enumerate(self._function.__signature__.parameters)
         return frozenset(place for place, name in names if name in self._function.static_argnames)
 
-    def link(self) -> Linked:
+    def link(self, grants: Grants = NOTHING) -> Linked:
         """The function with all that it calls, linked anew where a name denotes another function now."""
         with self._lock:
-            if self._linked is None or not self._linked.is_current():
-                self._linked = link(self._function)
+            linked = self._links.get(grants)
+            if linked is not None and not linked.is_current():
+                self._links, self._plans, linked = {}, {}, None
                 self.compiled.clear()
-                self._plans = {}
-            return self._linked
+            if linked is None:
+                linked = self._links[grants] = link(self._function, grants)
+            return linked
 
     def pipeline(self, args: Any, kwargs: Any) -> tuple[Arguments, Pipeline, Captured]:
         """The program for these arguments, the arguments as it takes them, and the values of its free names."""
@@ -186,7 +191,7 @@ class Session:
         plan = None if known is None else self._plans.get(known[0])
         if known is None or plan is None:
             return None
-        if plan.linked is not self._linked or not self._is_kept(plan):
+        if plan.linked is not self._links.get(plan.linked.grants) or not self._is_kept(plan):
             return None
         finished = plan.run(known[1])
         return None if finished is None else (plan, finished)
@@ -264,7 +269,8 @@ class Session:
 
     def _compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:
         backend = backend_named(self._options.backend)
-        linked = self.link()
+        grants = self._grants.get(arguments.signature, NOTHING)
+        linked = self.link(grants)
         captured = collect(linked.free, linked.namespaces, backend.is_array).taken_apart(backend.type_of)
         statics = self._static_keys(captured)
         key = self._key(arguments, captured, statics)
@@ -285,8 +291,17 @@ class Session:
                 )
                 pipeline = Pipeline(linked, environment, arguments.without_values(), self._options)
                 started = time.perf_counter()
-                with collector.paused(), pieces_of(self._function.__name__), self._watching(pipeline, captured):
-                    statistics = pipeline.machine.statistics  # the whole pipeline, or its refusals
+                try:
+                    with collector.paused(), pieces_of(self._function.__name__), self._watching(pipeline, captured):
+                        statistics = pipeline.machine.statistics  # the whole pipeline, or its refusals
+                except CompileError as error:
+                    more = grants.extended(error)
+                    if more == grants:
+                        raise final(error) from None
+                    if len(self._grants) >= SIGNATURES:
+                        self._grants = {}
+                    self._grants[arguments.signature] = more
+                    return self._compiled_for(arguments)
                 pipeline.keep_first_reads()
                 statistics.trace_seconds += time.perf_counter() - started
                 logger.debug("%s: generated code for %s", self._function.__name__, arguments.described)

@@ -113,6 +113,7 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__plain__": _plain,
     "__record__": lambda number, text, *values: np.zeros(WORDS, np.int32),
     "__recorded__": lambda record: (1, 0, int(record[0, 0]) + 1),
+    "__unrolled__": lambda length, known: length,
     "__sequence__": lambda sequence: sequence,
     "__unrecorded__": lambda: np.zeros(TYPE.shape, np.int32),
     "__stored__": _stored,

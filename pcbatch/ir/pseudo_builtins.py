@@ -20,6 +20,7 @@ PSEUDO_BUILTINS = frozenset(
         "__plain__",  # refuses what is no plain data
         "__record__",  # the words of an entry of `pcbatch.debug`
         "__recorded__",  # where the next entry of a record goes, and how many there are then
+        "__unrolled__",  # refuses a length that is not the one known
         "__sequence__",  # something that a loop can go over
         "__unrecorded__",  # a record without entries
         "__stored__",  # what has elements, with some of them replaced

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
+from dataclasses import replace
 from typing import Any
 
 import gast
@@ -12,7 +13,8 @@ from pcbatch.frontend.check import refusals
 from pcbatch.frontend.check.banned import METHODS, ban_on
 from pcbatch.frontend.source.changes import called_part, root_of, steps_of, takes
 from pcbatch.frontend.source.hints import is_debug, is_sync, is_text
-from pcbatch.frontend.source.nodes import assigned_in, span_of, target_leaves, unparse
+from pcbatch.frontend.source.nested import own_names
+from pcbatch.frontend.source.nodes import assigned_in, dotted, span_of, target_leaves, unparse
 from pcbatch.frontend.source.refusal import Refusal
 from pcbatch.frontend.source.scope import Scope, is_builtin
 
@@ -36,6 +38,7 @@ class Checker:
         self.contexts: Set[str] = frozenset()  # what `with` blocks bind: tapes and the like
         self.inner = 0  # how many lambdas and comprehensions are around
         self.found: list[Diagnostic] = []
+        self.tree: Any = None
 
     def refuse(self, node: Any, refusal: Refusal) -> None:
         """Report `refusal` at `node`."""
@@ -43,15 +46,24 @@ class Checker:
 
     def function(self, tree: Any) -> None:
         """Check a whole definition: kind, parameters, body."""
+        self.tree = tree
         if isinstance(tree, gast.AsyncFunctionDef):
             self.refuse(tree, refusals.ASYNC)
-        for star in (tree.args.vararg, tree.args.kwarg):
-            if star is not None:
-                self.refuse(star, refusals.STAR_PARAMETER)
+        if tree.args.kwarg is not None:
+            self.refuse(tree.args.kwarg, refusals.STAR_PARAMETER)
         for parameter in getattr(tree, "type_params", None) or []:
             self.visit(parameter)
         self.contexts = _contexts_in(tree)
         self.all(tree.body)
+
+    def definition(self, node: Any) -> None:
+        """A function inside the function, whose variables are its own."""
+        for decorator in node.decorator_list:
+            self.refuse(decorator, refusals.DECORATED)
+        inside = Checker(self.rules, self.file, self.local_names | own_names(node), self.scope, self.receiver)
+        inside.function(node)
+        self.all([*node.args.defaults, *(each for each in node.args.kw_defaults if each is not None)])
+        self.found += inside.found
 
     def all(self, nodes: list[Any]) -> None:
         """Check several nodes in order."""
@@ -88,7 +100,20 @@ class Checker:
         elif isinstance(value, gast.Call) and self._banned(value, discarded=True):
             pass
         else:
-            self.refuse(node, refusals.DISCARDED)
+            self.refuse(node, self._discarded(value))
+
+    def _discarded(self, value: Any) -> Refusal:
+        """A call that may be thought to change an array in place says what to write."""
+        name = dotted(value.func) if isinstance(value, gast.Call) else None
+        given = [each.id for each in value.args if isinstance(each, gast.Name)] if name is not None else []
+        arrays = [each for each in given if each in self.local_names]
+        if not arrays:
+            return refusals.DISCARDED
+        help_ = (
+            f"if `{name}` is to change `{arrays[0]}`, let it return it, arrays being values: "
+            f"`{arrays[0]} = {unparse(value)}`; else remove the statement"
+        )
+        return replace(refusals.DISCARDED, help=help_)
 
     def _debug(self, node: Any) -> None:
         """Check `pcbatch.debug(text, x, ..)`."""
@@ -179,7 +204,8 @@ class Checker:
     def returns(self, node: Any) -> None:
         """A value must come back."""
         if node.value is None or (isinstance(node.value, gast.Constant) and node.value.value is None):
-            self.refuse(node, refusals.RETURN_NOTHING)
+            help_ = refusals.gives_back(self.tree, self.tree.name) or refusals.RETURN_NOTHING.help
+            self.refuse(node, replace(refusals.RETURN_NOTHING, help=help_))
         else:
             self.visit(node.value)
 
@@ -224,9 +250,7 @@ class Checker:
     def constant(self, node: Any) -> None:
         """Numbers must fit."""
         value = node.value
-        if isinstance(value, complex):
-            self.refuse(node, refusals.COMPLEX)
-        elif isinstance(value, int) and value > INT32_MAX:
+        if isinstance(value, int) and value > INT32_MAX:
             self.refuse(node, refusals.INT32)
 
     def unary(self, node: Any) -> None:

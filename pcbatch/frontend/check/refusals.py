@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from pcbatch.frontend.source.nodes import stored_in
 from pcbatch.frontend.source.refusal import Refusal
 
 TRY = Refusal(
@@ -12,9 +15,15 @@ TRY = Refusal(
 )
 DEFINITION = Refusal(
     "PCB102",
-    "a definition inside a batched function is not supported",
+    "a class inside a batched function is not supported",
     "defined here",
     "define it outside, next to the batched function",
+)
+DECORATED = Refusal(
+    "PCB102",
+    "a function inside a batched function has no decorators",
+    "what it does would be lost",
+    "leave it away: a function inside a batched function is part of it",
 )
 SCOPE = Refusal(
     "PCB103",
@@ -113,9 +122,9 @@ STARRED_STORE = Refusal(
 )
 STAR_PARAMETER = Refusal(
     "PCB110",
-    "`*args` and `**kwargs` parameters are not supported",
+    "`**kwargs` parameters are not supported",
     "this takes any number of arguments",
-    "name the parameters one by one, or pass one tuple",
+    "name the parameters one by one, or pass one dict",
 )
 DISCARDED = Refusal(
     "PCB111",
@@ -183,7 +192,18 @@ INT32 = Refusal(
     "larger than 2147483647",
     "make it a tensor outside the function, `BIG = tf.constant(.., tf.int64)`, and use that name",
 )
-COMPLEX = Refusal("PCB117", "complex literals are not supported", "here", "write `tf.complex(real, imaginary)`")
+
+
+def gives_back(tree: Any, name: str) -> str:
+    """What to write where a function changes arrays that it is given and returns nothing; "" where it changes none."""
+    given = [each.id for each in (*tree.args.posonlyargs, *tree.args.args)]
+    changed = [each for each in given if each in stored_in(tree.body)]
+    if not changed:
+        return ""
+    one = changed[0] if len(changed) == 1 else f"{', '.join(changed)}"
+    return f"arrays are values: `return {one}` on every path, and where it is called write `{one} = {name}({one}, ..)`"
+
+
 RETURN_NOTHING = Refusal(
     "PCB121", "a batched function returns a value", "nothing is returned here", "return a number, a tensor or a tuple"
 )

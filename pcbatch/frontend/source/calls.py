@@ -9,8 +9,10 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic
+from pcbatch.frontend.source.nested import definition, is_expression, of_lambda
 from pcbatch.frontend.source.nodes import INNER_SCOPES, dotted, span_of, unparse
-from pcbatch.frontend.source.source import FunctionSource, Parameter
+from pcbatch.frontend.source.scope import is_builtin
+from pcbatch.frontend.source.source import Closure, FunctionSource, Parameter
 
 Resolve = Callable[[FunctionSource, str], FunctionSource | None]
 Report = Callable[[Diagnostic], None]
@@ -23,19 +25,46 @@ class Callees:
         self.source = source
         self._resolve = resolve
         self._known: dict[str, FunctionSource | None] = {}
+        self._lambdas: dict[int, Closure] = {}
 
     def named(self, node: Any) -> FunctionSource | None:
-        """The batched function that the expression `node` denotes, or None."""
+        """The batched function, or the function of this one, that the expression `node` denotes, or None."""
         name = dotted(node)
         if name is None or name.partition(".")[0] in self.source.locals:
             return None
+        if name in self.source.functions:
+            return self.source.functions[name].source
         if name not in self._known:
-            self._known[name] = self._resolve(self.source, name)
+            self._known[name] = self._resolve(self.source.root, name)
         return self._known[name]
+
+    def has_calls(self, node: Any) -> bool:
+        """Whether a comprehension calls functions of the program, for which nothing can stand."""
+        if isinstance(node, gast.Lambda):
+            return False
+        called = self.closure(node.func) if isinstance(node, gast.Call) else None
+        if called is not None and not (_is_given(node.func, self.source) and is_expression(called.source)):
+            return not isinstance(node.func, gast.Lambda)
+        return any(map(self.has_calls, gast.iter_child_nodes(node)))
+
+    def closure(self, node: Any) -> Closure | None:
+        """The function that the expression `node` is, with what it is handed of here, or None."""
+        if isinstance(node, gast.Lambda):
+            if id(node) not in self._lambdas:
+                self._lambdas[id(node)] = of_lambda(self.source, node)
+            return self._lambdas[id(node)]
+        found = self.named(node)
+        if found is None:
+            return None
+        return self.source.functions[node.id] if _is_given(node, self.source) else Closure(found)
 
     def called(self, node: Any) -> FunctionSource | None:
         """The batched function that the Call `node` calls, or None."""
         return self.named(node.func)
+
+
+def _is_given(node: Any, source: FunctionSource) -> bool:
+    return isinstance(node, gast.Name) and node.id in source.functions
 
 
 def check_uses(callees: Callees, report: Report) -> None:
@@ -45,31 +74,60 @@ def check_uses(callees: Callees, report: Report) -> None:
     def root(node: Any) -> str:
         return (dotted(node) or "").partition(".")[0]
 
-    def visit(node: Any, hidden: frozenset[str], inner: Any) -> None:
+    def visit(node: Any, hidden: frozenset[str], inner: Any, unrolled: bool = False) -> None:
+        found = definition(node)
+        if isinstance(node, gast.FunctionDef) or (found is not None and found[0] in source.functions):
+            return  # a function of its own, which is looked at by itself
+        if isinstance(node, gast.Name) and node.id in source.functions and inner is None:
+            return
         if (
             isinstance(node, gast.Name | gast.Attribute)
             and root(node) not in hidden
-            and callees.named(node) is not None
+            and (named := callees.named(node)) is not None
         ):
-            report(_as_value(node, source))
+            if not named.is_taken:  # a plain function is a value as any other
+                report(_as_value(node, source))
             return
         if isinstance(node, gast.Call) and root(node.func) not in hidden and callees.called(node) is not None:
-            if isinstance(inner, gast.Lambda):
+            if _is_given(node.func, source) and is_expression(source.functions[node.func.id].source):
+                pass  # a lambda stands for it
+            elif isinstance(inner, gast.Lambda):
                 report(_inside_lambda(node, source))
-            elif inner is not None:
+            elif inner is not None and not unrolled:
                 report(_inside_comprehension(node, inner, source))
             for part in (*node.args, *node.keywords):
-                visit(part, hidden, inner)
+                value = part.value if isinstance(part, gast.keyword) else part
+                if inner is not None or callees.closure(value) is None:
+                    visit(part, hidden, inner, unrolled)
             return
         if isinstance(node, INNER_SCOPES):
             targets = [node.args] if isinstance(node, gast.Lambda) else [each.target for each in node.generators]
             hidden |= {each.id for target in targets for each in gast.walk(target) if isinstance(each, gast.Name)}
+            unrolled = _is_written_out(node, consumed=unrolled)
             inner = node if inner is None else inner
         for child in gast.iter_child_nodes(node):
-            visit(child, hidden, inner)
+            given = isinstance(node, gast.Call) and isinstance(child, gast.GeneratorExp)
+            visit(child, hidden, inner, unrolled or (given and _is_consumed(node, source)))
 
     for statement in source.tree.body:
         visit(statement, frozenset(), None)
+
+
+CONSUMERS = frozenset({"all", "any", "list", "max", "min", "sum", "tuple"})
+"""Built-in functions that go over a generator once, from its beginning."""
+
+
+def _is_written_out(node: Any, *, consumed: bool) -> bool:
+    """Whether an inner scope is a comprehension that can be written out; a generator, if something consumes it."""
+    fits = isinstance(node, gast.ListComp) or (isinstance(node, gast.GeneratorExp) and consumed)
+    return fits and not any(each.ifs for each in node.generators)
+
+
+def _is_consumed(node: Any, source: FunctionSource) -> bool:
+    """Whether a call takes one generator and goes over it."""
+    if not isinstance(node.func, gast.Name) or node.func.id not in CONSUMERS or len(node.args) != 1:
+        return False
+    return node.func.id not in source.locals and is_builtin(source.scope, node.func.id)
 
 
 def _as_value(node: Any, source: FunctionSource) -> Diagnostic:
@@ -101,7 +159,7 @@ def _inside_comprehension(node: Any, comprehension: Any, source: FunctionSource)
         f"the batched function `{dotted(node.func)}` is called inside a comprehension",
         span_of(node, source.file),
         "called here",
-        f"write a loop, `{loop}`, that calls it and adds to a total or stores into an array, `ys[i] = ..`",
+        f"write a list without `if`, `[.. for .. in ..]`; or a loop, `{loop}`, that adds to a total",
     )
 
 
@@ -129,16 +187,22 @@ def bind(node: Any, callee: FunctionSource, source: FunctionSource, report: Repo
         help_ = f"it is defined as `{_signature(callee)}`"
         faults.append(Diagnostic("PCB202", message, span_of(where, source.file), label, help_))
 
+    rest = next((p.name for p in callee.own_parameters if p.kind == "rest"), None)
     stars = [each for each in node.args if isinstance(each, gast.Starred)]
+    if rest is not None and len(stars) == 1 and node.args.index(stars[0]) >= len(_positional(callee)):
+        stars = []  # into the tuple
     for star in [*stars, *(keyword for keyword in node.keywords if keyword.arg is None)]:
         where = star.value if isinstance(star, gast.keyword) else star
         report(_starred(where, name or "", callee, source))
     if stars or any(keyword.arg is None for keyword in node.keywords):
         return None
-    positional = [p.name for p in callee.parameters if p.kind != "keyword"]
-    by_keyword = {p.name for p in callee.parameters if p.kind != "positional"}
+    positional = _positional(callee)
+    by_keyword = {p.name for p in callee.own_parameters if p.kind in ("either", "keyword")}
     found = [Argument(parameter, value) for parameter, value in zip(positional, node.args, strict=False)]
-    if len(node.args) > len(positional):
+    if rest is not None and len(node.args) > len(positional):
+        further = gast.Tuple(node.args[len(positional) :], gast.Load())
+        found.append(Argument(rest, gast.copy_location(further, node.args[len(positional)])))
+    elif len(node.args) > len(positional):
         message = f"`{name}` takes {len(positional)} positional arguments, {len(node.args)} are given"
         fault(node.args[len(positional)], message, "one too many")
     for keyword in node.keywords:
@@ -149,17 +213,38 @@ def bind(node: Any, callee: FunctionSource, source: FunctionSource, report: Repo
         else:
             found.append(Argument(keyword.arg, keyword.value))
     given = {argument.parameter for argument in found}
-    missing = [p.name for p in callee.parameters if p.name not in given and p.default is None]
+    missing = [p.name for p in callee.own_parameters if p.name not in given and p.default is None]
     if missing:
         names = ", ".join(f"`{each}`" for each in missing)
         fault(node, f"`{name}` is called without {names}", f"no argument for {names}")
-    for parameter in callee.parameters:
+    for parameter in callee.own_parameters:
         if parameter.name in given or parameter.default is None:
+            continue
+        if parameter.kind == "rest":
+            found.append(Argument(parameter.name, gast.copy_location(parameter.default, node)))
             continue
         found.append(Argument(parameter.name, _default(parameter, callee, str(name)), default=True))
     for diagnostic in faults:
         report(diagnostic)
     return None if faults else found
+
+
+def _positional(callee: FunctionSource) -> list[str]:
+    """The parameters that positional arguments go to, one by one."""
+    return [each.name for each in callee.own_parameters if each.kind in ("positional", "either")]
+
+
+def spread_over(node: Any, callee: FunctionSource) -> int | None:
+    """How many parameters the tuple in `f(a, *rest)`, which comes last, must be for; None where that cannot be said."""
+    *before, last = node.args or [None]
+    if not isinstance(last, gast.Starred) or any(isinstance(each, gast.Starred) for each in before):
+        return None
+    if any(each.kind == "rest" for each in callee.own_parameters):
+        return None
+    given = {keyword.arg for keyword in node.keywords}
+    left = [each for each in callee.own_parameters if each.kind in ("positional", "either")][len(before) :]
+    left = [each for each in left if each.name not in given]
+    return None if any(each.default is not None for each in left) else len(left)
 
 
 def _starred(node: Any, name: str, callee: FunctionSource, source: FunctionSource) -> Diagnostic:
@@ -175,12 +260,14 @@ def _starred(node: Any, name: str, callee: FunctionSource, source: FunctionSourc
 
 def _default(parameter: Parameter, callee: FunctionSource, name: str) -> Any:
     """The expression of a default: itself where it is a literal, else the value that Python made at the definition."""
-    if is_literal(parameter.default):
+    if is_literal(parameter.default) or callee.is_nested:
         return parameter.default
     if parameter.kind == "keyword":
         place = f"__kwdefaults__[{parameter.name!r}]"
     else:
-        defaults = [p.name for p in callee.parameters if p.kind != "keyword" and p.default is not None]
+        defaults = [
+            p.name for p in callee.root.parameters if p.kind in ("positional", "either") and p.default is not None
+        ]
         place = f"__defaults__[{defaults.index(parameter.name)}]"
     return gast.parse(f"{name}.{place}").body[0].value
 
@@ -188,11 +275,12 @@ def _default(parameter: Parameter, callee: FunctionSource, name: str) -> Any:
 def _signature(source: FunctionSource) -> str:
     """`f(a, /, b=.., *, c)`."""
     parts: list[str] = []
-    kinds = [parameter.kind for parameter in source.parameters]
-    for index, parameter in enumerate(source.parameters):
-        if parameter.kind == "keyword" and "keyword" not in kinds[:index]:
+    kinds = [parameter.kind for parameter in source.own_parameters]
+    for index, parameter in enumerate(source.own_parameters):
+        if parameter.kind == "keyword" and not {"keyword", "rest"} & {*kinds[:index]}:
             parts.append("*")
-        parts.append(parameter.name if parameter.default is None else f"{parameter.name}=..")
+        star = "*" if parameter.kind == "rest" else ""
+        parts.append(star + parameter.name if star or parameter.default is None else f"{parameter.name}=..")
         if parameter.kind == "positional" and "positional" not in kinds[index + 1 :]:
             parts.append("/")
     return f"{source.name}({', '.join(parts)})"

@@ -119,7 +119,7 @@ def walk(node: Any) -> Iterator[Any]:
 def walk_scope(node: Any) -> Iterator[Any]:
     """`node` and everything inside it that belongs to the same scope, outermost and leftmost first."""
     yield node
-    if isinstance(node, gast.Lambda):
+    if isinstance(node, gast.Lambda | gast.FunctionDef):
         inside = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
     elif isinstance(node, INNER_SCOPES):
         inside = [node.generators[0].iter]
@@ -140,7 +140,7 @@ def names_in(node: Any) -> frozenset[str]:
     """Every name inside `node`, whatever its scope."""
     every = list(walk(node))
     return frozenset(each.id for each in every if isinstance(each, gast.Name)) | {
-        each.name for each in every if _captures(each)
+        each.name for each in every if _captures(each) or isinstance(each, gast.FunctionDef)
     }
 
 

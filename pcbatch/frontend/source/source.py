@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -13,12 +13,15 @@ from pcbatch.errors import Span
 from pcbatch.frontend.source.nodes import assigned_in, names_in, span_of
 from pcbatch.frontend.source.scope import Scope
 
-ParameterKind = Literal["positional", "either", "keyword"]
+ParameterKind = Literal["positional", "either", "rest", "keyword"]
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter: "positional" only, "keyword" only or "either"; `default` is the expression of its default."""
+    """A parameter: "positional" only, "keyword" only or "either"; `default` is the expression of its default.
+
+    `*xs` is the "rest": the tuple of all further positional arguments.
+    """
 
     name: str
     kind: ParameterKind
@@ -33,6 +36,10 @@ class FunctionSource:
     names that are local by Python's rule (assigned anywhere in it, parameters included), `names` all names in it. The
     `receiver` is the first parameter of a bound method (`self`), which is static and no parameter of the program.
     `cost` is what `pcbatch.cost` says of it.
+
+    `functions` are the names that mean a function known here, by `nested`; they are no variables. One that stands in
+    another function, or is a version of another, has `root_source`, the one that Python has. `captured` are the last of
+    the parameters: variables of the function around it.
     """
 
     name: str
@@ -46,6 +53,26 @@ class FunctionSource:
     scope: Scope = field(repr=False)
     receiver: str | None = None
     cost: float | None = None
+    functions: Mapping[str, Closure] = field(default_factory=dict, repr=False)
+    captured: frozenset[str] = frozenset()
+    root_source: FunctionSource | None = field(default=None, repr=False)
+    is_taken: bool = False
+    """Whether it is a plain function, taken into the program since it cannot be traced."""
+
+    @property
+    def own_parameters(self) -> tuple[Parameter, ...]:
+        """The parameters to which calls give arguments."""
+        return tuple(each for each in self.parameters if each.name not in self.captured)
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether it stands in another function."""
+        return self.tree is not self.root.tree
+
+    @property
+    def root(self) -> FunctionSource:
+        """The function that Python has of which this is a version or a part."""
+        return self if self.root_source is None else self.root_source
 
     def bound(self) -> FunctionSource:
         """The same function as a method bound to its first parameter."""
@@ -53,6 +80,18 @@ class FunctionSource:
             return self
         receiver = self.parameters[0].name
         return replace(self, parameters=self.parameters[1:], locals=self.locals - {receiver}, receiver=receiver)
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """A function that a name means: `given` has, for what it is handed beside its own arguments, variables of here.
+
+    `defaults` are the variables, among these, to be set where it is defined.
+    """
+
+    source: FunctionSource
+    given: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
 def from_tree(
@@ -63,7 +102,7 @@ def from_tree(
     _use_character_columns(tree, lines)
     arguments = tree.args
     stars = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
-    parameters = _parameters(arguments)
+    parameters = parameters_of(arguments)
     source = FunctionSource(
         name=node.name,
         qualname=qualname,
@@ -72,14 +111,15 @@ def from_tree(
         parameters=parameters,
         span=span_of(tree, file),
         locals=assigned_in(tree.body) | {p.name for p in parameters} | {each.id for each in stars},
-        names=names_in(tree),
+        names=frozenset().union(*map(names_in, (tree.args, *tree.body))),
         scope=scope,
     )
     tree.decorator_list = []
     return source
 
 
-def _parameters(arguments: Any) -> tuple[Parameter, ...]:
+def parameters_of(arguments: Any) -> tuple[Parameter, ...]:
+    """The parameters of a definition, `**options` apart."""
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults = [None] * (len(positional) - len(arguments.defaults)) + arguments.defaults
 
@@ -88,6 +128,7 @@ def _parameters(arguments: Any) -> tuple[Parameter, ...]:
 
     return (
         *(Parameter(a.id, kind(i), d) for i, (a, d) in enumerate(zip(positional, defaults, strict=True))),
+        *([] if arguments.vararg is None else [Parameter(arguments.vararg.id, "rest", gast.Tuple([], gast.Load()))]),
         *(Parameter(a.id, "keyword", d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)),
     )
 

@@ -6,14 +6,19 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pcbatch.errors import Diagnostic, raise_all
+import gast
+
+from pcbatch.errors import Diagnostic, Span, raise_all
 from pcbatch.frontend.check.syntax import check_syntax
 from pcbatch.frontend.source.calls import Callees, Report, Resolve, check_uses
+from pcbatch.frontend.source.nested import with_nested
+from pcbatch.frontend.source.nodes import walk
 from pcbatch.frontend.source.scope import is_builtin
 from pcbatch.frontend.source.source import FunctionSource
 from pcbatch.frontend.translate.aliasing import shared_stores
 from pcbatch.frontend.translate.binding import free_names, rebound_receiver, unassigned, unknown_names
 from pcbatch.frontend.translate.draft import DraftBlock, relabelled
+from pcbatch.frontend.translate.functions import Versions
 from pcbatch.frontend.translate.late_reads import late_reads
 from pcbatch.frontend.translate.statements import Statements
 from pcbatch.ir.analysis.scope import variables_of
@@ -29,10 +34,11 @@ class Built:
     sources: Mapping[str, FunctionSource]
 
 
-def build(entry: FunctionSource, resolve: Resolve) -> Built:
+def build(entry: FunctionSource, resolve: Resolve, lengths: Mapping[Span, int] | None = None) -> Built:
     """The "cfg" program of `entry` and of all batched functions that it calls, directly or not.
 
     `resolve(source, name)` gives the batched function that a dotted name denotes in the function `source`, else None.
+    `lengths` has how many elements comprehensions with batched calls go over, where that is known.
     Functions stand in the order in which calls reach them, breadth first; blocks are numbered through the program.
     Raises NameResolutionError (or UnsupportedSyntaxError) with every fault found in any of the functions.
     """
@@ -50,10 +56,14 @@ def build(entry: FunctionSource, resolve: Resolve) -> Built:
         return names[source]
 
     name_of(entry)
-    for source in queue:  # grows while callees are found
-        statements = Statements(source, Callees(source, resolve), name_of, found.append)
-        functions.append(_build_function(names[source], statements, numbers, found.append))
-    sources = {name: source for source, name in names.items()}
+    versions = Versions()
+    sources: dict[str, FunctionSource] = {}
+    for each in queue:  # grows while callees are found
+        source, faults = with_nested(each)
+        found += faults
+        sources[names[each]] = source
+        statements = Statements(source, Callees(source, resolve), name_of, versions, lengths or {}, found.append)
+        functions.append(_build_function(names[each], statements, numbers, found.append))
     shared, checked = shared_stores(functions, sources)
     found += shared
     late = [late_reads(function) for function in checked]
@@ -98,7 +108,8 @@ def _build_function(name: str, code: Statements, numbers: itertools.count[int], 
 
 
 def _check(function: Function, drafts: list[DraftBlock], source: FunctionSource, free: list[str]) -> list[Diagnostic]:
-    known = {*PSEUDO_BUILTINS, source.receiver}
+    defined = {node.name for each in source.tree.body for node in walk(each) if isinstance(node, gast.FunctionDef)}
+    known = {*PSEUDO_BUILTINS, source.receiver, *defined}
     return [
         *rebound_receiver(source),
         *unassigned(function, drafts, source),

@@ -11,6 +11,7 @@ from pcbatch.errors import Diagnostic
 from pcbatch.frontend.source.changes import root_of
 from pcbatch.frontend.source.nodes import INNER_SCOPES, assigned_in, children, unparse
 from pcbatch.frontend.translate.expressions import Expressions
+from pcbatch.frontend.translate.functions import stands_here
 from pcbatch.ir.program import Exit
 
 
@@ -44,15 +45,31 @@ def _emit(code: Expressions, node: Any, statement: Callable[[Any], None], contex
 def _report(code: Expressions, node: Any) -> None:
     for expression in _expressions(node):
         for part in gast.walk(expression):
-            if isinstance(part, gast.Call) and code.callees.called(part) is not None:
-                code.report(
-                    _refusal(code, part, f"the batched function `{unparse(part.func)}` is called", "called here")
-                )
+            called = (
+                code.callees.closure(part.func) if isinstance(part, gast.Call) and code.callees.called(part) else None
+            )
+            if called is not None and not stands_here(code, called):
+                code.report(_called(code, part, is_taken=called.source.is_taken))
                 break
         else:
             branching = next(_branching(code, expression), None)
             if branching is not None:
                 code.report(_refusal(code, branching, "a conditional part calls something", "this would branch"))
+
+
+def _called(code: Expressions, node: Any, *, is_taken: bool) -> Diagnostic:
+    """That a batched function is called, or a helper that cannot be traced."""
+    name = unparse(node.func)
+    if not is_taken:
+        return _refusal(code, node, f"the batched function `{name}` is called", "called here")
+    return Diagnostic(
+        "PCB107",
+        f"the helper `{name}`, which branches or loops on values of a lane, is called inside `with`",
+        code.span(node),
+        "called here",
+        "inside a block it must be one piece: write tf.where for `if`, tf.while_loop(.., maximum_iterations=n) for a "
+        "loop, `tf.sin` for `math.sin`",
+    )
 
 
 def _refusal(code: Expressions, node: Any, what: str, label: str) -> Diagnostic:

@@ -29,22 +29,35 @@ class Effects:
     """Questions about expressions of one function.
 
     `is_batched` says whether a Call node calls a batched function, `is_builtin` whether a name there means the builtin,
-    `is_math` whether what is called is a function of Python's `math`.
+    `is_math` whether what is called is a function of Python's `math`, `has_calls` whether a comprehension calls batched
+    functions.
     """
 
     is_batched: Callable[[Any], bool]
     is_builtin: Callable[[str], bool]
     is_math: Callable[[Any], bool]
+    has_calls: Callable[[Any], bool] = lambda node: False
 
     def splits(self, node: Any) -> bool:
         """Whether the expression must be taken apart."""
         if isinstance(node, INNER_SCOPES):
-            return False
+            return self.is_unrolled(node)
         if isinstance(node, gast.NamedExpr) or self.branches(node):
             return True
         if isinstance(node, gast.Call) and (self.is_batched(node) or takes(node)):
             return True
         return any(self.splits(child) for child in children(node))
+
+    def is_unrolled(self, node: Any) -> bool:
+        """Whether a comprehension, or `any(..)` or `all(..)` of a generator, is written out for its batched calls."""
+        match node:
+            case gast.ListComp() | gast.GeneratorExp():
+                return self.has_calls(node)
+            case gast.Call(
+                func=gast.Name(id="any" | "all" as name), args=[gast.GeneratorExp() as generator], keywords=[]
+            ):
+                return self.is_builtin(name) and self.has_calls(generator)
+        return False
 
     def branches(self, node: Any) -> bool:
         """Whether one of the expression's own conditional operands needs control flow."""

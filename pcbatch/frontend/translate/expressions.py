@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gast
 
 from pcbatch.errors import Span
-from pcbatch.frontend.source.calls import Callees, Report, bind
+from pcbatch.frontend.source.calls import Callees, Report, bind, spread_over
 from pcbatch.frontend.source.changes import changed_in, takes
+from pcbatch.frontend.source.nested import renamed
 from pcbatch.frontend.source.nodes import (
     assigned_in,
     call,
@@ -31,10 +32,11 @@ from pcbatch.frontend.source.nodes import (
     walk,
 )
 from pcbatch.frontend.source.scope import is_builtin
-from pcbatch.frontend.source.source import FunctionSource
+from pcbatch.frontend.source.source import Closure, FunctionSource
 from pcbatch.frontend.translate.chains import links, stops_if_true
 from pcbatch.frontend.translate.draft import Draft
 from pcbatch.frontend.translate.effects import Effects
+from pcbatch.frontend.translate.functions import Versions, as_values, stand_here, stands_here
 from pcbatch.ir.code import Code
 from pcbatch.ir.program import Branch, Call, Enter, Jump, Primitive
 
@@ -42,18 +44,31 @@ from pcbatch.ir.program import Branch, Call, Enter, Jump, Primitive
 class Expressions:
     """Translates the expressions of one function into the blocks of `draft`.
 
-    `function_name` gives the name in the program of a batched function that is called.
+    `function_name` gives the name in the program of a function that is called, `versions` those that take functions,
+    `lengths` how many elements comprehensions go over, by their places.
     """
 
     def __init__(
-        self, source: FunctionSource, callees: Callees, function_name: Callable[[FunctionSource], str], report: Report
+        self,
+        source: FunctionSource,
+        callees: Callees,
+        function_name: Callable[[FunctionSource], str],
+        versions: Versions,
+        lengths: Mapping[Span, int],
+        report: Report,
     ):
         self.source = source
         self.callees = callees
         self.function_name = function_name
+        self.versions = versions
+        self.lengths = lengths
+        self.standing: tuple[FunctionSource, ...] = ()
+        """The functions whose bodies stand where they are called, at present."""
         self.report = report
         self.draft = Draft()
-        self.effects = Effects(lambda node: callees.called(node) is not None, self.is_builtin, self._is_math)
+        self.effects = Effects(
+            lambda node: callees.called(node) is not None, self.is_builtin, self._is_math, callees.has_calls
+        )
         self.result = next(
             name
             for name in itertools.chain(["result"], map("result_{}".format, itertools.count(1)))
@@ -135,10 +150,12 @@ class Expressions:
     def rewrite(self, node: Any) -> Any:
         """An expression of equal value that stays whole, what had to come before it having been emitted."""
         if not self.effects.splits(node):
-            return node
+            return as_values(self, node)
         if isinstance(node, gast.NamedExpr):
             self.into(node.value, node.target.id, self.span(node))
             return load(node.target.id, node.target)
+        if self.effects.is_unrolled(node):
+            return self.unrolled(node)
         if self._is_batched_call(node):
             return load(self._call(node), node)
         if takes(node):
@@ -150,7 +167,8 @@ class Expressions:
         parts = children(node)
         last = max(index for index, part in enumerate(parts) if self.effects.splits(part))
         settled = [self.settled(part, parts[index + 1 : last + 1]) for index, part in enumerate(parts[:last])]
-        return replace_children(node, [*settled, self.rewrite(parts[last]), *parts[last + 1 :]])
+        behind = [as_values(self, part) for part in parts[last + 1 :]]
+        return replace_children(node, [*settled, self.rewrite(parts[last]), *behind])
 
     def take(self, node: Any) -> str:
         """Emit `xs.pop()`; gives the variable with its value. `Statements` knows how."""
@@ -240,23 +258,60 @@ class Expressions:
 
     def _call(self, node: Any, target: str | None = None) -> str:
         """Emit the batched call `node`; returns the variable with its result, a temporary unless `target` is given."""
-        callee = self.callees.called(node)
-        arguments = bind(node, callee, self.source, self.report) if callee is not None else None
-        if callee is None or arguments is None or self.draft.current is None:  # reported, or never reached
+        closure = self.callees.closure(node.func)
+        count = None if closure is None else spread_over(node, closure.source)
+        if count is not None:
+            node = self._spread_out(node, count)
+        arguments = bind(node, closure.source, self.source, self.report) if closure is not None else None
+        if closure is None or arguments is None or self.draft.current is None:  # reported, or never reached
             name = target or self.temporary()
             self.assign(name, gast.copy_location(constant(0), node), self.span(node))
             return name
         operands: dict[str, str] = {}
+        functions: dict[str, Closure] = {}
         places: dict[str, Span] = {}
         for index, argument in enumerate(arguments):
             value = gast.copy_location(copy.copy(argument.value), node) if argument.default else argument.value
+            if argument.default and closure.source.is_nested:
+                value = renamed(value, closure.given)
+            function = self.callees.closure(value)
+            if function is not None:
+                functions[argument.parameter] = function
+                continue
             later = [each.value for each in arguments[index + 1 :]]
             operands[argument.parameter] = name = self.operand(value, later)
             places.setdefault(name, self.span(value))
-        ordered = tuple(operands[parameter.name] for parameter in callee.parameters)
         result = target or self.temporary()
+        if not functions and stands_here(self, closure):
+            stand_here(self, closure, operands, result)
+            return result
+        callee, given = self.versions.version(closure, functions)
+        operands |= given
+        places = {**dict.fromkeys(given.values(), self.span(node)), **places}
+        ordered = tuple(operands[parameter.name] for parameter in callee.parameters)
         self.draft.emit(Call((result,), self.function_name(callee), ordered, self.span(node)), places)
         return result
+
+    def _spread_out(self, node: Any, count: int) -> Any:
+        """`f(a, *rest)` with the `count` parts of `rest` written out."""
+        *before, last = node.args
+        names = [self.temporary() for _ in range(count)]
+        target = gast.Tuple([store(name) for name in names], gast.Store())
+        self.primitive([target], self.rewrite(last.value), self.span(last))
+        parts = [load(name, last) for name in names]
+        return gast.copy_location(gast.Call(node.func, [*before, *parts], node.keywords), node)
+
+    def statement(self, node: Any) -> None:
+        """Translate a statement; see `Statements`."""
+        raise NotImplementedError
+
+    def unrolled(self, node: Any) -> Any:
+        """A comprehension with batched calls, written out; see `Statements`."""
+        raise NotImplementedError
+
+    def held(self, node: Any) -> str:
+        """A fresh variable with the value of `node`."""
+        return self._hold(self.rewrite(node))
 
     # -- conditions ----------------------------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ INSIDE = "_pcb_store_inside"
 FLAGS = {True: "_pcb_true", False: "_pcb_false"}
 WINDOW = "_pcb_window"
 READ = "_pcb_read"
+CALL = "_pcb_call"
 CALLED = "_pcb_called"
 OWN = "_pcb_own"
 SHIFTS: dict[type[ast.operator], str] = {ast.LShift: "lshift", ast.RShift: "rshift"}
@@ -94,14 +95,17 @@ def plain_function(
     called: Callable[[Any], Any],
     batched: type,
     values: Collection[str],
+    functions: Mapping[str, Callable[..., Any]],
 ) -> Callable[..., Any]:
     """`function` itself if it needs no help, else a copy of it that is helped.
 
     In the copy `store(array, index, value)` gives a new array for a store into what `is_array`. Calls of the built-ins
     in `builtins`, which do not know the array library's values, go to the functions given for them; so do the operators
-    in `SHIFTS`. `called(callee)` is what is called for a callee that is, or may be, `batched`. The parameters `values`
-    it gets copied, but for arrays, as it has values in a batch: nobody else sees what it changes.
+    in `SHIFTS`, and calls of the paths in `functions`. `called(callee)` is what is called for another callee that is,
+    or may be, `batched`. The parameters `values` it gets copied, but for arrays, as it has values in a batch: nobody
+    else sees what it changes.
     """
+    calls = {path: f"{CALL}{number}" for number, path in enumerate(functions)}
     helped = {name for name in builtins if name in source.names and is_builtin(source.scope, name)}
     names = _known(function)
 
@@ -109,7 +113,8 @@ def plain_function(
         value = _value(callee, names)
         return value is not _UNKNOWN and not isinstance(value, batched)
 
-    definition = _Helped(helped, is_as_called).visit(_Mangled(function).visit(gast.gast_to_ast(source.tree)))
+    tree = _Mangled(function).visit(gast.gast_to_ast(source.tree))
+    definition = _Helped(helped, calls, is_as_called).visit(tree)
     own = ast.parse("\n".join(f"{name} = {OWN}({name})" for name in values)).body
     definition.body[:0] = [_placed(each, definition.body[0]) for each in own]
     used = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
@@ -118,6 +123,7 @@ def plain_function(
     helpers |= {_alias(name): builtins[name] for name in (*helped, *SHIFTS.values(), "pos")}
     helpers |= {CALLED: called, OWN: copied}
     helpers |= {name: _flag(flag, builtins[FLAG]) for flag, name in FLAGS.items()}
+    helpers |= {name: functions[path] for path, name in calls.items()}
     given = {name: each for name, each in helpers.items() if name in used}
     if not given:
         return function
@@ -229,8 +235,8 @@ class _Mangled(ast.NodeTransformer):
 class _Helped(ast.NodeTransformer):
     """Rewrites assignments with subscripts among their targets, calls of helped built-ins, and of batched functions."""
 
-    def __init__(self, helped: Set[str], is_as_called: Callable[[ast.expr], bool]) -> None:
-        self.helped, self.is_as_called = helped, is_as_called
+    def __init__(self, helped: Set[str], calls: Mapping[str, str], is_as_called: Callable[[ast.expr], bool]) -> None:
+        self.helped, self.calls, self.is_as_called = helped, calls, is_as_called
         self.numbers = itertools.count()
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
@@ -238,6 +244,10 @@ class _Helped(ast.NodeTransformer):
         return ast.copy_location(ast.Name(name, node.ctx), node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        name = self.calls.get(ast.unparse(node.func)) if isinstance(node.func, ast.Name | ast.Attribute) else None
+        if name is not None:
+            node.func = ast.copy_location(ast.Name(name, ast.Load()), node.func)
+            return self.generic_visit(node)  # type: ignore[return-value]
         is_helped = isinstance(node.func, ast.Name) and (node.func.id in self.helped or node.func.id == "super")
         as_called = is_helped or self.is_as_called(node.func)
         self.generic_visit(node)

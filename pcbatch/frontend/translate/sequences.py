@@ -52,14 +52,16 @@ class SequenceLoop:
 
     def start(self) -> None:
         """Evaluate what the loop goes over, from left to right, and set the counter."""
-        self.sequence = self._sequence(self.node.iter)
+        self.sequence = self.sequence_of(self.node.iter)
         self.counter = self.code.temporary()
         self.code.assign(self.counter, self._placed(constant(0)), self.span)
 
     def test(self, body: str, otherwise: str) -> None:
         """Go to `body` while there is an element."""
         self.code.condition(
-            self._placed(gast.Compare(load(self.counter), [gast.Lt()], [self._length(self.sequence)])), body, otherwise
+            self._placed(gast.Compare(load(self.counter), [gast.Lt()], [self.length_of(self.sequence)])),
+            body,
+            otherwise,
         )
 
     def begin_turn(self) -> None:
@@ -74,12 +76,13 @@ class SequenceLoop:
 
     # -- sequences -----------------------------------------------------------------------------------------------------
 
-    def _sequence(self, node: Any) -> _Sequence:
+    def sequence_of(self, node: Any) -> _Sequence:
+        """What the loop goes over, evaluated once."""
         name = wrapper(node, self.code.is_builtin)
         if name is None:
             kept = self._kept(node)
             return _Sequence((kept,), lambda position: call(ELEMENT, kept, position))
-        inner = [self._sequence(each) for each in (node.args if name == "zip" else node.args[:1])]
+        inner = [self.sequence_of(each) for each in (node.args if name == "zip" else node.args[:1])]
         ends = tuple(end for each in inner for end in each.ends)
         strict = any(each.strict for each in inner)
         if name == "zip":
@@ -121,10 +124,11 @@ class SequenceLoop:
         return position if literal(start) == 0 else self._placed(gast.BinOp(start, gast.Add(), position))
 
     def _mirrored(self, sequence: _Sequence, position: Any) -> Any:
-        last = self._placed(gast.BinOp(self._length(sequence), gast.Sub(), constant(1)))
+        last = self._placed(gast.BinOp(self.length_of(sequence), gast.Sub(), constant(1)))
         return self._placed(gast.BinOp(last, gast.Sub(), position))
 
-    def _length(self, sequence: _Sequence) -> Any:
+    def length_of(self, sequence: _Sequence) -> Any:
+        """The length of a sequence."""
         length = call(LENGTH, *sequence.ends)
         length.keywords = [gast.keyword("strict", constant(True))] if sequence.strict else []
         return length

@@ -10,12 +10,15 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic, Span
+from pcbatch.frontend.check.refusals import gives_back
 from pcbatch.frontend.source.changes import called_part, root_of, steps_of
 from pcbatch.frontend.source.hints import is_debug
 from pcbatch.frontend.source.iteration import range_arguments
-from pcbatch.frontend.source.nodes import dotted, load, store, target_leaves
+from pcbatch.frontend.source.nested import definition
+from pcbatch.frontend.source.nodes import constant, dotted, load, store, target_leaves
 from pcbatch.frontend.source.scope import Origin
 from pcbatch.frontend.translate import changes
+from pcbatch.frontend.translate.comprehensions import as_chain, as_list
 from pcbatch.frontend.translate.contexts import emit_with
 from pcbatch.frontend.translate.expressions import Expressions
 from pcbatch.frontend.translate.matching import Match
@@ -52,10 +55,10 @@ class Statements(Expressions):
             self.report(
                 Diagnostic(
                     "PCB203",
-                    f"`{self.source.name}` can end without `return`",
+                    f"`{self.source.qualname.rpartition('.')[2]}` can end without `return`",
                     self.span(body[-1]),
                     "after this statement the function ends",
-                    "return a value on every path",
+                    gives_back(self.source.tree, self.source.name) or "return a value on every path",
                 )
             )
             self.draft.end(Return(self.span(body[-1])))
@@ -69,7 +72,15 @@ class Statements(Expressions):
 
     def statement(self, node: Any) -> None:
         """Translate one statement."""
+        function = definition(node)
+        if function is not None and function[0] in self.source.functions:
+            for name, value in self.source.functions[function[0]].defaults.items():
+                self.variables.add(name)
+                self.assign(name, self.rewrite(value), self.span(node))
+            return
         match node:
+            case gast.FunctionDef():
+                pass  # reported
             case gast.Expr(value=gast.Call() as call) if is_debug(call, self.source.locals, self.source.scope):
                 self._debug(call)
             case gast.Expr(value=gast.Call() as called):  # the syntax check lets nothing else pass without a value
@@ -111,6 +122,12 @@ class Statements(Expressions):
                 self._raise(error, self.span(node))
             case _:
                 raise TypeError(f"the syntax check lets pass a statement that is not translated: {node!r}")
+
+    def unrolled(self, node: Any) -> Any:
+        """The list that a comprehension with batched calls gives; of `any(..)` and `all(..)` of one, a chain."""
+        if isinstance(node, gast.Call):
+            return self.rewrite(as_chain(self, node.args[0], stops_if_true=node.func.id == "any"))
+        return as_list(self, node)
 
     # -- assignments ---------------------------------------------------------------------------------------------------
 
@@ -205,7 +222,7 @@ class Statements(Expressions):
 
     def _emit_store(self, target: Any, indices: Sequence[str], value: str, span: Span) -> None:
         array = target.value.id
-        if array not in self.source.locals:
+        if array not in self.source.locals or array in self.source.captured:
             self.report(
                 Diagnostic(
                     "PCB204",
@@ -296,7 +313,11 @@ class Statements(Expressions):
         found = range_arguments(node.iter, self.is_builtin)
         loop = RangeLoop(self, node, *found) if found is not None else SequenceLoop(self, node)
         loop.start()
-        self.jump(head, span)
+        if isinstance(loop, SequenceLoop) and self._may_be_empty(node.iter):
+            some = gast.Compare(loop.length_of(loop.sequence), [gast.Gt()], [constant(0)])
+            self.condition(gast.copy_location(some, node.iter), head, orelse)
+        else:
+            self.jump(head, span)
         self.draft.open(head)
         loop.test(body, orelse)
         self.draft.open(body)
@@ -307,6 +328,11 @@ class Statements(Expressions):
         loop.advance()
         self.jump(head, span, turn=True)
         self._orelse(node, orelse, leave)
+
+    def _may_be_empty(self, node: Any) -> bool:
+        """Whether a loop goes over the rest of the arguments, of which there may be none."""
+        rest = {parameter.name for parameter in self.source.parameters if parameter.kind == "rest"}
+        return isinstance(node, gast.Name) and node.id in rest
 
     def _loop_body(self, statements: Sequence[Any], loop: Loop) -> None:
         self.loops += (loop,)

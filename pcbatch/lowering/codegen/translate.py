@@ -46,6 +46,7 @@ BUILTINS = {
     "__with_field__": "with_field",
     "__with_item__": "with_item",
     "__within__": "within",
+    "__unrolled__": "unrolled",
     "__flag__": "same_flag",
 }
 """Built-in functions of the language and the function of `ops` that stands for each."""

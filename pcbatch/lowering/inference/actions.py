@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from pcbatch.errors import CompileError, Diagnostic, Span, raise_all
+from pcbatch.errors import CompileError, Diagnostic, Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import live_after_each_op, liveness
 from pcbatch.ir.code import Code, assign
+from pcbatch.ir.machine import Piece
 from pcbatch.ir.pseudo_builtins import STORED
 from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.types import Type
+from pcbatch.ir.types import Type, leaves
 from pcbatch.lowering.captures.captured import function_variables
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import PieceText, Statement, compile_piece, write_piece
 from pcbatch.lowering.inference import complaints
+from pcbatch.lowering.inference.constants import Candidates, is_literal
 from pcbatch.lowering.inference.static import Known, Static, is_static, plain
 from pcbatch.lowering.inference.unchanged import guarded, helpers
 
@@ -32,15 +34,47 @@ class Run:
     """A maximal run of primitives in a block: its piece and the spans of its outputs' last assignments.
 
     `users` has the user's names of variables that have another. `wanted` are those of its outputs whose values should
-    be found if they are static. `checked()` is the piece with checks of literal indices, for a piece that fails.
+    be found if they are static, `candidates` the variables of the function that may be constants. `checked()` is the
+    piece with checks of literal indices, for a piece that fails.
     """
 
     function: str
     users: Mapping[str, str]
     text: PieceText
     spans: Mapping[str, Span | None]
-    wanted: tuple[str, ...]
+    wanted: frozenset[str]
+    candidates: Candidates
     checked: Callable[[], PieceText]
+
+    @property
+    def sought(self) -> tuple[str, ...]:
+        """The outputs whose values should be found, for whatever reason."""
+        return tuple(name for name in self.text.writes if name in self.wanted or name in self.candidates.names)
+
+    def place(self, name: str) -> Span | None:
+        """The first statement that reads `name`."""
+        return next((each.span for each in self.text.statements if name in each.code.reads), None)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gives: the types or values of its outputs.
+
+    `bound` are the variables that it reads as constants. `sized` are those of the others on which the shape of
+    something depends that lanes compute.
+    """
+
+    known: tuple[Known, ...]
+    bound: frozenset[str] = frozenset()
+    sized: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a run does not run, and the variables on which shapes depend in it, see `Outcome`."""
+
+    error: CompileError
+    sized: frozenset[str] = frozenset()
 
 
 Straight = ir.Primitive | ir.Enter | ir.Exit
@@ -59,16 +93,16 @@ class Actions:
         self.part_stores: dict[tuple[int, tuple[str, ...]], tuple[ir.Store, ir.Primitive, Run]] = {}
         self.overruns: set[Span] = set()
         """The statements in which a literal index is out of range."""
-        self.traced: dict[tuple[int, tuple[Known | None, ...]], tuple[Known, ...] | CompileError] = {}
+        self.traced: dict[tuple[int, tuple[Known | None, ...]], Outcome | Failure] = {}
 
     def of(
-        self, function: ir.Function, users: Mapping[str, str], wanted: frozenset[str]
+        self, function: ir.Function, users: Mapping[str, str], wanted: frozenset[str], constants: Candidates
     ) -> list[tuple[ir.Block, list[Action]]]:
         """The function's blocks as actions."""
         if id(function) not in self.prepared:
             live = liveness(function)
             blocks = [
-                (block, list(self._actions(function, users, block, live[block.label].end, wanted)))
+                (block, list(self._actions(function, users, block, live[block.label].end, wanted, constants)))
                 for block in function.blocks
             ]
             self.prepared[id(function)] = (function, blocks)
@@ -81,6 +115,7 @@ class Actions:
         block: ir.Block,
         live_out: frozenset[str],
         wanted: frozenset[str],
+        constants: Candidates,
     ) -> Iterator[Action]:
         live_after = live_after_each_op(block, live_out)
         run: list[Straight] = []
@@ -88,7 +123,7 @@ class Actions:
             if isinstance(op, Straight):
                 run.append(op)
                 if index + 1 == len(block.ops) or not isinstance(block.ops[index + 1], Straight):
-                    yield index, self._run(function, users, block.label, run, live_after[index], wanted)
+                    yield index, self._run(function, users, block.label, run, live_after[index], wanted, constants)
                     run = []
             elif isinstance(op, (ir.Store, ir.Call)):
                 yield index, op
@@ -103,6 +138,7 @@ class Actions:
         ops: list[Straight],
         live: frozenset[str],
         wanted: frozenset[str],
+        constants: Candidates,
     ) -> Run:
         spans = {name: op.span for op in ops for name in ir.writes(op)}
         writes = tuple(name for name in spans if name in live)
@@ -110,8 +146,7 @@ class Actions:
         name = f"{function.name}_{label}"
         write = partial(write_piece, name, ops, writes, variables, self.environment, function.name, _no_site)
         text = write(is_literal=lambda number: ops[number].span in self.environment.overruns)
-        known = tuple(name for name in writes if name in wanted)
-        return Run(function.name, users, text, spans, known, write)
+        return Run(function.name, users, text, spans, wanted, constants, write)
 
     def part_store(
         self,
@@ -135,55 +170,61 @@ class Actions:
 
     # -- tracing -------------------------------------------------------------------------------------------------------
 
-    def trace(
-        self, run: Run, inputs: tuple[Known, ...], parameters: frozenset[str]
-    ) -> tuple[Known, ...] | CompileError:
-        """What the run gives for inputs of these types and values; the error where it does not run.
+    def trace(self, run: Run, inputs: tuple[Known, ...], parameters: frozenset[str]) -> Outcome | Failure:
+        """What the run gives for inputs of these types and values, or why it does not run.
 
-        Values of static `parameters` are there while the piece runs; those of other variables only serve to find
-        further values, since the compiled program keeps them as numbers of the lanes.
+        Values of static `parameters` and of constants are there while the piece runs; those of other variables only
+        serve to find further values, since the compiled program keeps them as numbers of the lanes.
         """
         key = (id(run), inputs)
         if key not in self.traced:
-            try:
-                self.traced[key] = self._trace(run, inputs, parameters)
-            except CompileError as error:
-                checked = self._overrunning(run, inputs, parameters)
-                if checked is not None:
-                    self.traced[key] = checked
-                    return checked
-                self.traced[key] = CompileError([_in_users_words(each, run.users) for each in error.diagnostics])
+            found = self._trace(run, inputs, parameters)
+            if isinstance(found, Failure):
+                found = self._overrunning(run, inputs, parameters) or found
+            if isinstance(found, Failure):
+                words = CompileError([_in_users_words(each, run.users) for each in found.error.diagnostics])
+                found = replace(found, error=words)
+            self.traced[key] = found
         return self.traced[key]
 
-    def _overrunning(self, run: Run, inputs: tuple[Known, ...], parameters: frozenset[str]) -> tuple[Known, ...] | None:
+    def _overrunning(self, run: Run, inputs: tuple[Known, ...], parameters: frozenset[str]) -> Outcome | None:
         """What a run that fails gives if its literal indices are checked, lane by lane; None if that does not help."""
         checked = run.checked()
         if checked == run.text:
             return None
-        try:
-            found = self._trace(replace(run, text=checked), inputs, parameters)
-        except CompileError:
+        found = self._trace(replace(run, text=checked), inputs, parameters)
+        if isinstance(found, Failure):
             return None
         pairs = zip(run.text.statements, checked.statements, strict=True)
         self.overruns |= {new.span for old, new in pairs if old.code != new.code and new.span is not None}
         return found
 
-    def _trace(self, run: Run, inputs: tuple[Known, ...], parameters: frozenset[str]) -> tuple[Known, ...]:
+    def _trace(self, run: Run, inputs: tuple[Known, ...], parameters: frozenset[str]) -> Outcome | Failure:
+        """The first that runs: with all values that are known, with those of constants, with static parameters alone.
+
+        It may be that only this value of a variable does not run, which has others too.
+        """
         given = dict(zip(run.text.reads, inputs, strict=True))
         every = {name: known for name, known in given.items() if isinstance(known, Static)}
         fixed = {name: known for name, known in every.items() if name in parameters}
+        constants = {
+            name: known
+            for name, known in every.items()
+            if name in parameters or name in run.candidates.paths or is_literal(known.value)
+        }
+        failure: Failure | None = None
         found: dict[str, Static] = {}
-        types: tuple[Type, ...] | None = None
-        if run.wanted:
-            try:
-                types = self._types(run, given, every, found)
-            except CompileError:
-                if every == fixed:
-                    raise
-                found.clear()  # it may be that only this value of a variable does not run, which has others too
-        if types is None or (every != fixed and len(found) < len(run.text.writes)):
-            types = self._types(run, given, fixed)
-        return tuple(found.get(name, type_) for name, type_ in zip(run.text.writes, types, strict=True))
+        if run.sought and every != constants:
+            self._types(run, given, every, found)
+        for bound in (constants, fixed) if constants != fixed else (fixed,):
+            values = dict(found)
+            outcome = self._types(run, given, bound, values if run.sought else None)
+            if isinstance(outcome, Outcome):
+                known = (values.get(n, type_) for n, type_ in zip(run.text.writes, outcome.known, strict=True))
+                return replace(outcome, known=tuple(known), bound=frozenset(bound.keys() - parameters))
+            failure = failure or outcome
+        assert failure is not None
+        return failure
 
     def _types(
         self,
@@ -191,7 +232,7 @@ class Actions:
         given: Mapping[str, Known],
         bound: Mapping[str, Static],
         found: dict[str, Static] | None = None,
-    ) -> tuple[Type, ...]:
+    ) -> Outcome | Failure:
         """The types of the run's outputs under the values of `bound`; `found` takes the static values among them."""
         values: dict[str, Any] = {
             **helpers(self.environment.backend),
@@ -199,28 +240,46 @@ class Actions:
         }
         written = (name for each in run.text.statements for name in each.code.writes)
         statements = tuple(guarded(run.text.statements, frozenset((*run.text.reads, *written))))
+        noted: dict[str, Static] = {}
         if found is not None:
-            values[KNOWN] = partial(self._note, found)
-            looks = (Statement(Code(f"{n} = {KNOWN}({n!r}, {n})"), run.spans[n]) for n in run.wanted)
+            values[KNOWN] = partial(self._note, run, noted)
+            looks = (Statement(Code(f"{n} = {KNOWN}({n!r}, {n})"), run.spans[n]) for n in run.sought)
             statements = (*statements, *looks)
         reads = tuple(name for name in run.text.reads if name not in bound)
         types = [plain(given[name]) for name in reads]
         for name, type_ in zip(reads, types, strict=True):
             if type_ is None:
-                span = next((each.span for each in statements if name in each.code.reads), None)
-                raise_all([complaints.not_kept(name, given[name], span)])
-        piece = compile_piece(
-            replace(run.text, reads=reads, statements=statements), self.environment, run.function, given=values
-        )
+                return Failure(CompileError([complaints.not_kept(name, given[name], run.place(name))]))
+        text = replace(run.text, reads=reads, statements=statements)
+        piece = compile_piece(text, self.environment, run.function, given=values)
         shared = [self.environment.operand_types[name] for name in piece.shared]
-        return self.environment.backend.abstract_eval(piece, types, shared)  # type: ignore[arg-type]
+        backend = self.environment.backend
+        with backend.tracing_once():
+            try:
+                known = backend.abstract_eval(piece, types, shared)  # type: ignore[arg-type]
+            except CompileError as error:
+                return Failure(error, self._sized(piece, types, shared))  # type: ignore[arg-type]
+            if found is not None:
+                found.update(noted)
+            return Outcome(known, sized=self._sized(piece, types, shared))  # type: ignore[arg-type]
 
-    def _note(self, found: dict[str, Static], name: str, value: Any) -> Any:
+    def _sized(self, piece: Piece, types: Sequence[Type], shared: Sequence[Type]) -> frozenset[str]:
+        """The variables of lanes on which shapes depend in a piece; only an int can be such, or several."""
+        if not any(map(_holds_ints, types)):
+            return frozenset()
+        return self.environment.backend.sizes(piece, types, shared)
+
+    def _note(self, run: Run, found: dict[str, Static], name: str, value: Any) -> Any:
         """`value`, noted in `found` if it is static; something of a type in place of what has none."""
-        if not is_static(value, self.environment.backend):
+        worthy = name in run.wanted or name in run.candidates.paths or is_literal(value)
+        if not worthy or not is_static(value, self.environment.backend):
             return value
         found[name] = Static(value)
         return 0 if plain(found[name]) is None else value
+
+
+def _holds_ints(type_: Type) -> bool:
+    return any(leaf.dtype.startswith(("int", "uint")) for leaf in leaves(type_))
 
 
 def index_text(name: str, known: Known | None, function: ir.Function) -> str:

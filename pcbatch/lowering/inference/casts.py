@@ -16,6 +16,7 @@ from pcbatch.ir import program as ir
 from pcbatch.ir.payload import Cast, Copy, Pack
 from pcbatch.ir.types import StructType, Type
 from pcbatch.lowering.captures.captured import code_of, function_variables
+from pcbatch.lowering.inference.constants import candidates, remade
 from pcbatch.lowering.inference.instances import Instance
 
 
@@ -29,6 +30,7 @@ class Casting:
         self.fresh = (name for name in map("t{}".format, itertools.count()) if name not in taken)
         self.instance = instance
         self.types = types
+        self.paths = candidates(function).paths if any(instance.bound.values()) else {}
 
     def block(self, block: ir.Block, callees: Mapping[int, Instance]) -> Iterator[ir.Op]:
         """The ops of `block` with casts; `callees` are the instances that its calls call, by place."""
@@ -42,17 +44,24 @@ class Casting:
             run.append(op)
             given = self.instance.assigned.get((block.label, place))
             if given is not None or isinstance(op, ir.Store):
+                run[:0] = self._constants(block.label, place, run[0].span)
                 for name, found in (given or {}).items():
                     self._cast(run, name, found, self.instance.type(name))
                 yield from run
                 run = []
         yield from run
 
+    def _constants(self, label: str, place: int, span: Span | None) -> list[ir.Op]:
+        """The ops that make the constants which a run of statements reads."""
+        names = sorted(self.instance.bound.get((label, place), ()))
+        found = [(name, self.instance.bindings[name]) for name in names]
+        return [remade(name, each.known, self.paths.get(name, {}).get(each.span), span) for name, each in found]
+
     def _call(self, call: ir.Call, callee: Instance) -> Iterator[ir.Op]:
         """A call of which arguments and results have the types that the callee says."""
         arguments: list[str] = []
         for argument, parameter in zip(call.arguments, callee.function.parameters, strict=True):
-            wanted = None if parameter in callee.statics else callee.type(parameter)
+            wanted = None if parameter in callee.fixed else callee.type(parameter)
             name = argument
             if _differ(self.instance.type(argument), wanted):
                 name = self._name(wanted)

@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from pcbatch.errors import Diagnostic, Note, Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.joins import ConflictError, Spelling, is_float, join
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.lowering.inference.static import Binding, Known
+from pcbatch.lowering.inference.static import Binding, Known, plain
 
 
-def conflict(name: str, first: Binding, second: Binding, why: str) -> Diagnostic:
-    """A variable is given two types that do not meet; both assignments are shown."""
+def quotient(function: ir.Function, name: str, users: Mapping[str, str]) -> str:
+    """The user's `a / b` that is assigned to variable `name` of `function`; "" where none is."""
+    for block in function.blocks:
+        for op in block.ops:
+            value = ir.assigned_value(op) if name in ir.writes(op) else None
+            if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div):
+                code = ir.statement(op).renamed(users) if isinstance(op, ir.Coded) else None
+                return ast.unparse(code.value) if code is not None and code.value is not None else ""
+    return ""
+
+
+def conflict(name: str, first: Binding, second: Binding, why: str, quotient: str = "") -> Diagnostic:
+    """A variable is given two types that do not meet; both assignments are shown. One is `quotient` perhaps."""
     reason, _, help_ = why.partition("; ")
     subject = "the result" if name == "result" else f"`{name}`"
-    notes = (Note(first.span, f"{subject} is {first.known} here"),) if first.span is not None else ()
+    one, other = (plain(each.known) or each.known for each in (first, second))
+    kinds = [each.dtype for each in (one, other) if isinstance(each, TensorType) and not each.shape]
+    if quotient and len(kinds) == 2 and len(list(filter(is_float, kinds))) == 1:
+        help_ = _whole(quotient)
+    notes = (Note(first.span, f"{subject} is {one} here"),) if first.span is not None else ()
     return Diagnostic(
         "PCB301",
         f"{subject} is given two types that do not meet: {reason}",
         second.span,
-        f"{subject} is {second.known} here",
+        f"{subject} is {other} here",
         help_ or f"give {subject} one dtype, shape and structure on every path",
         notes,
     )
@@ -49,7 +64,13 @@ def never_returns(function: str, span: Span | None) -> Diagnostic:
     )
 
 
-def unsettled(name: str, first: Binding, second: Binding) -> Diagnostic:
+def _whole(quotient: str) -> str:
+    """What to write for a `quotient` that was to be an int."""
+    whole = quotient.replace(" / ", " // ", 1)
+    return f"`{quotient}` is a float: write `{whole}` for a whole number, or give the float a name of its own"
+
+
+def unsettled(name: str, first: Binding, second: Binding, quotient: str = "") -> Diagnostic:
     """The fixed point was not reached: `name` has one type as long as it has another."""
     subject = "the result" if name == "result" else f"`{name}`"
     return Diagnostic(
@@ -57,7 +78,9 @@ def unsettled(name: str, first: Binding, second: Binding) -> Diagnostic:
         f"the type of {subject} does not settle: from {first.known} it becomes {second.known}, and the other way round",
         second.span,
         "assigned here",
-        f"give {subject} the same dtype, shape and structure in every turn of a loop and in every call",
+        _whole(quotient)
+        if quotient
+        else f"give {subject} the same dtype, shape and structure in every turn of a loop and in every call",
     )
 
 

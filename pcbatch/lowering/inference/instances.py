@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,6 +26,8 @@ class Instance:
     `assigned` has the types of what runs of statements give to variables that live on, by block and last op.
     `part_stores` are the stores that go into structures, as what they are then.
     `reached` are the blocks to which control may come, `decided` the arm of each branch whose condition is known.
+    `bound` has the constants that each run of statements reads, by block and last op; `sized` the variables on which
+    shapes depend, with one place where they do; `varied` those that were one value here and another, or none, there.
     """
 
     function: ir.Function
@@ -38,6 +40,9 @@ class Instance:
     part_stores: dict[tuple[str, int], ir.Primitive] = field(default_factory=dict)
     reached: frozenset[str] = frozenset()
     decided: dict[str, str] = field(default_factory=dict)
+    bound: dict[tuple[str, int], frozenset[str]] = field(default_factory=dict)
+    sized: dict[str, Span | None] = field(default_factory=dict)
+    varied: dict[str, tuple[Binding, Binding]] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
     @property
@@ -55,9 +60,20 @@ class Instance:
         return plain(self.known(name))
 
     @property
+    def fixed(self) -> dict[str, Static]:
+        """The parameters that are no lane's: static ones, and those that are given a text or a function."""
+        return {**self.statics, **odd_parameters(self.function, self.known)}
+
+    @property
     def results(self) -> list[Type | None]:
         """The types of the results."""
         return [self.type(name) for name in self.function.results]
+
+
+def odd_parameters(function: ir.Function, known: Callable[[str], Known | None]) -> dict[str, Static]:
+    """The parameters that are given something that no lane can keep, a text or a function."""
+    given = ((name, known(name)) for name in function.parameters)
+    return {name: each for name, each in given if isinstance(each, Static) and plain(each) is None}
 
 
 class RoundMode(NamedTuple):
@@ -83,6 +99,11 @@ class Round:
         known = self.instance.known(name)
         return known if known is not None or name not in self.new else self.new[name].known
 
+    @property
+    def fixed(self) -> frozenset[str]:
+        """The parameters that are no lane's; see `Instance.fixed`."""
+        return frozenset({**self.instance.statics, **odd_parameters(self.instance.function, self.known)})
+
     def bind(self, name: str, known: Known | None, span: Span | None) -> None:
         """Join `known` into the variable; a conflict leaves it as it is, and is reported with both assignments."""
         if self.mode.widens and isinstance(known, Static) and self.instance.known(name) == plain(known):
@@ -92,8 +113,11 @@ class Round:
             joined = meet(old.known, known)
         except ConflictError as conflict:
             user, told = self.instance.users.get(name, name), conflict.told(self.spelling)
-            self.complain(complaints.conflict(user, old, Binding(known, span), told))
+            halves = complaints.quotient(self.instance.function, name, self.instance.users)
+            self.complain(complaints.conflict(user, old, Binding(known, span), told, halves))
             return
+        if known != old.known and Static in (type(known), type(old.known)):
+            self.instance.varied.setdefault(name, (old, Binding(known, span)))
         if joined != old.known:
             self.new[name] = Binding(joined, span)
 

@@ -45,8 +45,8 @@ class Static:
         return hash(self.key)
 
     def __str__(self) -> str:
-        """`static 5`, as types are printed in messages."""
-        return f"static {self.value!r}"
+        """`static 5`, as types are printed in messages; a function by its name."""
+        return f"static {getattr(self.value, '__name__', None) or repr(self.value)}"
 
 
 Known = Type | Static
@@ -91,8 +91,20 @@ def meet(old: Known | None, new: Known | None) -> Known | None:
         return new if old is None else old
     for known in (old, new):
         if plain(known) is None:
-            raise ConflictError(f"{old} and {new} differ; a lane keeps numbers and tensors only")
+            raise ConflictError(f"{_told(old)} and {_told(new)} differ, and lanes keep numbers only{_INSTEAD}")
     return join(plain(old), plain(new))
+
+
+_INSTEAD = (
+    "; give each text a number, `START, END = 0, 1`, and call each function in the arm where it is chosen, "
+    "`y = f(x)` there"
+)
+
+
+def _told(known: Known) -> str:
+    """What is known, in a message."""
+    name = getattr(known.value, "__name__", None) if isinstance(known, Static) else None
+    return f"the function {name}" if name else str(known).removeprefix("static ")
 
 
 def is_static(value: Any, backend: Backend) -> bool:
@@ -165,7 +177,7 @@ def wanted(function: ir.Function, statics: Mapping[str, frozenset[str]], program
     come from captured values alone, and all that they are computed from. `statics` has the static parameters of each
     function.
     """
-    sources = _Sources(function, statics.get(function.name, frozenset()))
+    sources = Sources(function, statics.get(function.name, frozenset()))
     found: set[str] = set()
     for block in function.blocks:
         for op in block.ops:
@@ -183,10 +195,10 @@ def static_arguments(call: ir.Call, statics: Mapping[str, frozenset[str]], progr
     return {parameter: given for parameter, given in pairs if parameter in statics.get(call.function, ())}
 
 
-class _Sources:
+class Sources:
     """Where the values of the variables of one function come from."""
 
-    def __init__(self, function: ir.Function, static: frozenset[str]):
+    def __init__(self, function: ir.Function, static: frozenset[str] = frozenset()):
         self.static = static
         self.externs = frozenset(function.externs)
         self.makers: dict[str, list[ir.Op | None]] = {name: [None] for name in function.parameters}

@@ -49,7 +49,7 @@ def assemble(root: Instance, environment: Environment, overruns: frozenset[Span]
         fresh[id(instance)] = name
     functions = tuple(_function(instance, fresh) for instance in order)
     origin = {fresh[id(instance)]: instance.function.name for instance in order}
-    values = {fresh[id(i)]: {name: known.value for name, known in i.statics.items()} for i in order}
+    values = {fresh[id(i)]: {name: known.value for name, known in i.fixed.items()} for i in order}
     return Typed(relabel(ir.Program("cfg", functions)), origin, environment.specialised(origin, values, overruns))
 
 
@@ -67,12 +67,12 @@ def _function(instance: Instance, fresh: Mapping[int, str]) -> ir.Function:
         for block in instance.function.blocks
         if block.label in instance.reached
     )
-    parameters = tuple(each for each in instance.function.parameters if each not in instance.statics)
+    parameters = tuple(each for each in instance.function.parameters if each not in instance.fixed)
     function = replace(instance.function, name=name, parameters=parameters, blocks=blocks)
     function = _without_unread(function, instance)
-    if instance.statics:
+    if instance.fixed:
         function = _with_values(function, instance, types)
-    externs = tuple(sorted(names_read(code_of(function)) & {*function.externs, *instance.statics}))
+    externs = tuple(sorted(names_read(code_of(function)) & {*function.externs, *instance.fixed}))
     function = replace(function, externs=externs)
     types.update({each: instance.type(each) for each in ordered_variables(function) if each not in types})
     if instance.users:
@@ -95,7 +95,7 @@ def _ops(instance: Instance, block: ir.Block, casting: Casting, fresh: Mapping[i
         if isinstance(op, ir.Call):
             callee = next(waiting)
             pairs = zip(callee.function.parameters, op.arguments, strict=True)
-            given = tuple(argument for parameter, argument in pairs if parameter not in callee.statics)
+            given = tuple(argument for parameter, argument in pairs if parameter not in callee.fixed)
             yield replace(op, function=fresh[id(callee)], arguments=given)
         else:
             yield op
@@ -109,7 +109,7 @@ def _terminator(instance: Instance, block: ir.Block) -> ir.Terminator:
 
 def _with_values(function: ir.Function, instance: Instance, types: dict[str, Type | None]) -> ir.Function:
     """`function` with its static parameters as free names; what is no code reads copies, whose `types` are noted."""
-    static = instance.statics
+    static = instance.fixed
     taken = {*function_variables(function), *function.externs, *static}
 
     def copies(node: ir.Op | ir.Terminator) -> dict[str, str]:

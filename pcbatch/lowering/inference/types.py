@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from pcbatch.errors import CompileError, Diagnostic, Span, raise_all
+from pcbatch.errors import Diagnostic, Span, raise_all
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.callgraph import call_graph, components
 from pcbatch.ir.types import StructType, TensorType, Type
@@ -19,7 +19,8 @@ from pcbatch.lowering.captures.captured import function_variables
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.translate import OPS
 from pcbatch.lowering.inference import complaints
-from pcbatch.lowering.inference.actions import Actions, Run
+from pcbatch.lowering.inference.actions import Actions, Failure, Outcome, Run
+from pcbatch.lowering.inference.constants import Candidates, candidates
 from pcbatch.lowering.inference.instances import (
     Instance,
     Key,
@@ -30,6 +31,7 @@ from pcbatch.lowering.inference.instances import (
     reachable,
     still_decided,
 )
+from pcbatch.lowering.inference.sizes import NOTHING, Numbers, sized_parameters, unfit
 from pcbatch.lowering.inference.static import Binding, Known, Static, plain, static_arguments, wanted
 from pcbatch.lowering.inference.tail_calls import with_equal_results
 from pcbatch.lowering.inference.typed import Typed, assemble
@@ -45,8 +47,11 @@ Version = tuple[ir.Function, Mapping[str, str]]
 """A function with a variable for each web, and the user's names of those that got another."""
 
 
-def infer(program: ir.Program, environment: Environment, arguments: Signature) -> Typed:
-    """The typed program for a call with one example of types `arguments`; raises every type fault found."""
+def infer(program: ir.Program, environment: Environment, arguments: Signature, numbers: Numbers = NOTHING) -> Typed:
+    """The typed program for a call with one example of types `arguments`; raises every type fault found.
+
+    `numbers` are what is known of arguments on which shapes may depend.
+    """
     raise_all(
         complaints.reserved(OPS, f.span) for f in program.functions if OPS in {*function_variables(f), *f.externs}
     )
@@ -56,8 +61,8 @@ def infer(program: ir.Program, environment: Environment, arguments: Signature) -
         for function in webs.program.functions
         for name, span in _assigned(function, environment.statics.get(function.name, frozenset()))
     )
-    inference = _Inference(program, webs, environment)
-    root = inference.instance(program.entry.name, arguments)
+    inference = _Inference(program, webs, environment, numbers)
+    root = inference.sized_instance(program.entry.name, arguments, numbers.defaults)
     raise_all(diagnostic for instance in reachable(root) for diagnostic in instance.diagnostics)
     return assemble(with_equal_results(root), environment, frozenset(inference.actions.overruns))
 
@@ -70,7 +75,8 @@ def _assigned(function: ir.Function, names: frozenset[str]) -> Iterator[tuple[st
 
 
 class _Inference:
-    def __init__(self, original: ir.Program, webs: Webs, environment: Environment):
+    def __init__(self, original: ir.Program, webs: Webs, environment: Environment, numbers: Numbers):
+        self.numbers = numbers
         self.originals = {function.name: function for function in original.functions}
         self.program = webs.program
         self.users = webs.users
@@ -79,6 +85,7 @@ class _Inference:
         self.actions = Actions(environment)
         self.cycle_of = {name: cycle for cycle in components(call_graph(self.program)) for name in cycle}
         self.wanted: dict[int, frozenset[str]] = {}
+        self.candidates: dict[int, Candidates] = {}
         self.instances: dict[tuple[str, Signature], Instance] = {}
 
     def instance(self, name: str, signature: Signature) -> Instance:
@@ -86,9 +93,20 @@ class _Inference:
         if (name, signature) not in self.instances:
             function = self.program.function(name)
             given = dict(zip(function.parameters, signature, strict=True))
-            statics = {n: s for n, s in given.items() if isinstance(s, Static)}
+            static = self.statics.get(name, ())
+            statics = {n: s for n, s in given.items() if isinstance(s, Static) and n in static}
             self.instances[name, signature] = self._settled(name, signature, statics)
         return self.instances[name, signature]
+
+    def sized_instance(self, name: str, signature: Signature, values: Mapping[str, Static]) -> Instance:
+        """The same; parameters on which shapes depend have their `values`, where these are known."""
+        plainly = self.instance(name, signature)
+        parameters = self.program.function(name).parameters
+        sized = sized_parameters(plainly) & values.keys()
+        if not sized:
+            return plainly
+        pairs = zip(parameters, signature, strict=True)
+        return self.instance(name, tuple(values[each] if each in sized else known for each, known in pairs))
 
     # -- the fixed point -----------------------------------------------------------------------------------------------
 
@@ -120,6 +138,12 @@ class _Inference:
             self.wanted[id(function)] = wanted(function, self.statics, self.program)
         return self.wanted[id(function)]
 
+    def _candidates(self, function: ir.Function) -> Candidates:
+        """The variables of `function`, which is in `actions` for good, that may be constants."""
+        if id(function) not in self.candidates:
+            self.candidates[id(function)] = candidates(function)
+        return self.candidates[id(function)]
+
     def _version(self, versions: Mapping[Key, Version], key: Key) -> Version:
         """The function of an instance, and the user's names of its variables."""
         return versions.get(key) or (self.program.function(key[0]), self.users[key[0]])
@@ -139,7 +163,8 @@ class _Inference:
             count += 1
             if count >= MAX_ROUNDS + len(members) - 1:  # what a member gives may take a round to its caller
                 user = entry.users.get(changed[0], changed[0])
-                entry.diagnostics.append(complaints.unsettled(user, *changed[1:]))
+                quotient = complaints.quotient(entry.function, changed[0], entry.users)
+                entry.diagnostics.append(complaints.unsettled(user, *changed[1:], quotient))
                 return members
             before = now
         self._round(members, entry, versions, RoundMode(report=True, widens=widens))
@@ -194,8 +219,11 @@ class _Inference:
     def _through(self, mine: Round, member: Callable[[Key], Round | None]) -> None:
         """Act on the blocks that control may reach, decided branches having one arm."""
         function = mine.instance.function
-        blocks = self.actions.of(function, mine.instance.users, self._wanted(function))
+        blocks = self.actions.of(function, mine.instance.users, self._wanted(function), self._candidates(function))
         mine.instance.calls = {}
+        mine.instance.bound = {}
+        mine.instance.sized = {}
+        mine.instance.varied = {}
         mine.instance.assigned = {}
         mine.instance.part_stores = {}
         mine.instance.decided = {}
@@ -233,12 +261,13 @@ class _Inference:
                 inputs = tuple(mine.known(variable) for variable in text.reads)
                 if None in inputs:
                     return
-                outcome = self.actions.trace(action, inputs, frozenset(mine.instance.statics))  # type: ignore[arg-type]
-                if isinstance(outcome, CompileError):
-                    mine.complain(*outcome.diagnostics)
+                outcome = self.actions.trace(action, inputs, mine.fixed)  # type: ignore[arg-type]
+                self._note_sizes(mine, action, outcome)
+                if isinstance(outcome, Failure):
                     return
-                mine.instance.assigned[place] = dict(zip(text.writes, map(plain, outcome), strict=True))
-                for variable, known in zip(text.writes, outcome, strict=True):
+                mine.instance.assigned[place] = dict(zip(text.writes, map(plain, outcome.known), strict=True))
+                mine.instance.bound[place] = outcome.bound
+                for variable, known in zip(text.writes, outcome.known, strict=True):
                     mine.bind(variable, known, spans[variable])
             case ir.Store(array=array) as store if isinstance(mine.known(array), StructType):
                 self._store_part(mine, place, store)
@@ -257,12 +286,24 @@ class _Inference:
         self._act(mine, place, run, lambda key: None)
         mine.instance.part_stores[place] = op
 
+    def _note_sizes(self, mine: Round, run: Run, outcome: Outcome | Failure) -> None:
+        """Note on which variables shapes depend in a run, and complain of it, or of what else is wrong."""
+        instance, failed = mine.instance, isinstance(outcome, Failure)
+        for name in sorted(outcome.sized):
+            instance.sized[name] = run.place(name)
+        shared = self.numbers.may_be_shared(instance.function, is_entry=instance.function == self.program.entry)
+        wrong = outcome.sized if failed else outcome.sized - shared if self.numbers.fixed else ()
+        mine.complain(*(unfit(instance, name) for name in sorted(wrong)))
+        if isinstance(outcome, Failure) and not outcome.sized:
+            mine.complain(*outcome.error.diagnostics)
+
     def _call(self, mine: Round, place: tuple[str, int], call: ir.Call, member: Callable[[Key], Round | None]) -> None:
         static = static_arguments(call, self.statics, self.program)
         values = {parameter: mine.known(given) for parameter, given in static.items()}
         parameters = self.program.function(call.function).parameters
         given = dict(zip(parameters, call.arguments, strict=True))
-        types = {p: values[p] if p in values else self._plain(mine, given[p], call.span) for p in parameters}
+        known = {p: mine.known(given[p]) for p in parameters}
+        types = {p: self._argument(mine, given[p], call.span) if p not in values else known[p] for p in parameters}
         if None in values.values():
             return
         for parameter, value in values.items():
@@ -276,16 +317,27 @@ class _Inference:
             if callee is None:
                 mine.complain(complaints.too_many(call.function, tuple(values), MAX_SPECIALISATIONS, call.span))
                 return
-            for parameter, known in types.items():
-                callee.bind(parameter, known, call.span)
+            for parameter, type_ in types.items():
+                value = known[parameter]
+                callee.bind(parameter, value if isinstance(value, Static) else type_, call.span)
             target = callee.instance
         elif None in types.values():
             return
         else:
-            target = self.instance(call.function, tuple(types.values()))
+            numbers = {p: k for p, k in known.items() if p not in values and isinstance(k, Static)}
+            target = self.sized_instance(call.function, tuple(types.values()), numbers)
+        for parameter in sized_parameters(target) - values.keys():
+            mine.instance.sized.setdefault(given[parameter], call.span)
         mine.instance.calls[place] = target
         for output, result in zip(call.outputs, target.results, strict=True):
             mine.bind(output, result, call.span)
+
+    def _argument(self, mine: Round, name: str, span: Span | None) -> Known | None:
+        """What a call hands over: a type, or the very value of what is none of a lane's, a text or a function."""
+        known = mine.known(name)
+        if isinstance(known, Static) and plain(known) is None and not _unusable(known):
+            return known
+        return self._plain(mine, name, span)
 
     def _plain(self, mine: Round, name: str, span: Span | None) -> Type | None:
         """The type of a variable that must be a lane's value here."""

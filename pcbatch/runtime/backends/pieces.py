@@ -73,6 +73,9 @@ class Pieces(Protocol):
     def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
         """The types of the piece's outputs, found by tracing it on abstract values; nothing is computed."""
 
+    def sizes(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[str]:
+        """What `piece` reads, of `reads` by name, of which the shape of something depends that is not known so."""
+
     def checked_sites(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[int]:
         """The fault sites that `piece` really checks on such types: float division, for one, never fails."""
 

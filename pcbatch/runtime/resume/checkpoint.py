@@ -34,6 +34,7 @@ FORM = {
     "options": {str: object},
     "types": {str: str},
     "shared": [str],
+    "defaults": {str: int},
     "records": [str],
 }
 """What a header says."""

@@ -1,4 +1,4 @@
-"""A helper that is not batched uses `math`, NumPy and `if` on a lane's tensor: the helper's line, and what to write."""
+"""A helper that is not called by its name uses `math`, NumPy and `if` on a lane's tensor: what to write."""
 
 import math
 
@@ -23,11 +23,14 @@ def positive_part(x):
     return 0.0 * x
 
 
+HELPERS = (wave, damped, positive_part)
+
+
 @pcbatch.autobatch
 def newcomer_helper(x):
-    a = wave(x)
+    a = HELPERS[0](x)
     if x > 1.0:
-        b = damped(x)
+        b = HELPERS[1](x)
     else:
-        b = positive_part(x)
+        b = HELPERS[2](x)
     return a + b

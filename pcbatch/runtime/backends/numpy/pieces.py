@@ -42,6 +42,9 @@ class NumPyPieces:
         outputs, _ = self.evaluate(piece, operands[: len(reads)], operands[len(reads) :])
         return tuple(map(structures.type_of, outputs))
 
+    def sizes(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[str]:
+        return frozenset()  # every array has its shape when lanes run one by one
+
     def checked_sites(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[int]:
         """All that it declares: what it checks on such types only its runs can tell."""
         return frozenset(piece.sites)

@@ -31,6 +31,7 @@ from pcbatch.runtime.backends.tensorflow import (
     ready,
     refusals,
     scattering,
+    sizes,
     structures,
     traces,
 )
@@ -109,6 +110,9 @@ class TensorFlowBackend:
 
     def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
         return pieces.abstract_eval(piece, reads, shared)
+
+    def sizes(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[str]:
+        return sizes.sizes(piece, reads, shared)
 
     def checked_sites(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[int]:
         return pieces.checked_sites(piece, reads, shared)

@@ -5,21 +5,26 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from types import CodeType, TracebackType
 from typing import Any
 
 from pcbatch.errors import (
     Diagnostic,
+    LengthError,
     Note,
     PieceRefusalError,
     PlacedError,
     PrimitiveError,
     RefusedBeforeError,
     Span,
+    TakeIn,
+    Unroll,
 )
 from pcbatch.installed import OWN, is_installed
 from pcbatch.ir.code import Code
 from pcbatch.ir.machine import Piece
+from pcbatch.runtime.backends.tensorflow import operands
 from pcbatch.runtime.backends.tensorflow.weak import WeakTypeError
 
 _NO_RULE = (
@@ -56,10 +61,17 @@ _PLAINLY = (
     (re.compile(r"<tf\.Tensor '[^']*' shape=\(([^)]*?),?\) dtype=(\w+)>"), r"\2[\1]"),
 )
 """Messages of TensorFlow that name its own parameters and classes, and the same in words that the user knows."""
+CALLED, LENGTH = "PCB405", "PCB130"
+"""The codes of a batched call in a helper, and in a comprehension over something whose length is not known yet."""
 _NO_VALUE = re.compile(r"SymbolicTensor|[Ss]ymbolic `?tf\.Tensor|\bWeak\b")
 _HELPER_OF_TENSORS = (
-    "a function that is not batched sees tensors that have no value yet, as in a tf.function: write `tf.sin` for "
-    "`math.sin` and `np.sin`, tf.where for `if`; or put @pcbatch.autobatch on `{}`, then all of these may stay"
+    "a function that is not called by its name in the batched function sees tensors that have no value yet, as in a "
+    "tf.function: write `tf.sin` for `math.sin` and `np.sin`, tf.where for `if`; or call `{}` by its name, then all of "
+    "these may stay"
+)
+_HANDED = (
+    "what is handed to pcbatch's own functions, a density for one, is one piece: write `tf.sin` for `math.sin`, "
+    "tf.where for `if`, and tf.while_loop(.., maximum_iterations=n) for a loop, or for what a batched function does"
 )
 _TENSORS = (
     "in a comprehension, a lambda and the arguments of what is not batched a lane's number is a tensor that has no "
@@ -79,9 +91,15 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     """
     if isinstance(error, RefusedBeforeError):
         return PrimitiveError([])
+    wants: TakeIn | Unroll | None = _taken_in(piece, error)
     if isinstance(error, PieceRefusalError):
         line = _line_of_traceback(piece, error)
-        return PrimitiveError([_at(piece, error.code, error.message, line, error.help)])
+        found = _at(piece, error.code, error.message, line, error.help)
+        if error.code in (CALLED, "PCB414") and found.span is not None and found.span.file.startswith(OWN):
+            return PrimitiveError([replace(found, help=_HANDED)])
+        if isinstance(error, LengthError):
+            wants = None if found.span is None else Unroll(found.span, error.length)
+        return PrimitiveError([replace(found, wants=wants if error.code in (CALLED, LENGTH) else None)])
     if isinstance(error, PlacedError):
         return PrimitiveError([Diagnostic("PCB401", error.message, error.span)])
     why = reason(error)
@@ -89,12 +107,30 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     help = next((help for pattern, help in _HELPS if pattern.search(why)), "")
     if not help and _NO_VALUE.search(why):
         help = _TENSORS if helper is None else _HELPER_OF_TENSORS.format(helper.tb_frame.f_code.co_name)
+    mixed = operands.mixed(why, None if helper is not None else _own(piece, error))
+    if mixed is not None:
+        why, help = mixed
     line = _line_of_traceback(piece, error)
     notes = () if helper is None else (_note(helper),)
     span = _span(piece, line)
     if notes and span is not None and span.file.startswith(OWN):  # pcbatch's own code calls what it was handed
+        help = _HANDED if help.startswith(_HELPER_OF_TENSORS[:20]) else help
         return PrimitiveError([Diagnostic("PCB401", _plainly(why), notes[0].span, help=help)])
-    return PrimitiveError([_at(piece, "PCB401", _plainly(why), line, help, notes)])
+    found = _at(piece, "PCB401", _plainly(why), line, help, notes)
+    return PrimitiveError([replace(found, wants=wants if _NO_VALUE.search(why) else None)])
+
+
+def _taken_in(piece: Piece, error: BaseException) -> TakeIn | None:
+    """The user's helper in which `error` was raised, if the piece itself calls it."""
+    own = set(_codes(piece.compiled.__code__))
+    called = _own(piece, error)
+    while called is not None and called.tb_frame.f_code in own:  # a comprehension or a lambda of the piece
+        called = called.tb_next
+    if called is None:
+        return None
+    code = called.tb_frame.f_code
+    is_users = not is_installed(code.co_filename) and not code.co_filename.startswith((OWN, "<pcbatch"))
+    return TakeIn(code) if is_users else None
 
 
 def unbatched(piece: Piece, operations: Sequence[Any], error: BaseException) -> PrimitiveError:
@@ -103,7 +139,9 @@ def unbatched(piece: Piece, operations: Sequence[Any], error: BaseException) -> 
     What a rule of pcbatch's own refuses has a code of its own.
     """
     if isinstance(error, PieceRefusalError):
-        return PrimitiveError([diagnostic(piece, error.code, error.message, operation=operations[0], help=error.help)])
+        found = diagnostic(piece, error.code, error.message, operation=operations[0], help=error.help)
+        is_own = found.span is not None and found.span.file.startswith(OWN)
+        return PrimitiveError([replace(found, help=_HANDED) if is_own and error.code == "PCB414" else found])
     missing = re.search(r"No pfor vectorization defined for (\w+)", str(error))
     kind = missing[1] if missing else operations[-1].type
     why = "it has no vectorisation rule" if missing else _clean(str(error))
@@ -166,14 +204,18 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def _line_of_traceback(piece: Piece, error: BaseException) -> int | None:
+def _own(piece: Piece, error: BaseException) -> TracebackType | None:
+    """Where in the piece `error` was raised."""
     own = set(_codes(piece.compiled.__code__))
     traceback = error.__traceback__
-    while traceback is not None:
-        if traceback.tb_frame.f_code in own:
-            return traceback.tb_lineno
+    while traceback is not None and traceback.tb_frame.f_code not in own:
         traceback = traceback.tb_next
-    return None
+    return traceback
+
+
+def _line_of_traceback(piece: Piece, error: BaseException) -> int | None:
+    traceback = _own(piece, error)
+    return None if traceback is None else traceback.tb_lineno
 
 
 def _helper(piece: Piece, error: BaseException) -> TracebackType | None:

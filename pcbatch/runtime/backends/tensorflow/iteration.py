@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.errors import PieceRefusalError, RefusedBeforeError
+from pcbatch.errors import LengthError, PieceRefusalError, RefusedBeforeError
 from pcbatch.ir import values
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import Type
@@ -41,6 +41,18 @@ def shortest(*sequences: Any, strict: bool = False) -> Any:
     return min(lengths)
 
 
+def unrolled(length: int, known: int | None) -> int:
+    """`length`, if it is the one that was `known` when a comprehension was written out; else LengthError."""
+    if length != known:
+        message = "the length of what a comprehension with a batched call goes over is not known"
+        if known is not None:
+            message = (
+                f"a comprehension with a batched call goes over {known} elements in one call and {length} in another"
+            )
+        raise LengthError("PCB130", message, "write a loop that adds to a total, or stores into an array", length)
+    return length
+
+
 def _is_array(x: Any) -> bool:
     return isinstance(x, (tf.Tensor, tf.Variable, np.ndarray))
 
@@ -53,7 +65,7 @@ def sequence(value: Any) -> Any:
 
 
 def _length(sequence: Any, refusal: type[PieceRefusalError] = PieceRefusalError) -> int:
-    if isinstance(sequence, tuple | list):
+    if isinstance(sequence, tuple | list | range):
         return len(sequence)
     if _is_array(sequence) and len(sequence.shape) > 0:
         return int(sequence.shape[0])

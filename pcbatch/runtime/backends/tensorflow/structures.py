@@ -61,6 +61,8 @@ def type_of(value: Any) -> Type:
     match value:
         case None:
             return NONE
+        case complex():
+            return TensorType("complex64")
         case tuple() if not hasattr(value, "_fields"):
             return StructType("tuple", tuple(type_of(item) for item in value))
         case list():
@@ -148,6 +150,8 @@ def wrap(value: Any, type_: Type) -> Any:
 
 def _leaf(value: Any, type_: TensorType) -> tf.Tensor:
     dtype = tf.as_dtype(type_.dtype)
+    if isinstance(value, complex):
+        value = tf.constant(value, dtype)
     tensor = commit(value, dtype) if is_number(value) else tf.convert_to_tensor(value)
     if tensor.dtype != dtype or tuple(tensor.shape) != type_.shape:
         raise TypeError(f"{tensor.dtype.name}{tensor.shape} is not {type_}")

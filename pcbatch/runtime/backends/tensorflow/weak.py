@@ -150,6 +150,8 @@ def _operators(symbol: Callable[[Any, Any], Any], rule: Rule) -> tuple[Method, M
     def operand(other: Any) -> Any:
         if is_committed(other) or isinstance(other, bool):
             return tf.convert_to_tensor(other)
+        if isinstance(other, complex):
+            return tf.constant(other, tf.complex64)
         return other if is_number(other) else NotImplemented
 
     def method(self: Weak, other: Any) -> Any:

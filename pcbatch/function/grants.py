@@ -1,0 +1,110 @@
+"""What a program is built with once it is known what its pieces cannot do: helpers that are part of it, lengths.
+
+A helper is traced, as one piece. Where that fails since it branches or loops on values of lanes, or calls a batched
+function, it is built into the program as if it were batched. That is known when types are inferred, so the program is
+built anew; and so it is where a comprehension has a batched call, for which the length must be known.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from pcbatch.errors import CompileError, Diagnostic, NameResolutionError, Span, TakeIn, Unroll
+from pcbatch.frontend import FunctionSource, read_function
+from pcbatch.frontend.source.nodes import stored_in
+from pcbatch.function.linkable import Linkable
+from pcbatch.lowering.captures.captured import Namespace
+
+
+@dataclass(frozen=True)
+class Grants:
+    """The code of the helpers that are taken in, and the lengths of what comprehensions go over, by their places."""
+
+    taken: frozenset[types.CodeType] = frozenset()
+    lengths: tuple[tuple[Span, int], ...] = ()
+
+    def extended(self, error: CompileError) -> Grants:
+        """With what the diagnostics of `error` ask for; the same where they ask for nothing new."""
+        wants = [diagnostic.wants for diagnostic in error.diagnostics]
+        taken = self.taken.union(want.code for want in wants if isinstance(want, TakeIn))
+        lengths = dict(self.lengths)
+        for want in wants:
+            if isinstance(want, Unroll):
+                lengths.setdefault(want.span, want.length)
+        return Grants(taken, tuple(sorted(lengths.items())))
+
+
+NOTHING = Grants()
+
+
+def final(error: CompileError) -> CompileError:
+    """`error` as users get it: nobody can grant what its diagnostics ask for."""
+    return type(error)(replace(each, wants=None) for each in error.diagnostics)
+
+
+class Taken(Linkable):
+    """A plain function of the user's, or a method, as linking knows a batched one."""
+
+    def __init__(self, function: Any):
+        self.function = function.__func__ if isinstance(function, types.MethodType) else function
+        self.receiver = getattr(function, "__self__", None)
+        self.__name__, self.__qualname__ = self.function.__name__, self.function.__qualname__
+        self.__signature__ = inspect.signature(function)
+        self._function = function
+
+    @cached_property
+    def function_source(self) -> FunctionSource:
+        """The captured source; UnsupportedSyntaxError where something in it has no place in a program."""
+        source = replace(read_function(self._function), is_taken=True)
+        changed = stored_in(source.tree.body) & {parameter.name for parameter in source.parameters}
+        if changed:
+            raise NameResolutionError([_changed(source, min(changed))])
+        return source
+
+    @property
+    def static_argnames(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    @cached_property
+    def namespace(self) -> Namespace:
+        """Lookup of the function's free names."""
+        receiver = self.function_source.receiver
+        return Namespace(self.function, {} if receiver is None else {receiver: self.receiver})
+
+    def all_options(self) -> dict[str, Any]:
+        """None: those of the entry count."""
+        return {}
+
+    def under(self, changes: Mapping[str, Any]) -> Linkable:
+        """Itself."""
+        return self
+
+    def is_relative(self, other: object) -> bool:
+        """Whether `other` is this one."""
+        return other is self
+
+
+def _changed(source: FunctionSource, name: str) -> Diagnostic:
+    """That a helper stores into an argument: Python shows that to the caller, a function of the program does not."""
+    return Diagnostic(
+        "PCB204",
+        f"the helper `{source.name}` changes its argument `{name}`, which belongs to the caller",
+        source.span,
+        "this is part of the program, since it cannot be traced as one piece",
+        f"put @pcbatch.autobatch on `{source.name}`, let it return `{name}`, and assign that: "
+        f"`{name} = {source.name}({name}, ..)`",
+    )
+
+
+def taken(value: Any, grants: Grants) -> Taken | None:
+    """A function that is taken in, as linking knows it; None of anything else."""
+    plain = value.__func__ if isinstance(value, types.MethodType) else value
+    if isinstance(plain, types.FunctionType) and plain.__code__ in grants.taken:
+        return Taken(value)
+    return None

@@ -1,0 +1,62 @@
+"""On which values of a lane shapes inside a piece depend: the dimensions of `tf.ones`, the axis of a sum.
+
+TensorFlow takes such numbers as tensors, so that a trace says nothing is wrong; all lanes at once have one shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.ir.machine import Piece
+from pcbatch.ir.types import Type
+from pcbatch.ir.types import leaves as leaf_types
+from pcbatch.runtime.backends.tensorflow.traces import trace
+
+_REDUCTIONS = ("All", "Any", "ArgMax", "ArgMin", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum")
+PLACES: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(_REDUCTIONS, (1,)),
+    **dict.fromkeys(("BroadcastTo", "ExpandDims", "OneHot", "Pad", "PadV2", "Reshape", "Tile", "TopKV2"), (1,)),
+    "Empty": (0,),
+    "Fill": (0,),
+    "LinSpace": (2,),
+    "MirrorPad": (1,),
+    "Range": (0, 1, 2),
+    "Transpose": (1,),
+}
+"""The inputs of operations that say which shape their outputs have."""
+_SHAPES_ONLY = {"Shape", "ShapeN", "Size", "Rank"}
+"""Operations that know no more of their inputs than their shapes."""
+
+
+def sizes(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[str]:
+    """What the piece reads of which some shape depends that is not known without; nothing where it does not run."""
+    try:
+        traced = trace(piece, reads, shared)
+    except Exception:  # whatever the user's code raises, for which there is a message already
+        return frozenset()
+    names = (name for name, type_ in zip(piece.reads, reads, strict=True) for _ in leaf_types(type_))
+    owners = {id(leaf.op): name for name, leaf in zip(names, traced.reads, strict=True)}
+    pending = list(_sizes(traced.graph))
+    seen: set[int] = set()
+    sized: set[str] = set()
+    while pending:
+        operation = pending.pop().op
+        if id(operation) in seen:
+            continue
+        seen.add(id(operation))
+        if id(operation) in owners:
+            sized.add(owners[id(operation)])
+        if operation.type not in _SHAPES_ONLY:
+            pending += operation.inputs
+    return frozenset(sized)
+
+
+def _sizes(graph: Any) -> Iterator[tf.Tensor]:
+    """The tensors that say which shape something has that is not known."""
+    for operation in graph.get_operations():
+        if operation.type in PLACES and not all(output.shape.is_fully_defined() for output in operation.outputs):
+            given = (operation.inputs[place] for place in PLACES[operation.type])
+            yield from (tensor for tensor in given if tf.get_static_value(tensor) is None)
