@@ -16,7 +16,7 @@ from typing import Any
 
 from pcbatch.errors import CompileError, Diagnostic, NameResolutionError, Span, TakeIn, Unroll
 from pcbatch.frontend import FunctionSource, read_function
-from pcbatch.frontend.source.nodes import stored_in
+from pcbatch.frontend.source.changes import changed_in
 from pcbatch.function.linkable import Linkable
 from pcbatch.lowering.captures.captured import Namespace
 
@@ -61,7 +61,7 @@ class Taken(Linkable):
     def function_source(self) -> FunctionSource:
         """The captured source; UnsupportedSyntaxError where something in it has no place in a program."""
         source = replace(read_function(self._function), is_taken=True)
-        changed = stored_in(source.tree.body) & {parameter.name for parameter in source.parameters}
+        changed = changed_in(source.tree.body) & {parameter.name for parameter in source.parameters}
         if changed:
             raise NameResolutionError([_changed(source, min(changed))])
         return source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pcbatch.frontend.source.nodes import stored_in
+from pcbatch.frontend.source.changes import changed_in
 from pcbatch.frontend.source.refusal import Refusal
 
 TRY = Refusal(
@@ -197,7 +197,7 @@ INT32 = Refusal(
 def gives_back(tree: Any, name: str) -> str:
     """What to write where a function changes arrays that it is given and returns nothing; "" where it changes none."""
     given = [each.id for each in (*tree.args.posonlyargs, *tree.args.args)]
-    changed = [each for each in given if each in stored_in(tree.body)]
+    changed = [each for each in given if each in changed_in(tree.body)]
     if not changed:
         return ""
     one = changed[0] if len(changed) == 1 else f"{', '.join(changed)}"

@@ -254,8 +254,8 @@ class _Aliases:
             case Store(array=array, indices=indices, value=value) if self.objects:
                 step = self.numbers.get(indices[0], ANY) if len(indices) == 1 else ANY
                 whole = (array, ((), (array, ()))), (array, ((step,), (value, ())))
-                change = Change((array, ()), step, (), array, array)
-                return facts_after(frozenset((array,)), whole, without_replaced(change, facts))
+                store = Change((array, ()), step, (), array, array)
+                return facts_after(frozenset((array,)), whole, without_replaced(store, facts))
             case Store():
                 return facts
             case Call() if self.objects:

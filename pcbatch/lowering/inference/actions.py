@@ -164,8 +164,8 @@ class Actions:
             code = assign(store.array, value)
             inputs = tuple(name for name in code.reads if name in function_variables(function))
             op = ir.Primitive((store.array,), inputs, code, store.span)
-            live = frozenset((store.array,))
-            self.part_stores[key] = store, op, self._run(function, users, label, [op], live, frozenset())
+            live, nothing = frozenset((store.array,)), Candidates(frozenset(), {})
+            self.part_stores[key] = store, op, self._run(function, users, label, [op], live, frozenset(), nothing)
         return self.part_stores[key][1:]
 
     # -- tracing -------------------------------------------------------------------------------------------------------
