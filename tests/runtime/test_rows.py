@@ -75,19 +75,20 @@ def chunks_of(row, lanes, compaction=DEFAULT, sync=False):
 
 
 def test_chunks_by_price():
-    """Expensive rows few at a time, cheap ones many, at least 16 where they share a matrix."""
+    """Expensive rows few at a time, cheap ones many; at least 16 where they share a matrix or half a batch."""
     assert chunks_of(Row(1e6), 64) == Chunks(4, 39)
     assert chunks_of(Row(3e4), 64) == Chunks(16, 39)
     assert chunks_of(Row(1e6, shares=True), 64) == Chunks(16, 39)
     assert chunks_of(Row(1e4, shares=True), 512) == Chunks(32, 308)
     assert chunks_of(Row(2e3), 4096) == Chunks(32, 2458)
+    assert chunks_of(Row(1e6, shares=True), 31) == Chunks(8, 19)
+    assert chunks_of(Row(1e6, shares=True), 8) == Chunks(4, 5)
 
 
 def test_some_blocks_run_on_all_lanes_only():
     """Cheap ones, small batches, and where lanes wait for each other those that come seldom."""
     assert chunks_of(Row(1e3), 64) is None
     assert chunks_of(Row(1e6), 4) is None
-    assert chunks_of(Row(1e6, shares=True), 16) is None
     assert chunks_of(Row(1e6), 64, sync=True) is None
     assert chunks_of(Row(1e7), 64, sync=True) == Chunks(4, 39)
 

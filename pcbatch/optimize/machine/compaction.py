@@ -76,6 +76,8 @@ class Compaction:
     def _chunks(self, program: Program, block: Block, row: Row, lanes: int, beside: float) -> Chunks | None:
         """See `chunks`. Whole batches stand beside: what gathering saves must not be lost beside `beside`."""
         size = self._size(row)
+        while self.rows is None and size > self.device.chunk_least and 2 * size > lanes:
+            size //= 2
         if size >= lanes:
             return None
         cost = row.cost + self.device.masked_element * _row_writes(program, block)

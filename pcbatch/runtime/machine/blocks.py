@@ -73,9 +73,9 @@ class BlockRunner:
         mask = backend.both(backend.equal(state["pc"], self.number), chosen)
         return mask & self.room(state) if self.can_lack_room else mask
 
-    def run(self, state: State, shared: Mapping[str, Leaves], rows: Rows) -> State:
-        """The changed part of the state after the block has run for `rows`."""
+    def run(self, state: State, shared: Mapping[str, Leaves], rows: Rows) -> tuple[State, Array]:
+        """The changed part of the state after the block has run for `rows`, and which of these went on (bool)."""
         with self.context.backend.scope(self.block.label):
             execution = Execution(self.context, self.number, state, shared, rows)
             execution.execute()
-            return execution.updates()
+            return execution.updates(), execution.moving

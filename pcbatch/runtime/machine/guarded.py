@@ -41,7 +41,8 @@ class Visit:
 
 
 Form = Callable[[Visit, State, Array], tuple[State, Array]]
-"""`form(visit, state, go)`: the state after the block has run, and for which lanes: bool `[lanes]`. `go` holds."""
+"""`form(visit, state, go)`: the state after the block has run, and which lanes went on from it, or failed in it, so
+that their program counters are those of no block: bool `[lanes]`. `go` holds."""
 
 
 class GuardedBlocks:
@@ -182,31 +183,32 @@ class GuardedBlocks:
     # -- running blocks ------------------------------------------------------------------------------------------------
 
     def _whole(self, visit: Visit, state: State, go: Array) -> tuple[State, Array]:
-        """The state after the block has computed a row for every lane, and which lanes took part."""
+        """The state after the block has computed a row for every lane, and which lanes went on from it."""
         ready = self.runners[visit.number].ready(state, go)
-        return self._run(visit, state, Rows.of_all(self.backend, ready)), ready
+        return self._run(visit, state, Rows.of_all(self.backend, ready))
 
     def _in_chunks(self, size: int, visit: Visit, state: State, go: Array) -> tuple[State, Array]:
-        """The same after it has computed `size` rows at a time for the lanes that take part."""
+        """The same after it has computed `size` rows at a time; lanes that failed in it are among the others."""
         keys = self.changes[visit.number]
 
         def run(rows: Rows, before: Sequence[Array]) -> list[Array]:
-            after = self._run(visit, {**state, **dict(zip(keys, before, strict=True))}, rows)
+            after, _ = self._run(visit, {**state, **dict(zip(keys, before, strict=True))}, rows)
             return [after[key] for key in keys]
 
         ready = self.runners[visit.number].ready(state, go)
         after = in_chunks(self.backend, ready, size, run, [state[key] for key in keys])
         return {**state, **dict(zip(keys, after, strict=True))}, ready
 
-    def _run(self, visit: Visit, state: State, rows: Rows) -> State:
-        """The state after the block has run for `rows`: every run of a block under guards is one such call, or several.
+    def _run(self, visit: Visit, state: State, rows: Rows) -> tuple[State, Array]:
+        """The state after the block has run for `rows`, and which of them went on: bool `[rows]`.
 
-        A recorder of runs writes what it keeps of the rows here, into arrays of the state that are among `changes`.
+        A run of a block is one such call, for all lanes, or a call for each of its chunks, in a loop. A recorder of
+        runs writes what it keeps of `rows` here, into arrays of the state that are among `changes`.
         """
-        updates = self.runners[visit.number].run(state, visit.shared, rows)
+        updates, moving = self.runners[visit.number].run(state, visit.shared, rows)
         if unknown := updates.keys() - set(self.changes[visit.number]):
             raise AssertionError(f"{self.blocks[visit.number].label} changes {unknown}, not in its changes")
-        return {**state, **updates}
+        return {**state, **updates}, moving
 
     def _arrivals(self, state: State, moving: Array, places: Sequence[int]) -> Array:
         """How many of the `moving` lanes wait at each of `places`, able to run: int32 `[places]`."""
