@@ -142,7 +142,7 @@ def _value(value: Any, dtype: object = None) -> Any:
 
 
 MODULES: dict[str, Any] = {
-    "pcbatch": SimpleNamespace(autobatch=by_value, sync=lambda: None),
+    "pcbatch": SimpleNamespace(autobatch=by_value, sync=lambda: None, debug=lambda text, *values: None),
     "numpy": SimpleNamespace(array=Array, int32=int),
     "tensorflow": SimpleNamespace(
         Variable=_value,

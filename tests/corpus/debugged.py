@@ -6,6 +6,7 @@ import tensorflow as tf
 import pcbatch
 
 DTYPES = ("int32", "float32")
+TWIN_TOLERANCE = 1e-5
 
 
 @pcbatch.autobatch
@@ -32,7 +33,7 @@ def status(n, x):
 
 
 def message(n, x):
-    return "ZeroDivisionError"
+    return "integer division or modulo by zero"
 
 
 def twin(n, x):

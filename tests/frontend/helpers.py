@@ -49,6 +49,7 @@ def load_live(path: Path) -> dict[str, Any]:
     stand_in = ModuleType("pcbatch")
     stand_in.autobatch = marking  # type: ignore[attr-defined]
     stand_in.cost, stand_in.sync = cost, lambda: None  # type: ignore[attr-defined]
+    stand_in.debug = lambda text, *values: None  # type: ignore[attr-defined]
     namespace: dict[str, Any] = {"__name__": path.stem}
     real = sys.modules["pcbatch"]
     sys.modules["pcbatch"] = stand_in
