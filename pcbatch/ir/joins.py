@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from pcbatch.ir.types import StructType, TensorType, Type
+from pcbatch.ir.types import StructType, TensorType, Type, records
 
 Spelling = Callable[[str], str]
 """How users of an array library write an operation or a dtype: of TensorFlow, `tf.cast` for "cast"."""
@@ -44,6 +44,8 @@ def join(old: Type | None, new: Type | None) -> Type | None:
 
 def _join_known(old: Type, new: Type) -> Type:
     if old == new:
+        if any(one is not other for one, other in zip(records(old), records(new), strict=False)):
+            raise ConflictError(f"two classes are called {_doubtful(old, new)}; give one of them another name")
         return old
     match old, new:
         case TensorType(), TensorType():
@@ -58,6 +60,11 @@ def _join_known(old: Type, new: Type) -> Type:
             "the largest size, `a[n] = v`, and count in `n`"
         )
     raise ConflictError("their structures differ; give both paths the same structure")
+
+
+def _doubtful(old: Type, new: Type) -> str:
+    """The name that two classes share, the first of its kind in two equal types."""
+    return next(one.__name__ for one, other in zip(records(old), records(new), strict=False) if one is not other)
 
 
 def _join_tensors(old: TensorType, new: TensorType) -> TensorType:

@@ -84,6 +84,19 @@ def unsettled(name: str, first: Binding, second: Binding, quotient: str = "") ->
     )
 
 
+def two_classes(one: type, other: type, variable: str, function: ir.Function) -> Diagnostic:
+    """That objects of two classes of one name are in a program."""
+    spans = (op.span for block in function.blocks for op in block.ops if variable in ir.writes(op))
+    where = f"{one.__module__}.{one.__qualname__} and {other.__module__}.{other.__qualname__}"
+    return Diagnostic(
+        "PCB314",
+        f"two classes whose objects the program has are called `{one.__name__}`",
+        next(spans, function.span),
+        f"this may be either: {where}",
+        "give one of them another name: a lane keeps the fields of an object, and makes it anew by its class's name",
+    )
+
+
 def store(
     op: ir.Store, type_of: Callable[[str], Type | None], function: ir.Function, spelling: Spelling
 ) -> Iterator[Diagnostic]:

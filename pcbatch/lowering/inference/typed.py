@@ -7,17 +7,18 @@ captured ones), and what only served to find static values.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pcbatch.errors import Span
+from pcbatch.errors import Diagnostic, Span, raise_all
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import copy_of, names_read
 from pcbatch.ir.rewrite.relabel import relabel, retarget
 from pcbatch.ir.rewrite.renaming import renamed
-from pcbatch.ir.types import Type
+from pcbatch.ir.types import Type, records
 from pcbatch.lowering.captures.captured import code_of, function_variables, ordered_variables
 from pcbatch.lowering.codegen.environment import Environment
+from pcbatch.lowering.inference import complaints
 from pcbatch.lowering.inference.casts import Casting
 from pcbatch.lowering.inference.instances import Instance, reachable
 from pcbatch.lowering.inference.static import Static
@@ -48,9 +49,21 @@ def assemble(root: Instance, environment: Environment, overruns: frozenset[Span]
             name = f"{base}_{count}"
         fresh[id(instance)] = name
     functions = tuple(_function(instance, fresh) for instance in order)
+    raise_all(_ambiguous(functions))
     origin = {fresh[id(instance)]: instance.function.name for instance in order}
     values = {fresh[id(i)]: {name: known.value for name, known in i.fixed.items()} for i in order}
     return Typed(relabel(ir.Program("cfg", functions)), origin, environment.specialised(origin, values, overruns))
+
+
+def _ambiguous(functions: Sequence[ir.Function]) -> Iterator[Diagnostic]:
+    """That two classes of a program have one name: a record is made anew by the name of its class."""
+    known: dict[str, type] = {}
+    for function in functions:
+        for variable in function.variables:
+            for record in records(variable.type) if variable.type is not None else ():
+                if known.setdefault(record.__name__, record) is not record:
+                    yield complaints.two_classes(record, known[record.__name__], variable.name, function)
+                    return
 
 
 def _function(instance: Instance, fresh: Mapping[int, str]) -> ir.Function:
