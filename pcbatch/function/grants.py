@@ -14,7 +14,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from pcbatch.errors import CompileError, Diagnostic, NameResolutionError, Span, TakeIn, Unroll
+from pcbatch.errors import (
+    CompileError,
+    Diagnostic,
+    NameResolutionError,
+    Note,
+    Span,
+    TakeIn,
+    Unroll,
+    UnsupportedSyntaxError,
+)
 from pcbatch.frontend import FunctionSource, read_function
 from pcbatch.frontend.source.changes import changed_in
 from pcbatch.function.linkable import Linkable
@@ -40,6 +49,7 @@ class Grants:
 
 
 NOTHING = Grants()
+_PART = "is part of the program, since it branches or loops on values of a lane, or calls a batched function"
 
 
 def final(error: CompileError) -> CompileError:
@@ -60,11 +70,22 @@ class Taken(Linkable):
     @cached_property
     def function_source(self) -> FunctionSource:
         """The captured source; UnsupportedSyntaxError where something in it has no place in a program."""
-        source = replace(read_function(self._function), is_taken=True)
+        source = replace(self._read(), is_taken=True)
         changed = changed_in(source.tree.body) & {parameter.name for parameter in source.parameters}
         if changed:
             raise NameResolutionError([_changed(source, min(changed))])
         return source
+
+    def _read(self) -> FunctionSource:
+        """The source; what is refused in it says why it is looked at."""
+        try:
+            return read_function(self._function)
+        except UnsupportedSyntaxError as error:
+            code = self.function.__code__
+            note = Note(Span.of_line(code.co_filename, code.co_firstlineno), f"`{self.__name__}` {_PART}")
+            raise UnsupportedSyntaxError(
+                replace(each, notes=(*each.notes, note)) for each in error.diagnostics
+            ) from None
 
     @property
     def static_argnames(self) -> tuple[str, ...]:
@@ -96,7 +117,7 @@ def _changed(source: FunctionSource, name: str) -> Diagnostic:
         "PCB204",
         f"the helper `{source.name}` changes its argument `{name}`, which belongs to the caller",
         source.span,
-        "this is part of the program, since it cannot be traced as one piece",
+        f"this {_PART}",
         f"put @pcbatch.autobatch on `{source.name}`, let it return `{name}`, and assign that: "
         f"`{name} = {source.name}({name}, ..)`",
     )

@@ -36,7 +36,7 @@ from pcbatch.frontend.source.source import Closure, FunctionSource
 from pcbatch.frontend.translate.chains import links, stops_if_true
 from pcbatch.frontend.translate.draft import Draft
 from pcbatch.frontend.translate.effects import Effects
-from pcbatch.frontend.translate.functions import Versions, as_values, stand_here, stands_here
+from pcbatch.frontend.translate.functions import Versions, as_values, stand_here, stands_here, too_many
 from pcbatch.ir.code import Code
 from pcbatch.ir.program import Branch, Call, Enter, Jump, Primitive
 
@@ -284,6 +284,10 @@ class Expressions:
         result = target or self.temporary()
         if not functions and stands_here(self, closure):
             stand_here(self, closure, operands, result)
+            return result
+        if functions and self.versions.are_many(closure.source):
+            self.report(too_many(node, self.span(node)))
+            self.assign(result, gast.copy_location(constant(0), node), self.span(node))
             return result
         callee, given = self.versions.version(closure, functions)
         operands |= given

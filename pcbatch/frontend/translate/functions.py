@@ -15,10 +15,10 @@ import gast
 
 from pcbatch.errors import Diagnostic, Span
 from pcbatch.frontend.source.nested import bound_in, is_expression, is_straight, renamed
-from pcbatch.frontend.source.nodes import assigned_in, load, names_in, walk
+from pcbatch.frontend.source.nodes import assigned_in, load, names_in, unparse, walk
 from pcbatch.frontend.source.source import Closure, FunctionSource, Parameter
 
-MOST = 64
+MOST = 32
 """How many versions of one function there may be: a recursion could hand itself another function each time."""
 Key = tuple[FunctionSource, tuple[tuple[str, FunctionSource, tuple[str, ...]], ...]]
 
@@ -57,9 +57,9 @@ class Versions:
             given |= {fresh[param][name]: variable for name, variable in function.given.items()}
         return self._known[key], given
 
-    def count(self, callee: FunctionSource) -> int:
-        """How many versions of a function there are."""
-        return sum(each.root is callee.root and each.tree is callee.tree for each in self._known.values())
+    def are_many(self, callee: FunctionSource) -> bool:
+        """Whether there are as many versions of a function as there may be."""
+        return sum(each.tree is callee.tree for each in self._known.values()) >= MOST
 
 
 def _fresh(parameter: str, function: Closure, callee: FunctionSource) -> dict[str, str]:
@@ -120,6 +120,18 @@ def stand_here(code: Expressions, closure: Closure, operands: Mapping[str, str],
         code.statement(renamed(statement, names))
     code.into(renamed(last.value, names), target)
     code.standing = code.standing[:-1]
+
+
+def too_many(node: Any, span: Span) -> Diagnostic:
+    """That a recursion hands itself another function each time, or that there are very many."""
+    name = unparse(node.func)
+    return Diagnostic(
+        "PCB206",
+        f"`{name}` would be translated for more than {MOST} functions",
+        span,
+        "it is handed another function here",
+        f"hand on the function that `{name}` was given; what changes from call to call may be an argument beside it",
+    )
 
 
 # -- functions as values -----------------------------------------------------------------------------------------------
