@@ -19,7 +19,8 @@ from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.compiling import choice
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.native.fitness import loss, obstacle, signature_of
+from pcbatch.runtime.native.fitness import loss, mixture, obstacle, signature_of
+from pcbatch.runtime.native.mixed import MixedProgram
 from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.store import opening
 from pcbatch.runtime.strategies.executable import Executable
@@ -53,7 +54,7 @@ def make_executable(program: Program, options: Options, digest: Callable[[], str
 
 def _executable(
     program: Program, backend: Backend, options: Options, digest: Callable[[], str | None]
-) -> Machine | NativeProgram | StraightLine:
+) -> Machine | NativeProgram | MixedProgram | StraightLine:
     """The machine, or the straight line or native program that it is better run as, or is to be."""
     # What runs straight runs for all examples, at once; chunks are a matter of the machine's.
     at_once = _of_trips(options) is None and options.max_lanes is None and not options.deterministic
@@ -78,15 +79,26 @@ def _executable(
     if options.form == "lockstep":
         return machine
     if options.form == "auto":
-        why = _of_options(options, backend) or loss(program, machine.legs.loop.row_costs)
+        why = _of_options(options, backend)
         if why is not None:
             return machine.because(why)
+        why = loss(program, machine.legs.loop.row_costs)
+        if why is not None:
+            return _mixed(machine, why, options)
     found = obstacle(program, backend, machine.context.limits.max_depth)
     if found is None:
         return NativeProgram(machine)
     if options.form == "native":
         raise UsageError("PCB534", f"{program.name} cannot run in the native form: {found.why}", found.span)
-    return machine.because(found.why)
+    return _mixed(machine, found.why, options)
+
+
+def _mixed(machine: Machine, why: str, options: Options) -> Machine | MixedProgram:
+    """What runs a program that is not to be native as a whole, for this reason: cheap blocks of it may be."""
+    if options.max_lanes is not None:
+        return machine.because(why)
+    lockstep = mixture(machine.program, machine.backend, machine.legs.loop.row_costs)
+    return machine.because(why) if lockstep is None else MixedProgram(machine, lockstep, why)
 
 
 def _stored_as(program: Program, options: Options, digest: str) -> str | None:
