@@ -205,7 +205,7 @@ def test_auto_takes_native_code_and_says_so():
     function = countdown.options(name="countdown")
     run = function.run(NUMBERS, tf.constant([1, 2, 3]))
     np.testing.assert_array_equal(run.value, [3, 6, 7])
-    assert function.stats().forms == ("native",)
+    assert function.stats().forms == ("native: of 64 lanes or more so many at a time",)
     assert repr(run) == "<pcbatch.Run of countdown: 3 lanes, one after another in native code>"
     np.testing.assert_array_equal(run.lane_steps, [3, 6, 7])
 
@@ -310,7 +310,7 @@ def test_gradients_are_refused_as_everywhere():
 def test_check_compiles_without_running():
     function = countdown.options(name="checked")
     function.check(NUMBERS, NUMBERS)
-    assert function.stats().forms == ("native",)
+    assert function.stats().forms == ("native: of 64 lanes or more so many at a time",)
 
 
 def test_parts_of_the_lanes_run_on_all_cores(monkeypatch):
@@ -412,7 +412,7 @@ def test_blocks_that_call_functions_are_jumped_over(function, dtype, jumps):
     wanted = [function.single(each, int(n)) for each, n in zip(x, depth, strict=True)]
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
     machine = native_form.session.pipeline((x, depth), {})[1].machine
-    assert np.isinf(machine.lanes.row_costs).any() == jumps
+    assert np.isinf(machine.one.row_costs).any() == jumps
 
 
 def test_calls_are_counted():

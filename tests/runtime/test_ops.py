@@ -75,6 +75,21 @@ def test_integer_division_of_other_dtypes(for_each, dtype):
     assert quotient.dtype == dtype
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint64"])
+def test_powers_of_two_divide_as_all_numbers(dtype):
+    """By a shift and by a mask: the same as by division, for both signs, and the largest divisors."""
+    limits = np.iinfo(dtype)
+    numbers = np.array([limits.min, limits.min + 1, 0, 1, 2, 3, 97, limits.max - 1, limits.max], dtype)
+    numbers = np.concatenate([numbers, np.array([-1, -2, -3, -97], dtype)]) if limits.min < 0 else numbers
+    for exponent in (0, 1, 3, limits.bits - 2):
+        divisor = 2**exponent
+        for given in (tf.constant(divisor, dtype), np.array(divisor, dtype)):
+            np.testing.assert_array_equal(
+                ops.floordiv(tf.constant(numbers), given, 0), numbers // np.array(divisor, dtype)
+            )
+            np.testing.assert_array_equal(ops.mod(tf.constant(numbers), given, 0), numbers % np.array(divisor, dtype))
+
+
 def test_float_division_floors_and_never_faults(for_each):
     a, b = np.array([7.5, -7.5, 7.5, -7.5, 1.0]), np.array([2.0, 2.0, -2.0, -2.0, 0.0])
     (quotient, rest), site = for_each(lambda a, b: ops.divmod_(a, b, 0), a, b)

@@ -139,6 +139,12 @@ class Pieces(Protocol):
         vectors, count as four numbers.
         """
 
+    def calls_in_tile(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
+        """The same, for each of some lanes of which a native function computes several at a time.
+
+        Functions of which a CPU does so count nothing. Infinite where not all of `piece` is done number by number.
+        """
+
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
         """Whether `piece` has a loop inside, which may never end for the values of a lane that does not run it."""
 

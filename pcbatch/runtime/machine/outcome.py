@@ -50,9 +50,9 @@ class Outcome:
     `[examples]` loop turns plus calls, `stack_entries` how many entries the stacks had in the end (0 where there are
     none, or lists). `backend` is the library of the arrays; `can_fail` says whether any lane of the program could have
     failed at all. `checkpoint` is where a run in slices stands, from which it can go on; `trace` is the record of the
-    first trips, where they were recorded (`trace.recorded`); `is_native` says that lanes ran one after another in a
-    native function, so that nothing was counted in the run itself. `notes` has what is worth knowing of places in the
-    source, as `Context`.
+    first trips, where they were recorded (`trace.recorded`); `native_lanes` says how many lanes ran at a time in a
+    native function, so that nothing was counted in the run itself, 0 where there was none. `notes` has what is worth
+    knowing of places in the source, as `Context`.
     """
 
     values: tuple[Array, ...]
@@ -67,7 +67,7 @@ class Outcome:
     can_fail: bool = True
     checkpoint: Saveable | None = None
     trace: Array | None = None
-    is_native: bool = False
+    native_lanes: int = 0
     notes: Sequence[tuple[Span | None, str]] = ()
 
     def wait(self) -> None:

@@ -20,6 +20,9 @@ ENDS = ("fault", "steps")
 class Lanes:
     """The program over all lanes, one after another: from `[lanes, ...]` arrays to `[lanes, ...]` arrays."""
 
+    at_once = 1
+    """How many lanes run at a time."""
+
     def __init__(self, backend: Backend, registers: Registers, max_steps: int | None):
         self.backend, self.registers, self.max_steps = backend, registers, max_steps
         self.program = registers.program
@@ -28,6 +31,11 @@ class Lanes:
             math.inf if is_better_jumped_over(self.program, backend, block) else cost
             for block, cost in zip(self.program.blocks, self.estimates, strict=True)
         ]
+
+    @property
+    def work(self) -> float:
+        """The estimated work of a step."""
+        return sum(self.estimates)
 
     @cached_property
     def outputs(self) -> dict[str, TensorType]:

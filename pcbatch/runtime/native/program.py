@@ -16,6 +16,7 @@ from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Spec, State
+from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run, Statistics
@@ -24,6 +25,8 @@ from pcbatch.runtime.native.code import EXECUTIONS
 from pcbatch.runtime.native.cores import Cores, Part
 from pcbatch.runtime.native.lanes import ENDS, Lanes
 from pcbatch.runtime.native.registers import Registers
+from pcbatch.runtime.native.tile import fits
+from pcbatch.runtime.native.tiles import Tiles
 
 REACHED = 3
 """How many numbers come behind the `ENDS` of all lanes: how far the chunk has come, and a witness."""
@@ -41,9 +44,12 @@ class NativeProgram:
         self.machine, self.program, self.backend = machine, machine.program, machine.backend
         limits = machine.context.limits
         self.registers = Registers(self.program, limits.max_depth)
-        self.lanes = Lanes(self.backend, self.registers, limits.max_steps)
+        self.one = Lanes(self.backend, self.registers, limits.max_steps)
+        self.tiles: Tiles | None = None
+        if fits(self.program, self.backend):
+            self.tiles = Tiles(self.backend, self.registers, limits.max_steps, CPU.native_tile)
         self.statistics: Statistics = machine.statistics
-        self.form = "native"
+        self.form = "native" if self.tiles is None else f"native: of {CPU.native_tile} lanes or more so many at a time"
         self._bounds: dict[Bounds, Array] = {}
         self._chunks: dict[int, Chunks] = {}
         self._cores = Cores()
@@ -121,7 +127,8 @@ class NativeProgram:
 
     def _ended(self, arrays: State, flat: Sequence[Array], lanes: int) -> Outcome:
         def counting() -> Counts:
-            executions = self._run(flat, lanes, counts=True)[EXECUTIONS]
+            found = np.asarray(self._run(flat, lanes, counts=True)[EXECUTIONS])
+            executions = found.reshape(len(self.program.blocks), -1).sum(axis=1)  # of the slots of a tile
             return Counts(executions, active=executions, rows=executions, trips=np.int64(0))
 
         return self._outcome(arrays, counting)
@@ -141,7 +148,7 @@ class NativeProgram:
             return self._chunk(bounds[:2], whole(self._told(bounds), *flat))
 
         def run(part: Part, stop: Event) -> list[Chunk]:
-            return chunks.run(part, call, self.lanes.nothing_carried, stop, done)
+            return chunks.run(part, call, self._lanes(lanes).nothing_carried, stop, done)
 
         with self.machine.timed(), explaining(self.program, self.backend, jit=True):
             if whole is self._whole(lanes, counts) and not counts:
@@ -180,9 +187,13 @@ class NativeProgram:
         kept = {key: packed[at * lanes : (at + 1) * lanes] for at, key in enumerate(ENDS)}
         return kept | dict(zip(self._names(counts), others, strict=True))
 
+    def _lanes(self, lanes: int) -> Lanes:
+        """The program over so many lanes: in tiles where there are enough for one, and that is better."""
+        return self.one if self.tiles is None or lanes < self.tiles.tile.width else self.tiles
+
     def _names(self, counts: bool) -> list[str]:
         """The keys of all outputs but `ENDS`."""
-        return [*self.lanes.outputs][len(ENDS) :] + [EXECUTIONS] * counts
+        return [*self.one.outputs][len(ENDS) :] + [EXECUTIONS] * counts
 
     def _whole_run(self, lanes: int) -> Array:
         """What the first chunk of a run of all lanes is told."""
@@ -198,8 +209,8 @@ class NativeProgram:
         """How runs of so many lanes are cut into chunks."""
         if lanes not in self._chunks:
             stacks = self.registers.entries * sum(map(_size, self.registers.stacks.values()))
-            moved = stacks + lanes * sum(map(_size, self.lanes.outputs.values()))
-            self._chunks[lanes] = Chunks(Pace(sum(self.lanes.estimates), moved))
+            moved = stacks + lanes * sum(map(_size, self.one.outputs.values()))
+            self._chunks[lanes] = Chunks(Pace(self._lanes(lanes).work, moved))
         return self._chunks[lanes]
 
     def _whole(self, lanes: int, counts: bool, goes_on: bool = False) -> Callable[..., Any]:
@@ -207,16 +218,17 @@ class NativeProgram:
 
         What it gives is packed where it is of one type: each array that comes back costs the call a microsecond.
         """
+        over = self._lanes(lanes)
 
         def program(*arrays: Array) -> list[Array]:
             with self.machine.tracing(counts=True):
-                held = len(self.lanes.carried) if goes_on else 0
-                run = partial(self.lanes.run, lanes, counts=counts)
+                held = len(over.carried) if goes_on else 0
+                run = partial(over.run, lanes, counts=counts)
                 found = self.backend.natively(
                     lambda bounds, *given: run(bounds, given[held:], carried=given[:held]), arrays
                 )
                 *outputs, witness = found
-                behind = len(self.lanes.outputs)
+                behind = len(over.outputs)
                 kept, reached, others = outputs[:behind], outputs[behind : behind + 2], outputs[behind + 2 :]
                 ends = self.backend.joined(*kept[: len(ENDS)], self.backend.stack([*reached, witness]))
                 return [ends, *kept[len(ENDS) :], *others]
@@ -248,7 +260,7 @@ class NativeProgram:
             stack_entries=self.stack_entries,
             backend=self.backend,
             can_fail=legs.loop.can_fail,
-            is_native=True,
+            native_lanes=self._lanes(len(status)).at_once,
         )
 
 

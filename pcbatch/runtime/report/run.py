@@ -235,8 +235,9 @@ class Run:
         unended = int(np.count_nonzero(self.status == LaneStatus.UNFINISHED))
         ended = f"{failed - unended} of {lanes} lanes failed" if failed > unended else f"{lanes} lanes"
         ended += f", {unended} not at their end" if unended else ""
-        if self._concrete.is_native:
-            return f"{ended}, one after another in native code"
+        at_once = self._concrete.native_lanes
+        if at_once:
+            return f"{ended}, {'one after another' if at_once == 1 else f'{at_once} at a time'} in native code"
         ran = f"{self.trips} trips, {self.block_runs} block runs"
         return f"{ended}, {ran}, {self.utilization.overall:.0%} of the rows of use"
 

@@ -120,6 +120,9 @@ class NumPyPieces:
     def calls(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
         return 0.0  # nobody sees what Python calls
 
+    def calls_in_tile(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
+        return 0.0
+
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
         return False  # it would be one of Python's, which no one can see
 

@@ -16,7 +16,7 @@ def true_divide(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 def floor_divide(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """`x // y`. For floats CPython's own algorithm: the floor of a rounded quotient would make `1.0 // 0.1` 10."""
     if x.dtype.is_integer:
-        return tf.math.floordiv(x, y)
+        return floor_divide_ints(x, y)
     rest = tf.sign(x) * tf.math.floormod(tf.abs(x), tf.abs(y))  # C's fmod
     quotient = (x - rest) / y
     quotient = tf.where((rest != 0) & ((y < 0) != (rest < 0)), quotient - 1, quotient)
@@ -26,11 +26,31 @@ def floor_divide(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 def modulo(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """`x % y`, with the sign of `y`, which a 0 has, too."""
-    rest = tf.math.floormod(x, y)
     if x.dtype.is_integer:
-        return rest
+        return modulo_ints(x, y)
+    rest = tf.math.floormod(x, y)
     zero = tf.where(y < 0, tf.constant(-0.0, x.dtype), tf.constant(0.0, x.dtype))
     return tf.where(tf.equal(rest, 0), zero, rest)
+
+
+def floor_divide_ints(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """`x // y` of ints: a shift for a power of two, of which XLA makes 8 instructions else, for signs that it sees."""
+    exponent = _binary_logarithm(y)
+    return tf.math.floordiv(x, y) if exponent is None else tf.bitwise.right_shift(x, tf.constant(exponent, x.dtype))
+
+
+def modulo_ints(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """`x % y` of ints: the last bits for a power of two."""
+    exponent = _binary_logarithm(y)
+    return tf.math.floormod(x, y) if exponent is None else tf.bitwise.bitwise_and(x, y - 1)
+
+
+def _binary_logarithm(y: tf.Tensor) -> int | None:
+    """The exponent where `y` is known while tracing, and one power of two; else None."""
+    known = tf.get_static_value(y) if y.shape.rank == 0 else None
+    if known is None or known <= 0 or int(known).bit_count() > 1:
+        return None
+    return int(known).bit_length() - 1
 
 
 def power(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:

@@ -149,6 +149,9 @@ class TensorFlowBackend:
     def calls(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
         return pieces.calls(piece, reads, shared)
 
+    def calls_in_tile(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
+        return pieces.calls_in_tile(piece, reads, shared)
+
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
         return pieces.has_loop(piece, reads, shared)
 

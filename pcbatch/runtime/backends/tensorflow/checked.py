@@ -77,7 +77,9 @@ def _divide(
     if weak or x.dtype.is_integer:
         y = _checked_divisor(y, site)
     # Python's own rule for its own floats; tensors divide as TensorFlow does.
-    ways = (arithmetic.floor_divide, arithmetic.modulo) if weak else (tf.math.floordiv, tf.math.floormod)
+    ways: tuple[Callable[[Any, Any], Any], ...] = (tf.math.floordiv, tf.math.floormod)
+    if weak or x.dtype.is_integer:
+        ways = (arithmetic.floor_divide, arithmetic.modulo)
     results = tuple(Weak(result) if weak else result for result in function(x, y, *ways))
     return results if len(results) > 1 else results[0]
 
