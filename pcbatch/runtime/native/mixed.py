@@ -63,7 +63,7 @@ class MixedProgram:
 
     def program_for(self, lanes: Any) -> Program:
         """What is executed for `lanes` lanes."""
-        return self.legs.loop.sized(lanes)
+        return self.legs.loop.chunked(lanes)
 
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""

@@ -49,7 +49,7 @@ class TileCode(Code):
         """As long as lanes wait at a block of the loop, go through them."""
         backend = self.tile.backend
         numbers = [*blocks_of(loop.nodes)]
-        first, behind = self.places[numbers[0]], self.places[numbers[-1]] + 1
+        first, behind = self.places.of[numbers[0]], self.places.of[numbers[-1]] + 1
         keys = [*self.changed([self.program.blocks[number] for number in numbers]), TURNS]
 
         def is_on(carried: State) -> Array:
@@ -70,7 +70,7 @@ class TileCode(Code):
             return self.tile.count(is_here) > 0
         if sum(isinstance(node, Loop) for node in self.nodes) == 1:  # nowhere else do lanes stay that have not ended
             return self.tile.count(is_here) > self._few
-        return backend.both(self.tile.count(is_here) > 0, self.tile.count(place < len(self.places)) > self._few)
+        return backend.both(self.tile.count(is_here) > 0, self.tile.count(place < self.places.ended) > self._few)
 
     def counted(self, number: int, executions: Array, enabled: Array | None) -> State:
         """One more execution of a block in each slot for whose lane it is enabled: `[blocks, width]`."""

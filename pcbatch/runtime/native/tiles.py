@@ -42,7 +42,7 @@ class Tiles(Lanes):
         shared = {name: [next(remaining) for _ in leaves(program.shared_types[name])] for name in program.shared}
         first, behind, budget, began = (backend.element(bounds, [backend.constant(place)]) for place in range(4))
         code = TileCode(tile, registers, self.max_steps, self.row_costs, shared, first < 0, counts)
-        ended = tile.constant(len(code.places))
+        ended = tile.constant(code.places.ended)
         most = budget if goes_on else budget + budget
         # A tile that is gone on with is one of successive lanes; and how often a block has run is known of whole tiles.
         most_left = backend.constant(0 if goes_on or counts else width // 4)

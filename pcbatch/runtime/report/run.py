@@ -193,7 +193,7 @@ class Run:
         shown = count if lanes is None else min(lanes, count)
         more = [f"and {count - shown} more lanes"] if shown < count else []
         ends = [*map(self._ended, range(shown)), *more, *(f.render() for f in self.errors), self._counts()]
-        return "\n".join(ends if self._concrete.is_native else [*ends, LEGEND])
+        return "\n".join(ends if self._concrete.native_lanes else [*ends, LEGEND])
 
     def as_json(self) -> dict[str, Any]:
         """What `report` says, for JSON: `value` is None for a failed lane, text for a number that is not finite."""
