@@ -272,7 +272,8 @@ def _run(given: argparse.Namespace) -> int:
         return _walk(given)
     if given.lane is not None:
         raise UsageError("PCB563", "--lane says which lane --steps shows: give --steps too, or leave --lane away")
-    run = _ran(given)
+    with contextlib.redirect_stdout(sys.stderr) if given.json else contextlib.nullcontext():
+        run = _ran(given)  # what lanes print is no JSON
     print(json.dumps(run.as_json()) if given.json else run.report(lanes=None))
     return 1 if run.errors else 0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -37,7 +39,7 @@ MODES = [
     {},
     {"form": "lockstep"},
     {"backend": "reference"},
-    {"strategy": "local"},
+    pytest.param({"strategy": "local"}, marks=pytest.mark.slow),
     pytest.param({"form": "native"}, marks=pytest.mark.slow),
     pytest.param({"strategy": "hybrid"}, marks=pytest.mark.slow),
     pytest.param({"schedule": "switch"}, marks=pytest.mark.slow),
@@ -199,6 +201,9 @@ def test_modules_that_are_written_say_it_too(tmp_path, monkeypatch, capsys):
     (tmp_path / "source_of_debug.py").write_text(MODULE)
     assert main(["compile", "source_of_debug.py", "--args", "[[1]]", "-o", "written_debug.py"]) == 0
     capsys.readouterr()
+    assert main(["run", "--json", "source_of_debug.py:f", "[4]"]) == 0
+    out, err = capsys.readouterr()
+    assert (json.loads(out)["lanes"][0]["value"], err.rpartition(": ")[2]) == (5, "x = 4\n")
     import written_debug
 
     np.testing.assert_array_equal(written_debug.f([4, 5]), [5, 6])

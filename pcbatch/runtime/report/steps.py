@@ -78,14 +78,17 @@ def _rows(program: Program, visit: Visit) -> Iterator[str]:
     """A row for each value of the block, for each variable, and for the program counters."""
     found: list[tuple[bool, str, str]] = []
     failed = visit.status != LaneStatus.OK
+    records = tuple(name for site in program.faults if site.status is LaneStatus.OK for name in site.arguments)
     for name, value in visit.computed.items():
+        if name.startswith(records):  # what `pcbatch.debug` keeps
+            continue
         if failed or name not in visit.stacks:
             found.append((True, name, f"= {_short(value)}"))
     changed = set() if failed else _changed(visit.block, visit)
     unchanged = [name for name in visit.stacks if name not in changed]
     hidden = set(unchanged) if len(unchanged) > UNCHANGED else set()
     for name, entries in visit.stacks.items():
-        if name not in hidden:
+        if name not in hidden and name not in records:
             found.append((name in changed, name, _stack(list(map(_short, entries)))))
     found.append((False, COUNTER, _stack(visit.program_counters)))
     width = max(len(name) for _, name, _ in found)
