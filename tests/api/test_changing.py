@@ -149,3 +149,64 @@ def test_a_lane_that_overfills_a_bounded_list_fails_alone():
     assert full.message == "IndexError: append to a bounded list that is full"
     assert missing.span.line - full.span.line == 1
     assert "out of range" in missing.message
+
+
+class Seats:
+    def __init__(self):
+        self.players = []
+        self.pot = 0.0
+        self.last = None
+
+    def seat(self, player):
+        self.players.append(player)
+
+    def note(self, row):
+        self.last = row
+
+
+@pcbatch.autobatch
+def unshared(x, n):
+    """Objects with several names, none of which Python would show a change by."""
+    seats, player = Seats(), Player(x)
+    seats.seat(player)
+    seats.players[0].money += 1.0
+    row = tf.stack([x, 2.0])
+    board = Seats()
+    board.note(row)
+    board.pot += x
+    first, second = Player(x), Player(x * 2.0)
+    pair = [first, second]
+    pair[0], pair[1] = pair[1], pair[0]
+    pair[0].money, (pair[1].money, left) = pair[1].money, (x, 5.0)
+    seats.players[0] = paid(seats.players[0], 0.5)
+    one, other = Player(x), Player(left)
+    while n > 0:
+        one, other = other, one
+        one.money += 1.0
+        n -= 1
+    copies = [*pair]
+    copies.append(Player(left))
+    chosen = one if x > 0.0 else other
+    chosen.money *= 3.0
+    letters = {"a": [x, 1.0]}
+    letters["a"][0] = letters["a"].pop() + letters["a"][-1]
+    return seats, board, row, pair[0].money + copies[0].money, chosen, letters
+
+
+def leaves(value):
+    if value is None:
+        return []
+    if tf.is_tensor(value) or (not isinstance(value, list | tuple | dict) and not hasattr(value, "__dict__")):
+        return [np.asarray(value)]
+    parts = value if isinstance(value, list | tuple) else dict(getattr(value, "__dict__", value)).values()
+    return [leaf for part in parts for leaf in leaves(part)]
+
+
+def test_what_python_would_not_show_is_accepted():
+    x, n = np.float32([1.5, -2.0, 0.25]), np.int32([0, 3, 2])
+    batch = leaves(unshared(x, n))
+    for lane in range(3):
+        single = leaves(unshared.single(x[lane], n[lane]))
+        assert len(single) == len(batch)
+        for leaf, other in zip(batch, single, strict=True):
+            np.testing.assert_allclose(leaf[lane], other, rtol=1e-6)

@@ -39,7 +39,7 @@ from pcbatch.frontend.translate.changed_objects import (
 )
 from pcbatch.frontend.translate.possible_names import PossibleNames, Spot
 from pcbatch.frontend.translate.references import ANY, LIMIT, KindOf, Path, Place, Taking, free_arguments, kind_of_calls
-from pcbatch.frontend.translate.same_objects import Facts, facts_after, names_related
+from pcbatch.frontend.translate.same_objects import Facts, facts_after, parts_related
 from pcbatch.frontend.translate.sequences import ELEMENT
 from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
 from pcbatch.ir.code import Code
@@ -254,8 +254,8 @@ class _Aliases:
             case Store(array=array, indices=indices, value=value) if self.objects:
                 step = self.numbers.get(indices[0], ANY) if len(indices) == 1 else ANY
                 whole = (array, ((), (array, ()))), (array, ((step,), (value, ())))
-                store = Change((array, ()), step, (), array, array)
-                return facts_after(frozenset((array,)), whole, without_replaced(store, facts))
+                replaced = Change((array, ()), step, (), array, array)
+                return facts_after(frozenset((array,)), whole, without_replaced(replaced, facts))
             case Store():
                 return facts
             case Call() if self.objects:
@@ -278,16 +278,19 @@ class _Aliases:
         """
         op = block.ops[at]
         live = self.live[block.label][at]
-        given_on = set(reads(op))
-        if changed_by(op) is not None:
-            given_on = {name for name in given_on if {name, *names_related(name, facts)} & live - set(writes(op))}
+        later = live - set(writes(op))
+        given_on = set(reads(op)) if changed_by(op) is None else set(reads(op)) & live
         others = (related & live | given_on) & self.variables - set(writes(op))
         assert isinstance(op, Coded)
         given = [*sorted(others), *free_arguments(statement(op), self.variables)]
+        if changed_by(op) is not None:
+            kept = (part for name in reads(op) if name not in live for part in parts_related(name, facts, later))
+            given += dict.fromkeys(kept)
         if not given and len(writes(op)) == 1:
             return ()
         every = [each for each_block in self.function.blocks for each in each_block.ops]
-        arrays = any(isinstance(each, Store) or ((c := changed_by(each)) and c.is_element) for each in every)
+        stores = (each for each in every if isinstance(each, Store) or ((c := changed_by(each)) and c.is_element))
+        arrays = any(changed_name(each) in related | set(writes(op)) for each in stores)
         code = Code(f"{APART}({_tuple(writes(op))}, {_tuple(given)}{'' if arrays else ', False'})")
         return (Primitive((), tuple(name for name in code.reads if name in self.variables), code, op.span),)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from pcbatch.frontend.translate.references import ANY, LIMIT, NEW, Path, Place, Taking
 
@@ -17,11 +17,13 @@ def fact_of(first: Place, second: Place) -> Fact:
     return min((first, second), (second, first), key=repr)
 
 
-def names_related(name: str, facts: Facts) -> Iterator[str]:
-    """The names of which some part may be one object with some part of `name`."""
-    for (first, _), (second, _) in facts:
-        if name in (first, second):
-            yield second if first == name else first
+def parts_related(name: str, facts: Facts, others: Set[str]) -> Iterator[str]:
+    """The parts of variable `name`, as expressions, that may be one object with some part of one of `others`."""
+    for fact in facts:
+        for (first, path), (second, _) in (fact, fact[::-1]):
+            if first == name and second in others:
+                known = itertools.takewhile(lambda step: step != ANY, path)
+                yield name + "".join(step if isinstance(step, str) else f"[{step}]" for step in known)
 
 
 def facts_after(rebound: frozenset[str], taken: tuple[Taking, ...], facts: Facts) -> Facts:
