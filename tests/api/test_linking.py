@@ -163,7 +163,7 @@ def total(xs):
     return tf.reduce_sum(xs)
 
 
-def test_from_a_helper_of_another_batched_function_it_is_refused():
+def test_from_a_helper_of_another_batched_function_it_is_called_if_the_helper_has_a_name():
     def helper(xs):
         return total(xs)
 
@@ -171,9 +171,14 @@ def test_from_a_helper_of_another_batched_function_it_is_refused():
     def outer(xs):
         return helper(xs) + 1.0
 
+    @pcbatch.autobatch(jit=False)
+    def hidden(xs):
+        return [helper][0](xs) + 1.0
+
     xs = np.ones((2, 3), np.float32)
-    with pytest.raises(CompileError, match="PCB405: the batched function `total` is called by a helper of `outer`"):
-        outer(xs)
+    assert value(outer(xs)) == [4.0, 4.0]
+    with pytest.raises(CompileError, match="PCB405: the batched function `total` is called by a helper of `hidden`"):
+        hidden(xs)
     assert value(outer.single(xs[0])) == 4.0  # one example at a time there is nothing wrong with it
     assert value(total(xs)) == [3.0, 3.0]  # and the refusal is over with the call
 

@@ -63,7 +63,7 @@ def test_a_branch_on_a_static_value_has_one_arm():
 
     np.testing.assert_array_equal(activated(-X, "relu"), 0 * X)
     np.testing.assert_array_equal(activated(X, mode="pair")[1], -X)
-    with pytest.raises(pcbatch.errors.PrimitiveError, match="PCB404: `y` is the string"):
+    with pytest.raises(pcbatch.errors.PrimitiveError, match="PCB404: the result is 'a string, which no lane can keep'"):
         activated(X, "neither")
 
 

@@ -176,12 +176,14 @@ def reserved(name: str, span: Span | None) -> Diagnostic:
 
 def not_kept(name: str, known: Known | None, span: Span | None) -> Diagnostic:
     """A static value that is no number is used where a lane must keep it."""
+    subject = "the result" if name == "result" else f"`{name}`"
     return Diagnostic(
         "PCB404",
-        f"`{name}` is {known}, which a lane cannot keep",
+        f"{subject} is {str(known).removeprefix('static ')}, which a lane cannot keep",
         span,
         "needed here as a lane's value",
-        "what is not a tensor may be a static argument, or be used between two calls, branches or loops",
+        "lanes keep numbers: give each text a number, `START, END = 0, 1`; texts and functions that never change may "
+        "be arguments, and be used anywhere in between",
     )
 
 

@@ -244,6 +244,9 @@ class _Inference:
         if isinstance(terminator, ir.Fault):
             for name in terminator.arguments:
                 self._plain(mine, name, terminator.span)
+        if isinstance(terminator, ir.Return):
+            for name in mine.instance.function.results:
+                self._plain(mine, name, terminator.span)
         if not isinstance(terminator, ir.Branch):
             return ir.successors(terminator)
         condition = mine.known(terminator.condition)
