@@ -2,7 +2,8 @@
 
 Such a statement cannot fault, costs about as much as its values have elements, and is a plain assignment to names, so
 that a pass can take it apart. A division, a power with a computed exponent, a shift and an index may fault; a call of
-anything but a few built-ins may cost what it likes.
+anything but a few built-ins may cost what it likes. By a literal `//`, `%` and shifts cannot fault; but by another one
+than a power of two `//` and `%` are some ten operators.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ _BUILTINS = frozenset({"abs", "bool", "float", "max", "min"})
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor)
 _BESIDE_LITERALS = (ast.Div, ast.Pow)
 """Operators that cannot fail with a literal on their right that is not zero."""
+_BESIDE_POWERS_OF_TWO = (ast.FloorDiv, ast.Mod)
+"""Operators that cannot fail, and are a shift or a mask of an int, with a power of two on their right."""
+_SHIFTS = (ast.LShift, ast.RShift)
+"""Operators that cannot fail with a literal on their right that is not negative."""
 _UNARY = (ast.Not, ast.USub, ast.UAdd, ast.Invert)
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
@@ -81,6 +86,11 @@ def _is_plain(code: Code) -> bool:
     return False
 
 
+def _is_beside(number: object, is_shift: bool) -> bool:
+    """Whether a literal is one that an int may be shifted by, or divided by in a shift."""
+    return type(number) is int and (is_shift or number.bit_count() == 1)
+
+
 def _is_total(node: ast.expr) -> bool:
     """Whether evaluating `node` can neither fault nor call anything unknown."""
     match node:
@@ -91,6 +101,9 @@ def _is_total(node: ast.expr) -> bool:
         case ast.BinOp(left=left, op=operator, right=right):
             if isinstance(operator, _BESIDE_LITERALS):
                 return isinstance(right, ast.Constant) and bool(right.value) and _is_total(left)
+            if isinstance(operator, (*_BESIDE_POWERS_OF_TWO, *_SHIFTS)):
+                is_shift = isinstance(operator, _SHIFTS)
+                return _is_total(left) and isinstance(right, ast.Constant) and _is_beside(right.value, is_shift)
             return isinstance(operator, _OPERATORS) and _is_total(left) and _is_total(right)
         case ast.UnaryOp(op=operator, operand=operand):
             return isinstance(operator, _UNARY) and _is_total(operand)
