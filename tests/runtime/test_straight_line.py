@@ -300,8 +300,8 @@ def with_a_label(image, kernel):
     return tf.nn.sparse_softmax_cross_entropy_with_logits(tf.cast(image[0, 0, 0], tf.int32), logits)
 
 
-def halved(image, kernel):
-    return by_channel(image, kernel) * tf.cast(tf.cast(image[0, 0, 0], tf.int32) // 2, tf.float32)
+def in_thirds(image, kernel):
+    return by_channel(image, kernel) * tf.cast(tf.cast(image[0, 0, 0], tf.int32) // 3, tf.float32)
 
 
 @tf.function
@@ -339,7 +339,7 @@ XLA, KERNELS = "straight, by XLA: ", "straight, by kernels of TensorFlow: compil
         (with_gaps, (LARGE, KERNEL), f"{XLA}Conv2DBackpropFilter may fail without it"),
         (with_a_label, (LARGE, KERNEL), f"{XLA}SparseSoftmaxCrossEntropyWithLogits may fail without it"),
         (with_zeros_around, (LARGE, KERNEL), f"{XLA}Conv2DBackpropFilter may fail without it"),
-        (halved, (LARGE, KERNEL), f"{XLA}FloorDiv may fail without it"),
+        (in_thirds, (LARGE, KERNEL), f"{XLA}FloorDiv may fail without it"),
     ],
 )
 def test_auto_chooses_by_the_operations(function, given, form):

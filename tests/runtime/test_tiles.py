@@ -1,13 +1,16 @@
 """Native code for a tile of lanes: what one after another gives, whoever shares a tile and whatever the budget."""
 
 import dataclasses
+import subprocess
+import sys
+import textwrap
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.runtime.native import cores, program
+from pcbatch.runtime.native import cores, program, tile
 from pcbatch.runtime.native.chunks import Pace
 from tests.harness import load
 from tests.runtime import tables
@@ -112,6 +115,10 @@ def test_tiles_equal_plain_python(wanted):
     assert [fault.render() for fault in run.errors] == [fault.render() for fault in wanted.errors]
     assert run.executions == wanted.executions
     assert "97 lanes failed, 64 at a time in native code" in repr(run)
+
+
+@pytest.mark.slow
+def test_limits_of_steps():
     limited = [staged.options(max_steps=12, **options).run(*given()) for options in WAYS]
     assert_equal(*limited)
 
@@ -124,7 +131,8 @@ def test_a_lane_has_the_same_bits_whoever_is_beside_it():
         assert np.asarray(one)[order].tobytes() == np.asarray(another).tobytes()
 
 
-@pytest.mark.parametrize("budget", [7, *(pytest.param(each, marks=pytest.mark.slow) for each in (1, 50, 2**20))])
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", [1, 7, 50, 2**20])
 def test_small_chunks_give_the_same_bits(budget, in_chunks):
     arguments, function = given(), staged.options(name=f"in chunks of {budget}")
     whole = staged.run(*arguments)
@@ -144,6 +152,7 @@ def test_few_lanes_run_one_after_another(wanted):
     assert "one after another" in repr(run)
 
 
+@pytest.mark.slow
 def test_parts_on_several_cores(monkeypatch, wanted):
     monkeypatch.setattr(cores, "available", lambda: 3)
     monkeypatch.setattr(cores, "CPU", dataclasses.replace(cores.CPU, native_split=0.0))
@@ -208,6 +217,46 @@ def test_what_fits(name):
     function.check(tf.zeros([64]))
     (form,) = function.stats().forms
     assert form == ("native: of 64 lanes or more so many at a time" if fit else "native")
+
+
+def test_how_many_calls_are_too_many_is_of_the_device(monkeypatch):
+    monkeypatch.setattr(tile, "CPU", dataclasses.replace(tile.CPU, native_tile_calls=3.0))
+    function = loop_of(FITTING["three of sin"][0])
+    function.check(tf.zeros([64]))
+    assert function.stats().forms == ("native: of 64 lanes or more so many at a time",)
+
+
+ENDLESS = """
+    import os, signal, threading
+    import numpy as np
+    import pcbatch
+
+    @pcbatch.autobatch
+    def loop(n):
+        while n >= 0:
+            n = n ^ 6
+        return n
+
+    short = np.full(200, -1, np.int32)
+    endless = np.where(np.arange(200) % 150 == 3, 4, short).astype(np.int32)
+    loop(short)
+    for call in (loop, loop.run):
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            call(endless)
+            print("ended")
+        except KeyboardInterrupt as error:
+            print(type(error).__name__)
+        assert (np.asarray(loop(short)) == short).all()
+"""
+
+
+@pytest.mark.slow
+def test_endless_lanes_are_interrupted(tmp_path):
+    script = tmp_path / "endless.py"
+    script.write_text(textwrap.dedent(ENDLESS))
+    ended = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=100, check=False)
+    assert ended.stdout.split() == ["KeyboardInterrupt"] * 2, ended.stderr
 
 
 def test_stacks_and_arrays_do_not_fit():

@@ -122,8 +122,8 @@ class Device:
     native_tile: int
     """Lanes that native code runs at a time, if they hold numbers only. At 16,384 lanes Collatz takes 0.7 to 0.8 of the
     time so that it takes one after another, bisection 0.2, rejection 0.95; ten other loops, at 4,096, 0.19 to 0.8. 16
-    lanes take 0.9 to 3 times as long as 64, 32 1.05 to 1.6, 128 1.1 to 1.3. At 64 lanes, one tile, all take as long as
-    one after another or less; but one long lane among short ones takes up to 30 times as long."""
+    lanes take 1.4 to 3 times as long as 64, 32 1.0 to 1.6, 128 1.1 to 1.3. At 64 lanes, one tile, calls take 0.6 to 1.1
+    times as long as one after another; but one lane that is much longer than all others takes 5 to 30 times as long."""
     native_tile_calls: float
     """Calls of functions of which a CPU computes one number at a time, in units of `native_calls`, up to which a block
     is run for a tile. One `sin` in float64 takes 0.9 of its time so, `pow` 0.6, `sin` in float32 0.4; RK45 with 14 of
