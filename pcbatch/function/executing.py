@@ -19,7 +19,8 @@ from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.compiling import choice
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.native.fitness import loss, obstacle, signature_of
+from pcbatch.runtime.native.fitness import left_to_lockstep, loss, obstacle, signature_of
+from pcbatch.runtime.native.mixed import MixedProgram
 from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.store import opening
 from pcbatch.runtime.strategies.executable import Executable
@@ -53,7 +54,7 @@ def make_executable(program: Program, options: Options, digest: Callable[[], str
 
 def _executable(
     program: Program, backend: Backend, options: Options, digest: Callable[[], str | None]
-) -> Machine | NativeProgram | StraightLine:
+) -> Machine | NativeProgram | MixedProgram | StraightLine:
     """The machine, or the straight line or native program that it is better run as, or is to be."""
     straight = options.form == "auto" and is_straight(program) and _of_trips(options) is None
     chosen = choice(program, backend) if options.jit == "auto" and straight else None
@@ -75,15 +76,24 @@ def _executable(
     if options.form == "lockstep":
         return machine
     if options.form == "auto":
-        why = _of_options(options, backend) or loss(program, machine.legs.loop.row_costs)
+        why = _of_options(options, backend)
         if why is not None:
             return machine.because(why)
+        why = loss(program, machine.legs.loop.row_costs)
+        if why is not None:
+            return _mixed(machine.because(why))
     found = obstacle(program, backend, machine.context.limits.max_depth)
     if found is None:
         return NativeProgram(machine)
     if options.form == "native":
         raise UsageError("PCB534", f"{program.name} cannot run in the native form: {found.why}", found.span)
-    return machine.because(found.why)
+    return _mixed(machine.because(found.why))
+
+
+def _mixed(machine: Machine) -> Machine | MixedProgram:
+    """`machine`, or what runs the cheap blocks of its program natively, if there are some for which that pays."""
+    lockstep = left_to_lockstep(machine.program, machine.backend, machine.legs.loop.row_costs)
+    return machine if lockstep is None else MixedProgram(machine, lockstep)
 
 
 def _stored_as(program: Program, options: Options, digest: str) -> str | None:

@@ -38,6 +38,25 @@ def written(block: Block) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def read(block: Block) -> list[str]:
+    """The names whose values the block reads, whole, in order; they may be names that it has given before."""
+    names: list[str] = []
+    for item in block.body:
+        match item:
+            case Piece(reads=reads):
+                names += reads
+            case Store(indices=indices, value=value):
+                names += (*indices, value)
+        names += [] if item.predicate is None else [item.predicate]
+    names += [push.variable if push.saved is None else push.saved for push in block.pushes]
+    match block.terminator:
+        case Branch(condition=condition) | Jump(target=Branch(condition=condition)):
+            names.append(condition)
+        case PushJump(target=Branch(condition=condition)):
+            names.append(condition)
+    return list(dict.fromkeys(names))
+
+
 def growth(block: Block) -> dict[str, int]:
     """By how many entries the block makes each variable's stack longer, for those that it makes longer at all."""
     change = Counter(push.variable for push in block.pushes)

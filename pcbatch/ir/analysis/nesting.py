@@ -40,14 +40,19 @@ def blocks_of(nodes: Iterable[Node]) -> Iterator[int]:
             yield node
 
 
-def nest(program: Program) -> tuple[Node, ...]:
-    """The blocks that a lane can come to and their loops, in an order in which jumps outside of loops go forward."""
+def nest(program: Program, left_out: Collection[int] = ()) -> tuple[Node, ...]:
+    """The blocks that a lane can come to and their loops, in an order in which jumps outside of loops go forward.
+
+    Of blocks that are `left_out` a lane may come to any of the others.
+    """
     reached = sorted(effects.reachable(program))
     terminators = {number: program.blocks[number].terminator for number in reached}
     calls = [each for each in terminators.values() if isinstance(each, PushJump)]
     entries = {0, *(place for call in calls for place in (call.back, *targets(call)))}
+    entries.update(place for number in {*left_out} & {*reached} for place in targets(terminators[number]))
     jumps = {n: () if isinstance(each, PushJump) else targets(each) for n, each in terminators.items()}
-    return _nodes(reached, jumps, entries)
+    kept = [number for number in reached if number not in left_out]
+    return _nodes(kept, jumps, entries)
 
 
 def _nodes(

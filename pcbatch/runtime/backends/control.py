@@ -100,10 +100,11 @@ class Control(Protocol):
     def has_native(self) -> bool:
         """Whether `natively` makes native functions here."""
 
-    def natively(self, function: Callable[..., list[Array]], arrays: Sequence[Array]) -> list[Array]:
+    def natively(self, function: Callable[..., list[Array]], arrays: Sequence[Array], changed: int = 0) -> list[Array]:
         """`function(*arrays)`, by the library's compiler made one native function, loops and all, if it can.
 
-        There is one result more, which the program that this is a part of has to return, too.
+        There is one result more, which the program that this is a part of has to return, too. Of the first so many
+        `changed` arrays the function gives what has become of them, in place.
         """
 
     # -- programs ------------------------------------------------------------------------------------------------------

@@ -119,6 +119,13 @@ class Device:
     native_moved: float
     """Seconds that a chunk lasts for each byte that it moves, whatever it does. Not measured: 30 times what moving
     takes, at three bytes a nanosecond."""
+    native_register: int
+    """Numbers from which on a native region reads and writes an array where a block needs it, not once for each lane.
+    """
+    native_visit: int
+    """Steps that all lanes together may make between two trips of the machine, so that these come 0.1 s apart."""
+    native_least: int
+    """But each lane may make so many."""
     native_work: float
     """Work of a row up to which a block is cheap: the native form is for programs of cheap blocks only. A loop of a
     product and a sum of 10,000 numbers takes half the time of lockstep at 64 lanes, one of `tanh` as long."""
@@ -193,6 +200,9 @@ CPU = Device(
     native_chunk=0.05,
     native_pace=1e9,
     native_moved=1e-8,
+    native_register=8,
+    native_visit=2**22,
+    native_least=2**10,
     native_work=20_000.0,
     compiled_convolution=1.1,
     compiled_to_kernel=2.2,

@@ -8,6 +8,7 @@ from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
 from pcbatch.optimize.machine.row_sizes import Compaction
 from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.machine.elsewhere import Elsewhere
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules import schedule_named
@@ -21,6 +22,7 @@ class Context:
     With `spread_live`, junk lanes are fed the values of a lane that takes part, so that no operation can raise for
     them: needed where operations raise at all, which is everywhere but under XLA. `compaction` says which blocks may
     run on gathered lanes, None that none may; `trace` of how many trips is recorded what the schedule chose.
+    `elsewhere` runs some blocks in a way of its own, between two trips.
     `notes` has what was found out while the program was traced, in order: a place in the source, and what to know.
     """
 
@@ -31,6 +33,7 @@ class Context:
     schedule: Schedule = schedule_named("auto")
     compaction: Compaction | None = None
     trace: int = 0
+    elsewhere: Elsewhere | None = None
     notes: dict[tuple[Span | None, str], None] = field(default_factory=dict)
 
     @property

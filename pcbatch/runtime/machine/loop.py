@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -42,6 +43,9 @@ class Loop:
         self.blocks = context.program.blocks
         self.sync = [number for number, block in enumerate(self.blocks) if block.sync]
         self.flow = Flow.of(context.program)
+        if context.elsewhere is not None:
+            lockstep = context.elsewhere.lockstep
+            self.flow = replace(self.flow, order=[number for number in self.flow.order if number in lockstep])
         self.can_fail = any(effects.can_fault(block, context.limits.max_steps) for block in self.blocks)
         self.guarded = GuardedBlocks(context, self.flow)
 
@@ -117,9 +121,10 @@ class Loop:
                 "trips": before["trips"] + 1,
                 "memory": memory,
             }
-            waiting = self._counted(trip.state)
+            state, counters = self._elsewhere(trip.state, counters, shared)
+            waiting = self._counted(state)
             return {
-                "state": trip.state,
+                "state": state,
                 "waiting": waiting,
                 "counters": counters,
                 "arrivals": arrival_counters,
@@ -148,7 +153,27 @@ class Loop:
         if not any(sizes):  # every run of a block computed a row for every lane
             ran = end["counters"]["executions"] - counters["executions"]
             end["counters"]["rows"] = counters["rows"] + ran * backend.cast(every, "int64")
-        return end["state"], end["counters"], ready(end)
+        return end["state"], self._of_one_lane(end["counters"]), ready(end)
+
+    def _elsewhere(self, state: State, counters: Counters, shared: Mapping[str, Leaves]) -> tuple[State, Counters]:
+        """After the blocks have run that are not run here."""
+        if self.context.elsewhere is None:
+            return state, counters
+        backend, trips = self.backend, counters["trips"]
+        state, executions, witness = self.context.elsewhere.run(state, shared, counters["executions"])
+        never = backend.cast(backend.where(trips < 0, witness, backend.constant(0)), "int64")
+        return state, {**counters, "executions": executions, "trips": trips + never}
+
+    def _of_one_lane(self, counters: Counters) -> Counters:
+        """`counters` where what runs elsewhere runs for one lane at a time, one row each."""
+        if self.context.elsewhere is None:
+            return counters
+        backend, lockstep = self.backend, self.context.elsewhere.lockstep
+        here = backend.array([number in lockstep for number in range(len(self.blocks))], "bool")
+        return {
+            **counters,
+            **{name: backend.where(here, counters[name], counters["executions"]) for name in ("active", "rows")},
+        }
 
     def sized(self, lanes: Array | int) -> Program:
         """The program with the sizes that its blocks may run at; those given where that is not known when tracing."""

@@ -9,15 +9,17 @@ from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Branch, Fault, Jump, Piece, PushJump, Return, Store
 from pcbatch.runtime.backends.pieces import Leaves, Signature
 from pcbatch.runtime.backends.protocol import Array, Backend, State
+from pcbatch.runtime.native.memory import Memory
 from pcbatch.runtime.native.order import Order
+from pcbatch.runtime.native.places import Places
 from pcbatch.runtime.native.registers import CALLS, Registers
 
 
 class BlockCode:
     """One block, run for the lane whose registers are `state` where the scalar bool `enabled` holds; None: it does.
 
-    Without it everything is computed all the same, of junk perhaps, and thrown away. `places` are those of the blocks
-    in the order of the code. `order` is of what is read and stored in this turn.
+    Without it everything is computed all the same, of junk perhaps, and thrown away. `order` is of what is read and
+    stored in this turn.
     """
 
     def __init__(
@@ -25,7 +27,8 @@ class BlockCode:
         backend: Backend,
         registers: Registers,
         max_steps: int | None,
-        places: Mapping[int, int],
+        places: Places,
+        memory: Memory,
         shared: Mapping[str, Leaves],
         number: int,
         state: State,
@@ -33,6 +36,7 @@ class BlockCode:
         order: Order,
     ):
         self.backend, self.registers, self.places, self.shared = backend, registers, places, shared
+        self.memory = memory
         self.program, self.max_steps = registers.program, max_steps
         self.number, self.block = number, registers.program.blocks[number]
         self.state, self.enabled, self.order = state, enabled, order
@@ -43,11 +47,15 @@ class BlockCode:
         self.changed: set[str] = set()  # names in `values` that a piece or a pop has given another value
         self.stored: set[str] = set()  # names in `values` of which elements were written, if the block is enabled
         self.updates: State = {}
+        self.loaded: State = {}  # what has been read from memory, by key
 
     def execute(self) -> State:
         """The registers and stacks that the block changes."""
+        self.load()
         for name in self.pops:
-            self.values[name] = [self.state[key] for key in self.registers.keys("under", name)]
+            self.values[name] = [
+                self.loaded.get(key, self.state.get(key)) for key in self.registers.keys("under", name)
+            ]
             self.changed.add(name)
         unnamed = (push.variable for push in self.block.pushes if push.saved is None)
         after_pops = {name: self.read(name) for name in unnamed}
@@ -76,16 +84,51 @@ class BlockCode:
 
     def set(self, key: str, condition: Array | None, value: Array) -> None:
         """Let a register have another value where the condition holds."""
-        before = self.updates.get(key, self.state[key])
-        self.updates[key] = value if condition is None else self.backend.choose(condition, value, before)
+        now = {**self.state, **self.updates}
+        if condition is not None:
+            value = self.backend.choose(condition, value, self.top(now, key))
+        self.updates[key] = self.memory.stored(now, key, [], value) if key in self.memory.in_place else value
 
     # -- the body ------------------------------------------------------------------------------------------------------
 
     def read(self, name: str) -> list[Array]:
         """The leaves of the value that `name` has at this point of the block."""
         if name not in self.values:
-            self.values[name] = [self.state[key] for key in self.registers.keys("top", name)]
+            self.values[name] = [self.top(self.state, key) for key in self.registers.keys("top", name)]
         return self.values[name]
+
+    def top(self, state: State, key: str) -> Array:
+        """The lane's own of a top."""
+        if key in self.loaded:
+            return self.loaded[key]
+        return self.memory.load(state, key, []) if key in self.memory.in_place else state[key]
+
+    def load(self) -> None:
+        """Read what the block takes from memory, all of it before anything is written there."""
+        memory, found = self.memory, {}
+        for name in self.names_read():
+            for key in self.registers.keys("top", name):
+                if key in memory.in_place:
+                    found[key] = memory.load(self.state, key, [])
+        for name in self.pops:
+            last = self.backend.add(self.state[f"pointer {self.registers.group(name)}"], self.backend.constant(-1))
+            for key, stack in zip(self.registers.keys("under", name), self.registers.keys("stack", name), strict=True):
+                if key in memory.in_place:
+                    found[key] = memory.load(self.state, stack, [last])
+        changing = [key for key in found if key not in memory.constant]
+        if changing:
+            *held, zero = self.order.held([*(found[key] for key in changing), self.backend.constant(0)])
+            found |= dict(zip(changing, held, strict=True))
+            self.memory = memory.after(zero)
+        self.loaded = found
+
+    def names_read(self) -> list[str]:
+        """The variables of the state of which the block needs the values that they have before it."""
+        found = [*effects.read(self.block)]
+        for item in self.block.body:
+            if item.predicate is not None:
+                found += item.writes if isinstance(item, Piece) else ()
+        return [name for name in dict.fromkeys(found) if name in self.program.storage and name not in self.pops]
 
     def read_array(self, name: str) -> list[Array]:
         """The same of an array of which elements are stored."""
@@ -101,10 +144,10 @@ class BlockCode:
     def fail(self, mask: Array, code: Array) -> None:
         """The lane fails where `mask` holds, if it has not before; `code` is a fault site plus one.
 
-        In the register `fault` the number of the block is added to it: see `Registers.failure`.
+        In the register `fault` something may be added to it: see `Places.failure`.
         """
         backend = self.backend
-        zero, code = backend.constant(0), backend.add(code, backend.constant(self.registers.failure(self.number, 0)))
+        zero, code = backend.constant(0), backend.add(code, backend.constant(self.places.failure(self.number)))
         if self.fault is None or self.failed is None:
             self.fault = backend.choose(mask, code, zero)
         else:
@@ -174,8 +217,9 @@ class BlockCode:
     def store(self, store: Store) -> None:
         """`array[indices..] = value`, negative indices as in Python. Only the element is written, whoever runs."""
         backend = self.backend
-        (type_,) = self.registers.leaves(store.array)
-        (value,), (array,) = self.read(store.value), self.read_array(store.array)
+        (type_,), (key,) = self.registers.leaves(store.array), self.registers.keys("top", store.array)
+        in_place = key in self.memory.in_place and store.array not in self.changed
+        (value,) = self.read(store.value)
         value = backend.cast(value, type_.dtype)  # a weak number takes the array's dtype
         inside: Array | None = None
         indices = []
@@ -192,6 +236,12 @@ class BlockCode:
         self.fail(self.all_of(holds, ~inside), backend.constant(store.site + 1))
         enabled = None if store.array in self.changed else self.enabled
         taking_part = self.all_of(enabled, holds, inside)
+        if in_place:
+            now = {**self.state, **self.updates}
+            element = backend.choose(taking_part, value, self.memory.load(now, key, indices))
+            self.updates[key] = self.memory.stored(now, key, indices, element)
+            return
+        (array,) = self.read_array(store.array)
         element = backend.element(array, indices)
         self.values[store.array] = [backend.with_element(array, indices, backend.choose(taking_part, value, element))]
         self.stored.add(store.array)
@@ -216,8 +266,8 @@ class BlockCode:
             self.set("fault", self.enabled, self.fault)
         match self.block.terminator:
             case PushJump(back=back):
-                depth, place = self.state["depth"], backend.constant(self.places.get(back, len(self.places)))
-                self.updates[CALLS] = backend.with_element(self.state[CALLS], [depth], place)
+                depth, place = self.state["depth"], backend.constant(self.places.kept(back))
+                self.updates[CALLS] = self.memory.stored(self.state, CALLS, [depth], place)
                 self.set("depth", self.moved(), backend.add(depth, backend.constant(1)))
                 self.set(f"under {CALLS}", self.moved(), place)
             case Return() if self.registers.has_calls:
@@ -236,9 +286,9 @@ class BlockCode:
             case Jump(target=int(target)) | PushJump(target=int(target)):
                 return [(None, True, target)]
             case Return() if self.registers.has_calls:
-                return [(None, True, self.state[f"under {CALLS}"])]
+                return [(None, True, self.places.found(self.state[f"under {CALLS}"]))]
             case Return():
-                return [(None, True, self.backend.constant(len(self.places)))]
+                return [(None, True, self.backend.constant(self.places.ended))]
         return []
 
     def ways(self, branch: Branch) -> list[tuple[Array | None, bool, int | Array]]:
@@ -257,7 +307,8 @@ class BlockCode:
             if name not in self.changed:
                 condition = None  # elements were written as they are to be
             for key, value in zip(self.registers.keys("top", name), self.values[name], strict=True):
-                self.set(key, condition, value)
+                if value is not self.loaded.get(key):
+                    self.set(key, condition, value)
 
     def push(self, after_pops: Mapping[str, list[Array]]) -> None:
         """Write what is to be saved at the free slots of the stacks, then move the stack pointers."""
@@ -276,10 +327,11 @@ class BlockCode:
             for above, entry in enumerate(pushed):
                 place = backend.add(free, backend.constant(above)) if above else free
                 for stack, value in zip(self.registers.keys("stack", name), entry, strict=True):
-                    array = self.updates.get(stack, self.state[stack])
-                    self.updates[stack] = backend.with_element(array, [place], value)
+                    now = {**self.state, **self.updates}
+                    self.updates[stack] = self.memory.stored(now, stack, [place], value)
             for under, value in zip(self.registers.keys("under", name), pushed[-1] if pushed else [], strict=False):
-                self.set(under, moved, value)
+                if under not in self.memory.in_place:
+                    self.set(under, moved, value)
             after = backend.add(free, backend.constant(len(pushed))) if pushed else free
             if key not in self.updates:
                 self.set(key, moved, after)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,13 +13,28 @@ from pcbatch.ir.types import elements
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.costs.device import CPU
+from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.native.block import BlockCode
+from pcbatch.runtime.native.memory import Memory
 from pcbatch.runtime.native.order import Order
 from pcbatch.runtime.native.paths import ALWAYS, NEVER, Paths, When
+from pcbatch.runtime.native.places import Places, RegionPlaces
 from pcbatch.runtime.native.registers import CALLS, Registers
 
 EXECUTIONS = "executions"
 """The key of how often each block has run."""
+
+
+@dataclass(frozen=True)
+class Others:
+    """Blocks of a program that native code leaves to the machine, whose state has this `layout`.
+
+    Unless it is `roomy`, a lane may lack room on its stacks: then it is to leave the code before a call.
+    """
+
+    layout: Layout
+    numbers: frozenset[int]
+    roomy: bool
 
 
 class Code:
@@ -31,6 +47,8 @@ class Code:
     The lane stops in the middle, between two turns of a loop, where it has made as many steps as the register `limit`
     says. From these `steps` are counted here: they are below 0 until then, which takes less time to see. A lane that
     `goes_on` may have been stopped so: it waits at any block from which a turn can begin.
+
+    Where some blocks are left to `others`, the lane stops as well where it comes to one of them.
     """
 
     def __init__(
@@ -43,22 +61,30 @@ class Code:
         never: Array,
         counts: bool = False,
         goes_on: bool = False,
+        memory: Memory | None = None,
+        others: Others | None = None,
     ):
         self.backend, self.registers, self.max_steps, self.shared = backend, registers, max_steps, shared
         self.goes_on = goes_on
         self.program: Program = registers.program
-        self.nodes = grouped(nest(self.program))
-        self.places = {number: place for place, number in enumerate(blocks_of(self.nodes))}
+        self.memory, self.others = memory or Memory(backend), others
+        self.nodes = grouped(nest(self.program, others.numbers if others else ()))
+        self.places = self._places([*blocks_of(self.nodes)])
         self.never, self.counts = never, counts
         self.expensive = [cost > CPU.native_select for cost in row_costs]
+
+    def _places(self, numbers: Sequence[int]) -> Places:
+        if self.others is None:
+            return Places(numbers, len(self.program.faults))
+        return RegionPlaces(numbers, self.backend, self.others.layout)
 
     def start(self, stays: State) -> State:
         """The state of a lane that is to begin, parameters not given yet, on what the last one has left of its own."""
         state = dict(stays)
         state |= {key: self.backend.zeros_of(type_) for key, type_ in self.registers.types.items()}
-        state["pc"] = self.backend.constant(self.places[0])
+        state["pc"] = self.backend.constant(self.places.place(0))
         if self.registers.has_calls:
-            behind = self.backend.constant(len(self.places))
+            behind = self.backend.constant(self.places.ended)
             state["depth"] = self.backend.constant(1)
             state[f"under {CALLS}"] = behind
             # The last lane has written here again, for blocks that it did not run once it had ended.
@@ -67,14 +93,15 @@ class Code:
 
     def run(self, state: State) -> State:
         """Registers and stacks at the end of the lane's program, or where its `limit` stops it."""
-        if self.registers.stacks:  # a lane comes back to what lies before the call: over and over
+        # A lane comes back to what lies before a call, or before a block that is left to others: over and over.
+        if self.registers.stacks or self.others:
             return self.loop(Loop(self.nodes, is_entered_first=False), state)
-        is_first = not isinstance(self.nodes[0], Loop) and self.places[0] == 0
+        is_first = not isinstance(self.nodes[0], Loop) and self.places.place(0) == 0
         return self.turn(self.nodes, state, is_first and not self.goes_on)[0]
 
     def has_ended(self, state: State) -> Array:
         """Whether the lane's program has ended."""
-        return state["pc"] >= len(self.places)
+        return state["pc"] >= len(self.places.of)
 
     def turn(self, nodes: Sequence[Node], state: State, is_first: bool) -> tuple[State, set[str]]:
         """Once through some nodes, in order; the lane is known to wait at the first if `is_first`.
@@ -95,7 +122,7 @@ class Code:
         """As long as the lane waits at a block of the loop, go through them."""
         numbers = [*blocks_of(loop.nodes)]
         blocks = [self.program.blocks[number] for number in numbers]
-        first, behind = self.places[numbers[0]], self.places[numbers[-1]] + 1
+        first, behind = self.places.of[numbers[0]], self.places.of[numbers[-1]] + 1
         is_first = loop.is_entered_first and not any(map(self.registers.popped, blocks))
         if self.goes_on and any(isinstance(node, Loop) for node in loop.nodes):
             is_first = False  # the lane may have been stopped in a loop inside
@@ -122,7 +149,8 @@ class Code:
             count = state["depth" if group == CALLS else f"pointer {group}"]
             last = self.backend.add(count, self.backend.constant(-1))
             for under, stack in zip(registers.under(group), registers.stacks_of(group), strict=True):
-                found[under] = self.backend.element(state[stack], [last])
+                if under not in self.memory.in_place:
+                    found[under] = self.memory.load(state, stack, [last])
         return found
 
     # -- blocks --------------------------------------------------------------------------------------------------------
@@ -155,23 +183,32 @@ class Code:
     def entries(self) -> set[int]:
         """The blocks that a lane comes to otherwise than by a jump."""
         calls = [block.terminator for block in self.program.blocks if isinstance(block.terminator, PushJump)]
-        return {0, *(place for call in calls for place in (call.back, *targets(call)))}
+        found = {0, *(place for call in calls for place in (call.back, *targets(call)))}
+        if self.others is not None:
+            found.update(place for n in self.others.numbers for place in targets(self.program.blocks[n].terminator))
+        return found
 
     @cached_property
     def jumps_to(self) -> dict[int, set[int]]:
         """The blocks from which a lane may jump to each."""
         found: dict[int, set[int]] = {}
-        for number in self.places:
+        for number in self.places.of:
             terminator = self.program.blocks[number].terminator
             for target in () if isinstance(terminator, PushJump) else targets(terminator):
                 found.setdefault(target, set()).add(number)
         return found
 
+    def can_lack_room(self, number: int) -> bool:
+        """Whether a lane can lack room for what the block pushes."""
+        may = self.others is not None and not self.others.roomy
+        return may and isinstance(self.program.blocks[number].terminator, PushJump)
+
     def stored(self, numbers: Iterable[int]) -> frozenset[str]:
         """The arrays of which some blocks store elements, and which are too large to be copied for it."""
         items = (item for number in numbers for item in self.program.blocks[number].body)
         arrays = {item.array for item in items if isinstance(item, Store)}
-        return frozenset(name for name in arrays if elements(self.program.types[name]) >= CPU.native_ordered)
+        large = (name for name in arrays if elements(self.program.types[name]) >= CPU.native_ordered)
+        return frozenset(name for name in large if f"top {name} 0" not in self.memory.in_place)
 
     def read(self, numbers: Iterable[int]) -> frozenset[str]:
         """The variables that pieces of some blocks read."""
@@ -180,13 +217,23 @@ class Code:
 
     def changed(self, blocks: Sequence[Block]) -> list[str]:
         """The keys of what some blocks may change."""
-        return self.registers.changed(blocks, self.max_steps) + [EXECUTIONS] * self.counts
+        found = self.registers.changed(blocks, self.max_steps) + [EXECUTIONS] * self.counts
+        return [key for key in found if not (key.startswith("under ") and key in self.memory.in_place)]
 
     def executed(self, number: int, state: State, enabled: Array | None, order: Order) -> tuple[State, BlockCode]:
         """The state after a block, and how its code went."""
         with self.backend.scope(self.program.blocks[number].label):
             block = BlockCode(
-                self.backend, self.registers, self.max_steps, self.places, self.shared, number, state, enabled, order
+                self.backend,
+                self.registers,
+                self.max_steps,
+                self.places,
+                self.memory,
+                self.shared,
+                number,
+                state,
+                enabled,
+                order,
             )
             changed = block.execute()
         return state | changed | (self.counted(number, state[EXECUTIONS], enabled) if self.counts else {}), block
@@ -228,7 +275,7 @@ class _Turn:
 
     def block(self, number: int) -> None:
         """One block, if it is the lane's turn to run it."""
-        when = self._when(number)
+        when = self._with_room(number, self._when(number))
         enabled = self.paths.computed(when)
         if enabled is not None and self.code.expensive[number]:
             self._guarded(number, enabled)
@@ -243,11 +290,21 @@ class _Turn:
             return self.arriving[number]
         if self.is_first:
             return ALWAYS
-        when = self.paths.and_(ALWAYS, self.backend.equal(self.state["pc"], self.code.places[number]))
+        when = self.paths.and_(ALWAYS, self.backend.equal(self.state["pc"], self.code.places.place(number)))
         for group in self.registers.popped(self.code.program.blocks[number]):
             if group in self.popped:
                 when = self.paths.and_(when, self.popped[group], holds=False)
         return when
+
+    def _with_room(self, number: int, when: When) -> When:
+        """`when`, and there is room on the stacks for what the block pushes; a lane that lacks it leaves the code."""
+        backend, places = self.backend, self.code.places
+        if not (self.code.can_lack_room(number) and isinstance(places, RegionPlaces)):
+            return when
+        depth = self.state["depth"]
+        room = (depth <= self.state["room"]) | backend.above(depth, self.registers.max_depth)
+        self._go([(self.paths.and_(when, room, holds=False), backend.constant(places.outside(number)))])
+        return self.paths.and_(when, room)
 
     def _leave(self, number: int, block: BlockCode, when: When) -> None:
         """On to the next block: one that is followed is told, else the program counter is set."""
@@ -258,11 +315,15 @@ class _Turn:
             if isinstance(target, int) and target in self.followed:
                 self.arriving[target] = self.paths.or_(self.arriving[target], way)
             else:
-                place = self.backend.constant(self.code.places[target]) if isinstance(target, int) else target
+                place = self.backend.constant(self.code.places.place(target)) if isinstance(target, int) else target
                 outward.append((way, place))
         if block.failed is not None:
             failed = self.paths.and_(when, block.failed)
-            outward.append((failed, self.backend.constant(len(self.code.places))))
+            outward.append((failed, self.backend.constant(self.code.places.failed(number))))
+        self._go(outward)
+
+    def _go(self, outward: Sequence[tuple[When, Any]]) -> None:
+        """Set the program counter to a place if that is the lane's way."""
         for way, place in outward:
             condition = self.paths.computed(way)
             before = self.state["pc"]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcbatch.errors import Span
+from pcbatch.ir.analysis import effects
 from pcbatch.ir.analysis.frames import is_framed
 from pcbatch.ir.analysis.nesting import nest
 from pcbatch.ir.analysis.places import store_span
@@ -73,6 +74,27 @@ def signature_of(program: Program, piece: Piece) -> Signature:
         shared=[program.shared_types[name] for name in piece.shared],
         writes=[program.types[name] for name in piece.writes],
     )
+
+
+def left_to_lockstep(program: Program, backend: Backend, row_costs: Sequence[float]) -> frozenset[int] | None:
+    """The numbers of the blocks that lanes are to run together, the others natively; None where all are to be.
+
+    These are blocks with expensive rows, and those of which no native code is made.
+    """
+    if not is_framed(program):
+        return None
+    found = {
+        number
+        for number, (block, cost) in enumerate(zip(program.blocks, row_costs, strict=True))
+        if block.sync or cost > CPU.native_work or _of_block(program, block)
+    }
+    pieces = [
+        (number, item) for number, block in enumerate(program.blocks) for item in block.body if isinstance(item, Piece)
+    ]
+    obstacles = backend.native_obstacles([(piece, signature_of(program, piece)) for _, piece in pieces])
+    found |= {number for (number, _), each in zip(pieces, obstacles, strict=True) if each}
+    others = effects.reachable(program) - found
+    return frozenset(found) if others else None
 
 
 def _is_call(block: Block) -> bool:

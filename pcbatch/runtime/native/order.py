@@ -31,7 +31,7 @@ class Order:
         arrays = [name for name in names if name in self.arrays]
         if not arrays:
             return list(found)
-        *held, zero = self._held([*found, self.backend.constant(0)])
+        *held, zero = self.held([*found, self.backend.constant(0)])
         for name in arrays:
             self._add(name, zero)
         return held
@@ -49,9 +49,10 @@ class Order:
         if name not in self._stored:
             return None
         self._stored.remove(name)
-        return self._held([array])[0]
+        return self.held([array])[0]
 
-    def _held(self, values: list[Array]) -> list[Array]:
+    def held(self, values: list[Array]) -> list[Array]:
+        """The same values, computed before what comes after this."""
         return self.backend.repeated(self.never, self._another, values)
 
     def _another(self, go: Array, values: list[Array]) -> tuple[Array, list[Array]]:

@@ -10,6 +10,7 @@ from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome, Run, Statistics
+from pcbatch.runtime.native.mixed import MixedProgram
 from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.strategies.straight_line import StraightLine
 
@@ -59,6 +60,6 @@ class Executable(Protocol):
 
 def resumable(executable: Executable) -> Machine:
     """The machine that runs the program leg by leg: of other forms their own, which runs in lockstep."""
-    machine = executable.machine if isinstance(executable, NativeProgram | StraightLine) else executable
+    machine = executable.machine if isinstance(executable, NativeProgram | MixedProgram | StraightLine) else executable
     assert isinstance(machine, Machine), f"{type(executable).__name__} does not run leg by leg"
     return machine

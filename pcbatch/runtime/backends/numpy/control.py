@@ -61,7 +61,7 @@ class NumPyControl:
     def has_native(self) -> bool:
         return False
 
-    def natively(self, function: Callable[..., list[Any]], arrays: Sequence[Any]) -> list[Any]:
+    def natively(self, function: Callable[..., list[Any]], arrays: Sequence[Any], changed: int = 0) -> list[Any]:
         return [*function(*arrays), np.int32(0)]
 
     # -- programs ------------------------------------------------------------------------------------------------------

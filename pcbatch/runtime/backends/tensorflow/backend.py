@@ -364,8 +364,10 @@ class TensorFlowBackend:
     def has_native(self) -> bool:
         return native.are_made()
 
-    def natively(self, function: Callable[..., list[tf.Tensor]], arrays: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        return native.call(function, arrays)
+    def natively(
+        self, function: Callable[..., list[tf.Tensor]], arrays: Sequence[tf.Tensor], changed: int = 0
+    ) -> list[tf.Tensor]:
+        return native.call(function, arrays, changed)
 
     # -- compiling -----------------------------------------------------------------------------------------------------
 

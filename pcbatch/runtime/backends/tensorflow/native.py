@@ -137,17 +137,22 @@ _NATIVELY = '{xla_cpu_small_call = "true", inlineable = "false"}'
 _FUNCTION = "{called_index = 0 : i64, has_token_input_output = false}"
 
 
-def call(function: Callable[..., Sequence[tf.Tensor]], arrays: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """`function(*arrays)` as one native function where XLA compiles for a CPU, else as it is; and a `witness`."""
+def call(
+    function: Callable[..., Sequence[tf.Tensor]], arrays: Sequence[tf.Tensor], changed: int = 0
+) -> list[tf.Tensor]:
+    """`function(*arrays)` as one native function where XLA compiles for a CPU, else as it is; and a `witness`.
+
+    The witness leaves out the first `changed` arrays: to read them beside what changes them takes copies.
+    """
     if not (xla_cpu.applies() and _has_parts()):
-        return [*function(*arrays), witness(arrays)]
+        return [*function(*arrays), witness(arrays[changed:])]
     graph = private.new_graph(f"pcbatch_native_{next(_numbers)}")
     with graph.as_default():
         given = [ready.placeholder(array.dtype, tuple(array.shape)) for array in arrays]
         results = [private.capture(graph, result) for result in function(*given)]
         captured = private.captures(graph)
         graph.inputs = [*given, *(inner for _, inner in captured)]
-        graph.outputs = [*results, witness(graph.inputs)]
+        graph.outputs = [*results, witness(graph.inputs[changed:])]
     inputs, outputs = [*arrays, *(outer for outer, _ in captured)], graph.outputs
     return private.call_module(_module(inputs, outputs), private.function_of(graph), inputs, outputs)
 

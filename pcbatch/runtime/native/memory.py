@@ -1,0 +1,47 @@
+"""Where the arrays lie that are too large for registers: a lane's stacks, and arrays of which it stores elements.
+
+Lanes that run one after another from their first block to their last share one set of stacks. Lanes that stop on the
+way have each their own: there an array is `[lanes, ...]`, and which lane runs is the first index into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pcbatch.runtime.backends.protocol import Array, Backend, State
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The arrays of the lane that runs, `lane` if all lanes have their own; keys as in `Registers`.
+
+    What would be in registers of the keys `in_place` lies here, too; nobody changes those that are `constant`. Arrays of
+    `bytes` hold bools as bytes.
+    """
+
+    backend: Backend
+    lane: Array | None = None
+    in_place: frozenset[str] = frozenset()
+    constant: frozenset[str] = frozenset()
+    bytes: frozenset[str] = frozenset()
+    zero: Array | None = None
+
+    def load(self, state: State, key: str, indices: Sequence[Array]) -> Array:
+        """`array[indices..]`, as the lane wrote it."""
+        element = self.backend.element(state[key], self._indices(indices))
+        return self.backend.cast(element, "bool") if key in self.bytes else element
+
+    def stored(self, state: State, key: str, indices: Sequence[Array], value: Array) -> Array:
+        """The array with `array[indices..] = value`."""
+        value = self.backend.cast(value, "uint8") if key in self.bytes else value
+        first, *rest = self._indices(indices)
+        first = first if self.zero is None else self.backend.add(first, self.zero)
+        return self.backend.with_element(state[key], [first, *rest], value)
+
+    def after(self, zero: Array) -> Memory:
+        """The same, of which nothing is written before `zero`, an int32 that is zero, is known."""
+        return replace(self, zero=zero)
+
+    def _indices(self, indices: Sequence[Array]) -> list[Array]:
+        return [*indices] if self.lane is None else [self.lane, *indices]
