@@ -15,6 +15,7 @@ Twins, `status` and `message` get Python numbers for scalars and copies of array
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import traceback
 import zlib
@@ -33,6 +34,7 @@ from pcbatch.errors import PcbatchError
 from pcbatch.ir.interpreter import interpret
 from pcbatch.ir.values import pack
 from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
+from tests import mixed
 
 CORPUS = Path(__file__).parent / "corpus"
 BATCH = 17
@@ -49,6 +51,7 @@ Engine = Literal[
     "graph",
     "xla",
     "native",
+    "mixed",
     "auto",
     "plain",
     "either",
@@ -79,6 +82,8 @@ class Mode:
             return {"form": self.engine}
         if self.engine in ("plain", "either"):
             return {"jit": "auto" if self.engine == "either" else False}
+        if self.engine == "mixed":
+            return {"form": "lockstep"}
         return {"jit": self.engine == "xla", "schedule": self.schedule, "form": "lockstep"}
 
 
@@ -93,6 +98,8 @@ PLAIN, EITHER = Mode("plain"), Mode("either")
 block run as in other modes there."""
 NATIVE = Mode("native")
 """Native form, or the reason why there is none."""
+MIXED = Mode("mixed")
+"""Lockstep in every second block, native code between these."""
 OTHER_STRATEGIES = (Mode("local"), Mode("hybrid"), Mode("xla", "switch"))
 """The paper's other machines: launches of blocks, decided on the host."""
 MACHINES = (*REFERENCE, *GRAPH, *XLA, AUTO)
@@ -281,7 +288,8 @@ def run_lanes(function: Any, mode: Mode, arguments: tuple[Any, ...], lanes: int)
     """
     if mode in INTERPRETERS:
         return run_interpreted(function, mode.engine.removeprefix("interpret "), arguments, lanes), []
-    run = function.options(**mode.options).run(*arguments)
+    with mixed.forced() if mode == MIXED else contextlib.nullcontext():
+        run = function.options(**mode.options).run(*arguments)
     statuses = [LaneStatus(int(number)).name for number in np.asarray(run.status)]
     faults = {fault.lane: fault for fault in run.errors}
     failed = [lane for lane, status in enumerate(statuses) if status != "OK"]
@@ -346,7 +354,7 @@ def check(name: str, mode: Mode, lanes: int) -> None:
     actual, arrays = run_lanes(program.function, mode, arguments, lanes)
     for leaf, given in zip(leaves(arguments), before, strict=True):
         np.testing.assert_array_equal(leaf, given, err_msg="the caller's arrays must not change")
-    if mode in (*MACHINES, PLAIN, EITHER, NATIVE):
+    if mode in (*MACHINES, PLAIN, EITHER, NATIVE, MIXED):
         finished = next(lane for lane in expected(name, BATCH) if lane.status == "OK")
         assert [array.dtype.name for array in arrays] == list(program.dtypes)
         assert [array.shape[1:] for array in arrays] == [np.shape(leaf) for leaf in leaves(finished.value)]

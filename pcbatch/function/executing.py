@@ -19,7 +19,7 @@ from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.compiling import choice
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.native.fitness import left_to_lockstep, loss, obstacle, signature_of
+from pcbatch.runtime.native.fitness import loss, mixture, obstacle, signature_of
 from pcbatch.runtime.native.mixed import MixedProgram
 from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.store import opening
@@ -81,19 +81,19 @@ def _executable(
             return machine.because(why)
         why = loss(program, machine.legs.loop.row_costs)
         if why is not None:
-            return _mixed(machine.because(why))
+            return _mixed(machine, why)
     found = obstacle(program, backend, machine.context.limits.max_depth)
     if found is None:
         return NativeProgram(machine)
     if options.form == "native":
         raise UsageError("PCB534", f"{program.name} cannot run in the native form: {found.why}", found.span)
-    return _mixed(machine.because(found.why))
+    return _mixed(machine, found.why)
 
 
-def _mixed(machine: Machine) -> Machine | MixedProgram:
-    """`machine`, or what runs the cheap blocks of its program natively, if there are some for which that pays."""
-    lockstep = left_to_lockstep(machine.program, machine.backend, machine.legs.loop.row_costs)
-    return machine if lockstep is None else MixedProgram(machine, lockstep)
+def _mixed(machine: Machine, why: str) -> Machine | MixedProgram:
+    """What runs a program that is not to be native as a whole, for this reason: cheap blocks of it may be."""
+    lockstep = mixture(machine.program, machine.backend, machine.legs.loop.row_costs)
+    return machine.because(why) if lockstep is None else MixedProgram(machine, lockstep, why)
 
 
 def _stored_as(program: Program, options: Options, digest: str) -> str | None:

@@ -46,6 +46,8 @@ class Loop:
         if context.elsewhere is not None:
             lockstep = context.elsewhere.lockstep
             self.flow = replace(self.flow, order=[number for number in self.flow.order if number in lockstep])
+            if len(lockstep) == 1:  # there all lanes are that can run
+                self.sync = []
         self.can_fail = any(effects.can_fault(block, context.limits.max_steps) for block in self.blocks)
         self.guarded = GuardedBlocks(context, self.flow)
 

@@ -203,6 +203,10 @@ class Code:
         may = self.others is not None and not self.others.roomy
         return may and isinstance(self.program.blocks[number].terminator, PushJump)
 
+    def has_room(self, depth: Array, room: Array) -> Array:
+        """Whether there is room for one more call; beyond the deepest the lane fails instead."""
+        return (depth <= room) | self.backend.above(depth, self.registers.max_depth)
+
     def stored(self, numbers: Iterable[int]) -> frozenset[str]:
         """The arrays of which some blocks store elements, and which are too large to be copied for it."""
         items = (item for number in numbers for item in self.program.blocks[number].body)
@@ -301,8 +305,7 @@ class _Turn:
         backend, places = self.backend, self.code.places
         if not (self.code.can_lack_room(number) and isinstance(places, RegionPlaces)):
             return when
-        depth = self.state["depth"]
-        room = (depth <= self.state["room"]) | backend.above(depth, self.registers.max_depth)
+        room = self.code.has_room(self.state["depth"], self.state["room"])
         self._go([(self.paths.and_(when, room, holds=False), backend.constant(places.outside(number)))])
         return self.paths.and_(when, room)
 

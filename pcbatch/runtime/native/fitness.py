@@ -11,6 +11,7 @@ import numpy as np
 
 from pcbatch.errors import Span
 from pcbatch.ir.analysis import effects
+from pcbatch.ir.analysis.callgraph import components
 from pcbatch.ir.analysis.frames import is_framed
 from pcbatch.ir.analysis.nesting import nest
 from pcbatch.ir.analysis.places import store_span
@@ -95,6 +96,40 @@ def left_to_lockstep(program: Program, backend: Backend, row_costs: Sequence[flo
     found |= {number for (number, _), each in zip(pieces, obstacles, strict=True) if each}
     others = effects.reachable(program) - found
     return frozenset(found) if others else None
+
+
+def mixture(program: Program, backend: Backend, row_costs: Sequence[float]) -> frozenset[int] | None:
+    """The blocks to leave to lockstep where native code among them pays; None where it does not.
+
+    It does where lanes come from such a block to others and back, over and over: what lies before all of them or
+    behind runs once. And where rows are so expensive that nothing else counts, it only takes longer to compile.
+    """
+    lockstep = left_to_lockstep(program, backend, row_costs)
+    if lockstep is None:
+        return None
+    places = enumerate(effects.successors(program))
+    onward = {number: [to for to in found if to < len(program.blocks)] for number, found in places}
+    for members in map(frozenset, components(onward)):
+        shared = members & lockstep
+        if shared and members - shared and max(row_costs[number] for number in shared) <= CPU.native_among:
+            return lockstep
+    return None
+
+
+def is_better_jumped_over(program: Program, backend: Backend, block: Block) -> bool:
+    """Whether a block is to be run for a lane that waits at it only, whatever its work.
+
+    One with a loop inside, which may never end for the values of another lane, and one that calls functions: its
+    work is estimated for arrays of which a CPU computes several numbers at a time.
+    """
+    types, same, calls = program.types, program.shared_types, 0.0
+    for piece in block.body:
+        if isinstance(piece, Piece):
+            given = [types[name] for name in piece.reads], [same[name] for name in piece.shared]
+            if backend.has_loop(piece, *given):
+                return True
+            calls += backend.calls(piece, *given)
+    return calls >= CPU.native_calls
 
 
 def _is_call(block: Block) -> bool:

@@ -6,12 +6,11 @@ import math
 from collections.abc import Sequence
 from functools import cached_property
 
-from pcbatch.ir.machine import Block, Piece
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
-from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.costs.estimate import block_costs
 from pcbatch.runtime.native.code import EXECUTIONS, Code
+from pcbatch.runtime.native.fitness import is_better_jumped_over
 from pcbatch.runtime.native.registers import Registers
 
 ENDS = ("fault", "steps")
@@ -25,23 +24,10 @@ class Lanes:
         self.backend, self.registers, self.max_steps = backend, registers, max_steps
         self.program = registers.program
         self.estimates = block_costs(self.program, backend)
-        costs = zip(self.estimates, map(self._is_jumped_over, self.program.blocks), strict=True)
-        self.row_costs = [math.inf if is_jumped_over else cost for cost, is_jumped_over in costs]
-
-    def _is_jumped_over(self, block: Block) -> bool:
-        """Whether a block is run for a lane that waits at it only, whatever its work.
-
-        One with a loop inside, which may never end for the values of another lane, and one that calls functions: its
-        work is estimated for arrays of which a CPU computes several numbers at a time.
-        """
-        types, same, calls = self.program.types, self.program.shared_types, 0.0
-        for piece in block.body:
-            if isinstance(piece, Piece):
-                given = [types[name] for name in piece.reads], [same[name] for name in piece.shared]
-                if self.backend.has_loop(piece, *given):
-                    return True
-                calls += self.backend.calls(piece, *given)
-        return calls >= CPU.native_calls
+        self.row_costs = [
+            math.inf if is_better_jumped_over(self.program, backend, block) else cost
+            for block, cost in zip(self.program.blocks, self.estimates, strict=True)
+        ]
 
     @cached_property
     def outputs(self) -> dict[str, TensorType]:

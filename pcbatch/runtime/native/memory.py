@@ -16,8 +16,8 @@ from pcbatch.runtime.backends.protocol import Array, Backend, State
 class Memory:
     """The arrays of the lane that runs, `lane` if all lanes have their own; keys as in `Registers`.
 
-    What would be in registers of the keys `in_place` lies here, too; nobody changes those that are `constant`. Arrays of
-    `bytes` hold bools as bytes.
+    What would be in registers of the keys `in_place` lies here, too; nobody changes those that are `constant`. The
+    arrays `bytes` hold bools as bytes.
     """
 
     backend: Backend

@@ -27,14 +27,22 @@ from pcbatch.runtime.machine.returned import Returned
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.native.region import Region
 
+SHOWN = 4
+"""So many blocks in lockstep are called by name, if they are not more."""
+
 
 class MixedProgram:
-    """Runs the program of a machine: blocks of `lockstep` for all lanes together, the others natively."""
+    """Runs the program of a machine: blocks of `lockstep` for all lanes together, the others natively.
 
-    def __init__(self, machine: Machine, lockstep: frozenset[int]):
+    `why` says why not all are.
+    """
+
+    def __init__(self, machine: Machine, lockstep: frozenset[int], why: str):
         self.machine, self.program, self.backend = machine, machine.program, machine.backend
         self.statistics: Statistics = machine.statistics
-        self.form = f"{machine.form}; native among such blocks"
+        labels = [self.program.blocks[number].label for number in sorted(lockstep)]
+        shown = ", ".join(labels) if len(labels) <= SHOWN else f"{len(labels)} of {len(self.program.blocks)} blocks"
+        self.form = f"mixed: {shown} in lockstep, the rest native: {why}"
         context, limits = machine.context, machine.context.limits
         layout = Layout(_cached(self.program))
         region = Region(self.backend, layout, limits, machine.legs.loop.row_costs, lockstep)

@@ -21,6 +21,7 @@ from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.native.code import EXECUTIONS, Code, Others
+from pcbatch.runtime.native.fitness import is_better_jumped_over
 from pcbatch.runtime.native.memory import Memory
 from pcbatch.runtime.native.places import RegionPlaces
 from pcbatch.runtime.native.registers import CALLS, Registers
@@ -53,6 +54,8 @@ class Region:
         Stacks have no room for what is pushed by who does not wait there, and what is large is moved only if it has to
         be.
         """
+        if is_better_jumped_over(self.program, self.backend, block):
+            return True
         names = {*block.pops, *effects.read(block), *effects.written(block)} & self.program.storage.keys()
         keys = (key for name in names for key in self.registers.keys("top", name))
         return bool(self.registers.pushed(block)) or any(key in self.in_place for key in keys)
@@ -147,11 +150,27 @@ class Region:
                 after = self._one(code, before, memory, limit)
                 return go & False, [after[key] for key in carried]
 
-            after = backend.repeated(place < code.places.count, once, [now[key] for key in carried])
+            can_run = self._can_run(code, memory, {**state, **now}, place)
+            after = backend.repeated(can_run, once, [now[key] for key in carried])
             return {**dict(zip(carried, after, strict=True)), "lane": lane + 1}
 
         start = {"lane": backend.constant(0), **{key: state[key] for key in carried}}
         return {**state, **backend.while_loop(lambda now: now["lane"] < lanes, one, start)}
+
+    def _can_run(self, code: Code, memory: Memory, state: State, place: Array) -> Array:
+        """Whether the lane waits at a block of the code, and not for room on its stacks: that it gets in another run.
+
+        It may wait for room at a block that lanes come to by jumps only, as far as the code knows.
+        """
+        backend, places = self.backend, code.places
+        assert isinstance(places, RegionPlaces)
+        is_inside = place < places.count
+        calling = [int(code.can_lack_room(number)) for number in places.of]
+        if not any(calling):
+            return is_inside
+        is_calling = backend.element(backend.array(calling, "int32"), [place]) > 0
+        lacks_room = is_calling & ~code.has_room(memory.load(state, "depth", []), memory.load(state, "room", []))
+        return is_inside & ~lacks_room
 
     def _one(self, code: Code, before: State, memory: Memory, limit: int) -> State:
         """The state after one lane's code."""

@@ -1,0 +1,43 @@
+"""Programs with native code between blocks in lockstep, whatever blocks cost: every second one is left to lockstep."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+from pcbatch.function import executing
+from pcbatch.ir.machine import Program
+from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.native.fitness import left_to_lockstep
+from pcbatch.runtime.native.mixed import MixedProgram
+
+
+def every_second_block(program: Program, backend: Backend, first: int = 0) -> frozenset[int] | None:
+    """Every second block and those of which no native code is made; None where none is left for native code."""
+    needed = left_to_lockstep(program, backend, [0.0] * len(program.blocks))
+    if needed is None:
+        return None
+    chosen = needed | {*range(first, len(program.blocks), 2)}
+    if len(chosen) == len(program.blocks):
+        chosen = needed
+    return chosen if len(chosen) < len(program.blocks) else None
+
+
+@contextlib.contextmanager
+def forced() -> Iterator[None]:
+    """What is compiled inside for lockstep has native code between its blocks, where any can be made."""
+    made = executing._executable
+
+    def mixed(program: Program, backend: Backend, options: Any, digest: Any) -> Any:
+        executable = made(program, backend, options, digest)
+        if options.form != "lockstep":
+            return executable
+        assert isinstance(executable, Machine)
+        lockstep = every_second_block(program, backend, first=len(program.blocks) % 2)
+        return executable if lockstep is None else MixedProgram(executable, lockstep, "every second block")
+
+    with mock.patch.object(executing, "_executable", mixed):
+        yield
