@@ -19,6 +19,7 @@ from tests.harness import (
     INTERPRETERS,
     LIMITS,
     MACHINES,
+    MIXED,
     MODES,
     NAMES,
     NATIVE,
@@ -80,6 +81,14 @@ STRATEGY_RUNS = tuple(
 """Some programs under the paper's other machines, each of these at each size."""
 LONG_STRATEGY_RUNS = tuple(
     run for run in itertools.product(NAMES, OTHER_STRATEGIES, (BATCH, *SIZES)) if run not in set(STRATEGY_RUNS)
+)
+MIXED_RUNS = tuple((name, (BATCH, *SIZES)[place % 4]) for place, name in enumerate(NAMES[5::24]))
+"""Some programs with native code between blocks in lockstep."""
+OTHER_MIXED_RUNS = tuple(
+    (name, lanes)
+    for place, name in enumerate(NAMES)
+    for lanes in (BATCH, SIZES[place % len(SIZES)])
+    if (name, lanes) not in set(MIXED_RUNS)
 )
 
 
@@ -167,6 +176,21 @@ def test_programs_under_other_strategies(name: str, mode: Mode, lanes: int) -> N
 @pytest.mark.parametrize(("name", "mode", "lanes"), LONG_STRATEGY_RUNS, ids=str)
 def test_all_programs_under_other_strategies(name: str, mode: Mode, lanes: int) -> None:
     check(name, mode, lanes)
+
+
+@pytest.mark.parametrize(("name", "lanes"), MIXED_RUNS)
+def test_mixed_programs(name: str, lanes: int) -> None:
+    check(name, MIXED, lanes)
+    if lanes:
+        (form,) = load(name).function.options(**MIXED.options).stats().forms
+        assert form.startswith("mixed: ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "lanes"), OTHER_MIXED_RUNS)
+def test_all_mixed_programs(name: str, lanes: int) -> None:
+    """All that have blocks of which native code is made."""
+    check(name, MIXED, lanes)
 
 
 @pytest.mark.parametrize(("name", "mode", "lanes"), SMALL_RUNS, ids=lambda value: str(value))

@@ -1,0 +1,230 @@
+"""Native code among expensive blocks, as XLA compiles it and as users run it: which programs, no copies, no aborts."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pcbatch
+from pcbatch import random
+from pcbatch.ir.types import leaves
+from tests.runtime.test_native_compiled import computations
+
+ROOT = Path(__file__).parents[2]
+NUMBERS = np.array([0, 3, 9, 5, 1], np.int32)
+WEIGHTS = tf.constant(np.random.default_rng(1).normal(size=(40, 40)) / 6, tf.float32)
+VECTORS = np.random.default_rng(2).normal(size=(5, 40)).astype(np.float32)
+
+
+@pcbatch.autobatch
+@pcbatch.cost(1e5)
+def layer(x):
+    """A block of its own for what is expensive."""
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(tf.tanh(tf.linalg.matvec(WEIGHTS, x)))
+    return tape.gradient(y, x)
+
+
+@pcbatch.autobatch
+def tree(x, depth, key):
+    """A recursion over vectors that calls can keep: draws, faults, products."""
+    if depth <= 0:
+        return layer(x + 0.1 * random.normal(key, (40,)))
+    assert depth != 7, f"{depth} is too deep"
+    keys = random.split(key)
+    left = tree(x * 0.5, depth - 1, keys[0])
+    total = tf.reduce_sum(left)
+    if total > 0.0:
+        return left - x
+    right = tree(left + x, depth - 2, keys[1])
+    return tf.where(total < -1.0, left, right) + x
+
+
+@pcbatch.autobatch
+def walk(n, x):
+    """A loop that stores elements of an array, a product in every second turn."""
+    row = tf.zeros([50])
+    i = 0
+    while i < n:
+        if i % 2 == 0:
+            x = layer(x)
+        row[i * 7 % 50] = x[i % 40]
+        row[3] += 1.0
+        i += 1
+    return x, row
+
+
+ARGUMENTS = {tree: (VECTORS, NUMBERS % 6, random.keys(4, 5)), walk: (NUMBERS, VECTORS)}
+
+
+def programs(*functions, slow=()):
+    cases = [*functions, *(pytest.param(function, marks=pytest.mark.slow) for function in slow)]
+    return pytest.mark.parametrize("function", cases, ids=lambda function: function.__name__)
+
+
+def assert_singles(function, value, arguments):
+    for lane, given in enumerate(zip(*arguments, strict=True)):
+        wanted = tf.nest.flatten(function.single(*given))
+        for found, one in zip(tf.nest.flatten(value), wanted, strict=True):
+            np.testing.assert_allclose(found[lane], one, rtol=2e-5, atol=2e-6)
+
+
+@programs(walk, slow=[tree])
+def test_auto_takes_it_and_says_so(function):
+    arguments = ARGUMENTS[function]
+    for _ in range(2):
+        value = function(*arguments)
+    assert_singles(function, value, arguments)
+    (form,) = function.stats().forms
+    assert re.fullmatch(r"mixed: b\d+ in lockstep, the rest native: a row of b\d+ is expensive", form)
+    lockstep = function.options(form="lockstep")
+    lockstep(*arguments)
+    assert lockstep.stats().forms == ("lockstep",)
+
+
+@programs(walk, slow=[tree])
+def test_counts_are_those_of_lockstep(function):
+    """Lanes for which blocks ran; in the expensive one fewer runs, as all lanes that come to it are there."""
+    run, other = (function.options(form=form).run(*ARGUMENTS[function]) for form in ("auto", "lockstep"))
+    np.testing.assert_array_equal(run.outcome.active, other.outcome.active)
+    np.testing.assert_array_equal(run.lane_steps, other.lane_steps)
+    assert np.sum(run.outcome.rows) < np.sum(other.outcome.rows)
+    assert run.trips <= other.trips
+    assert "layer(" in str(run.profile()) or "matvec" in str(run.profile())
+
+
+@pytest.mark.slow
+def test_a_fault_is_its_lanes_alone():
+    arguments = (VECTORS, np.array([1, 7, 2, 8, 0], np.int32), random.keys(4, 5))
+    run, wanted = (tree.options(**options).run(*arguments) for options in ({}, {"backend": "reference"}))
+    assert [fault.render() for fault in run.errors] == [fault.render() for fault in wanted.errors]
+    np.testing.assert_array_equal(run.status, wanted.status)
+    np.testing.assert_allclose(run.value, wanted.value, rtol=2e-5, atol=2e-6)
+    assert "AssertionError: 7 is too deep" in run.errors[0].message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limits", [{"max_steps": 9}, {"max_depth": 2}])
+def test_limits_are_those_of_the_reference(limits):
+    runs = [tree.options(**limits, **options).run(*ARGUMENTS[tree]) for options in ({}, {"backend": "reference"})]
+    for name in ("status", "lane_steps"):
+        np.testing.assert_array_equal(*(getattr(run, name) for run in runs))
+    assert len({*np.asarray(runs[0].status).tolist()}) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lanes", [0, 1, 17])
+def test_other_numbers_of_lanes(lanes):
+    places = np.arange(lanes) % 5
+    arguments = tuple(np.asarray(array)[places] for array in ARGUMENTS[walk])
+    assert_singles(walk, walk(*arguments), arguments)
+
+
+@pytest.mark.slow
+def test_what_it_cannot_do_the_machine_does():
+    """Runs in a caller's graph, under XLA or not, and in slices: in lockstep, with the same numbers."""
+    wanted, limited = walk(*ARGUMENTS[walk]), walk.options(max_depth=3)
+    for compiled in (False, True):
+        inside = tf.function(lambda *given: limited.run(*given).value, jit_compile=compiled, autograph=False)
+        for found, value in zip(inside(*map(tf.constant, ARGUMENTS[walk])), wanted, strict=True):
+            np.testing.assert_allclose(found, value, rtol=2e-5, atol=2e-6)
+    for found, value in zip(walk.options(progress=True)(*ARGUMENTS[walk]), wanted, strict=True):
+        np.testing.assert_allclose(found, value, rtol=2e-5, atol=2e-6)
+
+
+@pcbatch.autobatch
+def waiting(n, x):
+    while n > 0:
+        pcbatch.sync()
+        x = layer(x)
+        if x[0] > 0.0:
+            n = n - 1
+        else:
+            pcbatch.sync()
+            n = n // 2
+    return x
+
+
+@pcbatch.autobatch
+def ordered(n, x):
+    while n > 1:
+        if n % 2 == 0:
+            n = n // 2
+        else:
+            n = 3 * n + 1
+        if n % 5 == 0:
+            x = tf.sort(x * 1.5 - x[0])
+    return x
+
+
+@pytest.mark.slow
+@programs(waiting, ordered)
+def test_where_lanes_wait_and_what_has_no_native_code(function):
+    """Lanes wait at two places; a sort, which XLA compiles natively nowhere, is cheap."""
+    arguments = NUMBERS, VECTORS
+    assert_singles(function, function(*arguments), arguments)
+    (form,) = function.stats().forms
+    assert form.startswith("mixed: ")
+
+
+def test_gradients_are_refused_as_everywhere():
+    x = tf.constant(VECTORS)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y, _ = walk(NUMBERS, x)
+    with pytest.raises(pcbatch.errors.GradientError, match="PCB601"):
+        tape.gradient(y, x)
+
+
+# -- what XLA makes of it ----------------------------------------------------------------------------------------------
+
+
+def optimized(function, *arguments):
+    """The text of the program that XLA makes of a mixed call."""
+    executable = function.session.pipeline(arguments, {})[1].machine
+    program, lanes = executable.program, len(arguments[0])
+    types = [leaf for name in program.parameters for leaf in leaves(program.types[name])]
+    shared = [leaf for name in program.shared for leaf in leaves(program.shared_types[name])]
+    specs = [tf.TensorSpec([lanes, *leaf.shape], leaf.dtype) for leaf in types]
+    specs += [tf.TensorSpec(leaf.shape, leaf.dtype) for leaf in shared]
+    return executable._whole(lanes).experimental_get_compiler_ir(*specs)(stage="optimized_hlo")
+
+
+def in_native_code(text):
+    """The lines of all computations that are called natively, and of those that these call."""
+    found = computations(text)
+    calls = {
+        name: {each for line in lines for each in re.findall(r"(?:to_apply|body|condition|calls)=%([\w.\-]+)", line)}
+        for name, lines in found.items()
+    }
+    natively = [line for lines in found.values() for line in lines if 'xla_cpu_small_call="true"' in line]
+    waiting = {each for line in natively for each in re.findall(r" call\(.*to_apply=%([\w.\-]+)", line)}
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        seen.add(name)
+        waiting |= calls[name] - seen
+    return [line for name in seen for line in found[name]]
+
+
+@programs(tree, walk)
+def test_nothing_larger_than_a_row_is_copied_in_native_code(function):
+    """No array of all lanes, no stack, nothing of a lane that is read where it lies."""
+    lines = in_native_code(optimized(function, *map(tf.constant, ARGUMENTS[function])))
+    assert any("f32[5,33,40]" in line or "f32[5,50]" in line for line in lines)
+    copies = [match for line in lines for match in re.findall(r"= \w+\[([\d,]*)\]\S* copy\(", line)]
+    assert not [shape for shape in copies if shape.startswith("5,")]
+    assert all(np.prod([int(size) for size in shape.split(",") if size]) <= 50 for shape in copies)
+
+
+@pytest.mark.slow
+def test_shapes_that_xla_may_abort_at():
+    """Arguments that nobody uses, arrays without elements, all dtypes: in a process of its own, which may end."""
+    command = [sys.executable, "-m", "tests.runtime.mixed_shapes"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
