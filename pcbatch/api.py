@@ -38,9 +38,10 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
             gather at expensive ones), "earliest" (the paper's), "busiest" (most lanes), "sweep" (all in order).
         form: "lockstep": a block runs for all lanes that wait at it, at once. "native": a lane runs after another, in
             one native function, which is many times as fast where a row costs little; on a CPU, for programs without
-            products of matrices, sorts and scatters. "auto": native where that is possible and rows are cheap; and
-            what is one block, without loops, calls and branches, runs straight, without the machine's loop. Runs in
-            slices are in lockstep, and so are native programs in a caller's `tf.function`.
+            products of matrices, sorts and scatters. "auto": native where that is possible and rows are cheap; mixed
+            where some are: expensive blocks in lockstep, a lane's code from one to the next native; and what is one
+            block, without loops, calls and branches, runs straight, without the machine's loop. Runs in slices are in
+            lockstep, and so are native and mixed programs in a caller's `tf.function`.
         backend: "tensorflow", or "reference" (lane by lane with Python lists for stacks: slow, for debugging).
         jit: compile with XLA (True, the default), or run TensorFlow's own kernels (False), for debugging and for
             programs of one block of convolutions, which XLA runs slowly on a CPU. "auto" chooses for programs of one

@@ -68,8 +68,9 @@ class Stats:
 
     A recursive program is compiled anew for each size of its stacks; `stack_entries` is the one that the next call
     starts with, learnt from those before it (0 for programs without stacks). `forms` has the form in which each of the
-    signatures runs, those used last at the end: "native", "lockstep", or "lockstep: " and why not native; "straight, by
-    XLA" or "straight, by kernels of TensorFlow", with `jit="auto"` and why.
+    signatures runs, those used last at the end: "native", "lockstep", or "lockstep: " and why not native; "mixed: ",
+    which blocks are in lockstep, the others being native, and why; "straight, by XLA" or "straight, by kernels of
+    TensorFlow", with `jit="auto"` and why.
     `notes` say which operations no rule computes for all lanes at once, so that they run lane after lane, and where.
     Where there is a cache on disk (`pcbatch.cache`), `hits` programs were found there and `misses` were not.
     """

@@ -241,14 +241,6 @@ def expensive(x):
 
 
 @pcbatch.autobatch(form="auto")
-def ordered(x):
-    while x[0] < 3.0:
-        x = x + 1.0
-        x = tf.sort(x)
-    return x
-
-
-@pcbatch.autobatch(form="auto")
 def waiting(n):
     while n > 0:
         pcbatch.sync()
@@ -264,7 +256,6 @@ def without_loop(x):
 def test_auto_takes_lockstep_where_that_is_better():
     for function, argument, why in (
         (expensive, tf.ones([2, 400]), "a row of b2 is expensive"),
-        (ordered, tf.ones([2, 4]), "no native code is made of TopKV2"),
         (without_loop, tf.ones([2, 4]), "there is no loop"),
         (waiting, NUMBERS, "lanes are to wait for each other"),
     ):
