@@ -45,9 +45,10 @@ class Loop:
         self.flow = Flow.of(context.program)
         if context.elsewhere is not None:
             lockstep = context.elsewhere.lockstep
-            self.flow = replace(self.flow, order=[number for number in self.flow.order if number in lockstep])
             if len(lockstep) == 1:  # there all lanes are that can run
                 self.sync = []
+            order = [number for number in self.flow.order if number in lockstep]
+            self.flow = replace(self.flow, order=order, sync=self.sync)
         self.can_fail = any(effects.can_fault(block, context.limits.max_steps) for block in self.blocks)
         self.guarded = GuardedBlocks(context, self.flow)
 

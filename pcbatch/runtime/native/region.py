@@ -13,7 +13,7 @@ from functools import cached_property
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.analysis.nesting import blocks_of, nest
-from pcbatch.ir.machine import Block, Program
+from pcbatch.ir.machine import Block, Piece, Program
 from pcbatch.ir.types import elements, leaves
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
@@ -95,6 +95,12 @@ class Region:
         found += ["depth", "room"] * (CALLS in self.groups)
         return [key for key in dict.fromkeys(found) if key not in self.changed]
 
+    @cached_property
+    def shared(self) -> list[str]:
+        """The shared operands that the code reads: XLA may abort at an argument that nobody uses."""
+        pieces = (item for block in self.blocks for item in block.body if isinstance(item, Piece))
+        return sorted({name for piece in pieces for name in piece.shared})
+
     # -- the code ------------------------------------------------------------------------------------------------------
 
     def run(self, state: State, shared: Mapping[str, Leaves], executions: Array) -> tuple[State, Array, Array]:
@@ -103,8 +109,7 @@ class Region:
         Or where it has used up what one visit may take: then it waits somewhere between. `executions` counts how
         often each block has run, by lanes. The third is an int32 that the whole program has to depend on.
         """
-        given = [*self.changed, *self.constant]
-        names = list(shared)
+        given, names = [*self.changed, *self.constant], self.shared
 
         def code(*arrays: Array) -> list[Array]:
             executions, *rest = arrays
