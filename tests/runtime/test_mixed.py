@@ -9,7 +9,7 @@ import pytest
 from pcbatch.ir.machine import Block, Branch, Jump, Program, Return
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.machine.machine import Machine
-from pcbatch.runtime.native import region
+from pcbatch.runtime.native import fitness, region
 from pcbatch.runtime.native.fitness import left_to_lockstep, mixture
 from pcbatch.runtime.native.mixed import MixedProgram
 from pcbatch.runtime.report.run import Run
@@ -140,7 +140,7 @@ def test_shared_operands_are_read_by_both(library, lockstep):
 
 
 @pytest.mark.parametrize("library", ["numpy"], indirect=True)
-def test_which_blocks_are_left_to_lockstep(library):
+def test_which_blocks_are_left_to_lockstep(library, monkeypatch):
     """Expensive ones, and those where lanes wait; if others lie between them, and rows are not beyond all measure."""
     program, backend = tables.fibonacci(), library.backend
 
@@ -151,6 +151,8 @@ def test_which_blocks_are_left_to_lockstep(library):
     assert chosen(1, 1, 1, 1e5, 1) == {3}
     assert chosen(1, 1, 1e5, 1e5, 1) == {2, 3}
     assert chosen(1, 1, 1, 1e8, 1) is None
+    monkeypatch.setattr(fitness, "CPU", dataclasses.replace(fitness.CPU, native_among=1e9))
+    assert chosen(1, 1, 1, 1e8, 1) == {3}
     assert chosen(*[1e5] * 5) is None
     assert chosen(1, 1, 1, of=tables.gcd(library.ops)) is None
     waiting = dataclasses.replace(program.blocks[4], sync=True)

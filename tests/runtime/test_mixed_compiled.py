@@ -172,6 +172,80 @@ def test_where_lanes_wait_and_what_has_no_native_code(function):
     assert form.startswith("mixed: ")
 
 
+@pcbatch.autobatch
+@pcbatch.cost(1e5)
+def checked(x, k):
+    assert k != 3, f"not {k}"
+    return tf.tanh(tf.linalg.matvec(WEIGHTS, x)) + tf.cast(10 // (k - 5), tf.float32)
+
+
+@pcbatch.autobatch
+def even(n, x):
+    if n == 0:
+        return x
+    y = odd(n - 1, x)
+    return checked(y, n) + y
+
+
+@pcbatch.autobatch
+def odd(n, x):
+    if n == 0:
+        return -x
+    return even(n - 1, x * 0.5) - 1.0
+
+
+@pcbatch.autobatch
+def kinds(n, x):
+    state = tf.cast(x, tf.float64), x > 0, tf.range(40, dtype=tf.int64), tf.complex(x, x)
+    while n > 0:
+        x = layer(x)
+        a, b, c, d = state
+        state = a + tf.cast(x, tf.float64), tf.math.logical_xor(b, x > 0), c * 3, d * tf.complex(x, -x)
+        n -= 1
+        if n == 2:
+            x = x * float("nan")
+    return state
+
+
+@pcbatch.autobatch
+def turning(n, x):
+    while n > 0:
+        if n % 2 == 0:
+            x = layer(x)
+        else:
+            (k,) = tf.while_loop(lambda k: k > 0, lambda k: (k - 2,), (n,), maximum_iterations=100)
+            x = x + tf.cast(k, tf.float32)
+        n -= 1
+    return x
+
+
+@pcbatch.autobatch
+def deep(n, x):
+    if n <= 0:
+        return x
+    y = deep(n - 1, layer(x))
+    return y * 0.5 + x
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("function", "times"),
+    [(even, 1), (kinds, 1), (turning, 1), (deep, 20)],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_as_the_reference(function, times):
+    """Faults where rows are expensive, all kinds of numbers, loops of a lane's own in operations, stacks that grow."""
+    arguments = NUMBERS * times, VECTORS
+    run, wanted = (function.options(**options).run(*arguments) for options in ({}, {"backend": "reference"}))
+    assert [fault.render() for fault in run.errors] == [fault.render() for fault in wanted.errors]
+    for name in ("status", "lane_steps"):
+        np.testing.assert_array_equal(getattr(run, name), getattr(wanted, name))
+    np.testing.assert_array_equal(run.outcome.active, wanted.outcome.active)
+    for found, value in zip(tf.nest.flatten(run.value), tf.nest.flatten(wanted.value), strict=True):
+        np.testing.assert_allclose(found, value, rtol=1e-4, atol=1e-5)
+    assert function.stats().forms[-1].startswith("mixed: ")
+
+
 def test_gradients_are_refused_as_everywhere():
     x = tf.constant(VECTORS)
     with tf.GradientTape() as tape:
