@@ -12,6 +12,7 @@ where mixed is better. Results are compared, but for the sampler's, whose trajec
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -178,6 +179,7 @@ def main() -> None:
     parser.add_argument("tasks", nargs="*", choices=[*TASKS, []], help="which tasks; all if none is named")
     parser.add_argument("--lanes", nargs="+", type=int, default=[8, 64, 512], help="how many lanes or chains")
     chosen = parser.parse_args()
+    warnings.simplefilter("ignore", nuts.SamplerWarning)  # draws are few
     found = []
     print(f"{'task':>10} {'lanes':>6} {'mixed, us':>10} {'lockstep':>9} {'ratio':>6}")
     for task in chosen.tasks or TASKS:

@@ -128,7 +128,7 @@ class Device:
     """But each lane may make so many."""
     native_among: float
     """Work of a row in lockstep up to which native code runs among such rows. It saves 0.5 to 2 us for each of them in
-    samplers and trees, which then is 2% of it."""
+    samplers and trees: of products, of which a core does 1e5 a microsecond, 2% or more."""
     native_work: float
     """Work of a row up to which a block is cheap: the native form is for programs of cheap blocks only. A loop of a
     product and a sum of 10,000 numbers takes half the time of lockstep at 64 lanes, one of `tanh` as long."""
