@@ -49,8 +49,9 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
             It is a limit against recursion without end, not a size: stacks grow as lanes need them. In a function
             compiled with `jit_compile=True` they cannot, so there it must be given, and is their size.
         max_steps: the most loop turns plus calls of a lane (default: no limit); a lane beyond fails with MAX_STEPS.
-        deterministic: every block computes a row for every lane, always (default: expensive blocks that few lanes wait
-            at run on those alone). A lane's floats then never depend, in their last bits, on which other lanes wait.
+        deterministic: a lane gives the same bits in every batch, alone or beside any others: every block that rounds
+            runs in chunks of one size (default: in chunks, or for all lanes at once, as is faster). Cheap blocks in
+            lockstep take 2 to 3 times as long; expensive ones and the native form are as fast.
         trace: of how many trips of the machine's loop, from the first, to record which blocks ran for how many lanes;
             `Run.trace` then has them. The default, 0, records nothing and costs nothing.
         name: a name for messages.
