@@ -55,8 +55,9 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
             are, lanes that become free take the next ones; the machine's stacks and variables take the memory of so
             many lanes, and one program serves all numbers of examples up to it, and one each power of two beyond.
             Where lanes run one after another (form "native", backend "reference") it changes nothing.
-        deterministic: every block computes a row for every lane, always (default: expensive blocks that few lanes wait
-            at run on those alone). A lane's floats then never depend, in their last bits, on which other lanes wait.
+        deterministic: a lane gives the same bits in every batch, alone or beside any others: every block that rounds
+            runs in chunks of one size (default: in chunks, or for all lanes at once, as is faster). Cheap blocks in
+            lockstep take 2 to 3 times as long; expensive ones and the native form are as fast.
         trace: of how many trips of the machine's loop, from the first, to record which blocks ran for how many lanes;
             `Run.trace` then has them. The default, 0, records nothing and costs nothing.
         name: a name for messages.

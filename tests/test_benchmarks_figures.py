@@ -197,7 +197,7 @@ def test_the_page_of_utilisation():
 def test_the_sampler_counts_what_it_needs():
     """In the plain graph, which compiles nothing: 2 chains, 2 trajectories, and a gradient where each chain starts."""
     target = Target("tiny", "AR(1) Gaussian", 3, 0.9, 2)
-    found = Chains(target, 2, 2).counted(1, jit=False, schedule="earliest", deterministic=True)
+    found = Chains(target, 2, 2).counted(1, masked=True, jit=False, schedule="earliest")
     assert found.leaves.shape == (2, 2)
     assert found.needed == found.leaves.sum() + 2
     assert found.rows % 2 == 0

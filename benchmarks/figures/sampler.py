@@ -18,7 +18,7 @@ from pcbatch import random
 from pcbatch.nuts.adaptation.adaptation import plan_of
 from pcbatch.nuts.kernel.algorithm import STATISTICS
 from pcbatch.nuts.running.chain import fresh_state, make_sampler
-from pcbatch.nuts.running.gradients import gradient_rows
+from pcbatch.nuts.running.gradients import gradient_blocks, gradient_rows
 
 LEAVES = STATISTICS.index("n_leaves")
 
@@ -72,11 +72,17 @@ class Chains:
         shared = (plan_of(()), first, np.int32(self.trajectories), thin, target_accept, data, False)
         return Arguments((random.keys(seed, self.chains), *state), shared)
 
-    def counted(self, seed: int, **options: Any) -> Count:
-        """One run under `options` of `pcbatch.autobatch`, by the machine's own counters."""
+    def counted(self, seed: int, masked: bool = False, **options: Any) -> Count:
+        """One run under `options` of `pcbatch.autobatch`, by the machine's own counters.
+
+        Where rows are to be `masked`, a row for every chain is counted for each run of a block, gathered or not.
+        """
         arguments = self.arguments(seed)
         run = self.program.options(**options).run(*arguments.by_chain, *arguments.shared)
         needed, rows = gradient_rows(run)
+        if masked:
+            runs = np.asarray(run.outcome.executions)[[*gradient_blocks(run.program)]]
+            rows = int(runs.sum()) * self.chains
         return Count(needed, rows, self.leaves(run.value[-1]))
 
     def leaves(self, statistics: Any) -> np.ndarray:

@@ -25,7 +25,7 @@ def test_additions_of_one_lane_alone():
 
 
 def test_a_piece_is_traced_for_its_types_and_once_to_run():
-    """Though it is run at five sizes: for all 64 lanes, and for 32, 16, 8 and 4 of them."""
+    """Though it is run in chunks, and for all 64 lanes at once."""
     traced = []
 
     def dear(matrix):

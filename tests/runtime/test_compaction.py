@@ -90,23 +90,68 @@ def visits(x, first):
     return x
 
 
-def test_a_dear_block_runs_on_few_rows_unless_deterministic():
-    """64 lanes that come one by one ("sweep" lets none wait) compute far fewer rows; the results are the same."""
+def test_a_dear_block_runs_on_few_rows():
+    """64 lanes that come one by one ("sweep" lets none wait) compute a chunk each time, not a row for every lane."""
     sweep = visits.options(schedule="sweep")
     x = tf.constant(np.random.default_rng(1).normal(size=(64, 512)), tf.float32)
-    run = sweep.run(x, tf.range(64))
-    fixed = sweep.options(deterministic=True).run(x, tf.range(64))
-    np.testing.assert_allclose(run.value, fixed.value, rtol=1e-4, atol=1e-5)
-    expensive = max(
-        run.executions, key=lambda label: run.utilization.executed[label] != fixed.utilization.executed[label]
+    run, together = sweep.run(x, tf.range(64)), sweep.run(x, tf.zeros(64, tf.int32))
+    np.testing.assert_allclose(run.value, together.value, rtol=1e-4, atol=1e-5)
+    executed = [run.utilization.executed, together.utilization.executed]
+    assert 64 * 16 in executed[0].values()
+    assert {64 * 16, 64 * 64} & {*executed[1].values()} == {64 * 64}
+
+
+WIDE, NARROW = (tf.random.stateless_normal(shape, [1, 2]) / 5 for shape in ([10, 600], [10, 10]))
+
+
+@pcbatch.autobatch(form="lockstep", deterministic=True)
+def rounding(x, y, n):
+    """Products, cheap ones too, sums and functions of single numbers, in turns that differ by lane."""
+    while n > 0:
+        if n % 3 == 0:
+            x = tf.tanh(tf.linalg.matvec(NARROW, x) + tf.math.log1p(tf.abs(x)))
+        elif n % 3 == 1:
+            x = x + tf.reduce_logsumexp(tf.linalg.matvec(WIDE, x, transpose_a=True)) / 9.0
+        else:
+            y = tf.math.log1p(tf.exp(tf.sin(y) * y)) + tf.reduce_sum(x * x)
+        n = n - 1
+    return x, y
+
+
+@pcbatch.autobatch(deterministic=True)
+def straight(x):
+    """One block, which would run without the machine."""
+    return tf.linalg.matvec(WIDE, tf.sin(tf.linalg.matvec(WIDE, x, transpose_a=True)))
+
+
+@pytest.mark.parametrize(
+    ("jit", "schedule"), [(True, "auto"), (False, "sweep"), pytest.param(True, "switch", marks=pytest.mark.slow)]
+)
+def test_deterministic_bits_do_not_depend_on_the_batch(jit, schedule):
+    """Alone, beside others, in another order."""
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(200, 10)).astype(np.float32), rng.normal(size=200).astype(np.float32)
+    n = rng.integers(0, 30, 200).astype(np.int32)
+    fixed = rounding.options(jit=jit, schedule=schedule)
+    expected = fixed(x, y, n)
+    for chosen in (np.arange(7, 8), np.arange(3), rng.permutation(200)[:50]):
+        for actual, every in zip(fixed(x[chosen], y[chosen], n[chosen]), expected, strict=True):
+            np.testing.assert_array_equal(actual, every.numpy()[chosen])
+
+
+def test_deterministic_bits_of_one_block():
+    x = np.random.default_rng(3).normal(size=(100, 10)).astype(np.float32)
+    for lanes in (1, 3, 33):
+        np.testing.assert_array_equal(straight(x[:lanes]), straight(x)[:lanes])
+
+
+def test_deterministic_bits_where_the_number_of_lanes_is_not_known():
+    """Within a caller's function of a batch of any size."""
+    x = np.random.default_rng(4).normal(size=(40, 10)).astype(np.float32)
+    n = np.arange(40, dtype=np.int32) % 9
+    caller = tf.function(
+        lambda x, n: rounding(x, x[:, 0], n)[0],
+        input_signature=[tf.TensorSpec([None, 10]), tf.TensorSpec([None], tf.int32)],
     )
-    assert fixed.utilization.executed[expensive] == 64 * fixed.executions[expensive]
-    assert run.utilization.executed[expensive] <= 32 * run.executions[expensive]
-
-
-def test_deterministic_results_do_not_depend_on_who_waits():
-    """Bit for bit, whichever other lanes are at the product at the same time."""
-    x = tf.constant(np.random.default_rng(2).normal(size=(64, 512)), tf.float32)
-    fixed = visits.options(deterministic=True)
-    alone, together = fixed(x, tf.range(64)), fixed(x, tf.zeros(64, tf.int32))
-    np.testing.assert_array_equal(alone, together)
+    np.testing.assert_array_equal(caller(x[:11], n[:11]), caller(x, n)[:11])
+    np.testing.assert_array_equal(caller(x, n), rounding(x, x[:, 0], n)[0])
