@@ -265,3 +265,20 @@ def test_stacks_and_arrays_do_not_fit():
         function = corpus.function.options(form="native")
         function.check(*corpus.arguments(3))
         assert function.stats().forms == ("native",)
+
+
+@pcbatch.autobatch(deterministic=True)
+def halved(x):
+    turns = 0
+    while x > 1.0:
+        x = tf.exp(tf.math.log(x) * 0.9) * 0.5
+        turns += 1
+    return x, turns
+
+
+def test_bits_that_are_to_be_the_same_in_every_batch_are_of_lanes_alone():
+    x = np.random.default_rng(1).uniform(1, 1e6, 128).astype(np.float32)
+    many, few = halved(x), halved(x[:7])
+    assert halved.stats().forms == ("native",)
+    for one, other in zip(many, few, strict=True):
+        np.testing.assert_array_equal(one[:7], other)

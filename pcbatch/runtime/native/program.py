@@ -25,7 +25,7 @@ from pcbatch.runtime.native.code import EXECUTIONS
 from pcbatch.runtime.native.cores import Cores, Part
 from pcbatch.runtime.native.lanes import ENDS, Lanes
 from pcbatch.runtime.native.registers import Registers
-from pcbatch.runtime.native.tile import fits
+from pcbatch.runtime.native.tile import fits, has_floats
 from pcbatch.runtime.native.tiles import Tiles
 
 REACHED = 3
@@ -46,7 +46,9 @@ class NativeProgram:
         self.registers = Registers(self.program, limits.max_depth)
         self.one = Lanes(self.backend, self.registers, limits.max_steps)
         self.tiles: Tiles | None = None
-        if fits(self.program, self.backend):
+        # In a tile a function of floats may round otherwise than of a lane alone.
+        apart = machine.context.is_deterministic and has_floats(self.program)
+        if not apart and fits(self.program, self.backend):
             self.tiles = Tiles(self.backend, self.registers, limits.max_steps, CPU.native_tile)
         self.statistics: Statistics = machine.statistics
         self.form = "native" if self.tiles is None else f"native: of {CPU.native_tile} lanes or more so many at a time"

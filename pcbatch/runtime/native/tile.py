@@ -40,6 +40,12 @@ def fits(program: Program, backend: Backend) -> bool:
     return True
 
 
+def has_floats(program: Program) -> bool:
+    """Whether lanes hold numbers that are rounded."""
+    types = (leaf for type_ in program.types.values() for leaf in leaves(type_))
+    return any(not type_.dtype.startswith(("bool", "int", "uint")) for type_ in types)
+
+
 def _calls(program: Program, piece: Piece, backend: Backend) -> float:
     reads, shared = [program.types[name] for name in piece.reads], [program.shared_types[name] for name in piece.shared]
     return backend.calls_in_tile(piece, reads, shared)
