@@ -53,6 +53,10 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
             are, lanes that become free take the next ones; the machine's stacks and variables take the memory of so
             many lanes, and one program serves all numbers of examples up to it, and one each power of two beyond.
             Where lanes run one after another (form "native", backend "reference") it changes nothing.
+        fork: False (the default), or True: calls that follow each other, none of which needs what another gives, are
+            run at the same time, by lanes of their own; or "auto": where the callee recurses or loops and comes to an
+            expensive block. Results are the same but for rounding, faults and steps are those of calls in sequence.
+            Runs in slices, under a gradient tape and in a caller's graph make all calls in sequence.
         deterministic: every block computes a row for every lane, always (default: expensive blocks that few lanes wait
             at run on those alone). A lane's floats then never depend, in their last bits, on which other lanes wait.
         trace: of how many trips of the machine's loop, from the first, to record which blocks ran for how many lanes;

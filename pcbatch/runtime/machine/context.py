@@ -21,6 +21,7 @@ class Context:
     With `spread_live`, junk lanes are fed the values of a lane that takes part, so that no operation can raise for
     them: needed where operations raise at all, which is everywhere but under XLA. `compaction` says which blocks may
     run on gathered lanes, None that none may; `trace` of how many trips is recorded what the schedule chose.
+    Where calls are forked and the pool `grows`, lanes that find no free ones for them wait for that.
     `notes` has what was found out while the program was traced, in order: a place in the source, and what to know.
     """
 
@@ -31,6 +32,7 @@ class Context:
     schedule: Schedule = schedule_named("auto")
     compaction: Compaction | None = None
     trace: int = 0
+    grows: bool = False
     notes: dict[tuple[Span | None, str], None] = field(default_factory=dict)
 
     @property

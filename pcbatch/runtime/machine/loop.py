@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +16,7 @@ from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.costs.estimate import block_costs
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
+from pcbatch.runtime.machine.chunked import ChunkedBlocks, chunk_of
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.guarded import GuardedBlocks, Visit
 from pcbatch.runtime.machine.recording import apart, recorded
@@ -43,7 +45,8 @@ class Loop:
         self.sync = [number for number, block in enumerate(self.blocks) if block.sync]
         self.flow = Flow.of(context.program)
         self.can_fail = any(effects.can_fault(block, context.limits.max_steps) for block in self.blocks)
-        self.guarded = GuardedBlocks(context, self.flow)
+        self.in_chunks = bool(self.layout.groups)  # lanes are many then, and few wait at a time
+        self.guarded = (ChunkedBlocks if self.in_chunks else GuardedBlocks)(context, self.flow)
 
     @cached_property
     def row_costs(self) -> tuple[float, ...]:
@@ -83,11 +86,14 @@ class Loop:
         shared: Mapping[str, Leaves],
         until: Array,
         stop: Callable[[State], Array] | None = None,
+        between: Callable[[State], State] | None = None,
+        inputs: State | None = None,
     ) -> tuple[State, Counters, Array]:
         """Trips until no lane can run, or until there have been `until` trips (an int64 scalar) in all.
 
-        Given `stop`, a scalar bool of the state, also until that holds after a trip. Gives the state, the counters, and
-        whether a lane could go on: a scalar bool.
+        Given `stop`, a scalar bool of the state, also until that holds after a trip. `between` is done to the state
+        after each trip, before lanes are counted; blocks may read `inputs`. Gives the state, the counters, and whether
+        a lane could go on: a scalar bool.
         """
         backend = self.backend
         every = backend.lanes_of(state["pc"])
@@ -113,7 +119,15 @@ class Loop:
                 return self.guarded.switched(number, state, shared)
 
             trip = Trip(
-                backend, carried["state"], carried["waiting"], self._counted, guarded, self.flow, prices, switched
+                backend,
+                {**carried["state"], **(inputs or {})},
+                carried["waiting"],
+                self._counted,
+                guarded,
+                self.flow,
+                prices,
+                switched,
+                self._asking if self.layout.groups else None,
             )
             memory = self.context.schedule.trip(trip, before["memory"])
             counters = {
@@ -123,12 +137,15 @@ class Loop:
                 "trips": before["trips"] + 1,
                 "memory": memory,
             }
-            waiting = self._counted(trip.state)
+            after = {key: trip.state[key] for key in carried["state"]}
+            if between is not None:
+                after = between(after)
+            waiting = self._counted(after)
             if stop is not None:
-                carried = {**carried, "stop": stop(trip.state)}
+                carried = {**carried, "stop": stop(after)}
             return {
                 **carried,
-                "state": trip.state,
+                "state": after,
                 "waiting": waiting,
                 "counters": counters,
                 "arrivals": arrival_counters,
@@ -164,6 +181,10 @@ class Loop:
 
     def sized(self, lanes: Array | int) -> Program:
         """The program with the sizes that its blocks may run at; those given where that is not known when tracing."""
+        if self.in_chunks and isinstance(lanes, int):
+            pairs = zip(self.blocks, self.row_costs, strict=True)
+            blocks = tuple(replace(block, sizes=(chunk_of(cost, lanes),)) for block, cost in pairs)
+            return replace(self.layout.program, blocks=blocks)
         if self.context.compaction is None or not isinstance(lanes, int) or lanes < 2 * self.context.compaction.floor:
             return self.layout.program
         return self.context.compaction.sized(self.layout.program, self.row_costs, lanes)
@@ -176,6 +197,9 @@ class Loop:
         if not any(sizes):
             return before
         backend, ran = self.backend, trip.ran
+        if self.in_chunks:
+            chunks = backend.array([size for (size,) in sizes], "int32")
+            return before + backend.cast(trip.rows((ran + (chunks - 1)) // chunks * chunks), "int64")
         rows = backend.cast(ran > 0, "int32") * lanes
         for place in reversed(range(max(map(len, sizes)))):
             size = backend.array([each[place] if place < len(each) else 0 for each in sizes], "int32")
@@ -186,6 +210,10 @@ class Loop:
         """How many lanes wait at each block, able to run, that the schedule may choose: int32 `[blocks]`."""
         waiting = self.guarded.waiting(state, range(len(self.blocks)))
         return self.backend.tally(self._in_turn(state, waiting), range(len(self.blocks)))
+
+    def _asking(self, state: State) -> Array:
+        """How many lanes want to fork: a scalar."""
+        return self.backend.sum(self.layout.are_asking(state["pc"]))
 
     def _live(self, carried: Carried) -> Array:
         """Numbers that add up to how many lanes have not ended: int32 `[blocks]`.
@@ -210,7 +238,8 @@ class Loop:
         backend = self.backend
         nowhere = backend.constant(self.layout.free)
         there = functools.reduce(operator.or_, [waiting == number for number in self.sync])
-        elsewhere = backend.any((waiting < self.layout.start) & ~there)
+        elsewhere = (waiting < self.layout.start) & ~there
+        elsewhere = backend.any(elsewhere & (waiting >= 0) if self.layout.groups else elsewhere)
         if len(self.sync) == 1:
             return backend.where(there & elsewhere, nowhere, waiting)
         fewest = backend.min(backend.where(there, state["steps"], backend.constant(INT32_MAX)))
