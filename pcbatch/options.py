@@ -39,6 +39,7 @@ class OptionValues(TypedDict, total=False):
     max_depth: int | None
     max_steps: int | None
     max_lanes: int | None
+    fork: bool | Literal["auto"]
     deterministic: bool
     trace: int
     name: str | None
@@ -60,6 +61,7 @@ class Options:
     max_depth: int | None = None
     max_steps: int | None = None
     max_lanes: int | None = None
+    fork: bool | Literal["auto"] = False
     deterministic: bool = False
     trace: int = 0
     name: str | None = None
@@ -75,6 +77,8 @@ class Options:
         object.__setattr__(self, "static_argnames", _names(self.static_argnames))
         if not isinstance(self.jit, bool) and self.jit != "auto":
             raise UsageError("PCB504", f"jit must be True, False or 'auto', not {self.jit!r}")
+        if not isinstance(self.fork, bool) and self.fork != "auto":
+            raise UsageError("PCB504", f"fork must be True, False or 'auto', not {self.fork!r}")
         for name in ("deterministic", "progress"):
             if not isinstance(getattr(self, name), bool):
                 raise UsageError("PCB504", f"{name} must be True or False, not {getattr(self, name)!r}")
@@ -102,6 +106,12 @@ class Options:
         return self.progress or self.resume is not None
 
     @property
+    def may_fork(self) -> bool:
+        """Whether independent calls may be run by lanes of their own, if the program has some."""
+        is_machine = self.strategy == "pc" and self.backend != "reference" and self.form != "native"
+        return self.fork is not False and is_machine and self.schedule != "switch" and not self.trace
+
+    @property
     def is_unmerged(self) -> bool:
         """Whether the program runs block by block as the source has them: launches are to be counted by hand."""
         return self.strategy != "pc" or self.schedule == "switch"
@@ -119,6 +129,7 @@ class Options:
             "backend": (self.backend, "tensorflow"),
             "jit": (self.jit, True),
             "max_lanes": (self.max_lanes, None),
+            "fork": (self.fork, False),
         }
         for name, (given, default) in others.items():
             if given is not default and given != default:

@@ -6,10 +6,12 @@ import functools
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pcbatch.errors import UsageError
 from pcbatch.function.arguments import Arguments
+from pcbatch.ir.analysis.forks import groups, without_forks
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
 from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC
@@ -17,6 +19,7 @@ from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.compiling import choice
+from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.native.fitness import loss, mixture, obstacle, signature_of
@@ -52,16 +55,23 @@ def make_executable(program: Program, options: Options, digest: Callable[[], str
     return executable
 
 
+SEQUEL = 64
+"""How many of the examples that forks have given up are run at a time."""
+
+
 def _executable(
     program: Program, backend: Backend, options: Options, digest: Callable[[], str | None]
-) -> Machine | NativeProgram | MixedProgram | StraightLine:
+) -> Machine | ForkedMachine | NativeProgram | MixedProgram | StraightLine:
     """The machine, or the straight line or native program that it is better run as, or is to be."""
     # What runs straight runs for all examples, at once; chunks are a matter of the machine's.
     at_once = _of_trips(options) is None and options.max_lanes is None and not options.deterministic
     straight = options.form == "auto" and is_straight(program) and at_once
+    forked = program if groups(program) else None
+    program = without_forks(program)
     chosen = choice(program, backend) if options.jit == "auto" and straight else None
     jit = bool(options.jit) if chosen is None else chosen.jit
-    machine = Machine(
+    make = partial(
+        Machine,
         program,
         backend,
         schedule=options.schedule,
@@ -70,9 +80,11 @@ def _executable(
         max_steps=options.max_steps,
         compaction=DETERMINISTIC if options.deterministic else DEFAULT,
         trace=options.trace,
-        max_lanes=options.max_lanes,
         digest=digest,
     )
+    machine = make(max_lanes=options.max_lanes)
+    if forked is not None and options.may_fork:
+        return ForkedMachine(forked, machine, make(max_lanes=min(SEQUEL, options.max_lanes or SEQUEL)))
     if straight:
         form = f"straight, by {'XLA' if jit else 'kernels of TensorFlow'}"
         return StraightLine(machine, form if chosen is None else f"{form}: {chosen.why}")

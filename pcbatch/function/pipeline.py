@@ -20,6 +20,7 @@ from pcbatch.function.identity import program_digest
 from pcbatch.function.linking import Linked
 from pcbatch.function.longruns import LongRun
 from pcbatch.ir import machine
+from pcbatch.ir.analysis.forks import groups, without_forks
 from pcbatch.ir.program import Program
 from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.lowering.calls import lower_calls
@@ -32,12 +33,15 @@ from pcbatch.lowering.inference.static import Static
 from pcbatch.lowering.inference.typed import Typed
 from pcbatch.lowering.inference.types import infer
 from pcbatch.lowering.machine import lower_stacks
+from pcbatch.optimize.machine.forks import pays
 from pcbatch.optimize.pipeline import machine_passes, optimize, run_passes, verifying
 from pcbatch.options import Options
-from pcbatch.runtime.costs.estimate import block_cost
+from pcbatch.runtime.costs.estimate import block_cost, block_costs
+from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
 from pcbatch.runtime.machine.legs import Snapshot
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.resume.checkpoint import Saved
+from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.executable import Executable, resumable
 
 
@@ -111,9 +115,26 @@ class Pipeline:
     @cached_property
     def machine_program(self) -> machine.Program:
         """The machine program after all passes: what Python is generated from."""
+        if self.options.may_fork:
+            forked = self._passed(forking=True)
+            kept = self._forks_that_pay(forked)
+            if kept:
+                return without_forks(forked, kept)
+        return self._passed(forking=False)
+
+    def _forks_that_pay(self, program: machine.Program) -> list[int]:
+        """The blocks in which groups of calls begin that are to be forked."""
+        found = groups(program)
+        if not found or self.options.fork is True:
+            return [group.block for group in found]
+        table = emit(program, self.typed.environment).load()
+        costs = Prices(block_costs(table, self.environment.backend), USUAL_LANES)
+        return [group.block for group in found if pays(program, group, expensive_blocks(costs, EXPENSIVE))]
+
+    def _passed(self, *, forking: bool) -> machine.Program:
         shared = [name for name, user in self.parameters().items() if user in self.arguments.shared]
         checked = partial(checked_sites, environment=self.typed.environment)
-        passes = machine_passes(checked, shared, merging=not self.options.is_unmerged)
+        passes = machine_passes(checked, shared, merging=not self.options.is_unmerged, forking=forking)
         return run_passes(self.lowered, passes, verifying(verify_machine))
 
     def executed(self, lanes: Any) -> machine.Program:

@@ -5,7 +5,7 @@
     item       ::= Piece y.. = f(x..) | Store a[i..] = v                     each perhaps under a predicate
     piece      ::= statement+                                                one pure function of one example
     statement  ::= Primitive | Enter | Exit of `pcbatch.ir.program`, and the fault sites of its checks
-    terminator ::= Jump t | Branch x b b | Return | Fault site | PushJump t, back to b, site         t ::= b | Branch
+    terminator ::= Jump t | Branch x b b | Return | Fault site | PushJump t, back to b, site, fork?  t ::= b | Branch
 
 Blocks are numbered by their place in `Program.blocks`, and program counters are these numbers; those beyond say that a
 lane is to begin, has ended, has failed (`runtime.machine.state`). What a block does for the lanes that wait at it:
@@ -81,7 +81,8 @@ class Piece:
     body. `kept` are the captured arrays among its shared operands that a gradient tape inside must know; `tapes` says
     whether the program may have one. Where the scalar bool `predicate` does not hold, what the piece writes stays as it
     was (zero, where it never had a value), and none of its checks fails. `scope` is the function, of the stack program,
-    in which the free names of its statements are looked up.
+    in which the free names of its statements are looked up. One that is `speculative` computes early what a later call
+    of a `Fork` is given: a check that fails there fails no lane, it only keeps it from forking.
     """
 
     function: Callable[..., tuple[Any, ...]] | None
@@ -95,6 +96,7 @@ class Piece:
     statements: tuple[Statement, ...] = ()
     predicate: str | None = None
     scope: str = ""
+    speculative: bool = False
 
     @property
     def compiled(self) -> Callable[..., tuple[Any, ...]]:
@@ -168,16 +170,42 @@ class Fault:
 
 
 @dataclass(frozen=True)
+class ForkedCall:
+    """One call of a group: which variables of the callee are `given` which values, and where its `results` come back.
+
+    `given` are pairs of a variable and of the name whose value at the end of the group's first block it gets, `results`
+    variables that the callee has written when it returns.
+    """
+
+    given: tuple[tuple[str, str], ...]
+    results: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Fork:
+    """Calls none of which needs what another gives: lanes of their own may run them, at the same time.
+
+    The first is that of the block whose terminator has the fork, each other one that of the block to which the one
+    before comes back (`ir.analysis.forks`). A lane whose calls are run by others waits, then goes through these blocks
+    as ever; only that it finds the results where it would call. Nobody has to fork: without it the calls are made one
+    after the other.
+    """
+
+    calls: tuple[ForkedCall, ...]
+
+
+@dataclass(frozen=True)
 class PushJump:
     """A call: save block number `back`, go to `target`, a block number or one by a condition.
 
-    `site` is the fault for exceeding `max_depth`.
+    `site` is the fault for exceeding `max_depth`; with a `fork` this is the first of a group of calls.
     """
 
     target: int | Branch
     back: int
     site: int
     span: Span | None = _span()
+    fork: Fork | None = None
 
 
 Terminator = Jump | Branch | Return | Fault | PushJump
@@ -237,8 +265,9 @@ class Block:
 class Program:
     """A whole program. `types` covers every name that a block reads or writes; `storage` every variable of the state.
 
-    `storage` maps a variable to "register", "stack" or "cached stack"; names without storage are temporaries of a
-    block. `parameters` and `results` are state variables of the entry function. `shared` names the shared operands,
+    `storage` maps a variable to "register", "stack", "cached stack" or, of a parameter that nothing writes, "example":
+    it lies where it came in, one value for all lanes of an example. Names without storage are temporaries of a block.
+    `parameters` and `results` are state variables of the entry function. `shared` names the shared operands,
     in the order in which the machine is given them; `shared_types` their types. `pointers` maps variables with a stack
     to the one whose stack pointer is theirs, too; one that is not in it has its own. `order` is in which order a trip
     goes through the blocks that lanes can come to; empty, it is that of `blocks`. `externs` are the free names, sorted,

@@ -89,6 +89,8 @@ class _Run:
         self.tops = {name: stack[-1 - pops[name]] for name, stack in self.stacks.items()}
         self.now = {}
         for item in self.block.body:
+            if isinstance(item, Piece) and item.speculative:
+                continue  # calls are made one after the other here
             if item.predicate is not None and not self.read(item.predicate):
                 self.leave_out(item)
             elif isinstance(item, Piece):

@@ -219,7 +219,7 @@ class Block:
     sync: bool = False
 
 
-StorageKind = Literal["temporary", "register", "stack", "cached stack", "shared"]
+StorageKind = Literal["temporary", "register", "stack", "cached stack", "shared", "example"]
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ class Variable:
 
     Storage kinds: "temporary" never leaves its block and is not stored; "register" has a top only; "stack" lives in a
     stack alone, every read and write touching it; "cached stack" keeps its top apart and touches the stack on push and
-    pop only; "shared" is one value for all lanes.
+    pop only; "shared" is one value for all lanes; "example" (in "machine") is one for all lanes of an example.
     """
 
     name: str

@@ -24,6 +24,7 @@ from pcbatch.optimize.cfg.plain_conditions import branch_on_bools
 from pcbatch.optimize.cfg.straight_lines import merge_straight_lines
 from pcbatch.optimize.machine.block_order import order_blocks
 from pcbatch.optimize.machine.dead_writes import mark_dead_writes
+from pcbatch.optimize.machine.forks import find_forks
 from pcbatch.optimize.machine.idle_checks import Checked, drop_idle_checks
 from pcbatch.optimize.machine.loop_header_duplication import duplicate_headers
 from pcbatch.optimize.machine.pointer_sharing import share_pointers
@@ -67,14 +68,19 @@ PASSES: Mapping[Dialect, Mapping[str, Pass]] = {"cfg": CFG_PASSES, "stack": STAC
 MachinePass = Callable[[machine.Program], machine.Program]
 
 
-def machine_passes(checked: Checked, shared: Collection[str], *, merging: bool = True) -> Mapping[str, MachinePass]:
+def machine_passes(
+    checked: Checked, shared: Collection[str], *, merging: bool = True, forking: bool = False
+) -> Mapping[str, MachinePass]:
     """The passes over machine programs, in their order.
 
     `checked` says which fault sites of a piece are really checked, `shared` names the parameters that all lanes share.
-    Without `merging` every block stays what it is in the source.
+    Without `merging` every block stays what it is in the source. With `forking` calls that can be made at the same time
+    are found.
     """
+    forks: dict[str, MachinePass] = {"forks": find_forks} if forking else {}
     merges: dict[str, MachinePass] = {"loop_header_duplication": duplicate_headers} if merging else {}
     return {
+        **forks,
         **merges,
         "dead_writes": mark_dead_writes,
         "idle_checks": partial(drop_idle_checks, checked=checked),

@@ -28,6 +28,8 @@ REFUSED = [
     ({"max_lanes": 2.0}, "PCB504: max_lanes must be None or an int from 1 to 2147483646, not 2.0"),
     ({"max_lanes": True}, "PCB504: max_lanes must be None or an int from 1 to 2147483646, not True"),
     ({"strategy": "local", "max_lanes": 3}, "PCB535: strategy='local' keeps its frames on the host"),
+    ({"fork": "yes"}, "PCB504: fork must be True, False or 'auto', not 'yes'"),
+    ({"strategy": "local", "fork": True}, "PCB535: strategy='local' keeps its frames on the host"),
     ({"progress": 1}, "PCB504: progress must be True or False, not 1"),
     ({"resume": 5}, "PCB504: resume must be None or a path, not 5"),
     ({"progress": True, "backend": "reference"}, "PCB565: backend='reference' runs lane by lane and not in slices"),

@@ -201,7 +201,28 @@ b3:
   return
 """
 
+FORKED = (
+    FIBONACCI.replace("  var t0", "  var n_1: int32[]  temporary\n  var n_2: int32[]  temporary\n  var t0", 1)
+    .replace(
+        """b2:
+  piece (n) -> n:
+    n = n - 2
+""",
+        """b2:
+  piece (n) -> n_1:
+    n_1 = copy n
+  piece (n) -> n:
+    n = n - 2
+  piece (n_1) -> n_2  speculative:
+    n_2 = n_1 - 1
+""",
+        1,
+    )
+    .replace("b3, site 0", "b3, site 0, fork (n = n) -> result; (n = n_2) -> result", 1)
+)
+
 ALL = {
+    "forked": FORKED,
     "fibonacci": FIBONACCI,
     "gcd": GCD,
     "squares": SQUARES,

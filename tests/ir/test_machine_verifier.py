@@ -12,7 +12,7 @@ from pcbatch.ir.verify import machine_block_rules, machine_rules
 from pcbatch.ir.verify.machine import validate, verify_machine
 from pcbatch.ir.verify.verifier import IRError
 from tests.ir import machine_programs
-from tests.ir.machine_programs import CHECKED, CONVERTED, EVERYTHING, FIBONACCI, GCD, SQUARES
+from tests.ir.machine_programs import CHECKED, CONVERTED, EVERYTHING, FIBONACCI, FORKED, GCD, SQUARES
 
 
 @pytest.mark.parametrize("text", machine_programs.ALL.values(), ids=machine_programs.ALL)
@@ -192,6 +192,23 @@ BROKEN = {
         "  push n\n",
         "  push n  saved t0\n",
         "a value of another type",
+    ),
+    "fork of one call": ("forks", FORKED, "; (n = n_2) -> result", "", "a group has two calls at least"),
+    "fork of more calls than follow": (
+        "forks",
+        FORKED,
+        "; (n = n_2) -> result",
+        "; (n = n_2) -> result; (n = n) -> result",
+        "b4 makes no call that could be forked",
+    ),
+    "fork with what is never written": ("forks", FORKED, "(n = n_2)", "(n = nobody)", "'nobody' was never written"),
+    "fork that gives a temporary": ("forks", FORKED, "-> result;", "-> t0;", "'t0' has no top that could be handed"),
+    "written though by example": (
+        "forks",
+        FORKED,
+        "var result: int32[]  register",
+        "var result: int32[]  example",
+        "'result' lies by example, and is no parameter or is written",
     ),
     "dead though only read": (
         "dead",

@@ -109,6 +109,7 @@ SAME = {
     "all_of_lane": lambda b: b.all_of_lane(b.array(CUBE > 0, "bool")),
     "extended": lambda b: b.extended(b.array(CUBE, "float32"), 6),
     "counted": lambda b: b.counted(b.array(MASK, "bool")),
+    "marked": lambda b: b.marked(6, b.array([5, 0, 5, 1], "int32"), b.array(MASK, "bool")),
     "any": lambda b: b.any(b.array(MASK, "bool")),
     "sum": lambda b: b.sum(b.array(MASK, "bool")),
     "min": lambda b: b.min(b.array(NUMBERS, "int32")),

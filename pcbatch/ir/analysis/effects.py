@@ -21,7 +21,7 @@ def is_step(block: Block) -> bool:
 
 def can_fault(block: Block, max_steps: int | None) -> bool:
     """Whether a lane can fail in `block`."""
-    checked = any(isinstance(item, Store) or bool(item.sites) for item in block.body)
+    checked = any(isinstance(item, Store) or bool(item.sites and not item.speculative) for item in block.body)
     limited = isinstance(block.terminator, Fault | PushJump) or (max_steps is not None and is_step(block))
     return checked or limited
 
@@ -75,7 +75,30 @@ def successors(program: Program) -> list[tuple[int, ...]]:
             for number in calls_from(program, targets(block.terminator)):
                 if isinstance(program.blocks[number].terminator, Return):
                     onward[number].add(block.terminator.back)
+    for number in joining_blocks(program):
+        onward[number].add(back_of(program, number))
     return [tuple(sorted(places)) for places in onward]
+
+
+def joining_blocks(program: Program) -> list[int]:
+    """The blocks that make the calls of a group (`ir.machine.Fork`), but for the first: what others run is not called.
+
+    Each is that to which the call before comes back.
+    """
+    found = []
+    for number, block in enumerate(program.blocks):
+        end = block.terminator
+        for _ in end.fork.calls[1:] if isinstance(end, PushJump) and end.fork is not None else ():
+            number = back_of(program, number)
+            found.append(number)
+    return found
+
+
+def back_of(program: Program, number: int) -> int:
+    """The block to which the call that a block makes comes back."""
+    end = program.blocks[number].terminator
+    assert isinstance(end, PushJump), f"{program.blocks[number].label} makes no call"
+    return end.back
 
 
 def calls_from(program: Program, entries: tuple[int, ...]) -> set[int]:

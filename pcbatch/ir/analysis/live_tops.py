@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pcbatch.ir.analysis.effects import calls_from, successors
 from pcbatch.ir.machine import Block, Branch, Fault, Item, Jump, Piece, Program, PushJump, Return, Store
 
@@ -13,6 +15,16 @@ def live_at_end(program: Program) -> list[Variables]:
 
     A saved value lies below the top of its stack: it is not what is live, and comes back by a pop.
     """
+    return _solved(program)[1]
+
+
+def live_at_start(program: Program) -> list[Variables]:
+    """For each block the variables whose tops may be read in it or behind it."""
+    return _solved(program)[0]
+
+
+def _solved(program: Program) -> tuple[list[Variables], list[Variables]]:
+    """What may be read where blocks start, and where they end."""
     edges = successors(program)
     ending = {number for number in calls_from(program, (0,)) if isinstance(program.blocks[number].terminator, Return)}
     ends = [frozenset(program.results) if number in ending else Variables() for number in range(len(program.blocks))]
@@ -31,11 +43,14 @@ def live_at_end(program: Program) -> list[Variables]:
         if start != starts[number]:
             starts[number] = start
             work.update(dict.fromkeys(arriving[number]))
-    return ends
+    return starts, ends
 
 
 def read_at_end(program: Program, block: Block) -> Variables:
     """The variables that the terminator of a block reads; those that a fault's message shows."""
+    if isinstance(block.terminator, PushJump) and block.terminator.fork is not None:
+        given = (name for call in block.terminator.fork.calls for _, name in call.given)
+        return read_at_end(program, replace(block, terminator=replace(block.terminator, fork=None))).union(given)
     match block.terminator:
         case Branch(condition=asked) | Jump(target=Branch(condition=asked)) | PushJump(target=Branch(condition=asked)):
             return frozenset((asked,))

@@ -10,6 +10,8 @@ from pcbatch.ir.machine import (
     Branch,
     Chunks,
     Fault,
+    Fork,
+    ForkedCall,
     Jump,
     Piece,
     Push,
@@ -105,7 +107,8 @@ _IF = rf"(?:  if (?P<predicate>{NAME}))?"
 _STORE = re.compile(rf"store (?P<array>{NAME})\[(?P<indices>{NAMES})\] = (?P<value>{NAME})  site (?P<site>\d+){_IF}")
 _PIECE = re.compile(
     rf"piece \((?P<reads>{NAMES})?\)(?: -> (?P<writes>{NAMES}))?(?:  shared (?P<shared>{NAMES}))?"
-    rf"(?:  sites (?P<sites>-|\d+(?:, \d+)*))?(?:  of (?P<scope>[^\s:]+))?(?P<tapes>  tapes)?{_IF}:"
+    rf"(?:  sites (?P<sites>-|\d+(?:, \d+)*))?(?:  of (?P<scope>[^\s:]+))?(?P<tapes>  tapes)?"
+    rf"(?P<speculative>  speculative)?{_IF}:"
 )
 _GENERATED = re.compile(r"piece (\S+)\(.*")
 _SITE_OF = r"(?:-|\d+)"
@@ -133,6 +136,7 @@ def _item(lines: list[Line], function: str) -> Piece | Store | None:
             statements=tuple(statements),
             predicate=match["predicate"],
             scope={None: function, "-": ""}.get(match["scope"], match["scope"]),
+            speculative=match["speculative"] is not None,
         )
     if indented(lines) and (generated := _GENERATED.fullmatch(lines[0][1].strip())):
         raise IRSyntaxError(
@@ -157,6 +161,8 @@ def _statement(number: int, text: str) -> Statement:
 
 _BRANCH = rf"branch ({NAME}) ({NAME}) ({NAME})"
 _TARGET = rf"(?:{_BRANCH}|({NAME}))"
+_GIVEN = rf"{NAME} = {NAME}"
+_FORKED = rf"\((?:{_GIVEN}(?:, {_GIVEN})*)?\)(?: -> {NAMES})?"
 _STEPS = re.compile(r"(.*?)(?:  steps (-?\d+))?")
 
 
@@ -192,11 +198,24 @@ def _terminator(at: int, text: str, numbers: dict[str, int]) -> Terminator | Non
         (r"return", lambda m: Return()),
         (r"fault (\d+)", lambda m: Fault(int(m[1]))),
         (
-            rf"pushjump {_TARGET}, back to ({NAME}), site (\d+)",
-            lambda m: PushJump(target(m), place(m[5]), int(m[6])),
+            rf"pushjump {_TARGET}, back to ({NAME}), site (\d+)(?:, fork ({_FORKED}(?:; {_FORKED})*))?",
+            lambda m: PushJump(target(m), place(m[5]), int(m[6]), fork=_fork(m[7])),
         ),
     )
     for pattern, build in kinds:
         if match := re.fullmatch(pattern, text):
             return build(match)
     return None
+
+
+def _fork(text: str | None) -> Fork | None:
+    """The fork that `(n = t1) -> r; (n = t2) -> r` denotes."""
+    if text is None:
+        return None
+    calls = []
+    for each in text.split("; "):
+        inside, _, results = each.removeprefix("(").partition(")")
+        pairs = (pair.partition(" = ") for pair in split(inside))
+        given = tuple((variable, name) for variable, _, name in pairs)
+        calls.append(ForkedCall(given, split(results.removeprefix(" -> "))))
+    return Fork(tuple(calls))

@@ -27,7 +27,9 @@
       jump b0, turn  steps 1                       the fault site for one step too many
 
 The other terminators are `return`, `fault 4` and `pushjump b0, back to b3, site 0`; for a label of a jump or a call
-there may be a branch: `jump branch t0 b1 b2, turn`. Statements are written as in the other dialects. A piece that is
+there may be a branch: `jump branch t0 b1 b2, turn`. The first call of a group that may fork says of each call what the
+callee is given and in what its results come: `pushjump .., site 0, fork (n = t1) -> r; (n = t2, k = k) -> r`. A piece
+that is only there for that is `speculative`. Statements are written as in the other dialects. A piece that is
 part of a program with gradient tapes says `tapes`, one whose names are another function's `of g`; one whose fault sites
 are not those of its statements names them, `sites 3, 4`. One that is generated code is written `piece fibonacci_b0(n)
 -> t0` and cannot be read back.
@@ -43,6 +45,7 @@ from pcbatch.ir.machine import (
     Branch,
     Fault,
     FaultSite,
+    ForkedCall,
     Jump,
     Piece,
     Program,
@@ -142,6 +145,7 @@ def print_item(item: Piece | Store, function: str = "") -> str:
                 f"sites {', '.join(map(str, sites)) or '-'}" if sites != checked_sites(statements) else "",
                 f"of {item.scope or '-'}" if item.scope != function else "",
                 "tapes" if tapes else "",
+                "speculative" if item.speculative else "",
             ]
             return f"{'  '.join(filter(None, parts))}{predicate}{'' if generated else ':'}"
 
@@ -169,9 +173,15 @@ def print_terminator(terminator: Terminator, labels: Sequence[str]) -> str:
             return "return"
         case Fault(site):
             return f"fault {site}"
-        case PushJump(target, back, site):
-            return f"pushjump {_target(target, labels)}, back to {_label(back, labels)}, site {site}"
+        case PushJump(target, back, site, fork=fork):
+            call = f"pushjump {_target(target, labels)}, back to {_label(back, labels)}, site {site}"
+            return call if fork is None else f"{call}, fork {'; '.join(map(_forked, fork.calls))}"
     raise TypeError(f"not a terminator: {terminator!r}")
+
+
+def _forked(call: ForkedCall) -> str:
+    given = ", ".join(f"{variable} = {name}" for variable, name in call.given)
+    return f"({given}) -> {', '.join(call.results)}" if call.results else f"({given})"
 
 
 def _target(target: int | Branch, labels: Sequence[str]) -> str:

@@ -26,6 +26,7 @@ _STAGES: tuple[Stage, ...] = (
         machine_rules.places,
         machine_rules.rows,
         machine_rules.faults,
+        machine_block_rules.forks,
     ),
     (
         machine_rules.order,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pcbatch.ir.analysis.effects import written
+from pcbatch.ir.analysis.forks import groups
 from pcbatch.ir.analysis.machine_scope import scope, variables_of
 from pcbatch.ir.code import Code
 from pcbatch.ir.machine import (
@@ -71,6 +72,37 @@ def _condition(program: Program, where: str, name: str | None, known: set[str]) 
     yield from _unknown(where, (name,), known)
     if program.types.get(name, TensorType("bool")) != TensorType("bool"):
         yield f"{where}: {name!r} is {program.types[name]}, no scalar bool"
+
+
+def forks(program: Program) -> Violations:
+    """Calls of a group follow each other; they are given values of the right types, and give what lies apart.
+
+    What lies by example is a parameter that nothing writes.
+    """
+    changed = {name for block in program.blocks for name in (*written(block), *block.pops)}
+    for name, kind in program.storage.items():
+        if kind == "example" and (name in changed or name not in program.parameters):
+            yield f"{program.name}: {name!r} lies by example, and is no parameter or is written"
+    for block in program.blocks:
+        end = block.terminator
+        if not isinstance(end, PushJump) or end.fork is None:
+            continue
+        where = at_end(program, block)
+        if len(end.fork.calls) < 2:
+            yield f"{where}: a group has two calls at least"
+        known = {*program.storage, *written(block)}
+        for call in end.fork.calls:
+            yield from _unknown(where, (name for _, name in call.given), known)
+            for name in (*(variable for variable, _ in call.given), *call.results):
+                if program.storage.get(name) not in ("register", "cached stack"):
+                    yield f"{where}: {name!r} has no top that could be handed over"
+            for variable, name in call.given:
+                if _kind(program, variable) != _kind(program, name):
+                    yield f"{where}: {variable!r} is given a value of another type"
+    try:
+        groups(program)
+    except (ValueError, IndexError) as error:  # an index: a block that is not there is said elsewhere
+        yield f"{program.name}: {error}"
 
 
 def stores(program: Program) -> Violations:

@@ -76,6 +76,7 @@ class TableText:
         checks = f", sites={_tuple(piece.sites)}" if piece.sites else ""
         spans = f", spans=({_list(map(self._span, text.spans()))})"
         asked = f", predicate={piece.predicate!r}" if piece.predicate is not None else ""
+        asked += ", speculative=True" if piece.speculative else ""
         return f"_pcb.Piece({text.name}, {_tuple(piece.reads)}, {_tuple(piece.writes)}{shared}{checks}{spans}{asked})"
 
     def _store(self, store: Store) -> str:
@@ -142,8 +143,11 @@ def _terminator(terminator: Terminator) -> str:
             return "_pcb.Return()"
         case Fault(site):
             return f"_pcb.Fault({site})"
-        case PushJump(target, back, site):
-            return f"_pcb.PushJump({_target(target)}, {back}, {site})"
+        case PushJump(target, back, site, fork=fork):
+            if fork is None:
+                return f"_pcb.PushJump({_target(target)}, {back}, {site})"
+            calls = (f"_pcb.ForkedCall({_tuple(call.given)}, {_tuple(call.results)})" for call in fork.calls)
+            return f"_pcb.PushJump({_target(target)}, {back}, {site}, fork=_pcb.Fork(({_list(calls)})))"
     raise TypeError(f"not a terminator: {terminator!r}")
 
 

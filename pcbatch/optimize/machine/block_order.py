@@ -13,8 +13,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from pcbatch.ir.analysis.effects import successors
-from pcbatch.ir.machine import Program
+from pcbatch.ir.analysis.effects import calls_from, successors
+from pcbatch.ir.analysis.forks import groups
+from pcbatch.ir.machine import Program, Return
 
 STARTS = 4
 """How many orders, the source's and depth first ones from each block, are improved by moves; the best is taken."""
@@ -25,18 +26,31 @@ WHOLE = 2520
 def order_blocks(program: Program) -> Program:
     """Say in which order a trip goes through the blocks that lanes can come to."""
     sync = [number for number, block in enumerate(program.blocks) if block.sync]
-    return replace(program, order=tuple(Ordering(successors(program), sync).order))
+    return replace(program, order=tuple(Ordering(successors(program), sync, _between_trips(program)).order))
+
+
+def _between_trips(program: Program) -> set[tuple[int, int]]:
+    """The arrows along which lanes go between trips: where calls are forked, and where these return."""
+    found = set()
+    for group in groups(program):
+        for member in group.members:
+            found.add((member.block, member.entry))
+            for number in calls_from(program, (member.entry,)):
+                if isinstance(program.blocks[number].terminator, Return):
+                    found |= {(number, each.back) for each in group.members}
+    return found
 
 
 @dataclass(frozen=True)
 class Ordering:
     """The search for an order. `successors[b]` are the places to which block `b` can send lanes, ends among them.
 
-    At the blocks of `sync` lanes wait for each other.
+    At the blocks of `sync` lanes wait for each other. Arrows of `between` are gone along between trips.
     """
 
     successors: Sequence[Sequence[int]]
     sync: Collection[int] = ()
+    between: Collection[tuple[int, int]] = ()
 
     @cached_property
     def onward(self) -> list[list[int]]:
@@ -86,7 +100,8 @@ class Ordering:
         reachable = {number: self._reachable(number) for number in self._reached}
         found = {}
         for source in self._reached:
-            returning = [place for place in self._within[source] if source in reachable[place]]
+            places = (place for place in self._within[source] if (source, place) not in self.between)
+            returning = [place for place in places if source in reachable[place]]
             for place in returning:
                 if place in self.onward[source] and place != source:
                     found[source, place] = WHOLE // len(returning)

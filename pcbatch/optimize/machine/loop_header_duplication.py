@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pcbatch.ir.analysis.cheap_code import is_cheap
+from pcbatch.ir.analysis.forks import groups
 from pcbatch.ir.machine import Block, Branch, Jump, Piece, Program, PushJump
 from pcbatch.ir.program import writes
 from pcbatch.ir.types import TensorType
@@ -26,7 +27,11 @@ LARGEST = 4
 def duplicate_headers(program: Program) -> Program:
     """Give jumps and calls to headers the header's statements, and its branch for a target."""
     headers = {number: block for number, block in enumerate(program.blocks) if _is_header(program, block)}
-    return replace(program, blocks=tuple(_asking(block, headers) for block in program.blocks))
+    forked = {member.block for group in groups(program) for member in group.members}  # others run what is called there
+    return replace(
+        program,
+        blocks=tuple(b if number in forked else _asking(b, headers) for number, b in enumerate(program.blocks)),
+    )
 
 
 def _asking(block: Block, headers: dict[int, Block]) -> Block:

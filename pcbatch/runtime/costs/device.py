@@ -75,6 +75,16 @@ class Device:
     """How many live calls stacks have room for at first."""
     refilled: int
     """Free lanes take examples that wait once one lane of so many is free."""
+    spread: int
+    """How many lanes for each example a run begins with in which calls are forked."""
+    lane_bytes: int
+    """Bytes of all lanes up to which such runs take more of them."""
+    expensive_chunk: int
+    """So many rows of an expensive block are computed at a time, where calls are forked."""
+    cheap_chunk: int
+    """So many rows of other blocks."""
+    forked: int
+    """So many lanes at a time are given what their forked calls are given, or hand over what these give."""
     growth: int
     """By what stacks grow. Each size is compiled anew (1 to 3 s), so few sizes: from 32 to 8192 there are five."""
 
@@ -214,6 +224,11 @@ CPU = Device(
     quantile_double=200.0,
     first_capacity=32,
     refilled=16,
+    spread=16,
+    lane_bytes=256 * 1024 * KIB,
+    expensive_chunk=16,
+    cheap_chunk=128,
+    forked=64,
     growth=4,
     split_read=512 * KIB,
     split_copy=1024 * KIB,

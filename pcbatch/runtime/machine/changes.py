@@ -11,16 +11,21 @@ from pcbatch.ir.machine import Block, Piece, PushJump, Return
 from pcbatch.runtime.machine.state import Layout
 
 
-def changes(layout: Layout, block: Block, max_steps: int | None) -> tuple[str, ...]:
-    """The keys of the state that `block` may change, sorted."""
+def changes(layout: Layout, number: int, max_steps: int | None) -> tuple[str, ...]:
+    """The keys of the state that block `number` may change, sorted."""
+    block = layout.program.blocks[number]
     keys = {"pc"}
     if can_fault(block, max_steps):
         keys.add("fault")
     if is_step(block):
         keys.add("steps")
     match block.terminator:
-        case PushJump():
+        case PushJump(fork=fork):
             keys |= {"depth", "calls"}
+            for slot, call in enumerate(fork.calls if fork is not None else ()):
+                keys |= {key for name, _ in call.given for key in layout.keys(f"argument {slot}", name)}
+            if (later := layout.later_calls.get(number)) is not None:
+                keys |= {"joined", *(key for name in later[1].results for key in layout.tops(name))}
         case Return() if layout.has_calls:
             keys.add("depth")
     pushed = {push.variable for push in block.pushes}
@@ -43,4 +48,7 @@ def in_place(layout: Layout, block: Block) -> set[str]:
     pieces = [item for item in block.body if isinstance(item, Piece)]
     computed = {*block.pops, *pushed, *(name for piece in pieces for name in piece.writes)}
     stored = set(written(block)) - computed
-    return {*layout.all_stacks, *(key for name in stored if layout.storage(name) for key in layout.tops(name))}
+    return {
+        *layout.all_stacks,
+        *(key for name in stored if layout.storage(name) for key in layout.tops(name)),
+    }

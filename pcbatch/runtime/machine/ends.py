@@ -68,11 +68,14 @@ def start(backend: Backend, layout: Layout, pool: Pool, state: State, inputs: Ma
     def give(key: str, value: Array) -> None:
         new[key] = value if pool.whole else backend.where(starting, value, state[key])
 
-    for key in ("pc", "fault", "steps", *layout.pointers):
+    for key in ("pc", "fault", "steps", *layout.pointers, *(("base", "joined") if layout.groups else ())):
         give(key, nothing)
+    for key in ("parent", "slot") if layout.groups else ():
+        give(key, nothing - 1)
     if layout.has_calls:  # the label at the bottom of `calls` is there from the first
         give("depth", nothing + 1)
-    for name in program.parameters if pool.whole else program.storage:  # in a new lane all else reads zero
+    kept = program.parameters if pool.whole else program.storage  # in a new lane all else reads zero
+    for name in (name for name in kept if layout.storage(name) != "example"):
         types = layout.leaves(name)
         if name in program.parameters:
             given = [inputs[key] for key in layout.keys("input", name)]
@@ -98,6 +101,8 @@ def finish(backend: Backend, layout: Layout, pool: Pool, state: State, outputs: 
         return state, given
     pc = state["pc"]
     holds = pc != layout.free
+    if layout.groups:  # what was forked has handed over what it gives
+        holds = holds & (state["parent"] < 0)
     written = {
         key: backend.masked_store(outputs[key], [], holds, value, state["example"]) for key, value in given.items()
     }

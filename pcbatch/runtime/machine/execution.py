@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from pcbatch.ir.analysis import effects
-from pcbatch.ir.machine import Branch, Fault, Jump, Piece, PushJump, Return, Store
+from pcbatch.ir.machine import Branch, Fault, Fork, Jump, Piece, PushJump, Return, Store
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.pieces import Leaves, Signature
 from pcbatch.runtime.backends.protocol import Array, State
@@ -39,6 +39,8 @@ class Execution:
         self.entered = rows.mask
         self.moving = rows.mask  # the rows whose lanes have not failed in this block
         self.failed_before = False
+        self.joined: dict[str, tuple[Array, Array]] = {}  # as `written`, of results of calls that others have made
+        self.forkable: Array | None = None  # the rows for which the arguments of later calls could be computed
         self.taken: dict[str, Array] = {}  # the rows of arrays of the state
         self.whole: State = {}  # arrays of the state of which elements were written
         self.written: dict[str, tuple[Array, Array]] = {}  # by key: the rows that are written, and what
@@ -56,6 +58,10 @@ class Execution:
                     self.store(item)
         self.leave()
         self.write()
+        for key, (mask, value) in self.joined.items():
+            # Of the old value: so XLA knows that an array is read before it is written, or it would copy it.
+            rows, before = self.written.get(key, (mask, self.old(key)))
+            self.written[key] = (rows | mask, self.backend.where(mask, value, before))
 
     def updates(self) -> State:
         """The arrays of the state that the block has changed, as they are after it."""
@@ -87,8 +93,14 @@ class Execution:
     def read(self, name: str) -> list[Array]:
         """The leaves of the value that `name` has at this point of the block."""
         if name not in self.values:
-            is_stack = self.layout.storage(name) == "stack"
-            self.values[name] = self.entry(name) if is_stack else [self.top(key) for key in self.layout.tops(name)]
+            match self.layout.storage(name):
+                case "stack":
+                    self.values[name] = self.entry(name)
+                case "example":
+                    inputs = (self.state[key] for key in self.layout.keys("input", name))
+                    self.values[name] = [self.backend.take(each, self.old("example")) for each in inputs]
+                case _:
+                    self.values[name] = [self.top(key) for key in self.layout.tops(name)]
         return self.values[name]
 
     def top(self, key: str) -> Array:
@@ -145,7 +157,9 @@ class Execution:
         for name, output in zip(piece.writes, outputs, strict=True):
             self.values[name] = output if piece.predicate is None else self.chosen(taking_part, output, name)
             self.changed.add(name)
-        if site is not None:
+        if site is not None and piece.speculative:
+            self.forkable = (site <= 0) if self.forkable is None else self.forkable & (site <= 0)
+        elif site is not None:
             self.fail((site > 0) & taking_part, site)
 
     def taking_part(self, item: Piece | Store) -> Array:
@@ -251,7 +265,9 @@ class Execution:
             case Fault(site=site):  # the lane's tops are still written: the fault's message may show them
                 self.fail(self.moving, self.backend.constant(site + 1))
             case PushJump(site=site):
-                self.fail(self.old("depth") > self.limits.max_depth, self.backend.constant(site + 1))
+                depth = self.old("depth")
+                depth = depth + self.old("base") if self.layout.groups else depth
+                self.fail(depth > self.limits.max_depth, self.backend.constant(site + 1))
         if effects.is_step(self.block):
             if self.limits.max_steps is not None:
                 over = self.old("steps") >= self.limits.max_steps
@@ -272,10 +288,7 @@ class Execution:
             case Branch() as branch:
                 return self.place(branch)
             case PushJump(target=target, back=back):
-                depth = self.old("depth")
-                self.whole["calls"] = self.rows.store(self.state["calls"], [depth], self.moving, depth * 0 + back)
-                self.written["depth"] = (self.moving, depth + 1)
-                return self.place(target)
+                return self.called(target, back)
             case Return() if self.layout.has_calls:
                 shorter = self.old("depth") - 1
                 self.written["depth"] = (self.moving, shorter)
@@ -283,6 +296,38 @@ class Execution:
             case Return() | Fault():
                 return self.backend.constant(self.layout.finish)
         raise TypeError(f"not a terminator: {self.block.terminator!r}")
+
+    def called(self, target: int | Branch, back: int) -> Array:
+        """Where a call leads, pushing the stack of program counters; for others that make it see `machine.forking`."""
+        depth, backend, layout = self.old("depth"), self.backend, self.layout
+        place, calling = self.place(target), self.moving
+        if self.number in layout.later_calls:
+            joined = self.old("joined") > 0
+            self.take_back(self.moving & joined)
+            place, calling = backend.where(joined, backend.constant(back), place), self.moving & ~joined
+        elif isinstance(self.block.terminator, PushJump) and self.block.terminator.fork is not None:
+            self.hand_over(self.block.terminator.fork)
+            asks = backend.constant(layout.asks(self.number))
+            place = asks if self.forkable is None else backend.where(self.forkable, asks, place)
+        self.whole["calls"] = self.rows.store(self.state["calls"], [depth], calling, depth * 0 + back)
+        self.written["depth"] = (calling, depth + 1)
+        return place
+
+    def hand_over(self, fork: Fork) -> None:
+        """Lay what the calls of a group are given where the lanes find it that are to run them."""
+        for slot, call in enumerate(fork.calls):
+            for variable, name in call.given:
+                for key, value in zip(self.layout.keys(f"argument {slot}", variable), self.read(name), strict=True):
+                    self.written[key] = (self.moving, value)
+
+    def take_back(self, mask: Array) -> None:
+        """Have the results of a call in the tops of the rows of `mask`, for which it has been made."""
+        slot, call, is_last = self.layout.later_calls[self.number]
+        for name in call.results:
+            for key, top in zip(self.layout.keys(f"slot {slot}", name), self.layout.tops(name), strict=True):
+                self.joined[top] = (mask, self.rows.take(self.state[key]))
+        if is_last:
+            self.joined["joined"] = (mask, self.old("joined") * 0)
 
     def place(self, target: int | Branch) -> Array:
         """The number of the block that `target` means for every row."""

@@ -52,7 +52,9 @@ class GuardedBlocks:
         self.layout, self.limits, self.backend, self.flow = context.layout, context.limits, context.backend, flow
         self.blocks = context.program.blocks
         self.runners = [BlockRunner(context, number) for number in range(len(self.blocks))]
-        self.changes = [changes.changes(self.layout, block, self.limits.max_steps) for block in self.blocks]
+        self.changes = [
+            changes.changes(self.layout, number, self.limits.max_steps) for number in range(len(self.blocks))
+        ]
 
     @property
     def can_lack_room(self) -> bool:

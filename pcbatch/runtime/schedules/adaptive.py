@@ -35,6 +35,9 @@ class Adaptive:
     expensive one after trips through cheap blocks that cost as much as the block, or `1 / SHARE` times as much spent in
     other expensive ones.
 
+    In programs that fork calls an expensive block first waits for all lanes that are on their way to it and never come
+    back to where they are: so all leaves of a tree run at once, then its nodes level by level.
+
     A block that sends lanes to itself, as the innermost loop of a program or the way down a recursion, runs again in
     the same trip while that moves more lanes for its price than the rest of the trip would. One that costs more than
     all the rest does not: it would save next to nothing, and a run can be stopped between trips only.
@@ -63,8 +66,12 @@ class Adaptive:
             if number in expensive:
                 # Lanes come to an expensive block from all sides: to count them once is cheaper than to follow them.
                 waiting = trip.recount()
-                overdue = memory >= int(trip.prices.executions[number])
-                some = (waiting > 0) & (_best(trip, waiting, expensive) | overdue)
+                price = int(trip.prices.executions[number])
+                some = (waiting > 0) & (_best(trip, waiting, expensive) | (memory >= price))
+                if trip.flow.joining and (before := trip.flow.before[number]):
+                    coming = backend.weighted(waiting > 0, [float(other in before) for other in trip.blocks])
+                    nobody = (coming <= 0) & (trip.asking() <= 0)
+                    some = some & (nobody | (memory >= price))
                 trip.run_block(number, backend.unstack(some, len(trip.blocks))[number], trip.ahead(number), again)
             else:
                 trip.run_block(number, None, trip.ahead(number), again)

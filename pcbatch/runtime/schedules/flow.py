@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from pcbatch.ir.analysis.effects import successors
+from pcbatch.ir.analysis.callgraph import components
+from pcbatch.ir.analysis.effects import back_of, joining_blocks, successors
 from pcbatch.ir.machine import Program
 
 
@@ -23,6 +24,8 @@ class Flow:
     successors: Sequence[Sequence[int]]
     sync: Collection[int] = ()
     order: Sequence[int] = ()
+    joining: Mapping[int, int] = field(default_factory=dict)
+    """Where lanes go from blocks that make a call which others have run for them (`ir.machine.Fork`)."""
 
     def __post_init__(self) -> None:
         if not self.order:
@@ -33,13 +36,33 @@ class Flow:
     def of(cls, program: Program) -> Flow:
         """Where lanes go in `program`."""
         sync = [number for number, block in enumerate(program.blocks) if block.sync]
-        return cls(successors(program), sync, list(program.order))
+        joining = {number: back_of(program, number) for number in joining_blocks(program)}
+        return cls(successors(program), sync, list(program.order), joining)
 
     @cached_property
     def onward(self) -> list[list[int]]:
         """The blocks to which each can send lanes and at which they do not wait for others."""
         blocks = [number for number in range(len(self.successors)) if number not in self.sync]
         return [[place for place in places if place in blocks] for places in self.successors]
+
+    @cached_property
+    def before(self) -> list[list[int]]:
+        """For each block those from which lanes can come to it, and to which none can go from it.
+
+        Lanes whose calls others run are taken not to make them: so the end of a recursion that forks lies behind its
+        beginning.
+        """
+        edges = {
+            number: [place for place in places if place < len(self.successors)]
+            for number, places in enumerate(self.successors)
+        }
+        edges |= {number: [place] for number, place in self.joining.items()}
+        ahead: dict[int, set[int]] = {}
+        for members in components(edges):  # what lies behind comes first
+            found = {place for number in members for place in edges[number]}
+            found |= {further for place in found - {*members} for further in ahead[place]}
+            ahead.update(dict.fromkeys(members, found - {*members}))
+        return [[other for other in edges if number in ahead[other]] for number in edges]
 
     @cached_property
     def ahead(self) -> list[list[int]]:

@@ -65,13 +65,14 @@ class Trip:
         flow: Flow,
         prices: Callable[[], Prices],
         switched: Switched | None = None,
+        asking: Callable[[State], Array] | None = None,
     ):
         self.backend, self.state, self.flow = backend, state, flow
         self.blocks = range(len(flow.successors))
         self.counted = waiting
         self.waiting = backend.unstack(waiting, len(self.blocks))
         self._count, self._guarded, self._prices = count, guarded, prices
-        self._switched = switched
+        self._switched, self._asking = switched, asking
         self._ran: dict[int, Turns] = {}
 
     @property
@@ -127,6 +128,10 @@ class Trip:
         counted = self._count(self.state)
         self.waiting = self.backend.unstack(counted, len(self.blocks))
         return counted
+
+    def asking(self) -> Array:
+        """How many lanes want to fork calls, after the trip: a scalar. It costs a pass over the lanes."""
+        return self.backend.constant(0) if self._asking is None else self._asking(self.state)
 
     def onward(self, number: int) -> list[int]:
         """The blocks to which `number` can send lanes and at which they do not wait for others."""

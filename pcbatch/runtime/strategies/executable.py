@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome, Run, Statistics
 from pcbatch.runtime.native.mixed import MixedProgram
@@ -60,6 +61,8 @@ class Executable(Protocol):
 
 def resumable(executable: Executable) -> Machine:
     """The machine that runs the program leg by leg: of other forms their own, which runs in lockstep."""
-    machine = executable.machine if isinstance(executable, NativeProgram | MixedProgram | StraightLine) else executable
+    machine: Executable = executable
+    if isinstance(executable, NativeProgram | MixedProgram | StraightLine | ForkedMachine):
+        machine = executable.machine
     assert isinstance(machine, Machine), f"{type(executable).__name__} does not run leg by leg"
     return machine

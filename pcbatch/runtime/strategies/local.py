@@ -160,7 +160,7 @@ class LocalMachine:
     # -- blocks --------------------------------------------------------------------------------------------------------
 
     def _changed(self, number: int) -> Sequence[str]:
-        return changes.changes(self.layout, self.program.blocks[number], self.limits.max_steps)
+        return changes.changes(self.layout, number, self.limits.max_steps)
 
     def _specs(self, lanes: int, capacity: int | None) -> list[Spec]:
         arrays = self.legs.lane_specs(lanes, capacity)

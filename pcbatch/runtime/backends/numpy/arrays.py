@@ -144,6 +144,12 @@ class NumPyArrays:
     def counted(self, mask: Any) -> Any:
         return np.cumsum(mask, dtype=np.int32)
 
+    def marked(self, size: Any, numbers: Any, mask: Any) -> Any:
+        _inside([numbers[mask]], (size,))
+        found = np.zeros(size, bool)
+        found[numbers[mask]] = True
+        return found
+
     def any(self, mask: Any) -> Any:
         return np.any(mask)
 

@@ -1,0 +1,185 @@
+"""Forked calls as users have them: results, errors and steps as ever, and as few runs of expensive blocks as can be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pcbatch
+from pcbatch import LaneStatus
+from pcbatch.runtime.costs.device import CPU
+
+WIDTH = 16
+WEIGHTS = (np.random.default_rng(3).normal(size=(2 * WIDTH, WIDTH)) / 6).astype(np.float32)
+WORDS = np.random.default_rng(4).normal(size=(9, WIDTH)).astype(np.float32)
+
+
+@pcbatch.cost(1e6)
+@pcbatch.autobatch
+def leaf(word):
+    return tf.tanh(tf.gather(WORDS, word))
+
+
+@pcbatch.cost(1e6)
+@pcbatch.autobatch
+def joined(one, other):
+    return tf.tanh(tf.linalg.matvec(WEIGHTS, tf.concat([one, other], 0), transpose_a=True))
+
+
+@pcbatch.autobatch(jit=False, form="lockstep")
+def encoded(left, right, word, node):
+    assert word[node] != 7, f"word {word[node]} of node {node} is none"
+    if left[node] < 0:
+        return leaf(word[node])
+    one = encoded(left, right, word, left[node])
+    other = encoded(left, right, word, right[node])
+    return joined(one, other)
+
+
+def trees(leaves, seed=0, words=7):
+    """Random binary trees with so many leaves: left and right children, words, roots."""
+    rng, size = np.random.default_rng(seed), 2 * max(leaves) - 1
+    left, right = np.full((2, len(leaves), size), -1, np.int32)
+    word = rng.integers(words, size=left.shape).astype(np.int32)
+    for tree, count in enumerate(leaves):
+        built = iter(range(size))
+
+        def build(count, tree=tree, built=built):
+            node = next(built)
+            if count > 1:
+                part = int(rng.integers(1, count))
+                left[tree, node], right[tree, node] = build(part), build(count - part)
+            return node
+
+        build(count)
+    return left, right, word, np.zeros(len(leaves), np.int32)
+
+
+def height(left, right, node):
+    return 0 if left[node] < 0 else 1 + max(height(left, right, left[node]), height(left, right, right[node]))
+
+
+def levels(left, right, node=0):
+    """How many nodes of each height a tree has."""
+    counts = {}
+
+    def visit(node):
+        found = height(left, right, node)
+        counts[found] = counts.get(found, 0) + 1
+        if found:
+            visit(left[node])
+            visit(right[node])
+
+    visit(node)
+    return counts
+
+
+LEAVES = [1, 9, 4, 12, 2, 7]
+
+
+@pytest.fixture(scope="module")
+def forked():
+    return encoded.options(fork=True)
+
+
+def same(run, other):
+    np.testing.assert_array_equal(run.status, other.status)
+    np.testing.assert_array_equal(run.lane_steps, other.lane_steps)
+    assert [(e.lane, e.message, e.span) for e in run.errors] == [(e.lane, e.message, e.span) for e in other.errors]
+    np.testing.assert_allclose(run.value, other.value, rtol=1e-5, atol=1e-6)
+
+
+def test_launches_and_rows_are_those_of_the_trees(forked):
+    """Leaves all at once, nodes level by level: what DyNet's agenda makes of the same trees, from these alone."""
+    arguments = trees(LEAVES)
+    run = forked.run(*arguments)
+    same(run, encoded.run(*arguments))
+    counts = {}
+    for left, right in zip(*arguments[:2], strict=True):
+        for level, nodes in levels(left, right).items():
+            counts[level] = counts.get(level, 0) + nodes
+    executions = dict(zip((b.label for b in run.program.blocks), np.asarray(run.outcome.executions), strict=True))
+    functions = {b.label: b.function for b in run.program.blocks}
+    per_function = {name: [label for label, of in functions.items() if of == name] for name in ("leaf", "joined")}
+    (leaves,), (nodes,) = per_function["leaf"], per_function["joined"]
+    assert executions[leaves] == 1
+    assert executions[nodes] == max(counts)
+    assert run.utilization.active[leaves] == counts[0]
+    assert run.utilization.active[nodes] == sum(n for level, n in counts.items() if level)
+    chunk = CPU.expensive_chunk
+    assert run.utilization.executed[leaves] == -(-counts[0] // chunk) * chunk
+    assert run.utilization.executed[nodes] == sum(-(-n // chunk) * chunk for level, n in counts.items() if level)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bad", [{(1, 3)}, {(0, 0), (5, 12), (3, 22), (3, 8)}])
+def test_faults_are_those_of_calls_in_sequence(forked, bad):
+    arguments = trees(LEAVES)
+    for tree, node in bad:
+        arguments[2][tree, node] = 7
+    run = forked.run(*arguments)
+    assert {e.lane for e in run.errors} <= {tree for tree, _ in bad}
+    assert run.errors
+    same(run, encoded.run(*arguments))
+
+
+def test_the_index_of_a_later_call_that_is_out_of_range(forked):
+    """It is computed early, and fails only where its turn comes: not if the call before it fails."""
+    arguments = trees(LEAVES)
+    arguments[1][1, 0] = 99
+    arguments[1][3, 0] = 99
+    arguments[2][3, 1] = 7
+    run = forked.run(*arguments)
+    same(run, encoded.run(*arguments))
+    assert [int(run.status[tree]) for tree in (1, 3)] == [LaneStatus.INDEX, LaneStatus.ASSERTION]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [0, -1])
+def test_limits(forked, limit):
+    """Steps and depth exactly as many as are needed, and one less."""
+    arguments = trees([6, 3])
+    need = int(np.max(encoded.run(*arguments).lane_steps))
+    options = {"max_steps": need + limit}
+    same(forked.options(**options).run(*arguments), encoded.options(**options).run(*arguments))
+    deep = max(map(height, *arguments[:2], [0, 0]))
+    options = {"max_depth": deep + limit}
+    run = forked.options(**options).run(*arguments)
+    same(run, encoded.options(**options).run(*arguments))
+    assert bool(run.errors) == (limit < 0)
+
+
+def test_auto_forks_where_a_callee_recurses_and_is_expensive():
+    arguments = trees([3, 2])
+    assert encoded.options(fork="auto").pipeline(*arguments).machine.form == "lockstep, calls forked"
+
+    @pcbatch.autobatch(fork="auto", jit=False)
+    def fibonacci(n):
+        return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+    assert "forked" not in fibonacci.pipeline(np.array([3], np.int32)).machine.form
+    assert "fork" not in fibonacci.ir("machine", np.array([3], np.int32))
+    assert ", fork (" in fibonacci.options(fork=True).ir("machine", np.array([3], np.int32))
+
+
+@pytest.mark.slow
+def test_what_does_not_run_at_once_runs_in_sequence(forked, tmp_path):
+    """In a caller's graph, in slices, and saved."""
+    arguments = trees(LEAVES)
+    wanted = encoded(*arguments)
+    np.testing.assert_allclose(tf.function(lambda *given: forked(*given))(*arguments), wanted, rtol=1e-5)
+    run = forked.options(progress=True).run(*arguments)
+    np.testing.assert_allclose(run.value, wanted, rtol=1e-5)
+    run.save(tmp_path / "run.npz")
+    np.testing.assert_allclose(forked.options(resume=tmp_path / "run.npz")(), wanted, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_under_xla_and_again(forked):
+    """Warm calls, other trees, more of them, on pools that have grown."""
+    compiled = forked.options(jit=True)
+    for leaves in (LEAVES, [3] * 6, [20, 1, 1, 1, 1, 1], LEAVES[:2]):
+        arguments = trees(leaves)
+        np.testing.assert_allclose(compiled(*arguments), encoded(*arguments), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(compiled(*arguments), encoded(*arguments), rtol=1e-4, atol=1e-5)

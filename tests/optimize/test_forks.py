@@ -1,0 +1,184 @@
+"""Groups of calls that may be forked: which are found, what is computed early for them, and that all else stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pcbatch
+from pcbatch.ir.analysis.forks import groups, without_forks
+from pcbatch.ir.machine import Fork
+from pcbatch.ir.machine_interpreter import interpret_machine
+from pcbatch.ir.text.machine_parser import parse_machine
+from pcbatch.ir.text.machine_printer import print_machine
+from pcbatch.ir.verify.machine import verify_machine
+from pcbatch.ir.verify.verifier import IRError
+from pcbatch.lowering.codegen.emit import checked_sites
+from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
+from pcbatch.optimize.machine import forks
+from pcbatch.optimize.machine.forks import find_forks, pays
+from pcbatch.optimize.pipeline import machine_passes, run_passes
+from tests.goldens import check_golden
+from tests.optimize.programs import fibonacci
+
+GOLDEN = Path(__file__).parent / "golden" / "machine"
+TREE = (np.array([1, 3, -1, -1, -1], np.int32), np.array([2, 4, 0, 0, 0], np.int32))
+
+
+@pcbatch.autobatch
+def depths(left, right, node):
+    """What the second call is given may fail, and lies behind the first; the arrays are the same for the whole tree."""
+    if left[node] < 0:
+        return 1
+    one = depths(left, right, left[node])
+    other = depths(left, right, right[node])
+    return max(one, other) + 1
+
+
+@pcbatch.autobatch
+def three(n, m):
+    """Three calls, statements in between of which one needs a result; and in the other arm two."""
+    if n <= 0:
+        return m
+    if n % 2 == 0:
+        a = three(n - 1, m)
+        half = n // 2
+        b = a * 2
+        return b + three(half, m + 1) + three(n - 3, half)
+    return three(n - 2, m) - three(n - 4, m + 2)
+
+
+@pcbatch.autobatch
+def dependent(n):
+    """The second call needs what the first gives."""
+    if n <= 0:
+        return n
+    return dependent(dependent(n - 1) - 1) + 1
+
+
+@pcbatch.autobatch
+def opaque(n):
+    """Nothing is known of what computes the argument of the second call."""
+    if n <= 0:
+        return 1
+    return opaque(n - 1) + opaque(tf.minimum(n - 2, 3))
+
+
+@pcbatch.autobatch
+def stopping(n):
+    """Lanes wait for each other between the calls."""
+    if n <= 0:
+        return 1
+    a = stopping(n - 1)
+    pcbatch.sync()
+    return a + stopping(n - 2)
+
+
+@pcbatch.autobatch
+def helped(n):
+    """Calls of a function that calls nobody, beside others that recurse: the first begins a group all the same."""
+    if n <= 0:
+        return 0
+    return twice(n) + helped(n - 1) + helped(n - 2)
+
+
+@pcbatch.autobatch
+def twice(n):
+    return n * 2
+
+
+EXAMPLES = {
+    "fibonacci": (fibonacci, [(0,), (5,)], [2]),
+    "depths": (depths, [(*TREE, 0), (*TREE, 3)], [2]),
+    "three": (three, [(5, 1), (6, 0), (-1, 4)], [3, 2]),
+    "dependent": (dependent, [(4,)], []),
+    "opaque": (opaque, [(5,)], []),
+    "stopping": (stopping, [(4,)], []),
+    "helped": (helped, [(4,)], [3]),
+}
+
+
+def compiled(name):
+    """A program's stages, and its machine program with the groups that are found."""
+    function, examples, _ = EXAMPLES[name]
+    columns = [np.stack(column).astype(np.int32) for column in zip(*examples, strict=True)]
+    compilation = function.pipeline(*columns)
+    return compilation, find_forks(compilation.lowered)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_groups_that_are_found(name):
+    compilation, program = compiled(name)
+    verify_machine(program)
+    assert sorted(len(group.members) for group in groups(program)) == sorted(EXAMPLES[name][2])
+    assert parse_machine(print_machine(program)) == program
+    if not groups(program):
+        assert program == compilation.lowered
+    else:
+        check_golden(GOLDEN / f"forks_{name}.txt", print_machine(program))
+    sequential = without_forks(program)
+    assert [b.terminator for b in sequential.blocks] == [b.terminator for b in compilation.lowered.blocks]
+    assert sequential.storage == compilation.lowered.storage
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_calls_in_sequence_are_what_they_were(name):
+    """After all passes, too: which must keep what only forks read."""
+    compilation, program = compiled(name)
+    environment = compilation.typed.environment
+    passes = machine_passes(partial(checked_sites, environment=environment), ())
+    function, examples, _ = EXAMPLES[name]
+    for stage in (program, run_passes(program, passes, lambda name, program: verify_machine(program))):
+        evaluate, store = interpreter_callbacks(stage, environment)
+        for example in examples:
+            values = [
+                function.as_example(*each) for each in zip(function.__signature__.parameters, example, strict=True)
+            ]
+            outcome = interpret_machine(stage, values, evaluate, store)
+            np.testing.assert_array_equal(outcome.value, function.single(*example))
+
+
+def test_what_a_call_may_change_is_not_known_behind_it(monkeypatch):
+    monkeypatch.setattr(forks._Finder, "_return", lambda self, values, end: None)
+    _, program = compiled("dependent")
+    assert groups(program), "sabotaged, the second call is given what was there before the first"
+
+
+def test_forks_pay_where_calls_recurse_and_come_to_something_expensive():
+    _, program = compiled("fibonacci")
+    (group,) = groups(program)
+    assert pays(program, group, [1])
+    assert not pays(program, group, [])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda calls: calls[:1], "a group has two calls at least"),
+        (lambda calls: (*calls, calls[0]), "makes no call that could be forked"),
+        (lambda calls: (replace(calls[0], given=(("n", "nobody"),)), calls[1]), "'nobody' was never written"),
+        (lambda calls: (replace(calls[0], given=(("n", "t0"),)), calls[1]), "'n' is given a value of another type"),
+        (lambda calls: (replace(calls[0], results=("t0",)), calls[1]), "'t0' has no top that could be handed over"),
+    ],
+)
+def test_groups_that_are_none(change, message):
+    _, program = compiled("fibonacci")
+    (group,) = groups(program)
+    block = program.blocks[group.block]
+    fork = Fork(change(block.terminator.fork.calls))
+    body = block.body if "type" not in message else (*program.blocks[0].body, *block.body)
+    broken = replace(block, body=body, terminator=replace(block.terminator, fork=fork))
+    blocks = tuple(broken if each is block else each for each in program.blocks)
+    with pytest.raises(IRError, match=message):
+        verify_machine(replace(program, blocks=blocks))
+
+
+def test_what_lies_by_example_is_written_by_nobody():
+    _, program = compiled("fibonacci")
+    with pytest.raises(IRError, match="'n' lies by example, and is no parameter or is written"):
+        verify_machine(replace(program, storage={**program.storage, "n": "example"}))
