@@ -39,11 +39,13 @@ class Execution:
         self.written: dict[str, tuple[Array, Array]] = {}  # by key: the rows that are written, and what
         self.values: dict[str, list[Array]] = {}  # what the block has read, popped and written
         self.changed: set[str] = set()  # names in `values` whose value differs from the state's top
+        self.item = 0  # the place of what runs, in the block's body
 
     def execute(self) -> None:
         """Run the block."""
         self.pop()
-        for item in self.block.body:
+        for place, item in enumerate(self.block.body):
+            self.item = place
             match item:
                 case Piece():
                     self.piece(item)
@@ -125,22 +127,40 @@ class Execution:
         )
         leaves = [self.read(name) for name in piece.reads]
         shared = [self.shared[name] for name in piece.shared]
-        lanes = self.backend.lanes_of(self.moving)
         taking_part = self.taking_part(piece)
 
         def vectorized() -> tuple[list[list[Array]], Array | None]:
-            fed = self.fed(leaves, taking_part)
-            return self.backend.vectorize(piece, signature, fed, shared, lanes, taking_part, self.note)
+            return self.computed(piece, signature, self.fed(leaves, taking_part), shared, taking_part)
 
         if self.spread_live and (self.failed_before or piece.predicate is not None):
             outputs, site = self.if_any(taking_part, vectorized, piece)
         else:
             outputs, site = vectorized()
-        for name, output in zip(piece.writes, outputs, strict=True):
+        self.seen(outputs[len(piece.writes) :])
+        for name, output in zip(piece.writes, outputs, strict=False):
             self.values[name] = output if piece.predicate is None else self.chosen(taking_part, output, name)
             self.changed.add(name)
         if site is not None:
             self.fail((site > 0) & taking_part, site)
+
+    def computed(
+        self,
+        piece: Piece,
+        signature: Signature,
+        reads: Sequence[Leaves],
+        shared: Sequence[Leaves],
+        taking_part: Array,
+    ) -> tuple[list[list[Array]], Array | None]:
+        """What the piece gives: the leaves of what it writes, and its fault sites; see `Pieces.vectorize`."""
+        lanes = self.backend.lanes_of(self.moving)
+        return self.backend.vectorize(piece, signature, reads, shared, lanes, taking_part, self.note)
+
+    def given(self, piece: Piece) -> list[list[TensorType]]:
+        """The types of the leaves that `computed` gives."""
+        return [self.layout.leaves(name) for name in piece.writes]
+
+    def seen(self, arrays: Sequence[Leaves]) -> None:
+        """Told what `computed` has given beyond what the piece writes; for a store, the indices that it stores at."""
 
     def taking_part(self, item: Piece | Store) -> Array:
         """The moving rows for which the predicate of `item` holds."""
@@ -171,7 +191,7 @@ class Execution:
     def if_any(self, taking_part: Array, vectorized: Any, piece: Piece) -> tuple[list[list[Array]], Array | None]:
         """Run a piece only where there is a row whose values it can be fed, else give zeros."""
         lanes = self.backend.lanes_of(self.moving)
-        types = [self.layout.leaves(name) for name in piece.writes]
+        types = self.given(piece)
         blank = [self.backend.zeros(lanes, type_) for group in types for type_ in group]
         no_site = self.backend.zeros(lanes, TensorType("int32"))
 
@@ -197,6 +217,7 @@ class Execution:
             inside = inside & self.backend.all_of_lane((index >= -size) & (index < size))
             indices.append(self.backend.cast(self.backend.where(index < 0, index + size, index), "int32"))
         self.fail(taking_part & ~inside, self.backend.constant(store.site + 1))
+        self.seen([indices])
         if store.array in self.changed or any(push.variable == store.array for push in self.block.pushes):
             (array,) = self.read(store.array)
             self.values[store.array] = [self.backend.masked_store(array, indices, inside, value)]

@@ -9,7 +9,6 @@ from pcbatch.ir.analysis import effects
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
-from pcbatch.runtime.machine import changes
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.schedules.flow import Flow
@@ -17,6 +16,10 @@ from pcbatch.runtime.schedules.trip import Again, Turns
 
 MOST_TURNS = 64
 """How often a block may run in one trip: a run can be stopped between trips."""
+
+
+MakeRunner = Callable[[Context, int], BlockRunner]
+"""Makes what runs the block of a number."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,11 @@ class Visit:
 class GuardedBlocks:
     """The blocks of one program, each to be run by a guard that keeps what it does not change out of it."""
 
-    def __init__(self, context: Context, flow: Flow):
+    def __init__(self, context: Context, flow: Flow, runner: MakeRunner = BlockRunner):
         self.layout, self.limits, self.backend, self.flow = context.layout, context.limits, context.backend, flow
         self.blocks = context.program.blocks
-        self.runners = [BlockRunner(context, number) for number in range(len(self.blocks))]
-        self.changes = [changes.changes(self.layout, block, self.limits.max_steps) for block in self.blocks]
+        self.runners = [runner(context, number) for number in range(len(self.blocks))]
+        self.changes = [each.changes for each in self.runners]
 
     @property
     def can_lack_room(self) -> bool:
@@ -95,7 +98,7 @@ class GuardedBlocks:
             return changed if counter is None else [*changed, self._arrivals(after, moving, visit.followed)]
 
         arrival_counters = [] if counter is None else [counter]
-        in_place = changes.in_place(self.layout, self.blocks[visit.number])
+        in_place = self.runners[visit.number].in_place
         results = self.backend.guarded(
             predicate,
             block,

@@ -20,7 +20,9 @@ from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Spec, State
 from pcbatch.runtime.machine import ends
+from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
+from pcbatch.runtime.machine.guarded import MakeRunner
 from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.loop import Counters, Loop
 from pcbatch.runtime.machine.outcome import Counts, Outcome
@@ -61,10 +63,10 @@ class Legs:
     `leaves` of arguments and shared operands come as flat sequences of arrays, in the program's order.
     """
 
-    def __init__(self, context: Context):
+    def __init__(self, context: Context, runner: MakeRunner = BlockRunner):
         self.program, self.backend = context.program, context.backend
         self.layout, self.limits, self.notes = context.layout, context.limits, context.notes
-        self.loop = Loop(context)
+        self.loop = Loop(context, runner)
 
     # -- a run ---------------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from pcbatch.errors import Span
 from pcbatch.ir import values
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime.backends.pieces import Kernels, Leaves, Note, Signature
+from pcbatch.runtime.backends.pieces import Kernels, Leaves, Linear, Note, Signature, Wanted
 from pcbatch.runtime.backends.protocol import Ended, Explanation, Spec
 from pcbatch.runtime.backends.tensorflow import (
     arguments,
@@ -25,6 +25,7 @@ from pcbatch.runtime.backends.tensorflow import (
     gradients,
     graphs,
     kernels,
+    linearize,
     native,
     pieces,
     private,
@@ -133,6 +134,9 @@ class TensorFlowBackend:
         note: Note | None = None,
     ) -> tuple[list[list[tf.Tensor]], tf.Tensor | None]:
         return pieces.vectorize(piece, signature, reads, shared, lanes, taking_part, note)
+
+    def linearize(self, piece: Piece, signature: Signature, wanted: Wanted) -> Linear:
+        return linearize.Linearized(piece, signature, wanted)
 
     def run_one(
         self, piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves]

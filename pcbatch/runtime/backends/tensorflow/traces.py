@@ -89,14 +89,15 @@ def trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
     """The trace of `piece` for such types; whatever the user's code raises is a PrimitiveError at the user's line."""
     remembered = _remembered.get()
     if remembered is None:
-        return _trace(piece, reads, shared)
+        return anew(piece, reads, shared)
     key = piece, tuple(reads), tuple(shared)
     if key not in remembered:
-        remembered[key] = _trace(piece, reads, shared)
+        remembered[key] = anew(piece, reads, shared)
     return remembered[key]
 
 
-def _trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
+def anew(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
+    """The same, in a graph that nobody else reads: gradients may be added to it."""
     scope = tf.get_current_name_scope()  # by which errors tell the block that an operation comes from
     graph = private.new_graph("piece")
     with (
