@@ -106,6 +106,15 @@ class Control(Protocol):
         There is one result more, which the program that this is a part of has to return, too.
         """
 
+    def no_records(self, specs: Sequence[Spec]) -> list[Array]:
+        """Lists without entries, one for each array of a record, whose entries have these dtypes and shapes."""
+
+    def with_record(self, records: Sequence[Array], arrays: Sequence[Array]) -> list[Array]:
+        """The lists with an array more at the end of each."""
+
+    def without_last(self, records: Sequence[Array], specs: Sequence[Spec]) -> tuple[list[Array], list[Array]]:
+        """The lists without their last entries, and these."""
+
     # -- programs ------------------------------------------------------------------------------------------------------
 
     def scope(self, name: str) -> AbstractContextManager[Any]:

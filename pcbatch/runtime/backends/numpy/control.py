@@ -64,6 +64,19 @@ class NumPyControl:
     def natively(self, function: Callable[..., list[Any]], arrays: Sequence[Any]) -> list[Any]:
         return [*function(*arrays), np.int32(0)]
 
+    def no_records(self, specs: Sequence[Spec]) -> list[Any]:
+        return [np.empty(0, object) for _ in specs]
+
+    def with_record(self, records: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
+        found = []
+        for record, array in zip(records, arrays, strict=True):
+            found.append(np.empty(len(record) + 1, object))
+            found[-1][:-1], found[-1][-1] = record, array
+        return found
+
+    def without_last(self, records: Sequence[Any], specs: Sequence[Spec]) -> tuple[list[Any], list[Any]]:
+        return [record[:-1] for record in records], [record[-1] for record in records]
+
     # -- programs ------------------------------------------------------------------------------------------------------
 
     def scope(self, name: str) -> AbstractContextManager[Any]:

@@ -35,6 +35,7 @@ from pcbatch.runtime.backends.tensorflow import (
     structures,
     traces,
 )
+from pcbatch.runtime.backends.tensorflow import records as record_lists
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.xla_cpu import counting, gathering, guards, stacking, succession, writing
 from pcbatch.runtime.store.opening import Name
@@ -245,6 +246,27 @@ class TensorFlowBackend:
     def with_row(self, array: tf.Tensor, place: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
         return writing.with_row(array, place, row)
 
+    def with_rows(self, array: tf.Tensor, start: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+        return writing.with_rows(array, start, rows)
+
+    def rows_at(self, array: tf.Tensor, start: tf.Tensor, count: Any) -> tf.Tensor:
+        return tf.slice(array, [start, *(0 for _ in array.shape[1:])], [count, *array.shape[1:]])
+
+    def load_each(self, array: tf.Tensor, indices: Sequence[tf.Tensor], lanes: tf.Tensor | None = None) -> tf.Tensor:
+        lanes = self.lane_numbers(self.lanes_of(array)) if lanes is None else lanes
+        sizes = [self.entries_of(array), *array.shape[2:]]
+        clipped = [tf.clip_by_value(index, 0, size - 1) for index, size in zip(indices, sizes, strict=False)]
+        return tf.gather_nd(array, scattering.combined([lanes, *clipped]))
+
+    def unspread(self, array: tf.Tensor, shape: tuple[int, ...]) -> tf.Tensor:
+        new = array.shape.rank - 1 - len(shape)
+        summed = tf.reduce_sum(array, axis=list(range(1, 1 + new)))
+        axes = [at for at, size in enumerate(shape, 1) if size == 1 and summed.shape[at] != 1]
+        return tf.reduce_sum(summed, axis=axes, keepdims=True)
+
+    def sum_rows(self, array: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(self.where(mask, array, tf.zeros([], array.dtype)), axis=0)
+
     # -- one lane alone ------------------------------------------------------------------------------------------------
 
     def constant_bool(self, value: bool) -> tf.Tensor:
@@ -364,6 +386,18 @@ class TensorFlowBackend:
 
         (end,) = tf.while_loop(condition, shaped_body, (state,), parallel_iterations=1)
         return end
+
+    def no_records(self, specs: Sequence[Spec]) -> list[tf.Tensor]:
+        return [record_lists.empty(dtype) for dtype, _ in specs]
+
+    def with_record(self, records: Sequence[tf.Tensor], arrays: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        return [record_lists.pushed(*each) for each in zip(records, arrays, strict=True)]
+
+    def without_last(
+        self, records: Sequence[tf.Tensor], specs: Sequence[Spec]
+    ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+        found = [record_lists.popped(record, *spec) for record, spec in zip(records, specs, strict=True)]
+        return [record for record, _ in found], [array for _, array in found]
 
     def has_native(self) -> bool:
         return native.are_made()

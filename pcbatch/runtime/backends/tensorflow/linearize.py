@@ -54,9 +54,9 @@ class Linearized:
         of_lanes = [each.operation.inputs[n] for each, _ in self.meetings for n in each.of_lane]
         targets = [*self.read_gradients.values(), *(delta for _, delta in self.meetings), *self.parts, *of_lanes]
         self.kept = self.anatomy.cut(targets, self.seeds, reads_only=self.reruns)
-        self.residuals = [_type_of(tensor) for tensor in self.kept]
-        self.deltas = [_type_of(delta) for _, delta in self.meetings]
-        self.summed = [_type_of(part) for part in self.parts]
+        self.residuals: Sequence[TensorType] = [_type_of(tensor) for tensor in self.kept]
+        self.deltas: Sequence[TensorType] = [_type_of(delta) for _, delta in self.meetings]
+        self.summed: Sequence[TensorType] = [_type_of(part) for part in self.parts]
 
     # -- the derivative of one example ---------------------------------------------------------------------------------
 
