@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from pcbatch.ir.machine import Program
+from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import leaves
 from pcbatch.runtime.adjoint.replay import Replay
 from pcbatch.runtime.adjoint.segments import Segment, Segments
@@ -99,8 +100,15 @@ class Reverse:
         )
         pointers = [next(found) for _ in self._pointers]
         segments = next(found)
-        outcome = legs.outcome(counters, outputs, capacity if not legs.limits.roomy else self.capacity)
+        outcome = legs.outcome(counters, outputs, capacity)
+        if not legs.limits.roomy and self.backend.is_concrete(outcome.status):
+            self._note_capacity(int(capacity), outcome)
         return Taped(outcome, list(found), segments, pointers)
+
+    def _note_capacity(self, capacity: int, outcome: Outcome) -> None:
+        """Begin the next run on stacks as long as these, unless a recursion without end wanted them."""
+        if capacity > self.capacity and not self.backend.any(outcome.status == LaneStatus.MAX_DEPTH):
+            self.capacity = capacity
 
     @cached_property
     def _pointers(self) -> list[str]:

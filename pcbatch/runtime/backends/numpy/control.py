@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir.machine import Program
-from pcbatch.runtime.backends.control import Ended, Explanation, Spec
+from pcbatch.runtime.backends.control import Ended, Explanation, PullBack, Spec
 from pcbatch.runtime.store.opening import Name
 
 
@@ -118,6 +118,17 @@ class NumPyControl:
 
     def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return function  # NumPy takes none
+
+    def is_watched(self, arrays: Sequence[Any]) -> bool:
+        return False
+
+    def may_be_differentiated(self, arrays: Sequence[Any]) -> bool:
+        return False
+
+    def differentiable(
+        self, function: Callable[[list[Any]], tuple[Sequence[Any], PullBack]], arrays: Sequence[Any], name: str
+    ) -> list[Any]:
+        return list(function(list(arrays))[0])
 
 
 def _like(new: Any, old: Any, *, exactly: bool = False) -> Any:

@@ -15,7 +15,7 @@ from pcbatch.ir import values
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.runtime.backends.pieces import Kernels, Leaves, Linear, Note, Signature, Wanted
-from pcbatch.runtime.backends.protocol import Ended, Explanation, Spec
+from pcbatch.runtime.backends.protocol import Ended, Explanation, PullBack, Spec
 from pcbatch.runtime.backends.tensorflow import (
     arguments,
     branches,
@@ -440,6 +440,20 @@ class TensorFlowBackend:
 
     def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return gradients.seal(function, name)
+
+    def is_watched(self, arrays: Sequence[tf.Tensor]) -> bool:
+        return private.is_watched(arrays)
+
+    def may_be_differentiated(self, arrays: Sequence[tf.Tensor]) -> bool:
+        return not tf.executing_eagerly() or private.is_watched(arrays)
+
+    def differentiable(
+        self,
+        function: Callable[[list[tf.Tensor]], tuple[Sequence[tf.Tensor], PullBack]],
+        arrays: Sequence[tf.Tensor],
+        name: str,
+    ) -> list[tf.Tensor]:
+        return gradients.differentiable(function, arrays, name)
 
     def runs_now(self) -> bool:
         return tf.executing_eagerly()

@@ -329,6 +329,12 @@ def may_record() -> bool:
     return record is None or bool(record.could_possibly_record())
 
 
+def is_watched(tensors: Sequence[tf.Tensor]) -> bool:
+    """Whether a tape watches one of `tensors`, so that it records what is made of them."""
+    asked = getattr(find(_RECORD), "should_record_backprop", None)
+    return may_record() and (asked is None or bool(asked(list(tensors))))
+
+
 def record_as_one(
     name: str, outputs: Sequence[tf.Tensor], inputs: Sequence[tf.Tensor], gradient: Callable[..., Any]
 ) -> None:
