@@ -20,7 +20,6 @@ from pcbatch.runtime.adjoint.tape import Sizes, Tapes
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.explaining import explaining
-from pcbatch.runtime.machine.given import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Outcome, Statistics
 from pcbatch.runtime.machine.pool import Pool
@@ -79,13 +78,6 @@ class Reverse:
         return Replay(self.tapes)
 
     # -- forward -------------------------------------------------------------------------------------------------------
-
-    def arrays_given(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> list[Array]:
-        """The leaves of arguments and shared operands as arrays; UsageError PCB531 for shapes that do not fit."""
-        return [
-            *argument_arrays(self.program, self.backend, arguments, lanes),
-            *operand_arrays(self.program, self.backend, shared),
-        ]
 
     def run(self, arrays: Sequence[Array], lanes: Any) -> Taped:
         """Run `lanes` lanes on such arrays, taped."""
@@ -194,6 +186,13 @@ class Reverse:
         with explaining(self.program, self.backend, self.jit):
             found = iter(list(back(*given)))
         return [next(found) if flows else None for flows in self._flowing]
+
+    def nothing(self) -> list[Array | None]:
+        """The gradients of a batch of no lanes."""
+        types = [leaf for name in self.program.parameters for leaf in self.layout.leaves(name)]
+        shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
+        found = [self.backend.zeros(0, leaf) for leaf in types] + [self.backend.zeros_of(leaf) for leaf in shared]
+        return [each if flows else None for each, flows in zip(found, self._flowing, strict=True)]
 
     @cached_property
     def _flowing(self) -> list[bool]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from pcbatch.errors import GradientError
 from pcbatch.ir.analysis.activity import Activity, activity, has_gradient
 from pcbatch.ir.machine import Fault, Piece, Store
 from pcbatch.ir.types import TensorType, leaves
@@ -80,6 +81,18 @@ class Tapes:
         self.layout: Layout = context.layout
         self.sizes = Sizes() if sizes is None else sizes
         self.activity: Activity = activity(self.program)
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse what has no gradients here: GradientError PCB606."""
+        types = {**self.program.types, **self.program.shared_types}
+        for name in sorted(self.activity.variables | self.activity.shared):
+            if any(leaf.dtype.startswith("complex") for leaf in leaves(types[name])):
+                raise GradientError(
+                    f"PCB606: a gradient through the batched call of {self.program.name!r} flows through the complex "
+                    f"numbers of `{name}`\n  help: complex numbers have gradients within a line; between calls, "
+                    f"branches and loops keep their real and their imaginary parts"
+                )
 
     @cached_property
     def blocks(self) -> dict[int, BlockTape]:

@@ -61,9 +61,9 @@ def seal(function: Any, name: str) -> Callable[..., Any]:
 
     def no_gradient(*upstream: tf.Tensor, variables: Any = None) -> NoReturn:
         raise GradientError(
-            f"PCB601: a gradient through a run of {name!r} was asked for, of which nothing was kept for the way back: "
-            f"a run in slices\n  help: call it without the options progress and resume, or keep the gradient from "
-            f"flowing through the call with tf.stop_gradient(...)"
+            f"PCB601: a gradient through a run of {name!r} was asked for that has none: in slices (progress, resume), "
+            f"or in forward mode\n  help: take it with tf.GradientTape around a call without these options, or keep it "
+            f"from flowing through the call with tf.stop_gradient(...)"
         )
 
     def sealed(*arrays: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:

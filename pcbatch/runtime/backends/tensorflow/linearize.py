@@ -21,7 +21,7 @@ from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.pieces import Leaves, Note, Signature, Wanted
-from pcbatch.runtime.backends.tensorflow import blame, pieces, ready, rules, traces
+from pcbatch.runtime.backends.tensorflow import blame, marked, pieces, ready, rules, traces
 from pcbatch.runtime.backends.tensorflow.anatomy import Anatomy, Meeting, makes_functions
 from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
 
@@ -43,7 +43,7 @@ class Linearized:
         self.anatomy = Anatomy(self.traced, self.outputs, _chosen(signature.shared, wanted.shared))
         self.reruns = makes_functions(self.anatomy.operations)
         wanted_outputs = [self.outputs[place] for place in _chosen(signature.writes, wanted.writes)]
-        with graph.as_default():
+        with graph.as_default(), marked.tracing_lane():
             self.seeds = [ready.placeholder(each.dtype, tuple(each.shape)) for each in wanted_outputs]
             try:
                 self._differentiate(wanted_outputs, _chosen(signature.reads, wanted.reads))

@@ -342,6 +342,11 @@ def record_as_one(
     needed(_RECORD).record_operation(name, outputs, inputs, gradient)
 
 
+def set_gradient(operation: Any, gradient: Callable[..., Any]) -> None:
+    """Let `tf.gradients` take `gradient(*upstream)` for that of an operation, by all of its inputs."""
+    operation._gradient_function = lambda _, *upstream: gradient(*upstream)
+
+
 # -- the vectoriser ----------------------------------------------------------------------------------------------------
 
 
