@@ -143,8 +143,7 @@ def run_on(
     arrays, lanes = arrays_of(executable, given, arguments, captured), arguments.lanes
     if executable.backend.runs_unseen() or options.backend == "reference":
         return executable.run(*arrays, lanes)
-    program, plain = executable.program, executable.run
-    return run_through(program, executable.backend, plain, reverse, *arrays, lanes, taped=not options.trace)
+    return run_through(executable.backend, executable.run, reverse, *arrays, lanes, taped=not options.trace)
 
 
 def arrays_of(

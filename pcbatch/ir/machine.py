@@ -95,6 +95,8 @@ class Piece:
     statements: tuple[Statement, ...] = ()
     predicate: str | None = None
     scope: str = ""
+    unnamed: int = 0
+    """How many of `shared`, the last ones, the function is not handed: they stand for what its helpers capture."""
 
     @property
     def compiled(self) -> Callable[..., tuple[Any, ...]]:

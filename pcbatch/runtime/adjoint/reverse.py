@@ -14,6 +14,7 @@ from typing import Any
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import leaves
+from pcbatch.runtime.adjoint.hidden import with_hidden
 from pcbatch.runtime.adjoint.replay import Replay
 from pcbatch.runtime.adjoint.segments import Segment, Segments
 from pcbatch.runtime.adjoint.tape import Sizes, Tapes
@@ -55,6 +56,8 @@ class Reverse:
         statistics: Statistics | None = None,
         sizes: Sizes | None = None,
     ):
+        program, self.hidden = with_hidden(program, backend)
+        """What helpers capture, to be given behind all other shared operands."""
         self.program, self.backend, self.jit = program, backend, jit
         layout, limits = Layout(program), Limits.of(max_depth, max_steps)
         if not layout.all_stacks:
@@ -62,10 +65,15 @@ class Reverse:
         self.layout, self.limits = layout, limits
         # Every run of a block computes a row for each lane.
         self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), None)
-        self.tapes = Tapes(self.context, sizes)
+        self._sizes = sizes
         self.statistics = Statistics() if statistics is None else statistics
         self.capacity = limits.first_capacity
         self._made: dict[Any, Any] = {}
+
+    @cached_property
+    def tapes(self) -> Tapes:
+        """What a run keeps; GradientError where there is no way back."""
+        return Tapes(self.context, self._sizes)
 
     @cached_property
     def segments(self) -> Segments:
@@ -84,7 +92,7 @@ class Reverse:
         forward = self._once(("forward", _known(lanes)), lambda: self._forward(_known(lanes)))
         given = [*arrays, self.backend.constant(self.capacity), self.backend.constant(0) + lanes]
         with explaining(self.program, self.backend, self.jit):
-            found = iter(list(forward(*given)))
+            found = iter(list(self.backend.unseen(forward)(*given)))
         legs = self.segments.legs
         capacity = next(found)
         counters, outputs = (
@@ -184,7 +192,7 @@ class Reverse:
             *(*taped.pointers, *shared, *seeds, *taped.records),
         ]
         with explaining(self.program, self.backend, self.jit):
-            found = iter(list(back(*given)))
+            found = iter(list(self.backend.unseen(back)(*given)))
         return [next(found) if flows else None for flows in self._flowing]
 
     def nothing(self) -> list[Array | None]:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from pcbatch.errors import GradientError
-from pcbatch.ir.machine import Program
 from pcbatch.runtime.adjoint.reverse import Reverse, Taped
 from pcbatch.runtime.backends.control import PullBack
 from pcbatch.runtime.backends.protocol import Array, Backend
@@ -20,7 +19,6 @@ Plain = Callable[[Sequence[Any], Sequence[Any], Any], Outcome]
 
 
 def run_through(
-    program: Program,
     backend: Backend,
     plain: Plain,
     reverse: Callable[[], Reverse],
@@ -34,30 +32,34 @@ def run_through(
     Where somebody watches, the run is `taped`, if that gives all that is wanted of it; else it is `plain`, and run
     again when a gradient is asked for.
     """
-    arrays = [*argument_arrays(program, backend, arguments, lanes), *operand_arrays(program, backend, shared)]
-    if not backend.may_be_differentiated(arrays):
+    way = reverse()
+    operands = [*shared, *way.hidden]
+    given = [
+        *argument_arrays(way.program, backend, arguments, lanes),
+        *operand_arrays(way.program, backend, operands),
+    ]
+    if not backend.may_be_differentiated(given):
         return plain(arguments, shared, lanes)
-    count = len(arguments)
+    count, end = len(arguments), len(arguments) + len(shared)
     is_empty = isinstance(lanes, int) and lanes == 0
-    now = taped and not is_empty and backend.is_watched(arrays) and not backend.inside_fixed_program()
+    now = taped and not is_empty and backend.is_watched(given) and not backend.inside_fixed_program()
     outcomes: list[Outcome] = []
 
-    def run(given: list[Array]) -> tuple[Sequence[Array], PullBack]:
+    def run(arrays: list[Array]) -> tuple[Sequence[Array], PullBack]:
         known: Taped | None = None
         with contextlib.suppress(GradientError):  # which is for those who ask for a gradient
-            known = reverse().run(given, lanes) if now else None
-        outcomes.append(plain(given[:count], given[count:], lanes) if known is None else known.outcome)
+            known = way.run(arrays, lanes) if now else None
+        outcomes.append(plain(arrays[:count], arrays[count:end], lanes) if known is None else known.outcome)
 
         def pull_back(upstream: Sequence[Array | None]) -> Sequence[Array | None]:
-            _check(backend, program.name)
-            way = reverse()
+            _check(backend, way.program.name)
             if is_empty:
                 return way.nothing()
-            return way.gradients(known or way.run(given, lanes), given[count:], upstream, lanes)
+            return way.gradients(known or way.run(arrays, lanes), arrays[count:], upstream, lanes)
 
         return outcomes[-1].values, pull_back
 
-    values = backend.differentiable(run, arrays, program.name)
+    values = backend.differentiable(run, given, way.program.name)
     return replace(outcomes[-1], values=tuple(values))
 
 

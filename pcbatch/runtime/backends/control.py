@@ -177,6 +177,9 @@ class Control(Protocol):
         That a caller could ask for one disturbs nothing.
         """
 
+    def unseen(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
+        """What `compile` gave, called so that nobody who watches sees it; what is traced first is traced as ever."""
+
     def is_watched(self, arrays: Sequence[Array]) -> bool:
         """Whether somebody watches what is made of `arrays`, who is likely to ask for a gradient."""
 

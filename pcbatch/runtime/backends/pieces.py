@@ -155,6 +155,9 @@ class Pieces(Protocol):
         one lane but not for all together is run for these, one after another, and `note` is told.
         """
 
+    def captured(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[Any]:
+        """What helpers of the piece capture that has gradients and is no shared operand of it: variables, arrays."""
+
     def linearize(self, piece: Piece, signature: Signature, wanted: Wanted) -> Linear:
         """The piece and its derivative; GradientError PCB602 where an operation has none, at the user's line."""
 

@@ -119,6 +119,9 @@ class NumPyControl:
     def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return function  # NumPy takes none
 
+    def unseen(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
+        return compiled
+
     def is_watched(self, arrays: Sequence[Any]) -> bool:
         return False
 

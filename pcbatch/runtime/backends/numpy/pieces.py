@@ -90,6 +90,9 @@ class NumPyPieces:
         ]
         return found, site if piece.sites else None
 
+    def captured(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[Any]:
+        return []  # nobody sees what Python reads
+
     def linearize(self, piece: Piece, signature: Signature, wanted: Wanted) -> Linear:
         raise NotImplementedError("nobody knows the derivative of a function of NumPy's")
 

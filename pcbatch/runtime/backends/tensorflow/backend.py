@@ -136,6 +136,9 @@ class TensorFlowBackend:
     ) -> tuple[list[list[tf.Tensor]], tf.Tensor | None]:
         return pieces.vectorize(piece, signature, reads, shared, lanes, taking_part, note)
 
+    def captured(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[Any]:
+        return traces.captured(piece, reads, shared)
+
     def linearize(self, piece: Piece, signature: Signature, wanted: Wanted) -> Linear:
         return linearize.Linearized(piece, signature, wanted)
 
@@ -440,6 +443,9 @@ class TensorFlowBackend:
 
     def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return gradients.seal(function, name)
+
+    def unseen(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
+        return gradients.unseen(compiled)
 
     def is_watched(self, arrays: Sequence[tf.Tensor]) -> bool:
         return private.is_watched(arrays)

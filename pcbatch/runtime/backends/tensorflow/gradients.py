@@ -79,6 +79,17 @@ def seal(function: Any, name: str) -> Callable[..., Any]:
     return tf.custom_gradient(sealed)
 
 
+def unseen(function: Any) -> Callable[..., Any]:
+    """The `tf.function` called so that no tape sees it, whatever variables it reads."""
+
+    def call(*arrays: tf.Tensor) -> list[tf.Tensor]:
+        traced = function.get_concrete_function(*arrays)  # outside of the pause: tapes inside pieces must record
+        with private.unrecorded():
+            return list(traced(*arrays))
+
+    return call if private.may_record() else function
+
+
 def differentiable(
     function: Callable[[list[tf.Tensor]], tuple[Sequence[tf.Tensor], PullBack]],
     arrays: Sequence[tf.Tensor],

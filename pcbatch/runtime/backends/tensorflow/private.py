@@ -222,6 +222,11 @@ def trainable_variables(function: Any) -> Sequence[tf.Variable]:
     return function.graph.trainable_variables
 
 
+def variables_read(graph: Any) -> list[tf.Variable]:
+    """The variables that were read while the graph of a function was traced."""
+    return list(graph._watched_variables)
+
+
 def body_of(graph: Any, name: str) -> Any:
     """The graph of a function that operations of `graph` run, with its `inputs` and `outputs`; None where not known."""
     of_function = getattr(graph, "_get_function", None)

@@ -53,7 +53,8 @@ def compacted(mask: tf.Tensor, size: Any) -> tf.Tensor:
     # A sum and a scatter: 5 us for 64 lanes and 46 for 4096 under XLA, a sort 7 and 490.
     lanes = tf.shape(mask)[0] if mask.shape[0] is None else mask.shape[0]
     at = tf.where(mask, tf.cumsum(tf.cast(mask, tf.int32)) - 1, size)
-    some = tf.pad(mask, [[0, 1]]) if mask.shape[0] is None else mask  # of no lanes there is no greatest
+    # Of no lanes there is no greatest.
+    some = tf.concat([mask, [False]], axis=0) if mask.shape[0] is None else mask
     first = tf.fill([size], tf.argmax(some, output_type=tf.int32))
     return written(first, [at], ready.numbers(lanes) if isinstance(lanes, int) else tf.range(lanes))
 

@@ -109,13 +109,12 @@ def anew(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
     ):
         lane, same = [[placeholders(type_) for type_ in types] for types in (reads, shared)]
         given = _known(piece, graph, same)
+        operands = [
+            wrap(values.pack(type_, leaves), type_)
+            for type_, leaves in zip((*reads, *shared), (*lane, *given), strict=True)
+        ]
         try:
-            outputs = piece.compiled(
-                *(
-                    wrap(values.pack(type_, leaves), type_)
-                    for type_, leaves in zip((*reads, *shared), (*lane, *given), strict=True)
-                )
-            )
+            outputs = piece.compiled(*operands[: len(operands) - piece.unnamed])
         except (CompileError, private.MissingError):
             raise
         except Exception as error:
@@ -162,6 +161,16 @@ def _handles(graph: Any, given: Sequence[Sequence[Any]], shared: Sequence[Sequen
     pairs = zip(chain(*given), chain(*shared), strict=True)
     places = {id(array.handle): leaf for array, leaf in pairs if isinstance(array, tf.Variable)}
     return [(inner, places[id(outer)]) for outer, inner in private.captures(graph) if id(outer) in places]
+
+
+def captured(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[Any]:
+    """The variables and tensors of floats that a trace of `piece` takes from outside on its own."""
+    traced = trace(piece, reads, shared)
+    known = {id(handle) for handle, _ in traced.handles} | {id(leaf) for leaf in traced.shared}
+    variables = {id(variable.handle): variable for variable in private.variables_read(traced.graph)}
+    taken = [outer for outer, inner in private.captures(traced.graph) if id(inner) not in known]
+    found = [variables.get(id(outer), outer) for outer in taken]
+    return [each for each in found if each.dtype.is_floating or each.dtype.is_complex]
 
 
 def placeholders(type_: Type) -> list[tf.Tensor]:
