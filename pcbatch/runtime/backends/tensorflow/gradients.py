@@ -53,6 +53,10 @@ def refuse_variables(leaves: Iterable[Any]) -> None:
         raise PieceRefusalError("PCB415", GOES_ON, A_VALUE_OF_ITS_OWN)
 
 
+_apart: ContextVar[bool] = ContextVar("apart", default=False)
+"""Whether what runs now is run by `differentiable`, which says what the gradient is."""
+
+
 def seal(function: Any, name: str) -> Callable[..., Any]:
     """The `tf.function` `function(*tensors) -> list of tensors`, whose gradient raises GradientError PCB601.
 
@@ -76,7 +80,7 @@ def seal(function: Any, name: str) -> Callable[..., Any]:
 
     if tf.executing_eagerly() and not private.may_record():
         return function  # there is no tape that could ask, and sealing costs each call 0.3 ms
-    return tf.custom_gradient(sealed)
+    return unseen(function) if _apart.get() else tf.custom_gradient(sealed)
 
 
 def unseen(function: Any) -> Callable[..., Any]:
@@ -105,7 +109,11 @@ def differentiable(
         unwatched = list(arrays)
         for place, array in zip(floats, given, strict=True):
             unwatched[place] = tf.stop_gradient(array)
-        outputs, pull_back = function(unwatched)
+        token = _apart.set(True)
+        try:
+            outputs, pull_back = function(unwatched)
+        finally:
+            _apart.reset(token)
         count = len(outputs)
         others.update((place, output) for place, output in enumerate(outputs) if not _has_gradient(output))
 

@@ -115,7 +115,7 @@ class Linearized:
 
     def _without_gradient(self, error: Exception) -> GradientError:
         """PCB602, at the line of the operation that TensorFlow names, if it names one."""
-        named = re.search(r"operation '([^']+)'|for node ([^\s;]+)", str(error))
+        named = re.search(r"operation ?'([^']+)'|for node ([^\s;]+)", str(error))
         operation = None
         if named:
             with contextlib.suppress(KeyError, ValueError):
