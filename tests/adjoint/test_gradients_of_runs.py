@@ -161,7 +161,9 @@ def in_graph(function, x, n):
 def expected():
     with tf.GradientTape() as tape:
         tape.watch(VECTORS)
-        value = tf.add_n([tf.reduce_sum(programs.loop.single(*each) ** 2) for each in zip(VECTORS, COUNTS, strict=True)])
+        value = tf.add_n(
+            [tf.reduce_sum(programs.loop.single(*each) ** 2) for each in zip(VECTORS, COUNTS, strict=True)]
+        )
     return tape.gradient(value, [VECTORS, W, B])
 
 

@@ -111,7 +111,7 @@ def spun(z, n):
 def test_complex_numbers_between_blocks():
     z = tf.complex(HALVED_X, HALVED_X)
     np.testing.assert_array_equal(spun(z, tf.constant([1, 2])), [-3.0, -7.0])
-    with pytest.raises(GradientError, match="PCB606: .*`z`"):
+    with pytest.raises(GradientError, match=r"PCB606: .*`z`"):
         slope(lambda z: spun(z, tf.constant([1, 2])), z)
 
 
@@ -129,7 +129,7 @@ def test_what_has_no_gradient_has_none():
     assert other.shape == (2,)
 
 
-# -- acts of sabotage: each trap is noticed by the test beside ----------------------------------------------------------
+# -- acts of sabotage: each trap is noticed by the test beside ---------------------------------------------------------
 
 
 def test_rows_of_failed_lanes_would_poison_what_is_shared(monkeypatch):

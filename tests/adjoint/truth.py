@@ -82,7 +82,9 @@ def assert_alike(found: Sequence[Any], expected: Sequence[Any], tolerance: float
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance * scale)
 
 
-def assert_like_differences(function: Any, arguments: Sequence[Any], step: float = 1e-6, tolerance: float = 1e-6) -> None:
+def assert_like_differences(
+    function: Any, arguments: Sequence[Any], step: float = 1e-6, tolerance: float = 1e-6
+) -> None:
     """Gradients by float64 arguments equal to central differences, in a few directions."""
     found = batched(function, arguments)
     rng = np.random.default_rng(1)

@@ -40,5 +40,6 @@ def with_hidden(program: Program, backend: Backend) -> tuple[Program, tuple[Any,
     if not found:
         return program, ()
     types = {name: backend.type_of(each) for name, each in found.values()}
-    operands = {"shared": (*program.shared, *types), "shared_types": {**program.shared_types, **types}}
-    return replace(program, blocks=blocks, **operands), tuple(each for _, each in found.values())
+    shared, shared_types = (*program.shared, *types), {**program.shared_types, **types}
+    shown_all = replace(program, blocks=blocks, shared=shared, shared_types=shared_types)
+    return shown_all, tuple(each for _, each in found.values())
