@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from pcbatch.ir.machine import Program
@@ -17,7 +17,7 @@ from pcbatch.ir.types import leaves
 from pcbatch.runtime.adjoint.hidden import with_hidden
 from pcbatch.runtime.adjoint.replay import Replay
 from pcbatch.runtime.adjoint.segments import Segment, Segments
-from pcbatch.runtime.adjoint.tape import Sizes, Tapes
+from pcbatch.runtime.adjoint.tape import Sizes, Sources, Tapes
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.explaining import explaining
@@ -55,7 +55,11 @@ class Reverse:
         max_steps: int | None = None,
         statistics: Statistics | None = None,
         sizes: Sizes | None = None,
+        sources: Sources | None = None,
     ):
+        given = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
+        self._anew = partial(Reverse, program, backend, **given, statistics=statistics, sizes=sizes)
+        self._by_sources: dict[Sources, Reverse] = {}
         program, self.hidden = with_hidden(program, backend)
         """What helpers capture, to be given behind all other shared operands."""
         self.program, self.backend, self.jit = program, backend, jit
@@ -65,7 +69,7 @@ class Reverse:
         self.layout, self.limits = layout, limits
         # Every run of a block computes a row for each lane.
         self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), None)
-        self._sizes = sizes
+        self._sizes, self._sources = sizes, sources
         self.statistics = Statistics() if statistics is None else statistics
         self.capacity = limits.first_capacity
         self._made: dict[Any, Any] = {}
@@ -73,7 +77,13 @@ class Reverse:
     @cached_property
     def tapes(self) -> Tapes:
         """What a run keeps; GradientError where there is no way back."""
-        return Tapes(self.context, self._sizes)
+        return Tapes(self.context, self._sizes, self._sources)
+
+    def by(self, sources: Sources) -> Reverse:
+        """Reverse mode that gives gradients by these parameters and shared operands alone, and keeps less."""
+        if sources not in self._by_sources:
+            self._by_sources[sources] = self._anew(sources=sources)
+        return self._by_sources[sources]
 
     @cached_property
     def segments(self) -> Segments:

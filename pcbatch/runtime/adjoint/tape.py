@@ -28,6 +28,10 @@ LANE = "lane"
 LOG, LOGGED = "log", "logged"
 
 
+Sources = tuple[frozenset[str], frozenset[str]]
+"""The parameters and the shared operands by which gradients are wanted."""
+
+
 @dataclass(frozen=True)
 class Sizes:
     """How many rows a tape has: so many whole `batches`, and more up to so many `rows` or `bytes` of an array."""
@@ -76,11 +80,11 @@ def residual_field(place: int, number: int) -> str:
 class Tapes:
     """The tapes of one program."""
 
-    def __init__(self, context: Context, sizes: Sizes | None = None):
+    def __init__(self, context: Context, sizes: Sizes | None = None, sources: Sources | None = None):
         self.context, self.backend, self.program = context, context.backend, context.program
         self.layout: Layout = context.layout
         self.sizes = Sizes() if sizes is None else sizes
-        self.activity: Activity = activity(self.program)
+        self.activity: Activity = activity(self.program, *(sources or (None, None)))
         self._check()
 
     def _check(self) -> None:

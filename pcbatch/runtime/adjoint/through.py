@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from pcbatch.errors import GradientError
+from pcbatch.ir.types import Type, leaves
 from pcbatch.runtime.adjoint.reverse import Reverse, Taped
+from pcbatch.runtime.adjoint.tape import Sources
 from pcbatch.runtime.backends.control import PullBack
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine.given import argument_arrays, operand_arrays
@@ -40,6 +42,8 @@ def run_through(
     ]
     if not backend.may_be_differentiated(given):
         return plain(arguments, shared, lanes)
+    if backend.runs_now():  # all who watch are known; inside a caller's graph there may be others around it
+        way = way.by(_watched(way, given))
     count, end = len(arguments), len(arguments) + len(shared)
     is_empty = isinstance(lanes, int) and lanes == 0
     now = taped and not is_empty and backend.is_watched(given) and not backend.inside_fixed_program()
@@ -61,6 +65,18 @@ def run_through(
 
     values = backend.differentiable(run, given, way.program.name)
     return replace(outcomes[-1], values=tuple(values))
+
+
+def _watched(way: Reverse, arrays: Sequence[Array]) -> Sources:
+    """The parameters and shared operands of which a leaf is watched."""
+    remaining = iter(arrays)
+
+    def names(types: Mapping[str, Type], every: Sequence[str]) -> frozenset[str]:
+        watched = {name: [way.backend.is_watched([next(remaining)]) for _ in leaves(types[name])] for name in every}
+        return frozenset(name for name, each in watched.items() if any(each))
+
+    program = way.program
+    return names(program.types, program.parameters), names(program.shared_types, program.shared)
 
 
 def _check(backend: Backend, name: str) -> None:
