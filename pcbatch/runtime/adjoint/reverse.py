@@ -57,7 +57,7 @@ class Reverse:
         sizes: Sizes | None = None,
         sources: Sources | None = None,
     ):
-        given = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
+        given: dict[str, Any] = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
         self._anew = partial(Reverse, program, backend, **given, statistics=statistics, sizes=sizes)
         self._by_sources: dict[Sources, Reverse] = {}
         program, self.hidden = with_hidden(program, backend)
