@@ -202,7 +202,7 @@ class UsageError(PcbatchError, ValueError):
 
 
 class GradientError(PcbatchError, NotImplementedError):
-    """PCB6xx: a gradient was asked through a batched call, which has no reverse mode yet."""
+    """PCB6xx: a gradient was asked through a batched call where there is none."""
 
 
 _FAMILIES: dict[str, type[CompileError]] = {

@@ -23,6 +23,7 @@ LEVELS = (
         "runtime.report",
         "runtime.strategies",
         "runtime.native",
+        "runtime.adjoint",
         "runtime.machine",
         "runtime.schedules",
     ),

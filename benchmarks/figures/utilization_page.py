@@ -84,8 +84,8 @@ def page(target: Target, cells: Cells, trajectories: int) -> list[str]:
         pages.paragraph(
             "*The paper's machine* runs, in each step, the earliest block at which a lane waits, and masks the other "
             'lanes (`schedule="earliest"`, a row counted for every lane; `schedule="switch"` is its figure 5 as '
-            f"written, run up to {MOST_SWITCHED} chains, since XLA copies the state). *As pcbatch runs "
-            'it* (`form="lockstep"`): the schedule weighs lanes against costs, and where few lanes wait at an expensive '
+            f"written, run up to {MOST_SWITCHED} chains, since XLA copies the state). *As pcbatch runs it* "
+            '(`form="lockstep"`): the schedule weighs lanes against costs, and where few lanes wait at an expensive '
             "block it computes their rows only. By default this density, whose gradient is cheap, does not run in "
             "lockstep at all but chain after chain in native code, where every row is of use. *Local* has calls on the "
             "host's stack. *Lockstep* is TensorFlow Probability's iterative `NoUTurnSampler`."

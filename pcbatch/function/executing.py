@@ -16,12 +16,14 @@ from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
 from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC
 from pcbatch.options import Options
+from pcbatch.runtime.adjoint.reverse import Reverse
+from pcbatch.runtime.adjoint.through import run_through
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.compiling import choice
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.machine import Machine
-from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.machine.outcome import Outcome, Statistics
 from pcbatch.runtime.native.fitness import loss, mixture, obstacle, signature_of
 from pcbatch.runtime.native.mixed import MixedProgram
 from pcbatch.runtime.native.program import NativeProgram
@@ -139,14 +141,36 @@ def _of_trips(options: Options) -> str | None:
     return "trips are to be recorded" if options.trace else None
 
 
+def make_reverse(program: Program, options: Options, statistics: Statistics) -> Reverse:
+    """Reverse mode of a program: it runs in lockstep there, whatever form and strategy the options have."""
+    return Reverse(
+        program,
+        backend_named(options.backend),
+        schedule="auto" if options.schedule == "switch" else options.schedule,
+        jit=bool(options.jit),
+        max_depth=options.max_depth,
+        max_steps=options.max_steps,
+        statistics=statistics,
+    )
+
+
 def run_on(
-    executable: Executable, given: Mapping[str, str], arguments: Arguments, captured: Mapping[str, Sequence[Any]]
+    executable: Executable,
+    given: Mapping[str, str],
+    arguments: Arguments,
+    captured: Mapping[str, Sequence[Any]],
+    reverse: Callable[[], Reverse],
+    options: Options,
 ) -> Outcome:
     """Run `executable` on the leaves of `arguments` and of `captured` arrays.
 
-    `given` maps its parameters and shared parameters to those of the user's function.
+    `given` maps its parameters and shared parameters to those of the user's function. Gradients go through by
+    `reverse`, if somebody may ask for one.
     """
-    return executable.run(*arrays_of(executable, given, arguments, captured), arguments.lanes)
+    arrays, lanes = arrays_of(executable, given, arguments, captured), arguments.lanes
+    if executable.backend.runs_unseen() or options.backend == "reference":
+        return executable.run(*arrays, lanes)
+    return run_through(executable.backend, executable.run, reverse, *arrays, lanes, taped=not options.trace)
 
 
 def arrays_of(

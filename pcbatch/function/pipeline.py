@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from pcbatch.function.arguments import Arguments
-from pcbatch.function.executing import make_executable, parameters, run_on
+from pcbatch.function.executing import make_executable, make_reverse, parameters, run_on
 from pcbatch.function.identity import program_digest
 from pcbatch.function.linking import Linked
 from pcbatch.function.longruns import LongRun
@@ -36,6 +36,7 @@ from pcbatch.lowering.machine import lower_stacks
 from pcbatch.optimize.machine.forks import pays
 from pcbatch.optimize.pipeline import machine_passes, optimize, run_passes, verifying
 from pcbatch.options import Options
+from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.costs.estimate import block_cost, block_costs
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
 from pcbatch.runtime.machine.legs import Snapshot
@@ -161,13 +162,19 @@ class Pipeline:
         """The machine that runs the table."""
         return make_executable(self.table, self.options, lambda: program_digest(self.table, ()))
 
+    @cached_property
+    def reverse(self) -> Reverse:
+        """Reverse mode of the table."""
+        return make_reverse(self.table, self.options, self.machine.statistics)
+
     def row_cost(self, block: int) -> float:
         """The estimated work of one lane at the block of this number, in the unit of `runtime.costs`."""
         return block_cost(self.table, self.table.blocks[block], self.environment.backend)
 
     def run_at_once(self, arguments: Arguments, captured: Captured) -> Outcome:
         """Run the machine on `arguments`, which fit this pipeline's, and on the captured values of now."""
-        return run_on(self.machine, self.parameters(), arguments, captured.leaves)
+        given = self.parameters()
+        return run_on(self.machine, given, arguments, captured.leaves, lambda: self.reverse, self.options)
 
     @cached_property
     def digest(self) -> str:

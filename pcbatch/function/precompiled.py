@@ -6,6 +6,7 @@ It runs without the frontend: no source is read, nothing is parsed, types are wh
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -15,13 +16,14 @@ from typing import Any
 from pcbatch.errors import UsageError
 from pcbatch.function import longruns
 from pcbatch.function.arguments import Arguments, bind_arguments
-from pcbatch.function.executing import make_executable, parameters, run_on
+from pcbatch.function.executing import make_executable, make_reverse, parameters, run_on
 from pcbatch.function.identity import program_digest
 from pcbatch.ir import machine as table
 from pcbatch.ir import values
 from pcbatch.lowering.captures.kept import Leaves, holds, kept, objects
 from pcbatch.lowering.captures.reads import Record, watching
 from pcbatch.options import Options
+from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import entries
@@ -49,6 +51,7 @@ class Precompiled:
         kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.signature = inspect.Signature([inspect.Parameter(name, kinds) for name in given.values()])
         self._made: tuple[Mapping[str, table.Kept], Executable] | None = None
+        self._reverse: Callable[[], Reverse]
 
     @cached_property
     def _functions(self) -> list[Any]:
@@ -60,10 +63,10 @@ class Precompiled:
         """The machine, made at the first call, for the leaves of captured arrays."""
         if self._made is None:
             known = kept(operands, self._functions, backend_named(self.options.backend).is_variable)
-            self._made = (
-                known,
-                make_executable(table.with_kept(self.program, known), self.options, lambda: self.digest),
-            )
+            program = table.with_kept(self.program, known)
+            made = make_executable(program, self.options, lambda: self.digest)
+            self._made = (known, made)
+            self._reverse = functools.cache(lambda: make_reverse(program, self.options, made.statistics))
         return self._made[1]
 
     @cached_property
@@ -109,7 +112,8 @@ class Precompiled:
 
     def _run(self, arguments: Arguments, operands: Leaves, saved: Saved | None) -> Outcome:
         if not self.options.in_slices:
-            return run_on(self.machine(operands), self.given, arguments, operands)
+            machine = self.machine(operands)
+            return run_on(machine, self.given, arguments, operands, self._reverse, self.options)
         machine = resumable(self.machine(operands))
         run = longruns.LongRun(machine, self.given, self.options, self.digest, operands)
         if saved is not None:

@@ -97,6 +97,8 @@ class Piece:
     predicate: str | None = None
     scope: str = ""
     speculative: bool = False
+    unnamed: int = 0
+    """How many of `shared`, the last ones, the function is not handed: they stand for what its helpers capture."""
 
     @property
     def compiled(self) -> Callable[..., tuple[Any, ...]]:

@@ -1,7 +1,4 @@
-"""No gradient flows through a batched call yet: asking for one is a clear error, and nothing else is disturbed.
-
-Through `single` there is one.
-"""
+"""Tapes around batched calls disturb nothing; `single` has gradients. Those through calls: see `tests/adjoint`."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch import CompileError, GradientError
+from pcbatch import CompileError
 from pcbatch.runtime.backends.tensorflow.scattering import store_element
 
 X = tf.constant([3.0, 7.0])
@@ -22,26 +19,6 @@ def halved(x):
     while x > 1.0:
         x = x * 0.5
     return x * SCALE
-
-
-def loss(x):
-    return tf.reduce_sum(halved(x) + x)
-
-
-def gradient(sources):
-    with tf.GradientTape() as tape:
-        tape.watch(X)
-        y = loss(X)
-    return tape.gradient(y, sources)
-
-
-@pytest.mark.parametrize("place", [lambda f: f, tf.function], ids=["eager", "tf.function"])
-@pytest.mark.parametrize("source", [X, SCALE], ids=["argument", "captured"])
-def test_a_gradient_through_a_call_is_refused(place, source):
-    with pytest.raises(
-        GradientError, match=r"PCB601: a gradient through the batched call of 'halved' .*no reverse mode yet"
-    ):
-        place(lambda: gradient(source))()
 
 
 @pytest.mark.parametrize("jit", [False, True])

@@ -120,6 +120,17 @@ SAME = {
     "stack": lambda b: b.stack([b.constant(n) for n in range(11)]),
     "joined": lambda b: b.joined(b.array(NUMBERS, "int32"), b.array([1], "int32")),
     "unstack": lambda b: b.unstack(b.array(NUMBERS, "int32"), 4)[3],
+    "with_rows": lambda b: b.with_rows(b.array(CUBE, "float32"), b.constant(1), b.array(CUBE[:2], "float32")),
+    "rows_at": lambda b: b.rows_at(b.array(CUBE, "float32"), b.constant(1), 2),
+    "load_each": lambda b: b.load_each(
+        b.array(CUBE, "float32"), [b.array([[0, 2], [1, 1], [2, 0], [0, 9]], "int32"), b.array([0, 1, 1, 0], "int32")]
+    ),
+    "load_each of lanes": lambda b: b.load_each(
+        b.array(CUBE, "float32"), [b.array([2, 0], "int32")], b.array([3, 1], "int32")
+    ),
+    "unspread": lambda b: b.unspread(b.array(CUBE, "float32"), (1, 2)),
+    "unspread to less": lambda b: b.unspread(b.array(CUBE, "float32"), (2,)),
+    "sum_rows": lambda b: b.sum_rows(b.array(CUBE, "float32"), b.array(MASK, "bool")),
     "cond": lambda b: b.cond(b.constant(0) == 0, lambda: [b.constant(1)], [b.constant(2)])[0],
     "cond that does not hold": lambda b: b.cond(b.constant(1) == 0, lambda: [b.constant(1)], [b.constant(2)])[0],
     "guarded": lambda b: b.guarded(b.constant(0) == 0, lambda go, n: [b.where(go, n + 1, n)], [b.constant(1)], [False])[

@@ -30,14 +30,14 @@ X, N = np.linspace(0, 1, 3 * 40, dtype=np.float32).reshape(3, 40), np.array([3, 
 def counted(monkeypatch):
     """How often each piece is traced in programs; those of type inference are other pieces, before any pass."""
     found = collections.Counter()
-    trace = traces._trace
+    trace = traces.anew
 
     def counting(piece, reads, shared):
         if traces._remembered.get() is not None:
             found[piece, tuple(reads), tuple(shared)] += 1
         return trace(piece, reads, shared)
 
-    monkeypatch.setattr(traces, "_trace", counting)
+    monkeypatch.setattr(traces, "anew", counting)
     return found
 
 

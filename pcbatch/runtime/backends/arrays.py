@@ -100,6 +100,21 @@ class Arrays(Protocol):
     def with_row(self, array: Array, place: Array, row: Array) -> Array:
         """`array` with `array[place] = row`, for an int32 scalar within the array; in place where it can be."""
 
+    def with_rows(self, array: Array, start: Array, rows: Array) -> Array:
+        """`array` with `array[start:start + n] = rows`, within it, for an int32 scalar; in place where it can be."""
+
+    def rows_at(self, array: Array, start: Array, count: Array | int) -> Array:
+        """`array[start:start + count]`, within the array."""
+
+    def load_each(self, array: Array, indices: Sequence[Array], lanes: Array | None = None) -> Array:
+        """What `masked_store` would write over: as `load`, and `[rows, n]` indices stand for every combination."""
+
+    def unspread(self, array: Array, shape: tuple[int, ...]) -> Array:
+        """`[rows, *shape]`: the sum over the axes along which an array of this shape was broadcast to `array`."""
+
+    def sum_rows(self, array: Array, mask: Array) -> Array:
+        """The sum of the rows at which `mask` holds; others may hold anything."""
+
     # -- one lane alone ------------------------------------------------------------------------------------------------
 
     def constant_bool(self, value: bool) -> Array:

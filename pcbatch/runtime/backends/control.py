@@ -11,6 +11,9 @@ from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.arrays import Array
 from pcbatch.runtime.store.opening import Name
 
+PullBack = Callable[[Sequence[Array | None]], Sequence[Array | None]]
+"""From gradients by the results of a function to those by its arguments."""
+
 Spec = tuple[str, tuple[int | None, ...]]
 """The dtype and shape of an argument; None for a length that is known only when a program runs."""
 
@@ -107,6 +110,15 @@ class Control(Protocol):
         `changed` arrays the function gives what has become of them, in place.
         """
 
+    def no_records(self, specs: Sequence[Spec]) -> list[Array]:
+        """Lists without entries, one for each array of a record, whose entries have these dtypes and shapes."""
+
+    def with_record(self, records: Sequence[Array], arrays: Sequence[Array]) -> list[Array]:
+        """The lists with an array more at the end of each."""
+
+    def without_last(self, records: Sequence[Array], specs: Sequence[Spec]) -> tuple[list[Array], list[Array]]:
+        """The lists without their last entries, and these."""
+
     # -- programs ------------------------------------------------------------------------------------------------------
 
     def scope(self, name: str) -> AbstractContextManager[Any]:
@@ -164,4 +176,22 @@ class Control(Protocol):
         """`function(*arrays)`, through which nobody can take a gradient: GradientError, naming `name`, if one is asked.
 
         That a caller could ask for one disturbs nothing.
+        """
+
+    def unseen(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
+        """What `compile` gave, called so that nobody who watches sees it; what is traced first is traced as ever."""
+
+    def is_watched(self, arrays: Sequence[Array]) -> bool:
+        """Whether somebody watches what is made of `arrays`, who is likely to ask for a gradient."""
+
+    def may_be_differentiated(self, arrays: Sequence[Array]) -> bool:
+        """Whether somebody may ask for one: who watches, or, where this becomes part of a caller's program, anybody."""
+
+    def differentiable(
+        self, function: Callable[[list[Array]], tuple[Sequence[Array], PullBack]], arrays: Sequence[Array], name: str
+    ) -> list[Array]:
+        """The results of `function(arrays)`, which nobody watches inside; gradients through it are what it says.
+
+        It gives its results and how to come from gradients by these to those by `arrays`; None stands for none. That
+        is not differentiated in turn: GradientError PCB604, naming `name`, if somebody asks for it.
         """

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from pcbatch.errors import Span
 from pcbatch.ir.machine import Piece
-from pcbatch.ir.types import Type
+from pcbatch.ir.types import TensorType, Type
 from pcbatch.runtime.backends.arrays import Array
 
 Leaves = Sequence[Array]
@@ -54,6 +54,58 @@ class Together:
 
     rounds: bool
     shares: bool
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Of which operands of a piece gradients are wanted, and to which results they may come: a bool for each."""
+
+    reads: tuple[bool, ...]
+    shared: tuple[bool, ...]
+    writes: tuple[bool, ...]
+
+
+class Linear(Protocol):
+    """A piece and its derivative: what it keeps of each row, and what the way back makes of that.
+
+    A gradient by a value that all lanes share is never made row by row where that can be helped. Where such a value
+    meets one of a lane in a product, or is looked up in, a row gives a *delta*, and all rows of many runs are pulled
+    back together (`pull_back`). Elsewhere a row gives what is to be *summed* over all rows.
+    """
+
+    residuals: Sequence[TensorType]
+    """What of each row the way back needs."""
+    deltas: Sequence[TensorType]
+    summed: Sequence[TensorType]
+
+    def forward(
+        self,
+        reads: Sequence[Leaves],
+        shared: Sequence[Leaves],
+        lanes: Array | int,
+        taking_part: Array | None = None,
+        note: Note | None = None,
+    ) -> tuple[list[list[Array]], Array | None, list[Array]]:
+        """As `Pieces.vectorize`, and the residuals."""
+
+    def backward(
+        self, residuals: Sequence[Array], shared: Sequence[Leaves], seeds: Sequence[Leaves], lanes: Array | int
+    ) -> tuple[list[list[Array | None]], list[Array], list[Array]]:
+        """From the gradients by the results to those by what is read, the deltas, and what is to be summed.
+
+        `seeds` are for the leaves of each result that is wanted, of those alone that have gradients. What is read gets
+        None for leaves to which none flows. All are `[rows, ...]`.
+        """
+
+    def pull_back(
+        self,
+        residuals: Sequence[Array],
+        deltas: Sequence[Array],
+        sums: Sequence[Array],
+        shared: Sequence[Leaves],
+        mask: Array,
+    ) -> list[list[Array | None]]:
+        """The gradients by the shared operands, of the rows of `mask` in all, and of the sums of what was summed."""
 
 
 class Pieces(Protocol):
@@ -120,6 +172,12 @@ class Pieces(Protocol):
         checks. Only the rows that are `taking_part` (bool `[lanes]`; None: all) are of account. What can be run for
         one lane but not for all together is run for these, one after another, and `note` is told.
         """
+
+    def captured(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[Any]:
+        """What helpers of the piece capture that has gradients and is no shared operand of it: variables, arrays."""
+
+    def linearize(self, piece: Piece, signature: Signature, wanted: Wanted) -> Linear:
+        """The piece and its derivative; GradientError PCB602 where an operation has none, at the user's line."""
 
     def run_one(
         self, piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves]

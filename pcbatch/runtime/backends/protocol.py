@@ -9,11 +9,23 @@ from __future__ import annotations
 from typing import Protocol
 
 from pcbatch.runtime.backends.arrays import Array, Arrays, State
-from pcbatch.runtime.backends.control import Control, Ended, Explanation, Spec
+from pcbatch.runtime.backends.control import Control, Ended, Explanation, PullBack, Spec
 from pcbatch.runtime.backends.host import Host
 from pcbatch.runtime.backends.pieces import Pieces
 
-__all__ = ["Array", "Arrays", "Backend", "Control", "Ended", "Explanation", "Host", "Pieces", "Spec", "State"]
+__all__ = [
+    "Array",
+    "Arrays",
+    "Backend",
+    "Control",
+    "Ended",
+    "Explanation",
+    "Host",
+    "Pieces",
+    "PullBack",
+    "Spec",
+    "State",
+]
 
 
 class Backend(Arrays, Control, Pieces, Host, Protocol):

@@ -194,6 +194,16 @@ class Device:
     bytes: 0.2 us instead of 24 to make an array of them; 64,000: 2 instead of 52; 256,000: 31 instead of 85; a million:
     106 instead of 93."""
 
+    tape_batches: int
+    """How many whole batches of rows the tape of a block has room for at least, in a segment of a taped run. A segment
+    costs a call of a compiled program in each direction, 0.1 ms, and fresh tapes."""
+    tape_rows: int
+    """How many rows more, if these are not too large: a few lanes would have many short segments else."""
+    tape_bytes: int
+    """And of how many bytes at most, in one array: fresh zeros are written at 5 GB a second."""
+    tape_log: int
+    """How many runs of blocks a segment logs, of eight bytes each."""
+
     cached_numbers: int
     """How many numbers a sampler's diagnostics look at together: few enough to stay in a cache of the CPU's, which
     computes them on any device, many enough for small runs to be fast."""
@@ -266,6 +276,10 @@ CPU = Device(
     compiled_product=0.75,
     uncompiled=6_000.0,
     compared=256 * KIB,
+    tape_batches=8,
+    tape_rows=4096,
+    tape_bytes=16 * 1024 * KIB,
+    tape_log=4096,
     cached_numbers=2**15,
 )
 """Two cores of a server, TensorFlow 2.21."""

@@ -12,11 +12,13 @@ import functools
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Block, PushJump
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
+from pcbatch.runtime.machine import changes
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.execution import Execution
 from pcbatch.runtime.machine.rows import Rows
@@ -33,6 +35,20 @@ class BlockRunner:
     def block(self) -> Block:
         """The block that this runs."""
         return self.context.program.blocks[self.number]
+
+    @cached_property
+    def changes(self) -> tuple[str, ...]:
+        """The keys of the state that a run may change, sorted."""
+        return changes.changes(self.context.layout, self.number, self.context.limits.max_steps)
+
+    @property
+    def in_place(self) -> set[str]:
+        """The keys of the state of which a run writes elements at most."""
+        return changes.in_place(self.context.layout, self.block)
+
+    def execution(self, state: State, shared: Mapping[str, Leaves], rows: Rows) -> Execution:
+        """One run of the block."""
+        return Execution(self.context, self.number, state, shared, rows)
 
     @property
     def can_lack_room(self) -> bool:
@@ -76,6 +92,6 @@ class BlockRunner:
     def run(self, state: State, shared: Mapping[str, Leaves], rows: Rows) -> tuple[State, Array]:
         """The changed part of the state after the block has run for `rows`, and which of these went on (bool)."""
         with self.context.backend.scope(self.block.label):
-            execution = Execution(self.context, self.number, state, shared, rows)
+            execution = self.execution(state, shared, rows)
             execution.execute()
             return execution.updates(), execution.moving

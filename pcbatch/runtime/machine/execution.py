@@ -46,11 +46,13 @@ class Execution:
         self.written: dict[str, tuple[Array, Array]] = {}  # by key: the rows that are written, and what
         self.values: dict[str, list[Array]] = {}  # what the block has read, popped and written
         self.changed: set[str] = set()  # names in `values` whose value differs from the state's top
+        self.item = 0  # the place of what runs, in the block's body
 
     def execute(self) -> None:
         """Run the block."""
         self.pop()
-        for item in self.block.body:
+        for place, item in enumerate(self.block.body):
+            self.item = place
             match item:
                 case Piece():
                     self.piece(item)
@@ -142,25 +144,43 @@ class Execution:
         )
         leaves = [self.read(name) for name in piece.reads]
         shared = [self.shared[name] for name in piece.shared]
-        lanes = self.backend.lanes_of(self.moving)
         taking_part = self.taking_part(piece)
 
         def vectorized() -> Computed:
-            fed = self.fed(leaves, taking_part)
-            return self.backend.vectorize(piece, signature, fed, shared, lanes, taking_part, self.note)
+            return self.computed(piece, signature, self.fed(leaves, taking_part), shared, taking_part)
 
         run = partial(self.apart, vectorized, piece) if self.is_apart else vectorized
         if self.spread_live and (self.failed_before or piece.predicate is not None):
             outputs, site = self.if_any(taking_part, run, piece)
         else:
             outputs, site = run()
-        for name, output in zip(piece.writes, outputs, strict=True):
+        self.seen(outputs[len(piece.writes) :])
+        for name, output in zip(piece.writes, outputs, strict=False):
             self.values[name] = output if piece.predicate is None else self.chosen(taking_part, output, name)
             self.changed.add(name)
         if site is not None and piece.speculative:
             self.forkable = (site <= 0) if self.forkable is None else self.forkable & (site <= 0)
         elif site is not None:
             self.fail((site > 0) & taking_part, site)
+
+    def computed(
+        self,
+        piece: Piece,
+        signature: Signature,
+        reads: Sequence[Leaves],
+        shared: Sequence[Leaves],
+        taking_part: Array,
+    ) -> Computed:
+        """What the piece gives: the leaves of what it writes, and its fault sites; see `Pieces.vectorize`."""
+        lanes = self.backend.lanes_of(self.moving)
+        return self.backend.vectorize(piece, signature, reads, shared, lanes, taking_part, self.note)
+
+    def given(self, piece: Piece) -> list[list[TensorType]]:
+        """The types of the leaves that `computed` gives."""
+        return [self.layout.leaves(name) for name in piece.writes]
+
+    def seen(self, arrays: Sequence[Leaves]) -> None:
+        """Told what `computed` has given beyond what the piece writes; for a store, the indices that it stores at."""
 
     def taking_part(self, item: Piece | Store) -> Array:
         """The moving rows for which the predicate of `item` holds."""
@@ -192,7 +212,7 @@ class Execution:
         """Run a piece only where there is a row whose values it can be fed, else give zeros."""
         blank = self.blank(piece)
         found = self.backend.cond(self.backend.any(taking_part), lambda: self.flat(run(), blank), blank)
-        return self.computed(found, piece)
+        return self.grouped(found, piece)
 
     def apart(self, run: RunPiece, piece: Piece) -> Computed:
         """Run a piece in a loop of one turn: what a compiler makes of it then does not depend on what is around it.
@@ -203,12 +223,12 @@ class Execution:
         blank = self.blank(piece)
         once = self.backend.any(self.entered)  # true, which the compiler cannot know
         found = self.backend.repeated(once, lambda go, _: (go & False, self.flat(run(), blank)), blank)
-        return self.computed(found, piece)
+        return self.grouped(found, piece)
 
     def blank(self, piece: Piece) -> list[Array]:
-        """Zeros for all leaves of what a piece writes, and no fault site."""
+        """Zeros for all leaves of what a piece gives, and no fault site."""
         lanes = self.backend.lanes_of(self.moving)
-        types = [*(type_ for name in piece.writes for type_ in self.layout.leaves(name)), TensorType("int32")]
+        types = [*(type_ for group in self.given(piece) for type_ in group), TensorType("int32")]
         return [self.backend.zeros(lanes, type_) for type_ in types]
 
     def flat(self, computed: Computed, blank: Sequence[Array]) -> list[Array]:
@@ -216,11 +236,11 @@ class Execution:
         outputs, site = computed
         return [*(leaf for group in outputs for leaf in group), blank[-1] if site is None else site]
 
-    def computed(self, arrays: Sequence[Array], piece: Piece) -> Computed:
+    def grouped(self, arrays: Sequence[Array], piece: Piece) -> Computed:
         """The inverse of `flat`."""
         *outputs, site = arrays
         remaining = iter(outputs)
-        groups = [[next(remaining) for _ in self.layout.leaves(name)] for name in piece.writes]
+        groups = [[next(remaining) for _ in group] for group in self.given(piece)]
         return groups, site if piece.sites else None
 
     def store(self, store: Store) -> None:
@@ -237,6 +257,7 @@ class Execution:
             inside = inside & self.backend.all_of_lane((index >= -size) & (index < size))
             indices.append(self.backend.cast(self.backend.where(index < 0, index + size, index), "int32"))
         self.fail(taking_part & ~inside, self.backend.constant(store.site + 1))
+        self.seen([indices])
         if store.array in self.changed or any(push.variable == store.array for push in self.block.pushes):
             (array,) = self.read(store.array)
             self.values[store.array] = [self.backend.masked_store(array, indices, inside, value)]

@@ -11,7 +11,6 @@ from pcbatch.ir.machine import Chunks
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
-from pcbatch.runtime.machine import changes
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.chunks import in_chunks
 from pcbatch.runtime.machine.context import Context
@@ -21,6 +20,10 @@ from pcbatch.runtime.schedules.trip import Again, Turns
 
 MOST_TURNS = 64
 """How often a block may run in one trip: a run can be stopped between trips."""
+
+
+MakeRunner = Callable[[Context, int], BlockRunner]
+"""Makes what runs the block of a number."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +51,11 @@ that their program counters are those of no block: bool `[lanes]`. `go` holds.""
 class GuardedBlocks:
     """The blocks of one program, each to be run by a guard that keeps what it does not change out of it."""
 
-    def __init__(self, context: Context, flow: Flow):
+    def __init__(self, context: Context, flow: Flow, runner: MakeRunner = BlockRunner):
         self.layout, self.limits, self.backend, self.flow = context.layout, context.limits, context.backend, flow
         self.blocks = context.program.blocks
-        self.runners = [BlockRunner(context, number) for number in range(len(self.blocks))]
-        self.changes = [
-            changes.changes(self.layout, number, self.limits.max_steps) for number in range(len(self.blocks))
-        ]
+        self.runners = [runner(context, number) for number in range(len(self.blocks))]
+        self.changes = [each.changes for each in self.runners]
 
     @property
     def can_lack_room(self) -> bool:
@@ -113,7 +114,7 @@ class GuardedBlocks:
             return changed if counter is None else [*changed, self._arrivals(after, ran, visit.followed)]
 
         arrival_counters = [] if counter is None else [counter]
-        in_place = changes.in_place(self.layout, self.blocks[visit.number])
+        in_place = self.runners[visit.number].in_place
         results = self.backend.guarded(
             predicate,
             block,

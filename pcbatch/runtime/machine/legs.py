@@ -23,8 +23,10 @@ from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Spec, State
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine import ends
+from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.forking import Forking
+from pcbatch.runtime.machine.guarded import MakeRunner
 from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.loop import Counters, Loop
 from pcbatch.runtime.machine.outcome import Counts, Outcome
@@ -83,10 +85,10 @@ class Legs:
     `leaves` of arguments and shared operands come as flat sequences of arrays, in the program's order.
     """
 
-    def __init__(self, context: Context):
+    def __init__(self, context: Context, runner: MakeRunner = BlockRunner):
         self.program, self.backend = context.program, context.backend
         self.layout, self.limits, self.notes = context.layout, context.limits, context.notes
-        self.loop = Loop(context)
+        self.loop = Loop(context, runner)
         self.forking = Forking(context, context.grows) if self.layout.groups else None
 
     # -- a run ---------------------------------------------------------------------------------------------------------

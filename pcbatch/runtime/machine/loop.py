@@ -18,8 +18,9 @@ from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.costs.estimate import block_costs, block_rows
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
+from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.guarded import GuardedBlocks, Visit
+from pcbatch.runtime.machine.guarded import GuardedBlocks, MakeRunner, Visit
 from pcbatch.runtime.machine.recording import apart, recorded
 from pcbatch.runtime.schedules.flow import Flow
 from pcbatch.runtime.schedules.trip import Again, Trip, Turns
@@ -39,7 +40,7 @@ INT32_MAX = 2**31 - 1
 class Loop:
     """The loop of one program under one schedule; `run` may be traced for any number of lanes."""
 
-    def __init__(self, context: Context):
+    def __init__(self, context: Context, runner: MakeRunner = BlockRunner):
         self.context = context
         self.layout, self.backend, self.trace = context.layout, context.backend, context.trace
         self.blocks = context.program.blocks
@@ -52,7 +53,7 @@ class Loop:
             order = [number for number in self.flow.order if number in lockstep]
             self.flow = replace(self.flow, order=order, sync=self.sync)
         self.can_fail = any(effects.can_fault(block, context.limits.max_steps) for block in self.blocks)
-        self.guarded = GuardedBlocks(context, self.flow)
+        self.guarded = GuardedBlocks(context, self.flow, runner)
 
     @cached_property
     def row_costs(self) -> tuple[float, ...]:

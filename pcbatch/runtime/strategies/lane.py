@@ -62,15 +62,16 @@ class Lane:
             self.place, self.site, self.status = place, fault.site, self.program.faults[fault.site].status
         return True
 
-    def leaves(self, name: str) -> list[np.ndarray] | None:
+    def leaves(self, name: str) -> list[Any] | None:
         """The leaves of the top of `name`; None if it never got a value."""
         top = self.variables[name][-1]
         return None if top is None else self.leaves_of(name, top)
 
-    def leaves_of(self, name: str, value: Any) -> list[np.ndarray]:
-        """The leaves of a value of `name`."""
+    def leaves_of(self, name: str, value: Any) -> list[Any]:
+        """The leaves of a value of `name`, as arrays."""
         type_ = self.program.types[name]
-        return [np.asarray(leaf) for leaf in values.flatten(type_, self.backend.as_type(value, type_))]
+        found = values.flatten(type_, self.backend.as_type(value, type_))
+        return [self.backend.array(leaf, each.dtype) for leaf, each in zip(found, leaves(type_), strict=True)]
 
     def block(self, block: Block) -> int:
         """Run one block: the number of the next. Nothing is changed where the block's body fails."""

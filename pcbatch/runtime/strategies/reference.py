@@ -113,8 +113,9 @@ def _outcome(program: Program, backend: Backend, finished: Sequence[Lane]) -> Ou
         stacked = []
         for place, leaf in enumerate(leaves(type_)):
             blank = _blank(backend, leaf, failed_too)
-            array = np.stack([blank if row is None else row[place] for row in rows]) if rows else blank[None][:0]
-            stacked.append(backend.array(array, leaf.dtype if failed_too else leaf.returned))
+            # Of arrays, not of what NumPy makes of them: a tape that watches sees it.
+            array = [blank if row is None else row[place] for row in rows] if rows else blank[None][:0]
+            stacked.append(backend.cast(backend.array(array, leaf.dtype), leaf.dtype if failed_too else leaf.returned))
         return stacked
 
     names = dict.fromkeys(name for site in program.faults for name in site.arguments)
@@ -133,8 +134,8 @@ def _outcome(program: Program, backend: Backend, finished: Sequence[Lane]) -> Ou
     )
 
 
-def _blank(backend: Backend, type_: TensorType, zero: bool) -> np.ndarray:
+def _blank(backend: Backend, type_: TensorType, zero: bool) -> Any:
     """What a lane without a value reads: NaN for floats unless `zero`, else 0."""
     blank = np.asarray(backend.zeros(1, type_))[0]
     floating = type_.dtype.startswith(("float", "bfloat", "complex"))
-    return blank + np.asarray(np.nan, blank.dtype) if floating and not zero else blank
+    return backend.array(blank + np.asarray(np.nan, blank.dtype) if floating and not zero else blank, type_.dtype)

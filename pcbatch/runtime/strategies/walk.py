@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from pcbatch.ir import values
 from pcbatch.ir.machine import Block, Program
 from pcbatch.ir.status import LaneStatus
@@ -79,5 +81,5 @@ class Walk:
         if value is None:
             return None
         type_ = self._lane.program.types[name]
-        found = zip(self._lane.leaves_of(name, value), leaves(type_), strict=True)
+        found = zip(map(np.asarray, self._lane.leaves_of(name, value)), leaves(type_), strict=True)
         return values.pack(type_, [leaf.item() if leaf_type.weak else leaf[()] for leaf, leaf_type in found])

@@ -112,6 +112,35 @@ class NumPyArrays:
         stored[place] = row
         return stored
 
+    def with_rows(self, array: Any, start: Any, rows: Any) -> Any:
+        _agree(array, rows)
+        _inside([start, start + len(rows) - 1], (len(array), len(array)))
+        stored = array.copy()
+        stored[start : start + len(rows)] = rows
+        return stored
+
+    def rows_at(self, array: Any, start: Any, count: Any) -> Any:
+        _inside([start, start + count - 1], (len(array), len(array)))
+        return array[start : start + count]
+
+    def load_each(self, array: Any, indices: Sequence[Any], lanes: Any | None = None) -> Any:
+        rows = np.arange(array.shape[0]) if lanes is None else lanes
+        vectors = [at for at, index in enumerate(indices) if index.ndim == 2]
+        places = [rows.reshape(-1, *[1] * len(vectors))]
+        for at, (index, size) in enumerate(zip(indices, array.shape[1:], strict=False)):
+            sizes = [index.shape[1] if each == at else 1 for each in vectors]
+            places.append(np.clip(index, 0, size - 1).reshape(-1, *sizes))
+        return array[tuple(places)]
+
+    def unspread(self, array: Any, shape: tuple[int, ...]) -> Any:
+        new = array.ndim - 1 - len(shape)
+        summed = array.sum(axis=tuple(range(1, 1 + new)))
+        axes = tuple(at for at, size in enumerate(shape, 1) if size == 1 and summed.shape[at] != 1)
+        return summed.sum(axis=axes, keepdims=True)
+
+    def sum_rows(self, array: Any, mask: Any) -> Any:
+        return array[mask].sum(axis=0)
+
     # -- one lane alone ------------------------------------------------------------------------------------------------
 
     def constant_bool(self, value: bool) -> Any:

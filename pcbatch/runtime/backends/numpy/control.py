@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir.machine import Program
-from pcbatch.runtime.backends.control import Ended, Explanation, Spec
+from pcbatch.runtime.backends.control import Ended, Explanation, PullBack, Spec
 from pcbatch.runtime.store.opening import Name
 
 
@@ -64,6 +64,19 @@ class NumPyControl:
     def natively(self, function: Callable[..., list[Any]], arrays: Sequence[Any], changed: int = 0) -> list[Any]:
         return [*function(*arrays), np.int32(0)]
 
+    def no_records(self, specs: Sequence[Spec]) -> list[Any]:
+        return [np.empty(0, object) for _ in specs]
+
+    def with_record(self, records: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
+        found = []
+        for record, array in zip(records, arrays, strict=True):
+            found.append(np.empty(len(record) + 1, object))
+            found[-1][:-1], found[-1][-1] = record, array
+        return found
+
+    def without_last(self, records: Sequence[Any], specs: Sequence[Spec]) -> tuple[list[Any], list[Any]]:
+        return [record[:-1] for record in records], [record[-1] for record in records]
+
     # -- programs ------------------------------------------------------------------------------------------------------
 
     def scope(self, name: str) -> AbstractContextManager[Any]:
@@ -105,6 +118,20 @@ class NumPyControl:
 
     def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return function  # NumPy takes none
+
+    def unseen(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
+        return compiled
+
+    def is_watched(self, arrays: Sequence[Any]) -> bool:
+        return False
+
+    def may_be_differentiated(self, arrays: Sequence[Any]) -> bool:
+        return False
+
+    def differentiable(
+        self, function: Callable[[list[Any]], tuple[Sequence[Any], PullBack]], arrays: Sequence[Any], name: str
+    ) -> list[Any]:
+        return list(function(list(arrays))[0])
 
 
 def _like(new: Any, old: Any, *, exactly: bool = False) -> Any:

@@ -23,7 +23,7 @@ from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.numpy import structures
 from pcbatch.runtime.backends.numpy.recorder import recording
-from pcbatch.runtime.backends.pieces import Kernels, Leaves, Note, Signature, Together
+from pcbatch.runtime.backends.pieces import Kernels, Leaves, Linear, Note, Signature, Together, Wanted
 
 
 class NumPyPieces:
@@ -95,6 +95,12 @@ class NumPyPieces:
             for type_ in signature.writes
         ]
         return found, site if piece.sites else None
+
+    def captured(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[Any]:
+        return []  # nobody sees what Python reads
+
+    def linearize(self, piece: Piece, signature: Signature, wanted: Wanted) -> Linear:
+        raise NotImplementedError("nobody knows the derivative of a function of NumPy's")
 
     def run_one(
         self, piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves]

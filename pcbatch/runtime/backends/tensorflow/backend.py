@@ -14,8 +14,8 @@ from pcbatch.errors import Span
 from pcbatch.ir import values
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime.backends.pieces import Kernels, Leaves, Note, Signature, Together
-from pcbatch.runtime.backends.protocol import Ended, Explanation, Spec
+from pcbatch.runtime.backends.pieces import Kernels, Leaves, Linear, Note, Signature, Together, Wanted
+from pcbatch.runtime.backends.protocol import Ended, Explanation, PullBack, Spec
 from pcbatch.runtime.backends.tensorflow import (
     arguments,
     branches,
@@ -25,6 +25,7 @@ from pcbatch.runtime.backends.tensorflow import (
     gradients,
     graphs,
     kernels,
+    linearize,
     native,
     pieces,
     private,
@@ -35,6 +36,7 @@ from pcbatch.runtime.backends.tensorflow import (
     structures,
     traces,
 )
+from pcbatch.runtime.backends.tensorflow import records as record_lists
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.xla_cpu import counting, gathering, guards, stacking, succession, writing
 from pcbatch.runtime.store.opening import Name
@@ -140,6 +142,12 @@ class TensorFlowBackend:
         note: Note | None = None,
     ) -> tuple[list[list[tf.Tensor]], tf.Tensor | None]:
         return pieces.vectorize(piece, signature, reads, shared, lanes, taking_part, note)
+
+    def captured(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[Any]:
+        return traces.captured(piece, reads, shared)
+
+    def linearize(self, piece: Piece, signature: Signature, wanted: Wanted) -> Linear:
+        return linearize.Linearized(piece, signature, wanted)
 
     def run_one(
         self, piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves]
@@ -253,6 +261,27 @@ class TensorFlowBackend:
 
     def with_row(self, array: tf.Tensor, place: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
         return writing.with_row(array, place, row)
+
+    def with_rows(self, array: tf.Tensor, start: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+        return writing.with_rows(array, start, rows)
+
+    def rows_at(self, array: tf.Tensor, start: tf.Tensor, count: Any) -> tf.Tensor:
+        return tf.slice(array, [start, *(0 for _ in array.shape[1:])], [count, *array.shape[1:]])
+
+    def load_each(self, array: tf.Tensor, indices: Sequence[tf.Tensor], lanes: tf.Tensor | None = None) -> tf.Tensor:
+        lanes = self.lane_numbers(self.lanes_of(array)) if lanes is None else lanes
+        sizes = [self.entries_of(array), *array.shape[2:]]
+        clipped = [tf.clip_by_value(index, 0, size - 1) for index, size in zip(indices, sizes, strict=False)]
+        return tf.gather_nd(array, scattering.combined([lanes, *clipped]))
+
+    def unspread(self, array: tf.Tensor, shape: tuple[int, ...]) -> tf.Tensor:
+        new = array.shape.rank - 1 - len(shape)
+        summed = tf.reduce_sum(array, axis=list(range(1, 1 + new)))
+        axes = [at for at, size in enumerate(shape, 1) if size == 1 and summed.shape[at] != 1]
+        return tf.reduce_sum(summed, axis=axes, keepdims=True)
+
+    def sum_rows(self, array: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(self.where(mask, array, tf.zeros([], array.dtype)), axis=0)
 
     # -- one lane alone ------------------------------------------------------------------------------------------------
 
@@ -381,6 +410,18 @@ class TensorFlowBackend:
         (end,) = tf.while_loop(condition, shaped_body, (state,), parallel_iterations=1)
         return end
 
+    def no_records(self, specs: Sequence[Spec]) -> list[tf.Tensor]:
+        return [record_lists.empty(dtype) for dtype, _ in specs]
+
+    def with_record(self, records: Sequence[tf.Tensor], arrays: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        return [record_lists.pushed(*each) for each in zip(records, arrays, strict=True)]
+
+    def without_last(
+        self, records: Sequence[tf.Tensor], specs: Sequence[Spec]
+    ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+        found = [record_lists.popped(record, *spec) for record, spec in zip(records, specs, strict=True)]
+        return [record for record, _ in found], [array for _, array in found]
+
     def has_native(self) -> bool:
         return native.are_made()
 
@@ -424,6 +465,23 @@ class TensorFlowBackend:
 
     def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return gradients.seal(function, name)
+
+    def unseen(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
+        return gradients.unseen(compiled)
+
+    def is_watched(self, arrays: Sequence[tf.Tensor]) -> bool:
+        return private.is_watched(arrays)
+
+    def may_be_differentiated(self, arrays: Sequence[tf.Tensor]) -> bool:
+        return not tf.executing_eagerly() or private.is_watched(arrays)
+
+    def differentiable(
+        self,
+        function: Callable[[list[tf.Tensor]], tuple[Sequence[tf.Tensor], PullBack]],
+        arrays: Sequence[tf.Tensor],
+        name: str,
+    ) -> list[tf.Tensor]:
+        return gradients.differentiable(function, arrays, name)
 
     def runs_now(self) -> bool:
         return tf.executing_eagerly()

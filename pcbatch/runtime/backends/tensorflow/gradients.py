@@ -1,9 +1,9 @@
-"""Gradients: what takes them, and until there is reverse mode, that asking a run for one is a clear error."""
+"""Gradients: what takes them, how they go through a run, and what asking for one is where there is none."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from types import CodeType, FunctionType
 from typing import Any, NoReturn
@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import tensorflow as tf
 
 from pcbatch.errors import GradientError, PieceRefusalError
+from pcbatch.runtime.backends.control import PullBack
 from pcbatch.runtime.backends.tensorflow import private
 
 TAPES = (tf.GradientTape, tf.autodiff.ForwardAccumulator)
@@ -52,6 +53,10 @@ def refuse_variables(leaves: Iterable[Any]) -> None:
         raise PieceRefusalError("PCB415", GOES_ON, A_VALUE_OF_ITS_OWN)
 
 
+_apart: ContextVar[bool] = ContextVar("apart", default=False)
+"""Whether what runs now is run by `differentiable`, which says what the gradient is."""
+
+
 def seal(function: Any, name: str) -> Callable[..., Any]:
     """The `tf.function` `function(*tensors) -> list of tensors`, whose gradient raises GradientError PCB601.
 
@@ -60,9 +65,9 @@ def seal(function: Any, name: str) -> Callable[..., Any]:
 
     def no_gradient(*upstream: tf.Tensor, variables: Any = None) -> NoReturn:
         raise GradientError(
-            f"PCB601: a gradient through the batched call of {name!r} was asked for, and pcbatch has no reverse mode "
-            f"yet.\n  help: take the gradient inside, in a plain helper that the batched function calls "
-            f"(`with tf.GradientTape()`), or keep it from flowing through the call with tf.stop_gradient(...)"
+            f"PCB601: a gradient through a run of {name!r} was asked for that has none: in slices (progress, resume), "
+            f"or in forward mode\n  help: take it with tf.GradientTape around a call without these options, or keep it "
+            f"from flowing through the call with tf.stop_gradient(...)"
         )
 
     def sealed(*arrays: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
@@ -75,4 +80,87 @@ def seal(function: Any, name: str) -> Callable[..., Any]:
 
     if tf.executing_eagerly() and not private.may_record():
         return function  # there is no tape that could ask, and sealing costs each call 0.3 ms
-    return tf.custom_gradient(sealed)
+    return unseen(function) if _apart.get() else tf.custom_gradient(sealed)
+
+
+def unseen(function: Any) -> Callable[..., Any]:
+    """The `tf.function` called so that no tape sees it, whatever variables it reads."""
+
+    def call(*arrays: tf.Tensor) -> list[tf.Tensor]:
+        traced = function.get_concrete_function(*arrays)  # outside of the pause: tapes inside pieces must record
+        with private.unrecorded():
+            return list(traced(*arrays))
+
+    return call if private.may_record() else function
+
+
+def differentiable(
+    function: Callable[[list[tf.Tensor]], tuple[Sequence[tf.Tensor], PullBack]],
+    arrays: Sequence[tf.Tensor],
+    name: str,
+) -> list[tf.Tensor]:
+    """See `control.Control.differentiable`."""
+    floats = [place for place, array in enumerate(arrays) if _has_gradient(array)]
+    others: dict[int, tf.Tensor] = {}
+    count = 0
+
+    def run(*given: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
+        nonlocal count
+        unwatched = list(arrays)
+        for place, array in zip(floats, given, strict=True):
+            unwatched[place] = tf.stop_gradient(array)
+        token = _apart.set(True)
+        try:
+            outputs, pull_back = function(unwatched)
+        finally:
+            _apart.reset(token)
+        count = len(outputs)
+        others.update((place, output) for place, output in enumerate(outputs) if not _has_gradient(output))
+
+        def gradient(*upstream: tf.Tensor | None, variables: Any = None) -> Any:
+            flowing = [place for place in range(count) if place not in others]
+            by_place = dict(zip(flowing, upstream, strict=True))
+            found = _pulled_back(lambda seeds: pull_back([seeds.get(n) for n in range(count)]), by_place, given, name)
+            wanted = [found[place] for place in floats]
+            # What the program reads of variables it is given as an argument.
+            return wanted if variables is None else (wanted, [None for _ in variables])
+
+        return [output for place, output in enumerate(outputs) if place not in others], gradient
+
+    watched = iter(tf.custom_gradient(run)(*(arrays[place] for place in floats)))
+    return [others[place] if place in others else next(watched) for place in range(count)]
+
+
+def _pulled_back(
+    pull_back: Callable[[dict[int, tf.Tensor]], Sequence[tf.Tensor | None]],
+    upstream: dict[int, tf.Tensor | None],
+    arrays: Sequence[tf.Tensor],
+    name: str,
+) -> list[tf.Tensor | None]:
+    """`pull_back(upstream)`, through which nobody can take a gradient: neither by `upstream` nor by `arrays`."""
+    known = {place: tf.convert_to_tensor(each) for place, each in upstream.items() if each is not None}
+    if tf.executing_eagerly() and not private.may_record():
+        return list(pull_back(known))
+    missing: set[int] = set()
+    count = 0
+
+    def no_gradient(*upstream: tf.Tensor, variables: Any = None) -> NoReturn:
+        raise GradientError(
+            f"PCB604: a gradient of a gradient through the batched call of {name!r} was asked for\n  help: only first "
+            f"derivatives go through a batched call; keep the second from flowing there with tf.stop_gradient(...)"
+        )
+
+    def sealed(*given: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
+        nonlocal count
+        seeds = dict(zip(known, map(tf.stop_gradient, given), strict=False))
+        found = list(pull_back(seeds))
+        count = len(found)
+        missing.update(place for place, each in enumerate(found) if each is None)
+        return [each for each in found if each is not None], no_gradient
+
+    there = iter(tf.custom_gradient(sealed)(*known.values(), *arrays))
+    return [None if place in missing else next(there) for place in range(count)]
+
+
+def _has_gradient(array: tf.Tensor) -> bool:
+    return bool(array.dtype.is_floating or array.dtype.is_complex)

@@ -151,6 +151,8 @@ def call(body: Body, arguments: Sequence[tf.Tensor], rule: Rule | None, name: st
         return _gradients(body, arguments, concrete, upstreams, rule, name)
 
     private.record_as_one(name, outputs, inputs, backward)
+    if not tf.executing_eagerly():
+        private.set_gradient(outputs[0].op, backward)
     return outputs
 
 

@@ -32,7 +32,7 @@ from pcbatch.runtime.backends.tensorflow import (
 )
 from pcbatch.runtime.backends.tensorflow import together as rows_together
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, type_of
-from pcbatch.runtime.backends.tensorflow.traces import placeholders, remembering, trace
+from pcbatch.runtime.backends.tensorflow.traces import Trace, placeholders, remembering, trace
 
 _SITE = TensorType("int32")
 
@@ -229,7 +229,24 @@ def _vectorized(
     if not traced.sites <= set(piece.sites):
         raise ValueError(f"piece {piece.compiled.__name__} checks {set(traced.sites)}, but declares {piece.sites}")
     outputs = [*traced.leaves(signature.writes), *([traced.site] if piece.sites else [])]
-    given = [*zip(traced.reads, stacked, strict=True)], [*zip(traced.shared, same, strict=True)]
+    return converted(piece, traced, outputs, [*zip(traced.reads, stacked, strict=True)], same, lanes, taking_part, note)
+
+
+def converted(
+    piece: Piece,
+    traced: Trace,
+    outputs: Sequence[tf.Tensor],
+    stacked: rules.Pairs,
+    same: Sequence[Any],
+    lanes: Any,
+    taking_part: tf.Tensor | None = None,
+    note: Note | None = None,
+) -> list[tf.Tensor]:
+    """The tensors `outputs` of a trace of `piece` for all lanes, or for one where `lanes` is None.
+
+    `stacked` pairs tensors of the trace with what they are for the lanes, `same` are the leaves of shared operands.
+    """
+    given = stacked, [*zip(traced.shared, same, strict=True)]
 
     def looped(operation: Any) -> None:
         if note is not None:

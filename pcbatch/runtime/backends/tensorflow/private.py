@@ -222,6 +222,11 @@ def trainable_variables(function: Any) -> Sequence[tf.Variable]:
     return function.graph.trainable_variables
 
 
+def variables_read(graph: Any) -> list[tf.Variable]:
+    """The variables that were read while the graph of a function was traced."""
+    return list(graph._watched_variables)
+
+
 def body_of(graph: Any, name: str) -> Any:
     """The graph of a function that operations of `graph` run, with its `inputs` and `outputs`; None where not known."""
     of_function = getattr(graph, "_get_function", None)
@@ -329,11 +334,22 @@ def may_record() -> bool:
     return record is None or bool(record.could_possibly_record())
 
 
+def is_watched(tensors: Sequence[tf.Tensor]) -> bool:
+    """Whether a tape watches one of `tensors`, so that it records what is made of them."""
+    asked = getattr(find(_RECORD), "should_record_backprop", None)
+    return may_record() and (asked is None or bool(asked(list(tensors))))
+
+
 def record_as_one(
     name: str, outputs: Sequence[tf.Tensor], inputs: Sequence[tf.Tensor], gradient: Callable[..., Any]
 ) -> None:
     """Tell all tapes that `outputs` come from `inputs` by one operation."""
     needed(_RECORD).record_operation(name, outputs, inputs, gradient)
+
+
+def set_gradient(operation: Any, gradient: Callable[..., Any]) -> None:
+    """Let `tf.gradients` take `gradient(*upstream)` for that of an operation, by all of its inputs."""
+    operation._gradient_function = lambda _, *upstream: gradient(*upstream)
 
 
 # -- the vectoriser ----------------------------------------------------------------------------------------------------

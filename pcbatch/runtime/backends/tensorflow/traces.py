@@ -89,14 +89,15 @@ def trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
     """The trace of `piece` for such types; whatever the user's code raises is a PrimitiveError at the user's line."""
     remembered = _remembered.get()
     if remembered is None:
-        return _trace(piece, reads, shared)
+        return anew(piece, reads, shared)
     key = piece, tuple(reads), tuple(shared)
     if key not in remembered:
-        remembered[key] = _trace(piece, reads, shared)
+        remembered[key] = anew(piece, reads, shared)
     return remembered[key]
 
 
-def _trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
+def anew(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
+    """The same, in a graph that nobody else reads: gradients may be added to it."""
     scope = tf.get_current_name_scope()  # by which errors tell the block that an operation comes from
     graph = private.new_graph("piece")
     with (
@@ -108,13 +109,12 @@ def _trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace
     ):
         lane, same = [[placeholders(type_) for type_ in types] for types in (reads, shared)]
         given = _known(piece, graph, same)
+        operands = [
+            wrap(values.pack(type_, leaves), type_)
+            for type_, leaves in zip((*reads, *shared), (*lane, *given), strict=True)
+        ]
         try:
-            outputs = piece.compiled(
-                *(
-                    wrap(values.pack(type_, leaves), type_)
-                    for type_, leaves in zip((*reads, *shared), (*lane, *given), strict=True)
-                )
-            )
+            outputs = piece.compiled(*operands[: len(operands) - piece.unnamed])
         except (CompileError, private.MissingError):
             raise
         except Exception as error:
@@ -161,6 +161,16 @@ def _handles(graph: Any, given: Sequence[Sequence[Any]], shared: Sequence[Sequen
     pairs = zip(chain(*given), chain(*shared), strict=True)
     places = {id(array.handle): leaf for array, leaf in pairs if isinstance(array, tf.Variable)}
     return [(inner, places[id(outer)]) for outer, inner in private.captures(graph) if id(outer) in places]
+
+
+def captured(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[Any]:
+    """The variables and tensors of floats that a trace of `piece` takes from outside on its own."""
+    traced = trace(piece, reads, shared)
+    known = {id(handle) for handle, _ in traced.handles} | {id(leaf) for leaf in traced.shared}
+    variables = {id(variable.handle): variable for variable in private.variables_read(traced.graph)}
+    taken = [outer for outer, inner in private.captures(traced.graph) if id(inner) not in known]
+    found = [variables.get(id(outer), outer) for outer in taken]
+    return [each for each in found if each.dtype.is_floating or each.dtype.is_complex]
 
 
 def placeholders(type_: Type) -> list[tf.Tensor]:

@@ -7,7 +7,7 @@ once for all lanes. An unknown size counts as 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -39,15 +39,15 @@ def by_operation(
                 yield operation, _operation(operation)
 
 
-def needed(outputs: Sequence[Any]) -> set[str]:
-    """The names of the operations that `outputs` depend on."""
-    pending = [output.op for output in outputs if tf.is_symbolic_tensor(output)]
+def needed(outputs: Sequence[Any], given: Collection[int] = ()) -> set[str]:
+    """The names of the operations that `outputs` depend on, but for those of tensors that are `given`, by `id`."""
+    pending = [output.op for output in outputs if tf.is_symbolic_tensor(output) and id(output) not in given]
     found: set[str] = set()
     while pending:
         operation = pending.pop()
         if operation.name not in found:
             found.add(operation.name)
-            pending += [tensor.op for tensor in operation.inputs]
+            pending += [tensor.op for tensor in operation.inputs if id(tensor) not in given]
     return found
 
 

@@ -112,7 +112,7 @@ def vectorized(
     Not `tf.vectorized_map`, which gathers where the number of lanes is unknown and broadcasts axes of length 1; nor the
     public `pfor`, which traces anew each time, into the present graph, and leaves what it has traced there.
     """
-    conversion = _Conversion(graph, lanes, outputs, lane)
+    conversion = Conversion(graph, lanes, outputs, lane)
     found = conversion.run(stacked, same, handles)
     return [row.t if row.is_stacked else tf.broadcast_to(row.t, [lanes, *row.t.shape]) for row in found]
 
@@ -125,10 +125,10 @@ def taken_over(
     No rule is needed but for what has one of its own, and where XLA gets an operation wrong. A loop is not run once one
     of the `failures` before it holds: it may never end.
     """
-    return [value.t for value in _Conversion(graph, None, outputs, Lane(failures)).run([], same, handles)]
+    return [value.t for value in Conversion(graph, None, outputs, Lane(failures)).run([], same, handles)]
 
 
-class _Conversion:
+class Conversion:
     """The tensors `outputs` of a graph on their way to all lanes, or, where `lanes` is None, to one.
 
     What is easy is converted here, what has no rule is run lane after lane, the rest is converted by pfor, which sees
@@ -157,13 +157,14 @@ class _Conversion:
     @functools.cached_property
     def operations(self) -> list[Any]:
         """Those that the outputs depend on, in an order in which inputs come first."""
-        used = work.needed(self.outputs)
+        used = work.needed(self.outputs, self.given)
         found: dict[str, Any] = {}
         for last in self.graph.get_operations():
             pending = [last] if last.name in used else []
             while pending:  # a gradient gives a loop that was made before it more inputs
                 operation = pending[-1]
-                missing = [each.op for each in operation.inputs if each.op.name not in found]
+                asked = (each for each in operation.inputs if id(each) not in self.given)
+                missing = [each.op for each in asked if each.op.name not in found]
                 pending += missing
                 if not missing:
                     found[pending.pop().name] = operation
@@ -188,7 +189,7 @@ class _Conversion:
             # A list is made when it is asked for: XLA would compile one that nobody takes, too.
             if operation.type in loops.LOOPS or not any(map(lists.is_list, operation.outputs)):
                 self.convert(operation)
-        return [self._value(output) for output in self.outputs]
+        return [self.value(output) for output in self.outputs]
 
     def give(self, tensor: tf.Tensor, value: Converted) -> None:
         """Let `value` stand for `tensor`."""
@@ -204,7 +205,7 @@ class _Conversion:
         if operation.type in loops.LOOPS and self._is_apart(operation):
             self._lane_after_lane(operation, loops.refusal())
             return
-        inputs = [self._value(tensor) for tensor in operation.inputs]
+        inputs = [self.value(tensor) for tensor in operation.inputs]
         outputs = straight.converted(operation, inputs) or extremes.same_for_all(operation, inputs)
         if outputs is None and self.lanes is None:
             outputs = self._of_one(operation, inputs)
@@ -218,7 +219,7 @@ class _Conversion:
         for output, value in zip(operation.outputs, outputs, strict=True):
             self.give(output, value)
 
-    def _value(self, tensor: tf.Tensor) -> Converted:
+    def value(self, tensor: tf.Tensor) -> Converted:
         """What stands for a tensor."""
         if id(tensor) not in self.found:
             self.convert(tensor.op)
@@ -230,7 +231,7 @@ class _Conversion:
             return bool(self.lane.failures)
         if not loops.has_lists(loop) and not graphs.in_outer_xla():
             return False
-        varying = [lists.is_list(tensor) or self._value(tensor).is_stacked for tensor in loop.inputs]
+        varying = [lists.is_list(tensor) or self.value(tensor).is_stacked for tensor in loop.inputs]
         return loops.differs(loop, varying) or (graphs.in_outer_xla() and loops.has_lists(loop))
 
     def _of_one(self, operation: Any, inputs: Sequence[Converted]) -> list[Converted] | None:
@@ -261,13 +262,13 @@ class _Conversion:
             raise lane_after_lane.RefusedError(operation, loops.refusal())
         if graphs.in_outer_xla() and not these.is_fixed:
             raise lane_after_lane.RefusedError(operation, reason) from reason
-        given = [self._value(tensor) for tensor in these.inputs]
+        given = [self.value(tensor) for tensor in these.inputs]
         # What comes after the group may fail for what it gives.
         failures = itertools.takewhile(lambda tensor: id(tensor) not in these.after, self.lane.failures)
-        failed = [self._value(tensor) for tensor in failures]
+        failed = [self.value(tensor) for tensor in failures]
 
         def one(values: list[tf.Tensor]) -> list[tf.Tensor]:
-            lane = _Conversion(self.graph, None, these.outputs, Lane())
+            lane = Conversion(self.graph, None, these.outputs, Lane())
             for tensor, value in zip(these.inputs, values, strict=True):
                 lane.give(tensor, Converted(value, False))
             for each in these.operations:

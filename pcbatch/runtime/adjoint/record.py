@@ -1,0 +1,127 @@
+"""Runs of blocks that are recorded: what they do they do as ever, and at the end they write it down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pcbatch.ir.machine import Piece
+from pcbatch.ir.types import TensorType
+from pcbatch.runtime.adjoint.tape import LANE, LOG, LOGGED, BlockTape, Tapes, index_field, residual_field
+from pcbatch.runtime.backends.pieces import Leaves, Signature
+from pcbatch.runtime.backends.protocol import Array, State
+from pcbatch.runtime.machine.blocks import BlockRunner
+from pcbatch.runtime.machine.context import Context
+from pcbatch.runtime.machine.execution import Execution
+from pcbatch.runtime.machine.guarded import MakeRunner
+from pcbatch.runtime.machine.rows import Rows
+
+
+class TapedExecution(Execution):
+    """One run of a block, which keeps what undoing it needs."""
+
+    def __init__(
+        self, tape: BlockTape, context: Context, number: int, state: State, shared: Mapping[str, Leaves], rows: Rows
+    ):
+        super().__init__(context, number, state, shared, rows)
+        self.tape = tape
+        self.kept: dict[str, Array] = {}
+
+    def computed(
+        self,
+        piece: Piece,
+        signature: Signature,
+        reads: Sequence[Leaves],
+        shared: Sequence[Leaves],
+        taking_part: Array,
+    ) -> tuple[list[list[Array]], Array | None]:
+        """As ever, and the residuals, where a gradient flows through the piece."""
+        linear = self.tape.linear.get(self.item)
+        if linear is None:
+            return super().computed(piece, signature, reads, shared, taking_part)
+        lanes = self.backend.lanes_of(self.moving)
+        outputs, site, residuals = linear.forward(reads, shared, lanes, taking_part, self.note)
+        return [*outputs, list(residuals)], site
+
+    def given(self, piece: Piece) -> list[list[TensorType]]:
+        """As ever, and the types of the residuals."""
+        linear = self.tape.linear.get(self.item)
+        return super().given(piece) + ([] if linear is None else [list(linear.residuals)])
+
+    def seen(self, arrays: Sequence[Leaves]) -> None:
+        """Keep residuals, or the indices of a store."""
+        field = residual_field if self.item in self.tape.linear else index_field
+        for number, array in enumerate(array for group in arrays for array in group):
+            self.kept[field(self.item, number)] = array
+
+    def updates(self) -> State:
+        """As ever, and the tapes, with a row more for each lane that went on."""
+        before = super().updates()
+        backend, tape = self.backend, self.tape
+        self.kept |= {key: self.pointer(name) for key, name in tape.pointers.items()}
+        lanes = backend.lanes_of(self.moving)
+        numbers = self.rows.lanes if self.rows.lanes is not None else backend.lane_numbers(lanes)
+        live = backend.compact(self.moving, lanes)
+        count, every = backend.sum(self.moving), backend.lanes_of(self.state["pc"])
+        used, logged = self.state[tape.used], self.state[LOGGED]
+        found: State = {}
+        for field in tape.fields:
+            rows = backend.take(numbers if field == LANE else self.kept[field], live)
+            found[tape.key(field)] = backend.with_rows(self.state[tape.key(field)], used + every, rows)
+        found[tape.used] = used + count
+        ran = backend.cast(count > 0, "int32")  # there is a last place, where nobody reads, for a run of no lanes
+        entry = backend.stack([backend.constant(self.number), count])
+        found[LOG] = backend.with_row(self.state[LOG], logged, entry)
+        found[LOGGED] = logged + ran
+        return {**before, **found}
+
+
+@dataclass(frozen=True)
+class TapedRunner(BlockRunner):
+    """Runs a block of which every run is recorded."""
+
+    tapes: Tapes
+
+    @property
+    def tape(self) -> BlockTape:
+        """The tape of the block."""
+        return self.tapes.blocks[self.number]
+
+    @cached_property
+    def changes(self) -> tuple[str, ...]:
+        """As ever, and the tape."""
+        return tuple(sorted((*super().changes, *self.tape.keys)))
+
+    @property
+    def in_place(self) -> set[str]:
+        """As ever, and the tape."""
+        return super().in_place | {*map(self.tape.key, self.tape.fields), LOG}
+
+    def execution(self, state: State, shared: Mapping[str, Leaves], rows: Rows) -> Execution:
+        """One run of the block, to be recorded."""
+        return TapedExecution(self.tape, self.context, self.number, state, shared, rows)
+
+    @property
+    def can_lack_room(self) -> bool:
+        """A tape can be full."""
+        return True
+
+    def has_stacks(self, state: State) -> Array | None:
+        """Which lanes have room on their stacks, whatever there is on the tape; None if all are sure to."""
+        return super().room(state) if super().can_lack_room else None
+
+    def room(self, state: State) -> Array:
+        """Which lanes have room on their stacks, and on the tape."""
+        lanes = self.context.backend.lanes_of(state["pc"])
+        on_tape, on_stacks = self.tapes.has_room(self.tape, state, lanes), self.has_stacks(state)
+        return on_tape & (state["pc"] == state["pc"]) if on_stacks is None else on_tape & on_stacks
+
+
+def runner(tapes: Tapes) -> MakeRunner:
+    """What runs the blocks of a program that is taped."""
+
+    def make(context: Context, number: int) -> BlockRunner:
+        return TapedRunner(context, number, tapes) if number in tapes.blocks else BlockRunner(context, number)
+
+    return make

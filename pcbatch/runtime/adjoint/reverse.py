@@ -1,0 +1,321 @@
+"""Reverse mode of one program: runs that are taped, and the way back through them.
+
+Both are plain graphs around compiled segments: the way forward puts what each segment has recorded at the end of lists,
+the way back takes it from there. So they run in a caller's graph as well, however many segments there will be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+from pcbatch.ir.machine import Program
+from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.types import leaves
+from pcbatch.runtime.adjoint.hidden import with_hidden
+from pcbatch.runtime.adjoint.replay import Replay
+from pcbatch.runtime.adjoint.segments import Segment, Segments
+from pcbatch.runtime.adjoint.tape import Sizes, Sources, Tapes
+from pcbatch.runtime.backends.protocol import Array, Backend, Spec
+from pcbatch.runtime.machine.context import Context
+from pcbatch.runtime.machine.explaining import explaining
+from pcbatch.runtime.machine.limits import Limits
+from pcbatch.runtime.machine.outcome import Outcome, Statistics
+from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.state import NUMBER, Layout
+from pcbatch.runtime.schedules import schedule_named
+
+
+@dataclass(frozen=True)
+class Taped:
+    """A taped run: what it gave, and what it left for the way back.
+
+    `records` are lists of arrays, an entry for each of `segments` segments; `pointers` those at which the results lie.
+    """
+
+    outcome: Outcome
+    records: Sequence[Array]
+    segments: Array
+    pointers: Sequence[Array]
+
+
+class Reverse:
+    """Runs one program taped, in lockstep, and gives gradients. Compiled once for each number of lanes."""
+
+    def __init__(
+        self,
+        program: Program,
+        backend: Backend,
+        *,
+        schedule: str = "auto",
+        jit: bool = True,
+        max_depth: int | None = None,
+        max_steps: int | None = None,
+        statistics: Statistics | None = None,
+        sizes: Sizes | None = None,
+        sources: Sources | None = None,
+    ):
+        given: dict[str, Any] = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
+        self._anew = partial(Reverse, program, backend, **given, statistics=statistics, sizes=sizes)
+        self._by_sources: dict[Sources, Reverse] = {}
+        program, self.hidden = with_hidden(program, backend)
+        """What helpers capture, to be given behind all other shared operands."""
+        self.program, self.backend, self.jit = program, backend, jit
+        layout, limits = Layout(program), Limits.of(max_depth, max_steps)
+        if not layout.all_stacks:
+            limits = replace(limits, roomy=True)
+        self.layout, self.limits = layout, limits
+        # Every run of a block computes a row for each lane.
+        self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), None)
+        self._sizes, self._sources = sizes, sources
+        self.statistics = Statistics() if statistics is None else statistics
+        self.capacity = limits.first_capacity
+        self._made: dict[Any, Any] = {}
+
+    @cached_property
+    def tapes(self) -> Tapes:
+        """What a run keeps; GradientError where there is no way back."""
+        return Tapes(self.context, self._sizes, self._sources)
+
+    def by(self, sources: Sources) -> Reverse:
+        """Reverse mode that gives gradients by these parameters and shared operands alone, and keeps less."""
+        if sources not in self._by_sources:
+            self._by_sources[sources] = self._anew(sources=sources)
+        return self._by_sources[sources]
+
+    @cached_property
+    def segments(self) -> Segments:
+        """The segments of a run."""
+        return Segments(self.context, self.tapes)
+
+    @cached_property
+    def replay(self) -> Replay:
+        """Undoes them."""
+        return Replay(self.tapes)
+
+    # -- forward -------------------------------------------------------------------------------------------------------
+
+    def run(self, arrays: Sequence[Array], lanes: Any) -> Taped:
+        """Run `lanes` lanes on such arrays, taped."""
+        forward = self._once(("forward", _known(lanes)), lambda: self._forward(_known(lanes)))
+        given = [*arrays, self.backend.constant(self.capacity), self.backend.constant(0) + lanes]
+        with explaining(self.program, self.backend, self.jit):
+            found = iter(list(self.backend.unseen(forward)(*given)))
+        legs = self.segments.legs
+        capacity = next(found)
+        counters, outputs = (
+            {key: next(found) for key in keys} for keys in (legs.loop.counter_specs, self.layout.outputs)
+        )
+        pointers = [next(found) for _ in self._pointers]
+        segments = next(found)
+        outcome = legs.outcome(counters, outputs, capacity)
+        if not legs.limits.roomy and self.backend.is_concrete(outcome.status):
+            self._note_capacity(int(capacity), outcome)
+        return Taped(outcome, list(found), segments, pointers)
+
+    def _note_capacity(self, capacity: int, outcome: Outcome) -> None:
+        """Begin the next run on stacks as long as these, unless a recursion without end wanted them."""
+        if capacity > self.capacity and not self.backend.any(outcome.status == LaneStatus.MAX_DEPTH):
+            self.capacity = capacity
+
+    @cached_property
+    def _pointers(self) -> list[str]:
+        """The results that lie in stacks alone, which must be known by their pointers."""
+        return [name for name in self.program.results if self.layout.storage(name) == "stack"]
+
+    def _forward(self, lanes: int | None) -> Callable[..., Any]:
+        count, segments = len(self.layout.inputs), self.segments
+
+        def program(*arrays: Array) -> list[Array]:
+            *given, capacity, every = arrays
+            pool = Pool.of(lanes if lanes is not None else every)
+            shared = given[count:]
+            roomy = segments.legs.limits.roomy
+            first = segments.legs.begin(given[:count], pool, self.limits.largest_capacity if roomy else capacity)
+            compiled = self._segment(pool)
+            records = self.backend.no_records([*self.tapes.specs(lanes).values()])
+
+            def ran(snapshot: Any, records: Sequence[Array]) -> tuple[list[Array], list[Array]]:
+                packed = list(compiled(*segments.legs.flat(snapshot), *shared))
+                tape = [*segments.unpack(packed, pool).tape.values()]
+                return self._without_tape(packed), self.backend.with_record(records, tape)
+
+            def more(carried: Any) -> Any:
+                packed, records, number = carried
+                before = self._unpacked(packed, pool)
+                return (*ran(segments.grown(before.snapshot, before.lacking), records), number + 1)
+
+            start = (*ran(first, records), self.backend.constant(1))
+            packed, records, number = self.backend.while_loop(
+                lambda carried: self._unpacked(carried[0], pool).goes_on, more, start
+            )
+            last = self._unpacked(packed, pool).snapshot
+            reached = segments.legs.capacity(last)
+            pointers = [last.state[self.layout.pointer(name)] for name in self._pointers]
+            kept = [*last.counters.values(), *last.outputs.values(), *pointers]
+            return [self.backend.constant(0) + reached, *kept, number, *records]
+
+        return self.backend.compile(program, False)
+
+    def _without_tape(self, packed: Sequence[Array]) -> list[Array]:
+        return list(packed[: len(packed) - len(self.tapes.specs(None))])
+
+    def _unpacked(self, packed: Sequence[Array], pool: Pool) -> Segment:
+        return self.segments.unpack([*packed, *self.tapes.specs(None)], pool)
+
+    def _segment(self, pool: Pool) -> Callable[..., Any]:
+        """The program of a segment: from flat snapshot and shared operands to a packed segment."""
+        pool = pool.static
+        segments = self.segments
+
+        def program(*arrays: Array) -> list[Array]:
+            self.statistics.compilations += 1
+            remaining = iter(arrays)
+            snapshot = segments.legs.snapshot(remaining, pool)
+            return segments.pack(segments.segment(snapshot, [*remaining]))
+
+        specs = [*segments.legs.specs(pool, None), *self._operand_specs]
+        return self._once(("segment", pool), lambda: self.backend.compile(program, self.jit, specs))
+
+    @cached_property
+    def _operand_specs(self) -> list[Spec]:
+        operands = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
+        return [(leaf.dtype, leaf.shape) for leaf in operands]
+
+    # -- back ----------------------------------------------------------------------------------------------------------
+
+    def gradients(
+        self, taped: Taped, shared: Sequence[Array], upstream: Sequence[Array | None], lanes: Any
+    ) -> list[Array | None]:
+        """The gradients by the leaves of all arguments, then by those of all shared operands; None where none flows.
+
+        `upstream` are those by the leaves of the results. Lanes that have failed give nothing and get nothing.
+        """
+        wanted = tuple(each is not None for each in upstream)
+        key = ("back", _known(lanes), wanted)
+        back = self._once(key, lambda: self._back(_known(lanes), wanted))
+        seeds = [each for each in upstream if each is not None]
+        given = [
+            *(taped.outcome.status, taped.outcome.stack_entries, taped.segments),
+            *(*taped.pointers, *shared, *seeds, *taped.records),
+        ]
+        with explaining(self.program, self.backend, self.jit):
+            found = iter(list(self.backend.unseen(back)(*given)))
+        return [next(found) if flows else None for flows in self._flowing]
+
+    def nothing(self) -> list[Array | None]:
+        """The gradients of a batch of no lanes."""
+        types = [leaf for name in self.program.parameters for leaf in self.layout.leaves(name)]
+        shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
+        found = [self.backend.zeros(0, leaf) for leaf in types] + [self.backend.zeros_of(leaf) for leaf in shared]
+        return [each if flows else None for each, flows in zip(found, self._flowing, strict=True)]
+
+    @cached_property
+    def _flowing(self) -> list[bool]:
+        """By which leaves of arguments and shared operands there is a gradient."""
+        active = self.tapes.activity
+        arguments = [
+            leaf is not None and name in active.variables
+            for name in self.program.parameters
+            for leaf in self.tapes.floats(name)
+        ]
+        shared = [key in self.replay.totals for name in self.program.shared for key, _ in self.replay.keys_of(name)]
+        return arguments + shared
+
+    def _back(self, lanes: int | None, wanted: Sequence[bool]) -> Callable[..., Any]:
+        specs = self.tapes.specs(lanes)
+
+        def program(*arrays: Array) -> list[Array]:
+            remaining = iter(arrays)
+            status, entries, segments = (next(remaining) for _ in range(3))
+            pointers = {name: next(remaining) for name in self._pointers}
+            shared = [next(remaining) for _ in self._operand_specs]
+            seeds = iter([next(remaining) if each else None for each in wanted])
+            records = [*remaining]
+            sound = self.backend.array(status, "int32") == 0
+            every = self.backend.lanes_of(status)
+            gradients = self._seeded(seeds, pointers, sound, every, entries)
+            totals = {key: self.backend.zeros_of(type_) for key, type_ in self.replay.totals.items()}
+            compiled = self._undo(lanes)
+
+            def undone(carried: Any) -> Any:
+                number, records, arrays = carried
+                records, tape = self.backend.without_last(records, [*specs.values()])
+                return number - 1, records, list(compiled(*arrays, *tape, sound, *shared))
+
+            start = (segments, records, [*gradients.values(), *totals.values()])
+            _, _, found = self.backend.while_loop(lambda carried: carried[0] > 0, undone, start)
+            after = dict(zip((*gradients, *totals), found, strict=True))
+            return [*self._by_arguments(after, every), *(after[key] for key in self.replay.totals)]
+
+        return self.backend.compile(program, False)
+
+    def _seeded(self, seeds: Any, pointers: Any, sound: Array, lanes: Any, entries: Any) -> dict[str, Array]:
+        """The gradients at the end of the run: those by results that lanes have given."""
+        backend = self.backend
+        found = {
+            key: backend.zeros(lanes, type_, entries if stacked else None)
+            for key, (type_, stacked) in self.replay.gradients.items()
+        }
+        for name in self.program.results:
+            for place, leaf in enumerate(self.tapes.floats(name)):
+                seed = next(seeds)
+                if seed is None or leaf is None or name not in self.tapes.activity.variables:
+                    continue
+                seed = backend.cast(seed, leaf.dtype)
+                if self.layout.storage(name) == "stack":
+                    key = self.layout.stacks(name)[place]
+                    known = backend.load(found[key], [pointers[name]])
+                    found[key] = backend.masked_store(found[key], [pointers[name]], sound, known + seed)
+                else:
+                    key = self.layout.tops(name)[place]
+                    found[key] = backend.where(sound, found[key] + seed, found[key])
+        return found
+
+    def _by_arguments(self, after: Any, lanes: Any) -> list[Array]:
+        """The gradients by the leaves of the arguments."""
+        found = []
+        nothing = self.backend.zeros(lanes, NUMBER.value)
+        for name in self.program.parameters:
+            if name not in self.tapes.activity.variables:
+                continue
+            is_stack = self.layout.storage(name) == "stack"
+            keys = self.layout.stacks(name) if is_stack else self.layout.tops(name)
+            for key, leaf in zip(keys, self.tapes.floats(name), strict=True):
+                if leaf is not None:
+                    found.append(self.backend.load(after[key], [nothing]) if is_stack else after[key])
+        return found
+
+    def _undo(self, lanes: int | None) -> Callable[..., Any]:
+        """The program of a segment's way back: gradients and totals, before and after it, come first."""
+        tape_specs = self.tapes.specs(lanes)
+        gradients, totals = self.replay.gradients, self.replay.totals
+
+        def program(*arrays: Array) -> list[Array]:
+            self.statistics.compilations += 1
+            remaining = iter(arrays)
+            before = {key: next(remaining) for key in gradients}
+            totalled = {key: next(remaining) for key in totals}
+            tape = {key: next(remaining) for key in tape_specs}
+            sound = next(remaining)
+            operands = self.segments.legs.operands([*remaining])
+            after, totalled = self.replay.segment(before, totalled, tape, sound, operands)
+            return [*after.values(), *(totalled[key] for key in totals)]
+
+        specs: list[Spec] = [
+            (type_.dtype, (lanes, *([None] if stacked else []), *type_.shape)) for type_, stacked in gradients.values()
+        ]
+        specs += [(type_.dtype, type_.shape) for type_ in totals.values()]
+        specs += [*tape_specs.values(), ("bool", (lanes,)), *self._operand_specs]
+        return self._once(("undo", lanes), lambda: self.backend.compile(program, self.jit, specs))
+
+    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+
+def _known(lanes: Any) -> int | None:
+    return lanes if isinstance(lanes, int) else None

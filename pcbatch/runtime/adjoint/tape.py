@@ -1,0 +1,211 @@
+"""What a taped run keeps: a log of the runs of blocks, and for each active block a tape with a row for each lane of it.
+
+The log has `(block, count)` of each run of an active block. The `count` rows that the run adds to the block's own tape
+say which lanes they are of, and what undoing them needs: the stack pointers, the indices of stores, the residuals of
+pieces. In an array of `lanes + rows + lanes` rows, the first of a segment lies at `lanes`. A run writes as many rows as
+there are lanes, its own first; what is behind them is written over. As many are read up to the end of a run: its own
+come last, and those before them are an earlier run's, sound data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pcbatch.errors import GradientError
+from pcbatch.ir.analysis.activity import Activity, activity, has_gradient
+from pcbatch.ir.machine import Fault, Piece, Store
+from pcbatch.ir.types import TensorType, leaves
+from pcbatch.runtime.backends.pieces import Linear, Signature, Wanted
+from pcbatch.runtime.backends.protocol import Array, Spec, State
+from pcbatch.runtime.costs.device import CPU
+from pcbatch.runtime.machine.context import Context
+from pcbatch.runtime.machine.state import Layout
+
+LANE = "lane"
+LOG, LOGGED = "log", "logged"
+
+
+Sources = tuple[frozenset[str], frozenset[str]]
+"""The parameters and the shared operands by which gradients are wanted."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many rows a tape has: so many whole `batches`, and more up to so many `rows` or `bytes` of an array."""
+
+    batches: int = CPU.tape_batches
+    rows: int = CPU.tape_rows
+    bytes: int = CPU.tape_bytes
+    log: int = CPU.tape_log
+
+
+@dataclass(frozen=True)
+class BlockTape:
+    """The tape of block `number`: the `fields` of a row by name, the derivative of each active piece by its place."""
+
+    number: int
+    fields: Mapping[str, TensorType]
+    linear: Mapping[int, Linear]
+    pointers: Mapping[str, str]
+    """The stack pointers among the fields, each with a variable whose pointer it is."""
+
+    def key(self, field: str) -> str:
+        """The key of the array of a field in a state."""
+        return f"tape {self.number} {field}"
+
+    @property
+    def used(self) -> str:
+        """The key of how many rows there are."""
+        return f"used {self.number}"
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of all that a run of the block adds to, the log included."""
+        return [*map(self.key, self.fields), self.used, LOG, LOGGED]
+
+
+def index_field(place: int, axis: int) -> str:
+    """The field of an index of the store at `place` of a block's body."""
+    return f"index {place} {axis}"
+
+
+def residual_field(place: int, number: int) -> str:
+    """The field of a residual of the piece at `place` of a block's body."""
+    return f"residual {place} {number}"
+
+
+class Tapes:
+    """The tapes of one program."""
+
+    def __init__(self, context: Context, sizes: Sizes | None = None, sources: Sources | None = None):
+        self.context, self.backend, self.program = context, context.backend, context.program
+        self.layout: Layout = context.layout
+        self.sizes = Sizes() if sizes is None else sizes
+        self.activity: Activity = activity(self.program, *(sources or (None, None)))
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse what has no gradients here: GradientError PCB606."""
+        types = {**self.program.types, **self.program.shared_types}
+        for name in sorted(self.activity.variables | self.activity.shared):
+            if any(leaf.dtype.startswith("complex") for leaf in leaves(types[name])):
+                raise GradientError(
+                    f"PCB606: a gradient through the batched call of {self.program.name!r} flows through the complex "
+                    f"numbers of `{name}`\n  help: complex numbers have gradients within a line; between calls, "
+                    f"branches and loops keep their real and their imaginary parts"
+                )
+
+    @cached_property
+    def blocks(self) -> dict[int, BlockTape]:
+        """The tapes by block; of a block in which every lane fails nothing comes back."""
+        numbers = (n for n in self.activity.blocks if not isinstance(self.program.blocks[n].terminator, Fault))
+        return {number: self._tape(number) for number in numbers}
+
+    def floats(self, name: str) -> list[TensorType | None]:
+        """The leaves of variable `name`, None for those that have no gradient."""
+        return [leaf if has_gradient(leaf) else None for leaf in self.layout.leaves(name)]
+
+    def shared_floats(self, name: str) -> list[TensorType | None]:
+        """The same of a shared operand."""
+        return [leaf if has_gradient(leaf) else None for leaf in leaves(self.program.shared_types[name])]
+
+    def _tape(self, number: int) -> BlockTape:
+        block, active = self.program.blocks[number], self.activity.variables
+        fields = {LANE: TensorType("int32")}
+        linear: dict[int, Linear] = {}
+        touched = {*block.pops, *(push.variable for push in block.pushes)}
+        for place, item in enumerate(block.body):
+            match item:
+                case Piece(reads=reads, writes=writes):
+                    touched |= {*reads, *writes}
+                    if self.activity.is_active(item):
+                        linear[place] = found = self._linear(item)
+                        kept = enumerate(found.residuals)
+                        fields |= {residual_field(place, n): type_ for n, type_ in kept}
+                case Store(array=array, indices=indices, value=value):
+                    touched |= {array, value}
+                    if array in active:
+                        types = [leaf for name in indices for leaf in leaves(self.program.types[name])]
+                        fields |= {
+                            index_field(place, axis): TensorType("int32", type_.shape)
+                            for axis, type_ in enumerate(types)
+                        }
+        stacked = (name for name in sorted(touched & active) if self.layout.storage(name) in ("stack", "cached stack"))
+        pointers = {self.layout.pointer(name): name for name in stacked}
+        fields |= dict.fromkeys(pointers, TensorType("int32"))
+        return BlockTape(number, fields, linear, pointers)
+
+    def _linear(self, piece: Piece) -> Linear:
+        program, active = self.program, self.activity
+        signature = Signature(
+            reads=[program.types[name] for name in piece.reads],
+            shared=[program.shared_types[name] for name in piece.shared],
+            writes=[program.types[name] for name in piece.writes],
+        )
+        wanted = Wanted(
+            reads=tuple(name in active.variables for name in piece.reads),
+            shared=tuple(name in active.shared for name in piece.shared),
+            writes=tuple(name in active.variables for name in piece.writes),
+        )
+        return self.backend.linearize(piece, signature, wanted)
+
+    # -- arrays --------------------------------------------------------------------------------------------------------
+
+    def _room(self, tape: BlockTape) -> tuple[int, int]:
+        """How many rows there is room for: so many times the number of lanes, and so many more."""
+        widest = max(_bytes(type_) for type_ in tape.fields.values())
+        return self.sizes.batches, min(self.sizes.rows, self.sizes.bytes // widest)
+
+    def rows(self, tape: BlockTape, lanes: Any) -> Any:
+        """How many rows a tape has room for."""
+        batches, more = self._room(tape)
+        return lanes * batches + more
+
+    def length(self, tape: BlockTape, lanes: Any) -> Any:
+        """How many rows the arrays of a tape have."""
+        return self.rows(tape, lanes) + lanes * 2
+
+    @cached_property
+    def types(self) -> dict[str, TensorType]:
+        """What a row of each array of the tapes is, by key."""
+        tapes = self.blocks.values()
+        return {tape.key(field): type_ for tape in tapes for field, type_ in tape.fields.items()}
+
+    @property
+    def scalars(self) -> list[str]:
+        """The keys of the counts."""
+        return [*(tape.used for tape in self.blocks.values()), LOGGED]
+
+    def specs(self, lanes: int | None) -> dict[str, Spec]:
+        """The dtypes and shapes of all that a segment leaves behind, by key, in the order in which it is passed on."""
+        found: dict[str, Spec] = {}
+        for tape in self.blocks.values():
+            count = None if lanes is None else self.length(tape, lanes)
+            found |= {tape.key(name): (type_.dtype, (count, *type_.shape)) for name, type_ in tape.fields.items()}
+        found |= dict.fromkeys(self.scalars, ("int32", ()))
+        return {**found, LOG: ("int32", (self.sizes.log + 1, 2))}
+
+    def blank(self, lanes: Any) -> State:
+        """Empty tapes."""
+        backend = self.backend
+        found: State = {}
+        for tape in self.blocks.values():
+            count = self.length(tape, lanes)
+            found |= {tape.key(name): backend.zeros(count, type_) for name, type_ in tape.fields.items()}
+        found |= {key: backend.constant(0) for key in self.scalars}
+        return {**found, LOG: backend.zeros(self.sizes.log + 1, TensorType("int32", (2,)))}
+
+    def has_room(self, tape: BlockTape, state: State, lanes: Any) -> Array:
+        """Whether another run of the block can be recorded, of however many lanes: a scalar bool."""
+        fits = state[tape.used] + lanes <= self.rows(tape, lanes)
+        return fits & (state[LOGGED] < self.sizes.log)
+
+
+def _bytes(type_: TensorType) -> int:
+    size = 1
+    for length in type_.shape:
+        size *= length
+    return max(size, 1) * 8

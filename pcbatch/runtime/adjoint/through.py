@@ -1,0 +1,94 @@
+"""Gradients through runs: who watches a run gets it taped, who asks later gets it run again."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pcbatch.errors import GradientError
+from pcbatch.ir.types import Type, leaves
+from pcbatch.runtime.adjoint.reverse import Reverse, Taped
+from pcbatch.runtime.adjoint.tape import Sources
+from pcbatch.runtime.backends.control import PullBack
+from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.machine.given import argument_arrays, operand_arrays
+from pcbatch.runtime.machine.outcome import Outcome
+
+Plain = Callable[[Sequence[Any], Sequence[Any], Any], Outcome]
+"""Runs a program on the leaves of arguments and shared operands, for so many lanes."""
+
+
+def run_through(
+    backend: Backend,
+    plain: Plain,
+    reverse: Callable[[], Reverse],
+    arguments: Sequence[Any],
+    shared: Sequence[Any],
+    lanes: Any,
+    taped: bool,
+) -> Outcome:
+    """The outcome of a run through whose values gradients flow.
+
+    Where somebody watches, the run is `taped`, if that gives all that is wanted of it; else it is `plain`, and run
+    again when a gradient is asked for.
+    """
+    way = reverse()
+    operands = [*shared, *way.hidden]
+    given = [
+        *argument_arrays(way.program, backend, arguments, lanes),
+        *operand_arrays(way.program, backend, operands),
+    ]
+    if not backend.may_be_differentiated(given):
+        return plain(arguments, shared, lanes)
+    if backend.runs_now():  # all who watch are known; inside a caller's graph there may be others around it
+        way = way.by(_watched(way, given))
+    count, end = len(arguments), len(arguments) + len(shared)
+    is_empty = isinstance(lanes, int) and lanes == 0
+    now = taped and not is_empty and backend.is_watched(given) and not backend.inside_fixed_program()
+    outcomes: list[Outcome] = []
+
+    def run(arrays: list[Array]) -> tuple[Sequence[Array], PullBack]:
+        known: Taped | None = None
+        with contextlib.suppress(GradientError):  # which is for those who ask for a gradient
+            known = way.run(arrays, lanes) if now else None
+        outcomes.append(plain(arrays[:count], arrays[count:end], lanes) if known is None else known.outcome)
+
+        def pull_back(upstream: Sequence[Array | None]) -> Sequence[Array | None]:
+            _check(backend, way.program.name)
+            if is_empty:
+                return way.nothing()
+            return way.gradients(known or way.run(arrays, lanes), arrays[count:], upstream, lanes)
+
+        return outcomes[-1].values, pull_back
+
+    values = backend.differentiable(run, given, way.program.name)
+    return replace(outcomes[-1], values=tuple(values))
+
+
+def _watched(way: Reverse, arrays: Sequence[Array]) -> Sources:
+    """The parameters and shared operands of which a leaf is watched."""
+    remaining = iter(arrays)
+
+    def names(types: Mapping[str, Type], every: Sequence[str]) -> frozenset[str]:
+        watched = {name: [way.backend.is_watched([next(remaining)]) for _ in leaves(types[name])] for name in every}
+        return frozenset(name for name, each in watched.items() if any(each))
+
+    program = way.program
+    return names(program.types, program.parameters), names(program.shared_types, program.shared)
+
+
+def _check(backend: Backend, name: str) -> None:
+    """Refuse where there is no way back: GradientError PCB605, PCB607."""
+    if backend.is_vectorized():
+        raise GradientError(
+            f"PCB605: a Jacobian through the batched call of {name!r} cannot be taken for all its rows at once\n"
+            f"  help: write tape.jacobian(..., experimental_use_pfor=False)"
+        )
+    if backend.inside_fixed_program():
+        raise GradientError(
+            f"PCB607: a gradient through the batched call of {name!r} was asked for in a function compiled with "
+            f"jit_compile=True, where nobody knows beforehand how long the record of a run is\n  help: leave "
+            f"jit_compile=True away: what {name} does is compiled by itself"
+        )

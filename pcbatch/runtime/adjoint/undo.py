@@ -1,0 +1,257 @@
+"""The adjoint of one run of one block: what flowed from a variable's value to others flows back to it.
+
+For each active variable there is the gradient by its top, and by each entry of its stack, of every lane, laid out as
+the values are: `top v 0`, `stack v 0`. A run is undone from its end to its beginning. Along the way `adjoints` holds
+the gradients of its rows by the values that names have at that point of the block; where a name got its value, its
+gradient is taken, and what it had before starts with none:
+
+    piece y.. = f(x..)     x's gradients grow by what the piece's derivative makes of y's
+    store a[i] = v         v's grows by that of the element, which becomes zero
+    push of s on v         s's grows by that of the new entry
+    pop of v               the entry that was removed gets what the top has, and the top nothing
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pcbatch.ir.machine import Block, Piece, Push, Store
+from pcbatch.ir.types import TensorType
+from pcbatch.runtime.adjoint.tape import BlockTape, Tapes, index_field, residual_field
+from pcbatch.runtime.backends.pieces import Leaves
+from pcbatch.runtime.backends.protocol import Array, State
+from pcbatch.runtime.machine.rows import Rows
+
+Adjoint = list[Array | None]
+"""Gradients by the leaves of a value, `[rows, ...]`; None for zeros, and for leaves that have none."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """How a block uses the active variables that it touches."""
+
+    tapes: Tapes
+    tape: BlockTape
+
+    @property
+    def block(self) -> Block:
+        """The block."""
+        return self.tapes.program.blocks[self.tape.number]
+
+    @cached_property
+    def pushes(self) -> list[Push]:
+        """Its pushes on active variables."""
+        return [push for push in self.block.pushes if push.variable in self.tapes.activity.variables]
+
+    @cached_property
+    def popped(self) -> Counter[str]:
+        """How often each active variable is popped."""
+        return Counter(name for name in self.block.pops if name in self.tapes.activity.variables)
+
+    @cached_property
+    def stores(self) -> dict[int, Store]:
+        """Its stores to active arrays, by their places in the body."""
+        active = self.tapes.activity.variables
+        items = enumerate(self.block.body)
+        return {n: item for n, item in items if isinstance(item, Store) and item.array in active}
+
+    @cached_property
+    def whole(self) -> list[str]:
+        """The variables of the state of which it uses more than elements, sorted."""
+        found = {*self.popped, *(push.variable for push in self.pushes)}
+        found |= {push.saved for push in self.pushes if push.saved is not None}
+        found |= {store.value for store in self.stores.values()}
+        for place, item in enumerate(self.block.body):
+            if isinstance(item, Piece):
+                found |= {*item.writes, *(item.reads if place in self.tape.linear else ())}
+        layout, active = self.tapes.layout, self.tapes.activity.variables
+        return sorted(name for name in found & active if layout.storage(name) is not None)
+
+    @cached_property
+    def by_element(self) -> list[str]:
+        """The arrays of which it only stores elements, sorted."""
+        found = {store.array for store in self.stores.values()}.difference(self.whole)
+        return sorted(name for name in found if self.tapes.layout.storage(name) is not None)
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """The keys of the gradients that undoing a run of it changes, sorted."""
+        return sorted(key for name in (*self.whole, *self.by_element) for key, _ in keys(self.tapes, name))
+
+
+def keys(tapes: Tapes, name: str) -> Iterator[tuple[str, TensorType]]:
+    """The keys of the gradients by variable `name`, with what each holds for a lane, or for an entry of its stack."""
+    for tops_or_stacks in (tapes.layout.tops(name), tapes.layout.stacks(name)):
+        for key, leaf in zip(tops_or_stacks, tapes.floats(name), strict=False):  # a "stack" has no tops
+            if leaf is not None:
+                yield key, leaf
+
+
+class Undoing:
+    """One run of a block, on its way back: `rows` say which lanes it was of, `taped` has the fields of their rows."""
+
+    def __init__(
+        self, names: Names, state: State, rows: Rows, taped: Mapping[str, Array], shared: Mapping[str, Leaves]
+    ):
+        self.names, self.tapes, self.tape = names, names.tapes, names.tape
+        self.backend, self.layout = self.tapes.backend, self.tapes.layout
+        self.state, self.rows, self.taped, self.shared = dict(state), rows, taped, shared
+        self.adjoints: dict[str, Adjoint] = {}
+        self.deltas: dict[int, Sequence[Array]] = {}
+        self.parts: dict[int, Sequence[Array]] = {}
+
+    def undo(self) -> State:
+        """The gradients as they are before the run; `deltas` and `parts` have what pieces give beside."""
+        for name in self.names.whole:
+            self.adjoints[name] = self.at_end(name)
+        saved = self.entries()
+        for push, entry in saved:
+            if push.saved is not None:
+                self.add(push.saved, entry)
+        for place, item in reversed([*enumerate(self.names.block.body)]):
+            assert item.predicate is None, "what runs taped has no predicates"
+            match item:
+                case Piece():
+                    self.piece(place, item)
+                case Store() if place in self.names.stores:
+                    self.store(place, item)
+        for push, entry in saved:
+            if push.saved is None:
+                self.add(push.variable, entry)
+        for name in self.names.whole:
+            self.put(name)
+        return {key: self.state[key] for key in self.names.keys}
+
+    # -- gradients of rows ---------------------------------------------------------------------------------------------
+
+    def add(self, name: str, more: Adjoint) -> None:
+        """Let the gradient by `name` grow, if it is active."""
+        if name not in self.tapes.activity.variables:
+            return
+        known = self.adjoints.get(name)
+        if known is None:
+            self.adjoints[name] = list(more)
+            return
+        pairs = zip(known, more, strict=True)
+        self.adjoints[name] = [
+            (new if old is None else old) if old is None or new is None else old + new for old, new in pairs
+        ]
+
+    def taken(self, name: str) -> Adjoint:
+        """The gradient by `name`, which has got its value here."""
+        found = self.adjoints.get(name)
+        self.adjoints[name] = [None for _ in self.layout.leaves(name)]
+        return self.adjoints[name] if found is None else found
+
+    def zeros(self, type_: TensorType) -> Array:
+        """No gradient, for each row."""
+        return self.backend.zeros(self.backend.lanes_of(self.rows.mask), type_)
+
+    def filled(self, name: str, adjoint: Adjoint) -> list[Array]:
+        """The gradients by the leaves that have some."""
+        pairs = zip(adjoint, self.tapes.floats(name), strict=True)
+        return [self.zeros(leaf) if each is None else each for each, leaf in pairs if leaf is not None]
+
+    # -- the state -----------------------------------------------------------------------------------------------------
+
+    def stacks(self, name: str) -> list[str | None]:
+        """The keys of the gradients by the stacks of `name`."""
+        pairs = zip(self.layout.stacks(name), self.tapes.floats(name), strict=True)
+        return [None if leaf is None else key for key, leaf in pairs]
+
+    def place(self, name: str, above: int) -> Array:
+        """The entry so far above the stack pointer that `name` had after the pops."""
+        return self.taped[self.layout.pointer(name)] + above
+
+    def entry(self, name: str, above: int) -> Adjoint:
+        """The gradient by an entry of a stack."""
+        place = self.place(name, above)
+        return [None if key is None else self.rows.load(self.state[key], [place]) for key in self.stacks(name)]
+
+    def put_entry(self, name: str, above: int, adjoint: Adjoint) -> None:
+        """Let it be this from now on."""
+        place = self.place(name, above)
+        stacks = (key for key in self.stacks(name) if key is not None)
+        for key, value in zip(stacks, self.filled(name, adjoint), strict=True):
+            self.state[key] = self.rows.store(self.state[key], [place], self.rows.mask, value)
+
+    def at_end(self, name: str) -> Adjoint:
+        """The gradient by the value that `name` has after the run."""
+        if self.layout.storage(name) == "stack":
+            return self.entry(name, sum(push.variable == name for push in self.names.pushes))
+        pairs = zip(self.layout.tops(name), self.tapes.floats(name), strict=True)
+        return [None if leaf is None else self.rows.take(self.state[key]) for key, leaf in pairs]
+
+    def entries(self) -> list[tuple[Push, Adjoint]]:
+        """The gradients by the entries that the run has pushed."""
+        count: Counter[str] = Counter()
+        found = []
+        for push in self.names.pushes:
+            found.append((push, self.entry(push.variable, count[push.variable])))
+            count[push.variable] += 1
+        return found
+
+    def put(self, name: str) -> None:
+        """Write the gradient by the value that `name` had when the block found it."""
+        adjoint, popped = self.adjoints[name], self.names.popped[name]
+        none: Adjoint = [None for _ in adjoint]
+        is_stack = self.layout.storage(name) == "stack"
+        if popped or is_stack:
+            self.put_entry(name, 0, adjoint)
+        for above in range(1, popped + is_stack):  # what was popped and not looked at
+            self.put_entry(name, above, none)
+        if not is_stack:
+            pairs = zip(self.layout.tops(name), self.tapes.floats(name), strict=True)
+            tops = (key for key, leaf in pairs if leaf is not None)
+            for key, value in zip(tops, self.filled(name, none if popped else adjoint), strict=True):
+                self.state[key] = self.rows.put(self.state[key], self.rows.mask, value)
+
+    # -- the body ------------------------------------------------------------------------------------------------------
+
+    def piece(self, place: int, piece: Piece) -> None:
+        """Undo a piece."""
+        active = self.tapes.activity.variables
+        coming = {name: self.taken(name) for name in piece.writes if name in active}
+        linear = self.tape.linear.get(place)
+        if linear is None or not any(each is not None for adjoint in coming.values() for each in adjoint):
+            return
+        seeds = [self.filled(name, adjoint) for name, adjoint in coming.items()]
+        residuals = [self.taped[residual_field(place, n)] for n, _ in enumerate(linear.residuals)]
+        lanes = self.backend.lanes_of(self.rows.mask)
+        shared = [self.shared[name] for name in piece.shared]
+        reads, self.deltas[place], self.parts[place] = linear.backward(residuals, shared, seeds, lanes)
+        for name, adjoint in zip(piece.reads, reads, strict=True):
+            self.add(name, adjoint)
+
+    def store(self, place: int, store: Store) -> None:
+        """Undo a store: the element's gradient is the value's."""
+        (value,) = self.layout.leaves(store.value)
+        indices = [self.taped[index_field(place, axis)] for axis, _ in enumerate(store.indices)]
+        if store.array in self.names.by_element:
+            if self.layout.storage(store.array) == "stack":
+                (key,), indices = self.layout.stacks(store.array), [self.place(store.array, 0), *indices]
+            else:
+                (key,) = self.layout.tops(store.array)
+            element = self.backend.load_each(self.state[key], indices, self.rows.lanes)
+            self.state[key] = self.rows.store(
+                self.state[key], indices, self.rows.mask, self._nothing(store.array, element)
+            )
+        else:
+            (whole,) = self.adjoints.get(store.array, [None])
+            if whole is None:
+                return
+            element = self.backend.load_each(whole, indices)
+            self.adjoints[store.array] = [
+                self.backend.masked_store(whole, indices, self.rows.mask, self._nothing(store.array, element))
+            ]
+        if store.value in self.tapes.activity.variables:
+            given = self.backend.unspread(element, value.shape)
+            self.add(store.value, [self.backend.cast(given, value.dtype)])
+
+    def _nothing(self, array: str, element: Array) -> Array:
+        """Zeros in place of elements of an array."""
+        (type_,) = self.layout.leaves(array)
+        return self.zeros(TensorType(type_.dtype, tuple(element.shape[1:])))

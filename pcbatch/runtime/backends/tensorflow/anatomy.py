@@ -1,0 +1,117 @@
+"""What a trace of a piece is made of, to its derivative: what lanes share, where that meets a lane, what to keep.
+
+Between the way forward and the way back lies a *cut*: tensors that are kept of every row, from which all else is
+computed again. Elementwise work is, for it costs less than to write and read its result; results of products, of
+reductions and of lookups are kept. What is made of shared operands alone is never kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import work
+from pcbatch.runtime.backends.tensorflow.rules.straight import ELEMENTWISE
+from pcbatch.runtime.backends.tensorflow.traces import Trace
+
+PRODUCTS = frozenset(("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Conv2D", "Einsum", "MatMul"))
+"""Operations of which one product over all rows gives the gradient by an operand that they share."""
+
+LOOKUPS = frozenset(("GatherV2", "ResourceGather"))
+
+_COMPUTED_AGAIN = ELEMENTWISE | {
+    "BroadcastTo", "ConcatV2", "ExpandDims", "Fill", "IdentityN", "Maximum", "Minimum", "OnesLike", "Pack", "PadV2",
+    "Pad", "PreventGradient", "Range", "Rank", "Relu", "Relu6", "Reshape", "ReverseV2", "Select", "Shape", "Size",
+    "Softplus", "Squeeze", "Tile", "Transpose", "ZerosLike",
+}  # fmt: skip
+
+
+def makes_functions(operations: Sequence[Any]) -> bool:
+    """Whether one of the operations runs functions: to have a gradient it may get other ones, of more results."""
+    return any(work.bodies(operation) for operation in operations)
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """An operation some of whose inputs are shared, with a gradient that is wanted (`inputs`: their places)."""
+
+    operation: Any
+    inputs: tuple[int, ...]
+
+    @property
+    def is_product(self) -> bool:
+        """Whether its gradient by the shared input is one product over all rows."""
+        return self.operation.type in PRODUCTS and len(self.inputs) == 1
+
+    @property
+    def is_lookup(self) -> bool:
+        """Whether the shared input is a table whose rows (of its first axis) are looked up."""
+        operation = self.operation
+        if operation.type not in LOOKUPS or self.inputs != (0,) or operation.get_attr("batch_dims") != 0:
+            return False
+        return operation.type == "ResourceGather" or tf.get_static_value(operation.inputs[2]) == 0
+
+    @property
+    def of_lane(self) -> tuple[int, ...]:
+        """The places of the inputs of which rows have their own, as the gradient by the shared one needs them."""
+        return (1,) if self.is_lookup else tuple(n for n in range(len(self.operation.inputs)) if n not in self.inputs)
+
+
+class Anatomy:
+    """The operations of a trace before gradients are added to it, and which of them depend on what."""
+
+    def __init__(self, traced: Trace, outputs: Sequence[tf.Tensor], wanted: Collection[int]):
+        """`wanted` are the places among `traced.shared` of which gradients are wanted."""
+        self.names = frozenset(operation.name for operation in traced.graph.get_operations())
+        needed = work.needed(outputs)
+        self.operations = [each for each in traced.graph.get_operations() if each.name in needed]
+        self.reads = {id(tensor) for tensor in traced.reads}
+        self.leaves = [traced.shared[place] for place in wanted]
+        places = {id(leaf): place for place, leaf in enumerate(traced.shared)}
+        self.roots = [*((leaf, places[id(leaf)]) for leaf in self.leaves)]
+        self.roots += [(handle, places[id(leaf)]) for handle, leaf in traced.handles if places[id(leaf)] in set(wanted)]
+        """What gradients by shared operands are taken by: placeholders and handles, with the place of the operand."""
+        self.of_lane, self.of_wanted = set(self.reads), {id(root) for root, _ in self.roots}
+        for operation in self.operations:
+            for group in (self.of_lane, self.of_wanted):
+                if any(id(tensor) in group for tensor in operation.inputs):
+                    group.update(map(id, operation.outputs))
+
+    def is_shared(self, tensor: tf.Tensor) -> bool:
+        """Whether a tensor is made of shared operands alone, of one at least whose gradient is wanted."""
+        return id(tensor) in self.of_wanted and id(tensor) not in self.of_lane
+
+    def meetings(self) -> Iterator[Meeting]:
+        """Where what is shared meets a lane's values."""
+        for operation in self.operations:
+            places = tuple(n for n, tensor in enumerate(operation.inputs) if self.is_shared(tensor))
+            if places and any(id(output) in self.of_lane for output in operation.outputs):
+                yield Meeting(operation, places)
+
+    def cut(self, targets: Sequence[tf.Tensor], seeds: Sequence[tf.Tensor], *, reads_only: bool) -> list[tf.Tensor]:
+        """What is to be kept to compute `targets` from it, from shared operands and from `seeds`.
+
+        It is `reads_only` that are kept where operations must run again as a whole.
+        """
+        kept: dict[int, tf.Tensor] = {}
+        given = set(map(id, seeds))
+        pending, seen = [*targets], set[int]()
+        while pending:
+            tensor = pending.pop()
+            if id(tensor) in seen or id(tensor) in given:
+                continue
+            seen.add(id(tensor))
+            if id(tensor) in self.reads or (not reads_only and self._is_kept(tensor)):
+                kept[id(tensor)] = tensor
+            else:
+                pending += tensor.op.inputs
+        return [*kept.values()]
+
+    def _is_kept(self, tensor: tf.Tensor) -> bool:
+        if id(tensor) not in self.of_lane or tensor.op.name not in self.names:
+            return False
+        is_array = tensor.shape.is_fully_defined() and tensor.dtype not in (tf.variant, tf.resource, tf.string)
+        return is_array and tensor.op.type not in _COMPUTED_AGAIN

@@ -1,0 +1,295 @@
+"""A piece and its derivative: see `pieces.Linear`.
+
+The derivative is taken of the trace for **one example**, by TensorFlow, with placeholders for the gradients that come;
+then both halves are vectorised. (What is vectorised first has lost its `tf.custom_gradient`s: a wrong number, and
+nobody told.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.errors import CompileError, Diagnostic, GradientError
+from pcbatch.ir.machine import Piece
+from pcbatch.ir.types import TensorType, Type
+from pcbatch.ir.types import leaves as leaf_types
+from pcbatch.runtime.backends.pieces import Leaves, Note, Signature, Wanted
+from pcbatch.runtime.backends.tensorflow import blame, marked, pieces, ready, rules, traces
+from pcbatch.runtime.backends.tensorflow.anatomy import Anatomy, Meeting, makes_functions
+from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
+
+_NO_GRADIENT = (
+    "compute it in another way, give it a gradient with tf.custom_gradient, or keep gradients from it with "
+    "tf.stop_gradient(..)"
+)
+
+
+class Linearized:
+    """See `pieces.Linear`. Traced once; each half may be vectorised any number of times."""
+
+    def __init__(self, piece: Piece, signature: Signature, wanted: Wanted):
+        self.piece, self.signature = piece, signature
+        self.traced = traces.anew(piece, signature.reads, signature.shared)
+        self.outputs = self.traced.leaves(signature.writes)
+        self.site = [self.traced.site] if piece.sites else []
+        graph = self.traced.graph
+        self.anatomy = Anatomy(self.traced, self.outputs, _chosen(signature.shared, wanted.shared))
+        self.reruns = makes_functions(self.anatomy.operations)
+        wanted_outputs = [self.outputs[place] for place in _chosen(signature.writes, wanted.writes)]
+        with graph.as_default(), marked.tracing_lane():
+            self.seeds = [ready.placeholder(each.dtype, tuple(each.shape)) for each in wanted_outputs]
+            try:
+                self._differentiate(wanted_outputs, _chosen(signature.reads, wanted.reads))
+            except GradientError:
+                raise
+            except Exception as error:
+                raise self._without_gradient(error) from None
+        of_lanes = [each.operation.inputs[n] for each, _ in self.meetings for n in each.of_lane]
+        targets = [*self.read_gradients.values(), *(delta for _, delta in self.meetings), *self.parts, *of_lanes]
+        self.kept = self.anatomy.cut(targets, self.seeds, reads_only=self.reruns)
+        self.residuals: Sequence[TensorType] = [_type_of(tensor) for tensor in self.kept]
+        self.deltas: Sequence[TensorType] = [_type_of(delta) for _, delta in self.meetings]
+        self.summed: Sequence[TensorType] = [_type_of(part) for part in self.parts]
+
+    # -- the derivative of one example ---------------------------------------------------------------------------------
+
+    def _differentiate(self, outputs: Sequence[tf.Tensor], reads: Sequence[int]) -> None:
+        """Add to the trace's graph what the way back needs.
+
+        `read_gradients` by place of a leaf; `meetings` that are pulled back for many rows, each with its delta;
+        `parts`, the gradients of a row by the tensors `shared_tensors`, which are to be summed.
+        """
+        anatomy = self.anatomy
+        pairs = [*zip(outputs, self.seeds, strict=True)]
+        every = [*anatomy.meetings()]
+        met = [output for each in every for output in each.operation.outputs if output.dtype.is_floating]
+        sources = [*(self.traced.reads[place] for place in reads), *met]
+        found = _gradients([pair for pair in pairs if id(pair[0]) in anatomy.of_lane], sources)
+        by_read = zip(reads, found, strict=False)
+        self.read_gradients = {place: each for place, each in by_read if each is not None}
+        deltas = {id(output): each for output, each in zip(met, found[len(reads) :], strict=True)}
+        self.meetings: list[tuple[Meeting, tf.Tensor]] = []
+        parts: dict[int, tuple[tf.Tensor, list[tf.Tensor]]] = {}
+
+        def add(tensor: tf.Tensor, part: tf.Tensor | None) -> None:
+            if part is not None:
+                parts.setdefault(id(tensor), (tensor, []))[1].append(part)
+
+        for output, seed in pairs:
+            if anatomy.is_shared(output):  # a lane gets what all share as it is
+                add(output, seed)
+        for each in every:
+            given = [(output, deltas.get(id(output))) for output in each.operation.outputs]
+            coming = [(output, delta) for output, delta in given if delta is not None]
+            if not coming:
+                continue
+            if (each.is_product or each.is_lookup) and not self.reruns:
+                self.meetings.append((each, coming[0][1]))
+                continue
+            shared = [each.operation.inputs[place] for place in each.inputs]
+            for tensor, part in zip(shared, _gradients(coming, shared, stop=each.operation.inputs), strict=True):
+                add(tensor, part)
+        self.shared_tensors = [tensor for tensor, _ in parts.values()]
+        self.parts = [tf.add_n(each) if len(each) > 1 else each[0] for _, each in parts.values()]
+        self._differentiate_shared()
+
+    def _differentiate_shared(self) -> None:
+        """From gradients by tensors that are made of shared operands alone to those by the operands."""
+        tensors = [*self.shared_tensors, *(each.operation.inputs[each.inputs[0]] for each, _ in self.meetings)]
+        self.ends = [*{id(tensor): tensor for tensor in tensors}.values()]
+        roots = {id(root): place for root, place in self.anatomy.roots}
+        made = [tensor for tensor in self.ends if id(tensor) not in roots]
+        self.end_seeds = {id(t): ready.placeholder(t.dtype, tuple(t.shape)) for t in made}
+        found = _gradients([(t, self.end_seeds[id(t)]) for t in made], [root for root, _ in self.anatomy.roots])
+        self.root_gradients = [
+            (place, each) for (_, place), each in zip(self.anatomy.roots, found, strict=True) if each is not None
+        ]
+        self.own = {id(tensor): roots[id(tensor)] for tensor in self.ends if id(tensor) in roots}
+
+    def _without_gradient(self, error: Exception) -> GradientError:
+        """PCB602, at the line of the operation that TensorFlow names, if it names one."""
+        named = re.search(r"operation ?'([^']+)'|for node ([^\s;]+)", str(error))
+        operation = None
+        if named:
+            with contextlib.suppress(KeyError, ValueError):
+                operation = self.traced.graph.get_operation_by_name(named[1] or named[2])
+        kind = "an operation" if operation is None else f"TensorFlow's {operation.type}"
+        why = "" if isinstance(error, LookupError) else f": {blame.reason(error)}"
+        span = blame.span_of(self.piece, operation)
+        message = f"{kind} has no gradient{why}"
+        return GradientError(Diagnostic("PCB602", message, span, help=_NO_GRADIENT).render())
+
+    # -- for all rows --------------------------------------------------------------------------------------------------
+
+    def forward(
+        self,
+        reads: Sequence[Leaves],
+        shared: Sequence[Leaves],
+        lanes: Any,
+        taking_part: tf.Tensor | None = None,
+        note: Note | None = None,
+    ) -> tuple[list[list[tf.Tensor]], tf.Tensor | None, list[tf.Tensor]]:
+        """See `pieces.Linear.forward`."""
+        flat = [*chain(*reads)]
+        if self.reruns:  # loops and conditionals have got other functions, which keep what the way back needs
+            values = {id(tensor): value for tensor, value in zip(self.traced.reads, flat, strict=True)}
+            kept = [values[id(tensor)] for tensor in self.kept]
+            return *pieces.vectorize(self.piece, self.signature, reads, shared, lanes, taking_part, note), kept
+        stacked = [*zip(self.traced.reads, flat, strict=True)]
+        outputs = [*self.outputs, *self.site, *self.kept]
+        rows = pieces.converted(self.piece, self.traced, outputs, stacked, [*chain(*shared)], lanes, taking_part, note)
+        _shape(rows, outputs, lanes)
+        remaining = iter(rows)
+        found = [[next(remaining) for _ in leaf_types(type_)] for type_ in self.signature.writes]
+        site = next(remaining) if self.site else None
+        return found, site, [*remaining]
+
+    def backward(
+        self, residuals: Sequence[tf.Tensor], shared: Sequence[Leaves], seeds: Sequence[Leaves], lanes: Any
+    ) -> tuple[list[list[tf.Tensor | None]], list[tf.Tensor], list[tf.Tensor]]:
+        """See `pieces.Linear.backward`."""
+        given = [*zip(self.kept, residuals, strict=True), *zip(self.seeds, chain(*seeds), strict=True)]
+        deltas = [delta for _, delta in self.meetings]
+        outputs = [*self.read_gradients.values(), *deltas, *self.parts]
+        # No row is run that has failed in a check of the piece's own.
+        traced = replace(self.traced, failures=())
+        try:
+            rows = pieces.converted(self.piece, traced, outputs, given, [*chain(*shared)], lanes)
+        except CompileError as error:
+            text = "\n\n".join(
+                replace(each, code="PCB603", message=f"in the gradient, {each.message}", help=_NO_GRADIENT).render()
+                for each in error.diagnostics
+            )
+            raise GradientError(text) from None
+        _shape(rows, outputs, lanes)
+        by_place = dict(zip(self.read_gradients, rows, strict=False))
+        places = iter(range(len(self.traced.reads)))
+        by_read = [[by_place.get(next(places)) for _ in leaf_types(type_)] for type_ in self.signature.reads]
+        rest = rows[len(by_place) :]
+        return by_read, rest[: len(deltas)], rest[len(deltas) :]
+
+    def pull_back(
+        self,
+        residuals: Sequence[tf.Tensor],
+        deltas: Sequence[tf.Tensor],
+        sums: Sequence[tf.Tensor],
+        shared: Sequence[Leaves],
+        mask: tf.Tensor,
+    ) -> list[list[tf.Tensor | None]]:
+        """See `pieces.Linear.pull_back`."""
+        operands = [*chain(*shared)]
+        by_tensor: dict[int, list[tf.Tensor]] = {}
+        for tensor, total in zip(self.shared_tensors, sums, strict=True):
+            by_tensor.setdefault(id(tensor), []).append(total)
+        if self.meetings:
+            conversion = self._rows(residuals, operands, mask)
+            for (meeting, _), delta in zip(self.meetings, deltas, strict=True):
+                tensor = meeting.operation.inputs[meeting.inputs[0]]
+                found = _pulled(conversion, meeting, _where(mask, delta), mask, self._shape_of(tensor))
+                by_tensor.setdefault(id(tensor), []).append(found)
+        totals = {key: tf.add_n(each) if len(each) > 1 else each[0] for key, each in by_tensor.items()}
+        return self._by_operand(totals, operands)
+
+    def _shape_of(self, tensor: tf.Tensor) -> tf.TensorShape:
+        """The shape of a shared tensor; of the handle of a variable that of its value."""
+        place = self.own.get(id(tensor))
+        return tensor.shape if place is None else self.traced.shared[place].shape
+
+    def _rows(self, residuals: Sequence[tf.Tensor], operands: Sequence[Any], mask: tf.Tensor) -> rules.Conversion:
+        """The conversion for many rows, in which the inputs of the meetings are found."""
+        wanted = [meeting.operation.inputs[n] for meeting, _ in self.meetings for n in meeting.of_lane]
+        lanes = mask.shape[0] if mask.shape[0] is not None else tf.shape(mask)[0]
+        conversion = rules.Conversion(self.traced.graph, lanes, wanted, rules.Lane())
+        conversion.run(
+            [*zip(self.kept, residuals, strict=True)],
+            [*zip(self.traced.shared, operands, strict=True)],
+            self._handles(operands),
+        )
+        return conversion
+
+    def _handles(self, operands: Sequence[Any]) -> rules.Pairs:
+        values = {id(leaf): value for leaf, value in zip(self.traced.shared, operands, strict=True)}
+        return [(handle, values[id(leaf)]) for handle, leaf in self.traced.handles]
+
+    def _by_operand(self, totals: dict[int, tf.Tensor], operands: Sequence[Any]) -> list[list[tf.Tensor | None]]:
+        found: dict[int, list[tf.Tensor]] = {}
+        for tensor in self.ends:
+            if id(tensor) in self.own:
+                found.setdefault(self.own[id(tensor)], []).append(totals[id(tensor)])
+        if self.root_gradients:
+            graph, same = self.traced.graph, [*zip(self.traced.shared, operands, strict=True)]
+            same += [(seed, totals[key]) for key, seed in self.end_seeds.items()]
+            outputs = [each for _, each in self.root_gradients]
+            values = rules.taken_over(graph, outputs, same, self._handles(operands), ())
+            for (place, _), value in zip(self.root_gradients, values, strict=True):
+                found.setdefault(place, []).append(value)
+        totalled = {place: tf.add_n(each) if len(each) > 1 else each[0] for place, each in found.items()}
+        places = iter(range(len(self.traced.shared)))
+        return [[totalled.get(next(places)) for _ in leaf_types(type_)] for type_ in self.signature.shared]
+
+
+def _chosen(types: Sequence[Type], wanted: Sequence[bool]) -> list[int]:
+    """The places, among all leaves, of those of floats whose value is wanted."""
+    flags = [(each, leaf) for type_, each in zip(types, wanted, strict=True) for leaf in leaf_types(type_)]
+    return [n for n, (each, leaf) in enumerate(flags) if each and tf.as_dtype(leaf.dtype).is_floating]
+
+
+def _gradients(
+    pairs: Sequence[tuple[tf.Tensor, tf.Tensor]], sources: Sequence[tf.Tensor], stop: Sequence[tf.Tensor] = ()
+) -> list[tf.Tensor | None]:
+    """The gradients by `sources`, of tensors each paired with its own; None where none flows. `stop` are constants."""
+    if not pairs or not sources:
+        return [None] * len(sources)
+    found = tf.gradients(
+        [tensor for tensor, _ in pairs],
+        list(sources),
+        grad_ys=[seed for _, seed in pairs],
+        stop_gradients=list(stop) or None,
+    )
+    return [tf.convert_to_tensor(each) if isinstance(each, tf.IndexedSlices) else each for each in found]
+
+
+def _pulled(
+    rows: rules.Conversion, meeting: Meeting, delta: tf.Tensor, mask: tf.Tensor, shape: tf.TensorShape
+) -> tf.Tensor:
+    """The gradient by the shared input of a meeting, of all rows: one product, or one sum by what was looked up."""
+    operation, count = meeting.operation, rows.lanes
+    of_lane: dict[int, tf.Tensor] = {}
+    for place in meeting.of_lane:
+        known = rows.value(operation.inputs[place])
+        each = known.t if known.is_stacked else tf.broadcast_to(known.t, [count, *known.t.shape])
+        of_lane[place] = _where(mask, each)
+    if meeting.is_lookup:
+        flat = tf.reshape(delta, [-1, *shape[1:]])
+        return tf.math.unsorted_segment_sum(flat, tf.reshape(of_lane[1], [-1]), tf.constant(shape[0], tf.int32))
+    by = rows.value(operation.inputs[meeting.inputs[0]]).t
+    output = operation.outputs[0]
+    alone = rules.Conversion(operation.graph, count, [output], rules.Lane())
+    for place, tensor in enumerate(operation.inputs):
+        alone.give(tensor, Converted(of_lane[place], True) if place in of_lane else Converted(by, False))
+    (product,) = alone.run([], [], [])
+    (found,) = tf.gradients([product.t], [by], grad_ys=[delta])
+    return found
+
+
+def _where(mask: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+    """`rows` where `mask` holds, else zeros: times an infinite number, zero would be none."""
+    count = mask.shape[0] if mask.shape[0] is not None else tf.shape(mask)[0]
+    return tf.where(tf.reshape(mask, [count, *[1] * (rows.shape.rank - 1)]), rows, tf.zeros([], rows.dtype))
+
+
+def _type_of(tensor: tf.Tensor) -> TensorType:
+    return TensorType(tensor.dtype.name, tuple(tensor.shape))
+
+
+def _shape(rows: Sequence[tf.Tensor], outputs: Sequence[tf.Tensor], lanes: Any) -> None:
+    known = lanes if isinstance(lanes, int) else None
+    for row, output in zip(rows, outputs, strict=True):
+        row.set_shape([known, *output.shape])

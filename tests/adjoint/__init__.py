@@ -1,0 +1,1 @@
+"""Gradients through batched calls."""
