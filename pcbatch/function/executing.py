@@ -142,9 +142,9 @@ def _of_trips(options: Options) -> str | None:
 
 
 def make_reverse(program: Program, options: Options, statistics: Statistics) -> Reverse:
-    """Reverse mode of a program: it runs in lockstep there, whatever form and strategy the options have."""
+    """Reverse mode of a program: it runs in lockstep there, calls in sequence, whatever the options are."""
     return Reverse(
-        program,
+        without_forks(program),
         backend_named(options.backend),
         schedule="auto" if options.schedule == "switch" else options.schedule,
         jit=bool(options.jit),

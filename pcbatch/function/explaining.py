@@ -17,6 +17,7 @@ from pcbatch.ir.analysis.provenance import nodes
 from pcbatch.options import OptionValues
 from pcbatch.runtime.costs.estimate import block_costs, line_costs
 from pcbatch.runtime.costs.prices import Prices
+from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.report.advice import advised
 from pcbatch.runtime.report.explanation import Expensive, Explanation, Figures, Way
 from pcbatch.runtime.report.on_the_fly import launches_by_agenda, launches_by_depth
@@ -32,7 +33,8 @@ LOCAL = OptionValues(strategy="local", schedule="auto", form="auto", jit=True, t
 def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanation:
     """How a batch runs, and what would make it faster: `print(pcbatch.explain(f, *args))`.
 
-    The batch is run as it always is and by local static autobatching, several times, so this takes many times as long
+    The batch is run as it always is, with calls forked if there are some that can be, and by local static autobatching,
+    several times, so this takes many times as long
     as a call. Of every block with expensive rows it says how often it ran, on how many rows, in how many seconds, and
     how often Fold's batching by depth and DyNet's by agenda would have launched it.
 
@@ -58,7 +60,11 @@ def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanati
     lanes = len(usual.run.status)
     chosen = expensive_blocks(Prices(local.costs, max(lanes, 1)), EXPENSIVE)
     blocks = _blocks(local, chosen, ways)
-    found = [usual.way("as it is run", blocks), local.way("local static autobatching", blocks)]
+    found = [usual.way("as it is run", blocks)]
+    forked = plain.options(fork=True)
+    if blocks and isinstance(forked.session.pipeline(args, kwargs)[1].machine, ForkedMachine):
+        found.append(_measured(forked, args, kwargs).way("with fork=True", blocks))
+    found.append(local.way("local static autobatching", blocks))
     advice = advised(
         lanes,
         found[0],

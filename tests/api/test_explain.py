@@ -76,8 +76,10 @@ def test_trees_are_told_what_their_own_parallelism_is_worth():
     found = pcbatch.explain(encode, left, right, np.zeros(3, np.int32))
     (block,) = found.blocks
     assert (block.longest, block.by_depth, block.by_agenda) == (7, 3, 3)
-    usual, local = (way.blocks[block.label] for way in found.ways)
-    assert usual.active == local.active == 7 + 7 + 3
+    assert [way.name for way in found.ways][1] == "with fork=True"
+    usual, forked, local = (way.blocks[block.label] for way in found.ways)
+    assert usual.active == local.active == forked.active == 7 + 7 + 3
+    assert forked.launches == 3, "one for each level of the deepest tree"
     assert usual.launches >= 7
     assert "3 would do" in found.advice[0]
     assert f"{__file__.rpartition('/')[2]}" in str(found)

@@ -49,7 +49,7 @@ def _of_block(block: Expensive, launches: int, rows: int, active: int) -> Iterat
     if fewest < FEW * min(launches, block.longest):
         yield (
             f"{where} ran {launches:,} times, and {fewest:,} would do if an example's own independent calls, as those "
-            "of a tree's children, ran at once"
+            "of a tree's children, ran at once: see whether `fork=True` gains"
         )
     elif launches > APART * block.longest:
         yield (
