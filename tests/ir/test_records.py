@@ -85,7 +85,7 @@ NO_RECORDS = [
 ]
 
 
-@pytest.mark.parametrize("value", NO_RECORDS, ids=repr)
+@pytest.mark.parametrize("value", NO_RECORDS)
 def test_what_is_no_record(value):
     assert records.fields_of(value) is None
 
