@@ -124,3 +124,13 @@ def test_pages_show_what_is_printed(page, monkeypatch):
         path.write_text(expected, encoding="utf-8")
     assert text == expected or os.environ.get("UPDATE_GOLDENS"), f"{page} has drifted; UPDATE_GOLDENS=1 rewrites it"
     assert len(BOX.findall(text)) == text.count("<!-- ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["docs/trees.md", "docs/gradients.md"])
+def test_the_code_of_a_page_runs_as_one_program(page, tmp_path, capsys):
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    program = tmp_path / "program.py"
+    program.write_text("\n".join(blocks), encoding="utf-8")
+    runpy.run_path(str(program))
+    assert "(" in capsys.readouterr().out
