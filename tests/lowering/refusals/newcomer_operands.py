@@ -23,9 +23,8 @@ def newcomer_operands(x, n):
     left = n
     if n > 2:
         left = left - tf.cast(x, tf.int64)[n]
-    weights = np.ones(3)
     if n > 3:
-        moved = tf.reshape(x, [1, 3]) @ weights
+        moved = tf.reshape(x, [1, 3]) @ np.ones(3)
     else:
         moved = x
     return total, left, moved
