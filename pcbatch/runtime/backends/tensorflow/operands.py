@@ -60,8 +60,8 @@ def mixed(why: str, place: TracebackType | None, span: Span | None = None) -> tu
 def product(place: TracebackType | None) -> str | None:
     """What to say where the operator at `place` is an `@` that TensorFlow has left to NumPy, which cannot do it."""
     match None if place is None else _node(place):
-        case ast.BinOp(op=ast.MatMult()) as node:
-            return f"`{ast.unparse(node)}`: TensorFlow's `@` is of two matrices of one dtype"
+        case ast.BinOp(op=ast.MatMult()):
+            return "TensorFlow's `@` is of two matrices of one dtype"
     return None
 
 
