@@ -10,16 +10,16 @@ BATCH = (np.array([[1.0, 2.0], [4.0, 3.0]], np.float32), np.array([0, 1], np.int
 
 @pcbatch.autobatch
 def newcomer_containers(x, n):
-    pair = [x[0], x[1]]
-    second = pair[n]
     queue = pcbatch.bounded([], tf.float32, 2)
     queue.append(x[0])
-    if n > 0:
-        first = queue.pop(0)
-    else:
-        first = second
+    first = 0.0
     best = None
     for each in x:
-        if each > first:
+        if each > 1.0:
             best = each
+    if n > 0:
+        first = queue.pop(0)
+    if n > 1:
+        pair = [x[0], x[1]]
+        first = pair[n]
     return first, best
