@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from pcbatch.ir.types import StructType, TensorType, Type, records
+from pcbatch.ir.types import NONE, StructType, TensorType, Type, records
 
 Spelling = Callable[[str], str]
 """How users of an array library write an operation or a dtype: of TensorFlow, `tf.cast` for "cast"."""
@@ -56,8 +56,14 @@ def _join_known(old: Type, new: Type) -> Type:
             raise ConflictError("the keys stand in another order; write them in the same order on both paths")
     if isinstance(old, StructType) and isinstance(new, StructType) and old.kind == new.kind == "list":
         raise ConflictError(
-            "a list has one length; for one that grows take `pcbatch.bounded(shape, dtype, capacity)`, or an array of "
-            "the largest size, `a[n] = v`, and count in `n`"
+            "a list has one length at each place; for a known number write `xs = [f(k) for k in range(4)]`, "
+            "else take `pcbatch.bounded(shape, dtype, capacity)`, or an array of the largest size, `a[n] = v`, and "
+            "count in `n`"
+        )
+    if NONE in (old, new):
+        raise ConflictError(
+            "one is None, and the other is not; begin with a value of the other's type, `xs[0]` or `float('-inf')`, "
+            "and say in a bool whether it counts"
         )
     raise ConflictError("their structures differ; give both paths the same structure")
 

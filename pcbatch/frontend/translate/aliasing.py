@@ -330,6 +330,11 @@ class _Aliases:
                 "make new ones, `ps = [dataclasses.replace(p, x=..) for p in ps]`, or write the steps out: "
                 "`ps[0].x = ..`, `ps[1].x = ..`"
             )
+        elif not is_store and len(changing) == 1:
+            help_ = (
+                "one object stands at two places of it: make each of them anew, `[Body(0.0) for _ in range(n)]`, "
+                "`[[0.0] * 3 for _ in range(n)]`, or copy it, `copy.copy(p)`"
+            )
         elif is_store:
             help_ = "copy the array where it gets its second name, `b = tf.identity(a)`, or use one name only"
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Literal
 
 from pcbatch.frontend.source.scope import Scope
@@ -143,11 +143,15 @@ class _Reader:
             case ast.Name(id=name):
                 yield (), (name, ())
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                if self.objects and isinstance(node, ast.List):
+                    yield (), _new(node)
                 for step, part in zip(_steps(parts), parts, strict=True):
                     yield from _inside(step, self.of(part))
             case ast.Starred(value=value):
                 yield from element(tuple(self.of(value)), ANY)
             case ast.Dict(keys=keys, values=parts):
+                if self.objects:
+                    yield (), _new(node)
                 for key, part in zip(keys, parts, strict=True):
                     if key is None:
                         yield from _inside(ANY, element(tuple(self.of(part)), ANY))
@@ -156,12 +160,13 @@ class _Reader:
             case ast.BinOp(left=left, right=right) if self.objects and _may_be_list(node):
                 yield (), _new(node)
                 for part in (left, right):
-                    yield from _inside(ANY, element(tuple(self.of(part)), ANY))
+                    elements = list(element(tuple(self.of(part)), ANY))
+                    yield from _inside(
+                        ANY, elements * (2 if isinstance(node.op, ast.Mult) else 1)
+                    )  # `[q] * 2` has q twice
             case ast.ListComp() | ast.DictComp() | ast.GeneratorExp() if self.objects:
                 yield (), _new(node)
-                for name in Code(ast.unparse(node)).reads:
-                    whole: Reference = (), (name, ())
-                    yield from _inside(ANY, [whole, *element((whole,), ANY)])
+                yield from _inside(ANY, self._turn(node))
             case ast.IfExp(body=body, orelse=orelse):
                 yield from self.of(body)
                 yield from self.of(orelse)
@@ -172,7 +177,9 @@ class _Reader:
                 yield from self.of(value)
             case ast.Subscript(value=value, slice=index):
                 if any(isinstance(each, ast.Slice) for each in (index, *ast.iter_child_nodes(index))):
-                    yield from self.of(value)  # a view
+                    references = tuple(self.of(value))
+                    yield from references  # a view of an array; of a list other positions
+                    yield from _inside(ANY, element(references, ANY)) if self.objects else ()
                 else:
                     references = tuple(self.of(value))
                     for part in index.elts if isinstance(index, ast.Tuple) else [index]:
@@ -189,10 +196,14 @@ class _Reader:
             case ast.Call(args=[value, *_]) if self.kind_of(node) == "view":
                 yield from self.of(value)
             case ast.Call(args=[*given], keywords=changed) if self.kind_of(node) == "copy":
+                if self.objects:
+                    yield (), _new(node)
                 for path, place in (each for value in given for each in self.of(value)):
                     yield from [(path, place)] if path else _inside(ANY, element((((), place),), ANY))
+                is_dict = isinstance(node.func, ast.Name) and node.func.id == "dict"
                 for keyword in changed:
-                    yield from _inside(f".{keyword.arg}", self.of(keyword.value))
+                    step = f"[{keyword.arg!r}]" if is_dict else f".{keyword.arg}"
+                    yield from _inside(step, self.of(keyword.value))
             case ast.Call(func=ast.Attribute(value=value, attr="copy"), args=[]) if self.objects:
                 yield (), _new(node)
                 yield from _inside(ANY, element(tuple(self.of(value)), ANY))
@@ -211,6 +222,31 @@ class _Reader:
                     yield from _inside(ANY, elements if kind == "row" else _inside(ANY, elements))
             case _:
                 yield (), _new(node)
+
+    def _turn(self, node: ast.ListComp | ast.DictComp | ast.GeneratorExp) -> Iterator[Reference]:
+        """Where what one turn of a comprehension gives comes from: what it makes is another object in each turn."""
+        given = node.value if isinstance(node, ast.DictComp) else node.elt
+        taken: dict[str, list[Reference]] = {}
+        for each in node.generators:
+            every = [found for found in self.of(each.iter) for found in _through(found, taken)]
+            for name, reference in _bound(each.target, tuple(element(tuple(every), ANY))):
+                taken.setdefault(name, []).append(reference)
+        reached = [each for each in self.of(given) if not each[1][0].startswith(NEW)]
+        for found in reached:
+            is_same = found[1][0] not in taken or len(node.generators) > 1  # in several turns
+            yield from list(_through(found, taken)) * (2 if is_same else 1)
+
+
+def _through(reference: Reference, taken: Mapping[str, Sequence[Reference]]) -> Iterator[Reference]:
+    """Where a part comes from in the end, if what it is taken from is a variable of a comprehension that is `taken`."""
+    path, (name, inside) = reference
+    if name not in taken:
+        yield reference
+        return
+    found = tuple(taken[name])
+    for step in inside:
+        found = tuple(element(found, step))
+    yield from (((*path, *inner)[:LIMIT], place) for inner, place in found)
 
 
 def _new(node: ast.expr) -> Place:

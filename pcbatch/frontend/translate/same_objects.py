@@ -36,15 +36,18 @@ def facts_after(rebound: frozenset[str], taken: tuple[Taking, ...], facts: Facts
     staying = sorted(name for name in others - rebound if not name.startswith(NEW))
     everything = [*taken, *((name, ((), (name, ()))) for name in staying)]
     for new, other in itertools.product(taken, everything):
-        if new is not other:
-            kept.update(_meeting(new, other, near))
+        kept.update(_meeting(new, other, near))
     return frozenset(kept)
 
 
 def _meeting(first: Taking, second: Taking, facts: Sequence[Fact]) -> Iterator[Fact]:
-    """The facts about two new values, from the old `facts` about the places that they are taken from."""
+    """The facts about two new values, from the old `facts` about the places that they are taken from.
+
+    Of one and the same taking they are what was known of two parts of its source. Where both places are one with a step
+    that is not known, they are two elements of it: `[q] * 2`.
+    """
     (name, (path, (source, inside))), (name2, (path2, (source2, inside2))) = first, second
-    pairs: list[tuple[Path, Path]] = [((), ())] if source == source2 else []
+    pairs: list[tuple[Path, Path]] = [((), ())] if source == source2 and first is not second else []
     pairs += [(p, q) for (x, p), (y, q) in facts if (x, y) == (source, source2)]
     pairs += [(q, p) for (x, p), (y, q) in facts if (y, x) == (source, source2)]
     for old, old2 in pairs:
@@ -55,7 +58,7 @@ def _meeting(first: Taking, second: Taking, facts: Sequence[Fact]) -> Iterator[F
             continue
         below2, further = met
         places = ((name, (*path, *below, *further)[:LIMIT]), (name2, (*path2, *below2)[:LIMIT]))
-        if places[0] != places[1]:
+        if places[0] != places[1] or ANY in places[0][1]:
             yield fact_of(*places)
 
 

@@ -41,10 +41,7 @@ _HELPS = (
     (_DTYPES, _CAST),
     (_ATTRIBUTE, "values of lanes are TensorFlow's tensors: write tf.reduce_sum(x), tf.reshape(x, ..) and the like"),
     (_NONE, "test for it before: `if x is None:`"),
-    (
-        re.compile(r"must be rank 2 but is rank 1 for MatMul"),
-        "a matrix times a vector is tf.linalg.matvec(W, v), two vectors are tf.tensordot(u, v, 1)",
-    ),
+    (re.compile(r"must be rank 2 but is rank 1 for MatMul"), operands.PRODUCT),
 )
 _PLAINLY = (
     (
@@ -107,10 +104,14 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     help = next((help for pattern, help in _HELPS if pattern.search(why)), "")
     if not help and _NO_VALUE.search(why):
         help = _TENSORS if helper is None else _HELPER_OF_TENSORS.format(helper.tb_frame.f_code.co_name)
-    mixed = operands.mixed(why, None if helper is not None else _own(piece, error))
+    line = _line_of_traceback(piece, error)
+    place = _own(piece, error) if helper is None else helper
+    product = operands.product(place) if _NO_VALUE.search(why) else None
+    if product is not None:
+        why, help = product, operands.PRODUCT
+    mixed = operands.mixed(why, place, _span(piece, line) if helper is None else None)
     if mixed is not None:
         why, help = mixed
-    line = _line_of_traceback(piece, error)
     notes = () if helper is None else (_note(helper),)
     span = _span(piece, line)
     if notes and span is not None and span.file.startswith(OWN):  # pcbatch's own code calls what it was handed

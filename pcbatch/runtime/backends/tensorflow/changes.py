@@ -199,6 +199,9 @@ def _bounded_taken(whole: Bounded, method: str, *args: Any, site: int) -> tuple[
             return tf.gather(whole.items, last), Bounded(whole.items, tf.maximum(whole.length - 1, 0))
         case "clear", ():
             return None, Bounded(whole.items, tf.zeros_like(whole.length))
+    if method == "pop":
+        queue = "for a queue count what is taken, `x = q[head]` and `head += 1`"
+        raise TypeError(f"`pop` of a bounded list takes no argument; {queue}")
     raise TypeError(f"`{method}` of a bounded list takes {'one value' if method == 'append' else 'no argument'}")
 
 

@@ -32,7 +32,9 @@ def getitem(a: Any, index: Any, site: int) -> Any:
     if isinstance(a, (tf.Tensor, tf.Variable)):
         return _element(tf.convert_to_tensor(a), index, site)
     if lane_index:
-        raise TypeError(f"a {type(a).__name__} takes constant indices only; write tf.stack(..)[i] to index by lane")
+        told = f"a {type(a).__name__} takes constant indices only"
+        of_numbers = "make it an array where it begins, `xs = tf.stack(xs)`: that takes any index, read or stored"
+        raise TypeError(told if isinstance(a, dict) else f"{told}; {of_numbers}")
     return a[_resolved(index, len(a)) if isinstance(index, Window) else index]
 
 

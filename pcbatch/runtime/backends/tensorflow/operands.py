@@ -8,6 +8,8 @@ import linecache
 import re
 from types import TracebackType
 
+from pcbatch.errors import Span
+
 _MIXED = (
     re.compile(r"must have the same dtype, got tf\.(?P<left>\w+) != tf\.(?P<right>\w+)"),
     re.compile(r"Input 'y' of '\w+' Op has type (?P<right>\w+) that does not match type (?P<left>\w+) of argument 'x'"),
@@ -26,13 +28,25 @@ LONG = 40
 """Operands of more characters are not shown."""
 
 
-def mixed(why: str, place: TracebackType | None) -> tuple[str, str] | None:
-    """What to say, and what to write, where TensorFlow has said `why` of an operator at `place`, if it has."""
+_FLOATING = frozenset(
+    {"acos", "asin", "atan", "cos", "cosh", "erf", "exp", "expm1", "lgamma", "log", "log1p", "sigmoid", "sin", "sinh"}
+    | {"sqrt", "square", "tan", "tanh"}
+)
+"""TensorFlow's functions of one number, whose result has its dtype."""
+PRODUCT = "a matrix times a vector is tf.linalg.matvec(W, v), two vectors are tf.tensordot(u, v, 1)"
+"""What to write for an `@` that is not of matrices."""
+
+
+def mixed(why: str, place: TracebackType | None, span: Span | None = None) -> tuple[str, str] | None:
+    """What to say, and what to write, where TensorFlow has said `why` of an operator at `place`, if it has.
+
+    `span` is the user's statement or expression that the operator is in.
+    """
     found = next((match for pattern in _MIXED if (match := pattern.search(why))), None)
     if found is None:
         return None
     left, right = found["left"], found["right"]
-    names = _operands(place)
+    names = _operands(place, span)
     one, other = names if names is not None else ("the left operand", "the right one")
     told = f"{one} is {left} and {other} is {right}, and nothing is cast by itself"
     quotient = next((text for text, dtype in ((one, left), (other, right)) if dtype == "float64" and " / " in text), "")
@@ -40,7 +54,29 @@ def mixed(why: str, place: TracebackType | None) -> tuple[str, str] | None:
         return told, f"`/` of two ints gives float64: write `tf.cast({quotient.strip('`')}, tf.float32)`"
     holds, cast = (right, one) if _rank(right) > _rank(left) else (left, other)  # a cast to an int would cut off
     text = cast.strip("`") if names is not None else ".."
-    return told, f"write `tf.cast({text}, tf.{holds})`"
+    return told, f"write `{_cast(text, holds)}`"
+
+
+def product(place: TracebackType | None) -> str | None:
+    """What to say where the operator at `place` is an `@` that TensorFlow has left to NumPy, which cannot do it."""
+    match None if place is None else _node(place):
+        case ast.BinOp(op=ast.MatMult()):
+            return "TensorFlow's `@` is of two matrices of one dtype"
+    return None
+
+
+def _cast(text: str, dtype: str) -> str:
+    """The cast of an operand; of a function of a number inside it, as the function would round to float32 before."""
+    try:
+        node = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        node = None
+    match node:
+        case ast.Call(func=function, args=[argument], keywords=[]) if dtype == "float64":
+            name = ast.unparse(function)
+            if name.startswith("tf.") and name.rpartition(".")[2] in _FLOATING:
+                return f"{name}(tf.cast({ast.unparse(argument)}, tf.{dtype}))"
+    return f"tf.cast({text}, tf.{dtype})"
 
 
 def _rank(dtype: str) -> tuple[int, int]:
@@ -50,20 +86,55 @@ def _rank(dtype: str) -> tuple[int, int]:
     return max(place for place, kind in enumerate(kinds) if dtype.startswith(kind)), int(digits)
 
 
-def _operands(place: TracebackType | None) -> tuple[str, str] | None:
-    """The text of both operands of the operator computed at `place` of generated code, if they are the user's."""
+def _operands(place: TracebackType | None, span: Span | None) -> tuple[str, str] | None:
+    """The text of both operands of the operator computed at `place` of generated code, as the user wrote them.
+
+    Where they hold names of the compiler's own, those of the only such operator in `span`.
+    """
     node = None if place is None else _node(place)
-    match node:
-        case ast.BinOp(left=left, right=right) | ast.Compare(left=left, comparators=[right]):
-            parts = [left, right]
-        case ast.Call(args=[left, right, *_]):
-            parts = [left, right]
-        case _:
-            return None
-    texts = [ast.unparse(_AsWritten().visit(part)) for part in parts]
-    if any("_ops" in each or len(each) > LONG for each in texts):
+    if node is None:
+        return None
+    node = _AsWritten().visit(node)
+    found = _parts(node)
+    if found is None:
+        return None
+    written = _tree(span)
+    used = {each.id for part in found for each in ast.walk(part) if isinstance(each, ast.Name)}
+    names = {each.id for each in ast.walk(written) if isinstance(each, ast.Name)} if written is not None else used
+    if not used <= names:
+        same = [each for each in ast.walk(written or node) if isinstance(each, ast.expr) and _kind(each) == _kind(node)]
+        found = _parts(same[0]) if len(same) == 1 else None
+    texts = [ast.unparse(part) for part in found or ()]
+    if not texts or any(len(each) > LONG for each in texts):
         return None
     return f"`{texts[0]}`", f"`{texts[1]}`"
+
+
+def _parts(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    match node:
+        case ast.BinOp(left=left, right=right) | ast.Compare(left=left, comparators=[right]):
+            return left, right
+        case ast.Call(args=[left, right, *_]):
+            return left, right
+    return None
+
+
+def _kind(node: ast.expr) -> type[ast.AST]:
+    """Which operator a node is."""
+    return type(node.op) if isinstance(node, ast.BinOp) else type(node)
+
+
+def _tree(span: Span | None) -> ast.AST | None:
+    """What the user wrote at `span`."""
+    if span is None:
+        return None
+    lines = [linecache.getline(span.file, line) for line in range(span.line, span.end_line + 1)]
+    lines[-1] = lines[-1][: span.end_column]
+    lines[0] = lines[0][span.column :]
+    try:
+        return ast.parse("".join(lines).strip())
+    except SyntaxError:  # a part of a statement, or of an expression in brackets
+        return None
 
 
 def _node(place: TracebackType) -> ast.expr | None:

@@ -1,0 +1,90 @@
+"""One object at two places of a structure: a change of one is refused, as Python would show it at the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pcbatch.errors import CompileError
+from pcbatch.frontend import read_module
+from pcbatch.frontend.translate.build import build
+
+HEADER = """
+import copy
+import dataclasses
+
+import pcbatch
+import tensorflow as tf
+
+
+@dataclasses.dataclass
+class Body:
+    pos: float
+
+
+SHARED = Body(1.0)
+
+
+@pcbatch.autobatch
+def f(b):
+    q, r = Body(b[0]), Body(b[1])
+"""
+
+REFUSED = {
+    "times": "xs = [q] * 2\nxs[0].pos = 5.0\nreturn xs[1].pos",
+    "times of a new one": "xs = [[b[0]]] * 2\nxs[0][0] = 5.0\nreturn xs[1][0]",
+    "times of a new dict": "xs = [{'a': b[0]}] * 2\nxs[0]['a'] = 5.0\nreturn xs[1]['a']",
+    "times of a copy": "zs = [b[0]]\nxs = [list(zs)] * 2\nxs[0][0] = 5.0\nreturn xs[1][0]",
+    "plus": "xs = [q] + [q]\nxs[0].pos = 5.0\nreturn xs[1].pos",
+    "append": "xs = [q]\nxs.append(q)\nxs[0].pos = 5.0\nreturn xs[1].pos",
+    "append of an element": "xs = [q, r]\nxs.append(xs[0])\nxs[0].pos = 5.0\nreturn xs[2].pos",
+    "insert": "xs = []\nxs.insert(0, q)\nxs.insert(0, q)\nxs[0].pos = 5.0\nreturn xs[1].pos",
+    "extend": "xs = []\nxs.extend([q, q])\nxs[0].pos = 5.0\nreturn xs[1].pos",
+    "itself": "xs = [[b[0]]]\nxs += xs\nxs[0][0] = 5.0\nreturn xs[1][0]",
+    "name": "ys = [q, q]\nxs = ys\nxs[0].pos = 5.0\nreturn xs[1].pos",
+    "list": "ys = [q, q]\nxs = list(ys)\nxs[0].pos = 5.0\nreturn xs[1].pos",
+    "star": "ys = [q, q]\nxs = [*ys]\nxs[0].pos = 5.0\nreturn xs[1].pos",
+    "stars": "d = {'a': q, 'b': q}\ne = {**d}\ne['a'].pos = 5.0\nreturn e['b'].pos",
+    "copy": "ys = [q, q]\nxs = copy.copy(ys)\nxs[0].pos = 5.0\nreturn xs[1].pos",
+    "method copy": "ys = [q, q]\nxs = ys.copy()\nxs[0].pos = 5.0\nreturn xs[1].pos",
+    "keywords": "d = dict(a=q, b=q)\nd['a'].pos = 5.0\nreturn d['b'].pos",
+    "slice": "ys = [q, r]\nxs = ys[1:]\nxs[0].pos = 5.0\nreturn r.pos",
+    "each turn": "xs = [q for _ in (1, 2)]\nxs[0].pos = 5.0\nreturn xs[1].pos",
+    "each turn of one inside": "xs = [[y for y in (q,)] for _ in (1, 2)]\nxs[0][0].pos = 5.0\nreturn xs[1][0].pos",
+    "turns inside": "xs = [z for y in [q] for z in (y, y)]\nxs[0].pos = 5.0\nreturn xs[1].pos",
+    "twice in a turn": "xs = [[p, p] for p in [q]]\nxs[0][0].pos = 5.0\nreturn xs[0][1].pos",
+    "dict of turns": "d = {k: q for k in ('a', 'b')}\nd['a'].pos = 5.0\nreturn d['b'].pos",
+    "elements of twins": "xs = [y for y in [q] * 2]\nxs[0].pos = 5.0\nreturn xs[1].pos",
+    "elements": "ys = [q, r]\nxs = [y for y in ys]\nxs[0].pos = 5.0\nreturn ys[0].pos",
+    "numbered elements": "ys = [q, r]\nxs = [(i, y) for i, y in enumerate(ys)]\nxs[0][1].pos = 5.0\nreturn ys[0].pos",
+    "elsewhere": "xs = [SHARED for _ in (1, 2)]\nxs[0].pos = 5.0\nreturn xs[0].pos",
+}
+TAKEN = {
+    "new in each turn": "xs = [Body(b[i]) for i in range(2)]\nxs[0].pos += 1.0\nreturn xs[0].pos + xs[1].pos + b[0]",
+    "lists": "m = [[b[i], 0.0] for i in range(2)]\nm[0][1] = 3.0\nreturn m[0][1] + m[1][1] + b[0]",
+    "dicts": "d = {k: Body(b[0]) for k in ('a', 'b')}\nd['a'].pos = 4.0\nreturn d['a'].pos + d['b'].pos",
+    "arrays": "xs = [tf.identity(b) for _ in range(2)]\nxs[0][1] = 5.0\nreturn xs[0][1] + xs[1][1]",
+    "numbers": "xs = [b[0]] * 3\nxs[0] = 4.0\nreturn xs[0] + xs[1]",
+    "keywords": "d = dict(a=Body(b[0]), b=Body(b[1]))\nd['a'].pos = 4.0\nreturn d['b'].pos",
+    "copies": "xs = [copy.copy(q) for _ in range(2)]\nxs[0].pos = 4.0\nreturn xs[1].pos",
+    "swap": "xs = [q, r]\nxs[0].pos = 2.0\nxs[0], xs[1] = xs[1], xs[0]\nxs[0].pos = 3.0\nreturn xs[1].pos",
+}
+
+
+def build_body(folder: Path, body: str) -> None:
+    path = folder / "program.py"
+    path.write_text(HEADER + "".join(f"    {line}\n" for line in body.split("\n")), encoding="utf-8")
+    module = read_module(path)
+    build(module.functions["f"], module.resolve)
+
+
+@pytest.mark.parametrize("body", REFUSED.values(), ids=REFUSED)
+def test_twins_are_refused(tmp_path: Path, body: str) -> None:
+    with pytest.raises(CompileError, match=r"PCB20[45]"):
+        build_body(tmp_path, body)
+
+
+@pytest.mark.parametrize("body", TAKEN.values(), ids=TAKEN)
+def test_objects_of_their_own_are_taken(tmp_path: Path, body: str) -> None:
+    build_body(tmp_path, body)
