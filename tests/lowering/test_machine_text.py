@@ -7,7 +7,7 @@ import pytest
 
 import pcbatch
 from pcbatch import UsageError
-from pcbatch.function.executing import make_executable, run_on
+from pcbatch.function.executing import arrays_of, make_executable
 from pcbatch.ir.machine import Piece, with_kept
 from pcbatch.ir.text.machine_parser import parse_machine
 from pcbatch.ir.verify.machine import verify_machine
@@ -58,7 +58,7 @@ def test_the_text_gives_the_same(name):
     program = dataclasses.replace(program, types={name: types[name] for name in program.types})
     table = with_kept(emit(program, compilation.typed.environment).load(), compilation.environment.kept)
     outcomes = [
-        run_on(machine, compilation.parameters(), bound, captured.leaves)
+        machine.run(*arrays_of(machine, compilation.parameters(), bound, captured.leaves), LANES)
         for machine in (make_executable(table, compilation.options, lambda: "read back"), compilation.machine)
     ]
     for read, own in zip(*map(found, outcomes), strict=True):

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.function.executing import run_on
+from pcbatch.function.executing import arrays_of
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.report.run import Run
@@ -32,7 +32,7 @@ def runs(name, schedule, jit):
     limits = {"max_depth": compilation.options.max_depth, "max_steps": compilation.options.max_steps}
     for compaction in (None, EVERY_BLOCK):
         machine = Machine(compilation.table, BACKEND, schedule=schedule, jit=jit, compaction=compaction, **limits)
-        outcome = run_on(machine, compilation.parameters(), bound, captured.leaves)
+        outcome = machine.run(*arrays_of(machine, compilation.parameters(), bound, captured.leaves), BATCH)
         yield Run.of(compilation.table, outcome)
 
 

@@ -24,7 +24,10 @@ IN_THE_LOOP = re.compile(r"\s*%\w*pcbatch_(then|else|do)_")
 def optimized_hlo(machine, roomy):
     """What XLA makes of a whole run of 64 lanes, or of a leg of one on stacks with room for 32 calls."""
     if roomy:
-        arguments, compiled = [tf.zeros([64], tf.int32), tf.zeros([64, 128])], machine._whole_run(machine.legs, 64)
+        arguments, compiled = (
+            [tf.zeros([64], tf.int32), tf.zeros([64, 128])],
+            machine._whole_run(machine.legs, Pool.of(64)),
+        )
     else:
         pool = Pool.of(64)
         specs = [*machine.legs.specs(pool, 32), ("int64", ())]
@@ -47,7 +50,7 @@ def test_large_arrays_are_written_in_place():
     types = {**program.types, "array": TensorType("float32", (8192,))}
     machine = Machine(dataclasses.replace(program, types=types), BACKEND)
     arguments = [tf.zeros([64, 8192]), tf.zeros([64], tf.int32), tf.zeros([64], tf.int32)]
-    compiled = machine._whole_run(machine.legs, 64)
+    compiled = machine._whole_run(machine.legs, Pool.of(64))
     text = compiled.experimental_get_compiler_ir(*arguments)(stage="optimized_hlo")
     assert what_makes("f32[64,8192]", text) == {"wrapped_scatter"}
 

@@ -248,13 +248,16 @@ def test_as_the_reference(function, times):
     assert function.stats().forms[-1].startswith("mixed: ")
 
 
-def test_gradients_are_refused_as_everywhere():
+def test_a_watched_run_has_gradients():
     x = tf.constant(VECTORS)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y, _ = walk(NUMBERS, x)
-    with pytest.raises(pcbatch.errors.GradientError, match="PCB601"):
-        tape.gradient(y, x)
+    found = []
+    for function in (walk, walk.options(form="lockstep")):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y, _ = function(NUMBERS, x)
+        found.append(tape.gradient(y, x))
+    assert np.any(np.asarray(found[0]))
+    np.testing.assert_array_equal(*found)
 
 
 # -- what XLA makes of it ----------------------------------------------------------------------------------------------

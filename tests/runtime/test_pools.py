@@ -217,7 +217,7 @@ def test_start_acts_on_no_other_lane():
 
 def saved(machine, snapshot, path, **changes):
     """What is read of a saved run, elements of its arrays changed: `{name: (place, value)}`."""
-    origin = {"program": "", "options": {}, "types": {}, "shared": [], "records": []}
+    origin = {"program": "", "options": {}, "types": {}, "shared": [], "records": [], "defaults": {}}
     Checkpoint(snapshot, {}, {}, origin, "1", True).save(path)
     header, arrays = savefile.read(path)
     for name, (place, value) in changes.items():

@@ -85,7 +85,7 @@ def saved_gcd(path):
     machine = Machine(tables.gcd(ops), BACKEND, jit=False)
     snapshot = machine.begin([tf.constant([21, 8, 9]), tf.constant([34, 2, 6])], 3)
     arrived, _ = machine.leg(snapshot, [], trips=2)
-    origin = {"program": "", "options": {}, "types": {}, "shared": [], "records": []}
+    origin = {"program": "", "options": {}, "types": {}, "shared": [], "records": [], "defaults": {}}
     Checkpoint(arrived.snapshot, {}, {}, origin, "1", True).save(path)
     return machine
 

@@ -15,6 +15,7 @@ from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.ends import first_state
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.machine.state import Layout
 from tests.runtime.libraries import Library, ints, library_named
 from tests.runtime.tables import INT, stored
@@ -51,7 +52,11 @@ def machinery(library: Library, dtype, storage):
 
     def runner(number):
         block = BlockRunner(Context(library.backend, layout, Limits(CAPACITY, None)), number)
-        return library.backend.compile(lambda state: block.run_for(state, {}, always), jit=False)
+
+        def run(state):
+            return block.run(state, {}, Rows.of_all(library.backend, block.ready(state, always)))
+
+        return library.backend.compile(run, jit=False)
 
     return layout, [runner(number) for number in range(len(ACTIONS))]
 

@@ -12,6 +12,7 @@ from pcbatch.ir.machine import Block, Jump, Return
 from pcbatch.runtime.backends.tensorflow import graphs, rules
 from pcbatch.runtime.costs import compiling
 from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.strategies.straight_line import StraightLine, is_straight
 from tests.runtime import tables
@@ -228,7 +229,8 @@ def test_no_loop_and_no_conditional_is_compiled(lanes):
         assert " while(" not in text
         assert " conditional(" not in text
     machine = classified.options(**ONE_KERNEL, form="lockstep").pipeline(IMAGES, KERNEL).machine
-    text = machine._whole_run(machine.legs, 4).experimental_get_compiler_ir(IMAGES, KERNEL)(stage="optimized_hlo")
+    whole = machine._whole_run(machine.legs, Pool.of(4))
+    text = whole.experimental_get_compiler_ir(IMAGES, KERNEL)(stage="optimized_hlo")
     assert " while(" in text, "in the machine there is one"
 
 

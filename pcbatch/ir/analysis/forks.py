@@ -48,6 +48,8 @@ def _members(program: Program, number: int, fork: Fork) -> Iterator[Member]:
 
 def without_forks(program: Program, kept: Collection[int] = ()) -> Program:
     """The same program, its calls made one after the other, but for groups that begin in the blocks `kept`."""
+    if not groups(program):
+        return program
 
     def sequential(number: int, block: Block) -> Block:
         if number in kept:

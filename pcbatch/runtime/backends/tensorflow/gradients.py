@@ -119,14 +119,17 @@ def differentiable(
 
         def gradient(*upstream: tf.Tensor | None, variables: Any = None) -> Any:
             flowing = [place for place in range(count) if place not in others]
-            by_place = dict(zip(flowing, upstream, strict=True))
+            by_place = dict(zip(flowing, upstream, strict=False))
             found = _pulled_back(lambda seeds: pull_back([seeds.get(n) for n in range(count)]), by_place, given, name)
             wanted = [found[place] for place in floats]
             # What the program reads of variables it is given as an argument.
             return wanted if variables is None else (wanted, [None for _ in variables])
 
-        return [output for place, output in enumerate(outputs) if place not in others], gradient
+        flowing = [output for place, output in enumerate(outputs) if place not in others]
+        return flowing or [tf.zeros([])], gradient  # TensorFlow asks for one at least
 
+    if not floats:
+        return list(function(list(arrays))[0])
     watched = iter(tf.custom_gradient(run)(*(arrays[place] for place in floats)))
     return [others[place] if place in others else next(watched) for place in range(count)]
 
