@@ -27,6 +27,22 @@ SHARED = Body(1.0)
 
 
 @pcbatch.autobatch
+def given(q):
+    return [q, q]
+
+
+@pcbatch.autobatch
+def made(b):
+    q = Body(b[0])
+    return [q] * 3
+
+
+@pcbatch.autobatch
+def each_made(b):
+    return [Body(b[0]) for _ in range(3)]
+
+
+@pcbatch.autobatch
 def f(b):
     q, r = Body(b[0]), Body(b[1])
 """
@@ -58,6 +74,8 @@ REFUSED = {
     "elements of twins": "xs = [y for y in [q] * 2]\nxs[0].pos = 5.0\nreturn xs[1].pos",
     "elements": "ys = [q, r]\nxs = [y for y in ys]\nxs[0].pos = 5.0\nreturn ys[0].pos",
     "numbered elements": "ys = [q, r]\nxs = [(i, y) for i, y in enumerate(ys)]\nxs[0][1].pos = 5.0\nreturn ys[0].pos",
+    "call": "xs = given(q)\nxs[0].pos = 5.0\nreturn xs[1].pos",
+    "call that makes one": "xs = made(b)\nxs[0].pos = 5.0\nreturn xs[1].pos",
     "elsewhere": "xs = [SHARED for _ in (1, 2)]\nxs[0].pos = 5.0\nreturn xs[0].pos",
 }
 TAKEN = {
@@ -68,6 +86,7 @@ TAKEN = {
     "numbers": "xs = [b[0]] * 3\nxs[0] = 4.0\nreturn xs[0] + xs[1]",
     "keywords": "d = dict(a=Body(b[0]), b=Body(b[1]))\nd['a'].pos = 4.0\nreturn d['b'].pos",
     "copies": "xs = [copy.copy(q) for _ in range(2)]\nxs[0].pos = 4.0\nreturn xs[1].pos",
+    "call": "xs = each_made(b)\nxs[0].pos = 5.0\nreturn xs[1].pos",
     "swap": "xs = [q, r]\nxs[0].pos = 2.0\nxs[0], xs[1] = xs[1], xs[0]\nxs[0].pos = 3.0\nreturn xs[1].pos",
 }
 

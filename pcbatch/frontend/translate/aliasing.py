@@ -27,6 +27,7 @@ from pcbatch.frontend.translate.changed_arguments import (
     refusal,
     returns_of,
     taken_by_call,
+    twins_of,
 )
 from pcbatch.frontend.translate.changed_objects import (
     Change,
@@ -197,12 +198,14 @@ class _Aliases:
         self.objects = True
         changes: dict[tuple[str, Path], Span | None] = {}
         returns: set[tuple[Path, str, Path]] = set()
+        twins: set[tuple[Path, Path]] = set()
         for block, _, op, facts in self._steps():
             for name, path, span in changes_of(op, facts, self.summaries) if op is not None else ():
                 changes.setdefault((name, path), span)
             if op is None and isinstance(block.terminator, Return):
                 returns |= {each for result in self.function.results for each in returns_of(result, facts)}
-        return Summary(self.function.parameters, changes, frozenset(returns))
+                twins |= {each for result in self.function.results for each in twins_of(result, facts)}
+        return Summary(self.function.parameters, changes, frozenset(returns), frozenset(twins))
 
     def checked(self) -> Function:
         """The function with a check behind each call that must give something new for its stores to be right."""

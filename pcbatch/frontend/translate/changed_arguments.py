@@ -27,11 +27,15 @@ GIVEN = "given "
 
 @dataclass(frozen=True)
 class Summary:
-    """What a function changes, by parameter and path, and where; what its result gives back: path, parameter, path."""
+    """What a function changes, by parameter and path, and where; what its result gives back: path, parameter, path.
+
+    `twins` are pairs of parts of its result that may be one object, `return [q, q]`.
+    """
 
     parameters: tuple[str, ...] = ()
     changes: Mapping[tuple[str, Path], Span | None] = field(default_factory=dict)
     returns: frozenset[tuple[Path, str, Path]] = frozenset()
+    twins: frozenset[tuple[Path, Path]] = frozenset()
 
 
 def at_the_start(function: Function) -> Facts:
@@ -57,7 +61,13 @@ def taken_by_call(call: Call, summaries: Mapping[str, Summary]) -> tuple[Taking,
     summary = summaries.get(call.function, Summary())
     given = dict(zip(summary.parameters, call.arguments, strict=False))
     (output,) = call.outputs
-    return tuple((output, (path, (given[name], inside))) for path, name, inside in sorted(summary.returns, key=repr))
+    back = [(output, (path, (given[name], inside))) for path, name, inside in sorted(summary.returns, key=repr)]
+    twins: list[Taking] = [
+        (output, (path, (f"{NEW}twin {at}", ())))
+        for at, paths in enumerate(sorted(summary.twins, key=repr))
+        for path in paths
+    ]
+    return (*back, *twins)
 
 
 def changes_of(op: Op, facts: Facts, summaries: Mapping[str, Summary]) -> Iterator[tuple[str, Path, Span | None]]:
@@ -80,6 +90,13 @@ def returns_of(result: str, facts: Facts) -> Iterator[tuple[Path, str, Path]]:
         for (name, path), (other, inside) in (fact, fact[::-1]):
             if name == result and other.startswith(GIVEN):
                 yield path[:LIMIT], other.removeprefix(GIVEN), inside[:LIMIT]
+
+
+def twins_of(result: str, facts: Facts) -> Iterator[tuple[Path, Path]]:
+    """Which parts of the result of a function may be one object."""
+    for (name, path), (other, path2) in facts:
+        if name == other == result:
+            yield path[:LIMIT], path2[:LIMIT]
 
 
 def refusal(call: Call, place: Place, others: list[str], changed_at: Span | None) -> Diagnostic:
