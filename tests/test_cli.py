@@ -23,8 +23,8 @@ CORPUS = ROOT / "tests" / "corpus"
 NAMES = sorted(path.stem for path in CORPUS.glob("*.py") if path.stem != "__init__")
 
 
-THROUGH_OBJECTS = {"method_calls": "NET", "optional_values": "PLAIN, SCALED"}
-"""Programs that call methods of an object: what it is an instance of is known where the module is imported only."""
+THROUGH_OBJECTS = {"method_calls": "NET", "optional_values": "PLAIN, SCALED", "changed_dict": "LAST"}
+"""Programs that call methods of an object, or have a global for a key: what that is only the imported module knows."""
 
 
 @pytest.mark.parametrize(("name", "owner"), THROUGH_OBJECTS.items())

@@ -124,6 +124,7 @@ def test_faults_are_those_of_calls_in_sequence(forked, bad):
     same(run, encoded.run(*arguments))
 
 
+@pytest.mark.slow
 def test_the_index_of_a_later_call_that_is_out_of_range(forked):
     """It is computed early, and fails only where its turn comes: not if the call before it fails."""
     arguments = trees(LEAVES)

@@ -145,6 +145,7 @@ def test_deterministic_bits_of_one_block():
         np.testing.assert_array_equal(straight(x[:lanes]), straight(x)[:lanes])
 
 
+@pytest.mark.slow
 def test_deterministic_bits_where_the_number_of_lanes_is_not_known():
     """Within a caller's function of a batch of any size."""
     x = np.random.default_rng(4).normal(size=(40, 10)).astype(np.float32)

@@ -228,6 +228,7 @@ def test_a_speculative_check_that_fails_fails_nobody():
     assert_equal(forked(program, jit=False).run([N, NONE, NONE], [], 7), expected(trapped(), [N, NONE, NONE]))
 
 
+@pytest.mark.slow
 @on_both("schedule", [], ["adaptive"])
 def test_under_xla(library, schedule):
     trap = NONE.copy()

@@ -171,6 +171,7 @@ def of_all_kinds(flag, small, wide, double, scale):
     return flag, small, wide, double
 
 
+@pytest.mark.slow
 def test_arguments_and_results_of_all_dtypes():
     """One of them shared by all lanes."""
     lanes = 70
