@@ -36,6 +36,7 @@ class Contestant:
 
 CONTESTANTS = {
     "pcbatch": Contestant("pcbatch_batched"),
+    "pcbatch, forks": Contestant("pcbatch_batched", "forks"),
     "by hand": Contestant("by_hand"),
     "DyNet, agenda": Contestant("dynet_graphs", "agenda", DYNET),
     "DyNet, depth": Contestant("dynet_graphs", "depth", DYNET),

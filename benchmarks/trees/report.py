@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.figures.pictures import BLUE, GREEN, GREY, ORANGE, RED, Style
+from benchmarks.figures.pictures import BLUE, GREEN, GREY, ORANGE, RED, SKY, Style
 from benchmarks.harness import table
 from benchmarks.trees.crew import CONTESTANTS, Cell, Figures
 from benchmarks.trees.networks import NETWORKS
@@ -15,6 +15,7 @@ Found = dict[str, Mapping[int, Cell]]
 
 STYLES = {
     "pcbatch": Style(BLUE, "o"),
+    "pcbatch, forks": Style(SKY, "D", "--"),
     "by hand": Style(GREEN, "s"),
     "DyNet, agenda": Style(RED, "^"),
     "DyNet, depth": Style(ORANGE, "v"),

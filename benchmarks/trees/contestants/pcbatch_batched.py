@@ -12,7 +12,7 @@ from benchmarks.trees.contestants import one_thread  # noqa: F401 -- sets thread
 from benchmarks.trees.contestants.worker import Job, Ready, serve
 from benchmarks.trees.networks import LONGEST, TAGS, Arrays
 
-OPTIONS: dict[str, dict[str, Any]] = {"": {}}
+OPTIONS: dict[str, dict[str, Any]] = {"": {}, "forks": {"fork": True}, "lockstep": {"form": "lockstep"}}
 
 
 def binary(weights: Arrays) -> Any:

@@ -9,6 +9,8 @@ is fused with the gather: no array is made, an element that is read is compared 
 
 from __future__ import annotations
 
+import math
+
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import graphs, private, xla_cpu
@@ -43,5 +45,7 @@ def is_split(array: tf.Tensor) -> bool:
 def gather_by_lane(array: tf.Tensor, lanes: tf.Tensor, indices: list[tf.Tensor]) -> tf.Tensor:
     """`array[lane, i, j, ..]` for the rows of int32 `lanes` and `indices`, `[n]` each, all within the array."""
     if not indices:
-        return tf.gather(unsplit(array, lanes), lanes)
+        # Of long rows most readers want an element, and then no rows are made: but not of what seems just written.
+        is_long = None in array.shape[1:] or math.prod(array.shape[1:]) > CPU.long_row
+        return tf.gather(array if is_long else unsplit(array, lanes), lanes)
     return tf.gather_nd(unsplit(array, indices[0]), tf.stack([lanes, *indices], axis=-1))
