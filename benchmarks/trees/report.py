@@ -92,6 +92,7 @@ def failures(found: Found) -> list[str]:
 def picture(path: Path, found: Found) -> None:
     """Speed by number of examples, a panel for each network; both axes are logarithmic."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator
 
     figure = Figure(figsize=(11, 3.2 * ((len(found) + 1) // 2)), layout="constrained")
     panels = figure.subplots((len(found) + 1) // 2, 2, squeeze=False).ravel()
@@ -109,6 +110,7 @@ def picture(path: Path, found: Found) -> None:
         panel.spines[["top", "right"]].set_visible(False)
         unit = NETWORKS[network].unit
         panel.set(title=network, xlabel="examples in a batch", ylabel=f"{unit} per CPU second")
+        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         panel.yaxis.set_major_formatter(lambda value, _: _thousands(value))
     for panel in panels[len(found) :]:
         panel.set_visible(False)

@@ -92,8 +92,8 @@ class Device:
     """Bytes from which on XLA's CPU compiler splits a loop that reads them: two threads' worth of its `L2 Cache size`.
     64 lanes that read one element of 10,000 each take 2 to 9 us by threads, 0.3 without."""
     long_row: int
-    """Numbers of a lane from which on its row is gathered as XLA likes. A BiLSTM whose second loop reads all states of the
-    first, 64 x 256 numbers, takes 0.73 and 0.24 times as long so, at 64 and 256 sentences."""
+    """Numbers of a lane from which on its row is gathered as XLA likes. A BiLSTM whose second loop reads all states of
+    the first, 64 x 256 numbers, takes 0.73 and 0.24 times as long so, at 64 and 256 sentences."""
     split_copy: int
     """Bytes from which on XLA's CPU runtime splits a copy between threads: 4 us even where nothing moves."""
     copied: int
