@@ -60,7 +60,7 @@ def test_single(source: str) -> None:
     judge(check_single, source)
 
 
-@settings(COMPILED, max_examples=8)
+@settings(COMPILED, max_examples=4)
 @given(programs(), st.sampled_from(REFERENCE))
 def test_reference(source: str, mode: Mode) -> None:
     judge(check_run, source, mode)

@@ -86,6 +86,7 @@ def texts(names):
     )
 
 
+@pytest.mark.slow
 def test_two_runs_of_python_give_the_same_text():
     """No order of a set or of hashes, which are others in every process, shows in names, in the table or in the IR."""
     code = f"from tests.api.test_source import texts; print(texts({NAMES}), end='')"

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from pcbatch import nuts
 from tests.nuts.demos import load
@@ -11,6 +12,7 @@ from tests.nuts.demos import load
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_means_and_deviations_agree_with_the_reference():
     demo = load("breast_cancer")
     data, features = demo.load()

@@ -125,7 +125,8 @@ def straight(x):
 
 
 @pytest.mark.parametrize(
-    ("jit", "schedule"), [(True, "auto"), (False, "sweep"), pytest.param(True, "switch", marks=pytest.mark.slow)]
+    ("jit", "schedule"),
+    [(False, "sweep"), *(pytest.param(True, each, marks=pytest.mark.slow) for each in ("auto", "switch"))],
 )
 def test_deterministic_bits_do_not_depend_on_the_batch(jit, schedule):
     """Alone, beside others, in another order."""

@@ -248,6 +248,7 @@ def test_as_the_reference(function, times):
     assert function.stats().forms[-1].startswith("mixed: ")
 
 
+@pytest.mark.slow
 def test_a_watched_run_has_gradients():
     x = tf.constant(VECTORS)
     found = []
