@@ -9,7 +9,8 @@ import tensorflow as tf
 from pcbatch.runtime.adjoint import tape as tapes
 from tests.adjoint import programs
 from tests.adjoint.programs import CASES, COUNTS, NUMBERS, VECTORS, B, W
-from tests.adjoint.truth import TINY, assert_alike, assert_like_differences, batched, one_by_one, singly
+from tests.adjoint.truth import TINY, assert_alike, assert_like_differences, batched, floats, one_by_one, singly
+from tests.harness import load
 
 slow = pytest.mark.slow
 QUICK = {("loop", "graph", "whole"), ("tree", "xla", "many"), ("stores", "graph", "many"), ("layered", "graph", "many")}
@@ -193,3 +194,29 @@ def test_the_run_counts_and_not_what_is_assigned_later():
         assert_alike(tape.gradient(value, variables), expected[1:])
     finally:
         variables[0].assign(before)
+
+
+@slow
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("name", ["weak_joins", "widened_tail_call"])
+def test_results_that_are_plain_numbers_of_one_example(name, jit, sizes):
+    """Where `single` gives an int, a batch gives a float that nothing flows from."""
+    program, lanes = load(name), 17
+    arguments = program.arguments(lanes)
+    with tf.GradientTape() as tape:
+        sources = floats(arguments)
+        tape.watch(sources)
+        given = iter(sources)
+        watched = [next(given) if each.dtype.kind == "f" else each for each in map(np.asarray, arguments)]
+        results = floats(program.function.options(jit=jit, name=f"{name}_{sizes}")(*watched))
+        value = tf.add_n([tf.reduce_sum(tf.cast(each, tf.float64) * np.arange(1, lanes + 1)) for each in results])
+    found = tape.gradient(value, sources)
+    for lane in range(lanes):
+        example = [tf.constant(np.asarray(each)[lane]) for each in arguments]
+        with tf.GradientTape() as tape:
+            tape.watch(floats(example))
+            outputs = tf.nest.flatten(program.function.single(*example))
+            parts = [tf.cast(each, tf.float64) for each in outputs if tf.is_tensor(each) and each.dtype.is_floating]
+            value = tf.add_n([*parts, tf.zeros([], tf.float64)]) * (lane + 1.0)
+        for ours, theirs in zip(found, tape.gradient(value, floats(example)), strict=True):
+            np.testing.assert_allclose(ours[lane], 0.0 if theirs is None else theirs, rtol=1e-6)
