@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -41,7 +42,7 @@ from pcbatch.ir.code import Code
 from pcbatch.ir.program import Branch, Call, Enter, Jump, Primitive
 
 
-class Expressions:
+class Expressions(ABC):
     """Translates the expressions of one function into the blocks of `draft`.
 
     `function_name` gives the name in the program of a function that is called, `versions` those that take functions,
@@ -170,9 +171,9 @@ class Expressions:
         behind = [as_values(self, part) for part in parts[last + 1 :]]
         return replace_children(node, [*settled, self.rewrite(parts[last]), *behind])
 
+    @abstractmethod
     def take(self, node: Any) -> str:
         """Emit `xs.pop()`; gives the variable with its value. `Statements` knows how."""
-        raise NotImplementedError
 
     def settled(self, node: Any, later: Sequence[Any]) -> Any:
         """`node` rewritten such that it may be evaluated after `later` expressions, which follow it in the source."""
@@ -305,13 +306,13 @@ class Expressions:
         parts = [load(name, last) for name in names]
         return gast.copy_location(gast.Call(node.func, [*before, *parts], node.keywords), node)
 
+    @abstractmethod
     def statement(self, node: Any) -> None:
         """Translate a statement; see `Statements`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def unrolled(self, node: Any) -> Any:
         """A comprehension with batched calls, written out; see `Statements`."""
-        raise NotImplementedError
 
     def held(self, node: Any) -> str:
         """A fresh variable with the value of `node`."""
