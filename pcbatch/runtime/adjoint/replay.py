@@ -8,39 +8,21 @@ gradients by shared operands need of all rows together is pulled back, so many r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.adjoint.tape import LANE, LOG, LOGGED, Tapes, residual_field
+from pcbatch.runtime.adjoint.beside import Beside, residuals
+from pcbatch.runtime.adjoint.lookups import Lookups
+from pcbatch.runtime.adjoint.tape import LANE, LOG, LOGGED, Tapes
 from pcbatch.runtime.adjoint.undo import Names, Undoing, keys
-from pcbatch.runtime.backends.pieces import Leaves, Linear
+from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.rows import Rows
 
 Totals = dict[str, Array]
 """The gradients by shared operands so far, by key."""
-
-
-@dataclass(frozen=True)
-class Beside:
-    """What the piece at `place` of a block gives beside gradients of its lanes, by key: see `pieces.Linear`."""
-
-    number: int
-    place: int
-    linear: Linear
-
-    @property
-    def deltas(self) -> dict[str, TensorType]:
-        """What is written for each row."""
-        return {f"delta {self.number} {self.place} {n}": type_ for n, type_ in enumerate(self.linear.deltas)}
-
-    @property
-    def sums(self) -> dict[str, TensorType]:
-        """What is summed over all rows."""
-        return {f"sum {self.number} {self.place} {n}": type_ for n, type_ in enumerate(self.linear.summed)}
 
 
 class Replay:
@@ -71,22 +53,23 @@ class Replay:
 
     @cached_property
     def totals(self) -> dict[str, TensorType]:
-        """The gradients by shared operands, by key."""
+        """The gradients by shared operands that are sums of all rows, by key."""
         return {
             key: type_
             for name in self.program.shared
-            for key, type_ in self.keys_of(name)
-            if type_ is not None and name in self.tapes.activity.shared
+            for key, type_ in self.tapes.shared_keys(name)
+            if type_ is not None and name in self.tapes.activity.shared and key not in self.lookups.by_key
         }
 
-    def keys_of(self, name: str) -> list[tuple[str, TensorType | None]]:
-        """The key of the gradient by each leaf of a shared operand; no type where it has none."""
-        return [(f"shared {name} {n}", leaf) for n, leaf in enumerate(self.tapes.shared_floats(name))]
+    @cached_property
+    def lookups(self) -> Lookups:
+        """Those by tables that are looked up in alone."""
+        return Lookups(self.tapes, self.beside)
 
     def segment(
         self, gradients: State, totals: Totals, tape: State, sound: Array, shared: Mapping[str, Leaves]
-    ) -> tuple[State, Totals]:
-        """The gradients of lanes as they are before the segment, and the totals with what it adds to them.
+    ) -> tuple[State, Totals, list[Array]]:
+        """The gradients of lanes as they are before the segment, the totals with what it adds to them, and lookups.
 
         `tape` is what the segment has recorded; `sound` bool `[lanes]`: the others have failed, before or after.
         """
@@ -103,7 +86,7 @@ class Replay:
         for number in self.tapes.blocks:
             for each in self.beside[number]:
                 totals = self._pulled_back(each, end, tape, sound, shared, totals)
-        return {key: end[key] for key in gradients}, totals
+        return {key: end[key] for key in gradients}, totals, self.lookups.of_segment(end, tape, sound, shared)
 
     def _nothing_beside(self, lanes: Any) -> State:
         found: State = {}
@@ -180,11 +163,12 @@ class Replay:
         assert isinstance(piece, Piece)
         operands = [shared[name] for name in piece.shared]
         sums = [end[key] for key in each.sums]
-        names = [key for name in piece.shared for key, _ in self.keys_of(name)]
-        if not each.sums and not each.deltas:
+        names = [key for name in piece.shared for key, _ in self.tapes.shared_keys(name)]
+        apart = self.lookups.apart(each)
+        if not each.sums and len(each.deltas) == len(apart):
             return totals
-        if not each.deltas:
-            found = each.linear.pull_back([], [], sums, operands, sound)
+        if len(each.deltas) == len(apart):
+            found = each.linear.pull_back([], [], sums, operands, sound, apart)
             return _added(totals, names, found)
         block = self.tapes.blocks[each.number]
         length = self.tapes.length(block, lanes := self.backend.lanes_of(sound))
@@ -196,16 +180,16 @@ class Replay:
             beyond = begun + at_once > length
             start = self.backend.where(beyond, begun * 0 + (length - at_once), begun)
             place = start + self.backend.lane_numbers(at_once)
-            residuals, deltas, numbers = (
+            kept, deltas, numbers = (
                 [self.backend.rows_at(array, start, at_once) for array in arrays]
                 for arrays in (
-                    self._residuals(each, tape),
+                    residuals(self.tapes, each, tape),
                     [end[key] for key in each.deltas],
                     [tape[block.key(LANE)]],
                 )
             )
             mask = (place >= begun) & (place < lanes + used) & self.backend.take(sound, numbers[0])
-            found = each.linear.pull_back(residuals, deltas, sums, operands, mask)
+            found = each.linear.pull_back(kept, deltas, sums, operands, mask, apart)
             after = _added(dict(zip(keys, before, strict=True)), names, found)
             none = [self.backend.zeros_of(type_) for type_ in each.sums.values()]  # they count once
             return begun + at_once, none, [after[key] for key in keys]
@@ -215,12 +199,8 @@ class Replay:
         _, _, after = self.backend.while_loop(lambda carried: carried[0] < lanes + used, some, state)
         return {**totals, **dict(zip(keys, after, strict=True))}
 
-    def _residuals(self, each: Beside, tape: State) -> list[Array]:
-        block = self.tapes.blocks[each.number]
-        return [tape[block.key(residual_field(each.place, n))] for n, _ in enumerate(each.linear.residuals)]
-
 
 def _added(totals: Totals, names: Sequence[str], found: Sequence[Sequence[Array | None]]) -> Totals:
     """`totals` with gradients by the leaves of operands, of these names."""
     more = zip(names, (leaf for leaves in found for leaf in leaves), strict=True)
-    return {**totals, **{key: totals[key] + leaf for key, leaf in more if leaf is not None}}
+    return {**totals, **{key: totals[key] + leaf for key, leaf in more if leaf is not None and key in totals}}

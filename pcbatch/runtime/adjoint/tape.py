@@ -112,6 +112,10 @@ class Tapes:
         """The same of a shared operand."""
         return [leaf if has_gradient(leaf) else None for leaf in leaves(self.program.shared_types[name])]
 
+    def shared_keys(self, name: str) -> list[tuple[str, TensorType | None]]:
+        """The key of the gradient by each leaf of a shared operand; no type where it has none."""
+        return [(f"shared {name} {n}", leaf) for n, leaf in enumerate(self.shared_floats(name))]
+
     def _tape(self, number: int) -> BlockTape:
         block, active = self.program.blocks[number], self.activity.variables
         fields = {LANE: TensorType("int32")}

@@ -90,5 +90,6 @@ def _check(backend: Backend, name: str) -> None:
         raise GradientError(
             f"PCB607: a gradient through the batched call of {name!r} was asked for in a function compiled with "
             f"jit_compile=True, where nobody knows beforehand how long the record of a run is\n  help: leave "
-            f"jit_compile=True away: what {name} does is compiled by itself"
+            f"jit_compile=True away: what {name} does is compiled by itself; in a Keras layer that calls it write "
+            f"self.supports_jit = False"
         )

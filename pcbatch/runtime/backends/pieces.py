@@ -5,7 +5,7 @@ Only here does single-example code become batched code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -77,6 +77,10 @@ class Linear(Protocol):
     """What of each row the way back needs."""
     deltas: Sequence[TensorType]
     summed: Sequence[TensorType]
+    lookups: Mapping[int, int]
+    """Of the deltas, by number, those of rows that are looked up in a leaf of a shared operand itself: in which."""
+    dense: frozenset[int]
+    """The leaves of shared operands to which gradients come in another way than by lookups."""
 
     def forward(
         self,
@@ -104,8 +108,18 @@ class Linear(Protocol):
         sums: Sequence[Array],
         shared: Sequence[Leaves],
         mask: Array,
+        apart: Collection[int] = (),
     ) -> list[list[Array | None]]:
-        """The gradients by the shared operands, of the rows of `mask` in all, and of the sums of what was summed."""
+        """The gradients by the shared operands, of the rows of `mask` in all, and of the sums of what was summed.
+
+        Deltas `apart`, by number, are left out.
+        """
+
+    def looked_up(self, number: int, residuals: Sequence[Array], shared: Sequence[Leaves], mask: Array) -> Array:
+        """Which rows of its table a lookup, by the number of its delta, has read for each row: int `[rows, ...]`.
+
+        What it is for the rows outside of `mask` is of no account.
+        """
 
 
 class Pieces(Protocol):

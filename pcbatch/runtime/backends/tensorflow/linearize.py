@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -105,13 +105,23 @@ class Linearized:
         tensors = [*self.shared_tensors, *(each.operation.inputs[each.inputs[0]] for each, _ in self.meetings)]
         self.ends = [*{id(tensor): tensor for tensor in tensors}.values()]
         roots = {id(root): place for root, place in self.anatomy.roots}
-        made = [tensor for tensor in self.ends if id(tensor) not in roots]
+        origins = {id(tensor): id(_origin(tensor)) for tensor in self.ends}
+        self.own = {tensor: roots[origin] for tensor, origin in origins.items() if origin in roots}
+        made = [tensor for tensor in self.ends if id(tensor) not in self.own]
         self.end_seeds = {id(t): ready.placeholder(t.dtype, tuple(t.shape)) for t in made}
         found = _gradients([(t, self.end_seeds[id(t)]) for t in made], [root for root, _ in self.anatomy.roots])
         self.root_gradients = [
             (place, each) for (_, place), each in zip(self.anatomy.roots, found, strict=True) if each is not None
         ]
-        self.own = {id(tensor): roots[id(tensor)] for tensor in self.ends if id(tensor) in roots}
+        tables = [meeting.operation.inputs[meeting.inputs[0]] for meeting, _ in self.meetings]
+        self.lookups: Mapping[int, int] = {
+            number: self.own[id(table)]
+            for number, (table, (meeting, _)) in enumerate(zip(tables, self.meetings, strict=True))
+            if meeting.is_lookup and id(table) in self.own
+        }
+        others = [table for number, table in enumerate(tables) if number not in self.lookups]
+        ends = {self.own[id(tensor)] for tensor in (*self.shared_tensors, *others) if id(tensor) in self.own}
+        self.dense = frozenset(ends | {place for place, _ in self.root_gradients})
 
     def _without_gradient(self, error: Exception) -> GradientError:
         """PCB602, at the line of the operation that TensorFlow names, if it names one."""
@@ -182,15 +192,18 @@ class Linearized:
         sums: Sequence[tf.Tensor],
         shared: Sequence[Leaves],
         mask: tf.Tensor,
+        apart: Collection[int] = (),
     ) -> list[list[tf.Tensor | None]]:
         """See `pieces.Linear.pull_back`."""
         operands = [*chain(*shared)]
         by_tensor: dict[int, list[tf.Tensor]] = {}
         for tensor, total in zip(self.shared_tensors, sums, strict=True):
             by_tensor.setdefault(id(tensor), []).append(total)
-        if self.meetings:
-            conversion = self._rows(residuals, operands, mask)
-            for (meeting, _), delta in zip(self.meetings, deltas, strict=True):
+        numbered = enumerate(self.meetings)
+        together = [(meeting, deltas[number]) for number, (meeting, _) in numbered if number not in apart]
+        if together:
+            conversion = self._rows([meeting for meeting, _ in together], residuals, operands, mask)
+            for meeting, delta in together:
                 tensor = meeting.operation.inputs[meeting.inputs[0]]
                 found = _pulled(conversion, meeting, _where(mask, delta), mask, self._shape_of(tensor))
                 by_tensor.setdefault(id(tensor), []).append(found)
@@ -202,9 +215,19 @@ class Linearized:
         place = self.own.get(id(tensor))
         return tensor.shape if place is None else self.traced.shared[place].shape
 
-    def _rows(self, residuals: Sequence[tf.Tensor], operands: Sequence[Any], mask: tf.Tensor) -> rules.Conversion:
-        """The conversion for many rows, in which the inputs of the meetings are found."""
-        wanted = [meeting.operation.inputs[n] for meeting, _ in self.meetings for n in meeting.of_lane]
+    def looked_up(
+        self, number: int, residuals: Sequence[tf.Tensor], shared: Sequence[Leaves], mask: tf.Tensor
+    ) -> tf.Tensor:
+        """See `pieces.Linear.looked_up`."""
+        meeting, _ = self.meetings[number]
+        rows = self._rows([meeting], residuals, [*chain(*shared)], mask)
+        return _of_rows(rows, meeting.operation.inputs[1])
+
+    def _rows(
+        self, meetings: Sequence[Meeting], residuals: Sequence[tf.Tensor], operands: Sequence[Any], mask: tf.Tensor
+    ) -> rules.Conversion:
+        """The conversion for many rows, in which the inputs of meetings are found."""
+        wanted = [meeting.operation.inputs[n] for meeting in meetings for n in meeting.of_lane]
         lanes = mask.shape[0] if mask.shape[0] is not None else tf.shape(mask)[0]
         conversion = rules.Conversion(self.traced.graph, lanes, wanted, rules.Lane())
         conversion.run(
@@ -221,7 +244,7 @@ class Linearized:
     def _by_operand(self, totals: dict[int, tf.Tensor], operands: Sequence[Any]) -> list[list[tf.Tensor | None]]:
         found: dict[int, list[tf.Tensor]] = {}
         for tensor in self.ends:
-            if id(tensor) in self.own:
+            if id(tensor) in self.own and id(tensor) in totals:
                 found.setdefault(self.own[id(tensor)], []).append(totals[id(tensor)])
         if self.root_gradients:
             graph, same = self.traced.graph, [*zip(self.traced.shared, operands, strict=True)]
@@ -263,9 +286,7 @@ def _pulled(
     operation, count = meeting.operation, rows.lanes
     of_lane: dict[int, tf.Tensor] = {}
     for place in meeting.of_lane:
-        known = rows.value(operation.inputs[place])
-        each = known.t if known.is_stacked else tf.broadcast_to(known.t, [count, *known.t.shape])
-        of_lane[place] = _where(mask, each)
+        of_lane[place] = _where(mask, _of_rows(rows, operation.inputs[place]))
     if meeting.is_lookup:
         flat = tf.reshape(delta, [-1, *shape[1:]])
         return tf.math.unsorted_segment_sum(flat, tf.reshape(of_lane[1], [-1]), tf.constant(shape[0], tf.int32))
@@ -277,6 +298,19 @@ def _pulled(
     (product,) = alone.run([], [], [])
     (found,) = tf.gradients([product.t], [by], grad_ys=[delta])
     return found
+
+
+def _origin(tensor: tf.Tensor) -> tf.Tensor:
+    """What a tensor is read from as it is."""
+    while tensor.op.type in ("Identity", "ReadVariableOp"):
+        tensor = tensor.op.inputs[0]
+    return tensor
+
+
+def _of_rows(rows: rules.Conversion, tensor: tf.Tensor) -> tf.Tensor:
+    """What stands for a tensor, `[rows, ...]`."""
+    known = rows.value(tensor)
+    return known.t if known.is_stacked else tf.broadcast_to(known.t, [rows.lanes, *known.t.shape])
 
 
 def _where(mask: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:

@@ -1,0 +1,35 @@
+"""What pieces give beside gradients of their lanes: what gradients by shared operands are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pcbatch.ir.types import TensorType
+from pcbatch.runtime.adjoint.tape import Tapes, residual_field
+from pcbatch.runtime.backends.pieces import Linear
+from pcbatch.runtime.backends.protocol import Array, State
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What the piece at `place` of a block gives beside gradients of its lanes, by key: see `pieces.Linear`."""
+
+    number: int
+    place: int
+    linear: Linear
+
+    @property
+    def deltas(self) -> dict[str, TensorType]:
+        """What is written for each row."""
+        return {f"delta {self.number} {self.place} {n}": type_ for n, type_ in enumerate(self.linear.deltas)}
+
+    @property
+    def sums(self) -> dict[str, TensorType]:
+        """What is summed over all rows."""
+        return {f"sum {self.number} {self.place} {n}": type_ for n, type_ in enumerate(self.linear.summed)}
+
+
+def residuals(tapes: Tapes, each: Beside, tape: State) -> list[Array]:
+    """What a segment has kept of the rows of a piece."""
+    block = tapes.blocks[each.number]
+    return [tape[block.key(residual_field(each.place, n))] for n, _ in enumerate(each.linear.residuals)]
