@@ -24,6 +24,7 @@ from pcbatch.runtime.machine.machine import NO_BUDGET, Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.returned import Returned
+from pcbatch.runtime.machine.rooms import Rooms
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.native.region import Region
 
@@ -63,7 +64,16 @@ class MixedProgram:
 
     def program_for(self, lanes: Any) -> Program:
         """What is executed for `lanes` lanes."""
-        return self.legs.loop.chunked(lanes)
+        return self.legs.loop.chunked(self._room(lanes))
+
+    def _room(self, lanes: int) -> int:
+        """How many lanes the program has that is run for so many examples."""
+        return self.rooms.of(lanes)
+
+    @property
+    def rooms(self) -> Rooms:
+        """For how many lanes programs are compiled."""
+        return self.machine.rooms
 
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
@@ -72,10 +82,11 @@ class MixedProgram:
             return
         given = [leaf for name in self.program.parameters for leaf in leaves(self.program.types[name])]
         shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
-        specs: list[Spec] = [(leaf.dtype, (lanes, *leaf.shape)) for leaf in given]
+        room = self._room(lanes)
+        specs: list[Spec] = [(leaf.dtype, (room, *leaf.shape)) for leaf in given]
         specs += [(leaf.dtype, leaf.shape) for leaf in shared]
         with self.machine.timed(), explaining(self.program, self.backend, jit=True):
-            self.backend.lower(self._whole(lanes), specs, jit=True)
+            self.backend.lower(self._whole(room), [*specs, ("int32", ())], jit=True)
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` lanes; see `Machine.run`."""
@@ -89,11 +100,14 @@ class MixedProgram:
             return self.machine.ready(arrays, lanes)
         if not self.legs.limits.roomy:
             return lambda given: Finished.of(self._run_arrays(given, lanes))
-        returned, direct = self._returned_of(lanes), self.backend.direct(self._whole(lanes), arrays)
+        room, extended, count = self._room(lanes), self.machine.extended, self.backend.constant(lanes)
+        returned = self._returned_of(room)
+        direct = self.backend.direct(self._whole(room), [*extended(arrays, lanes, room), count])
+        examples = None if room == lanes else lanes
 
         def run(given: Sequence[Array]) -> Finished:
             try:
-                return returned.finished(direct(given)[:-1])
+                return returned.finished(direct([*extended(given, lanes, room), count])[:-1], examples)
             except Exception:
                 with explaining(self.program, self.backend, jit=True):
                     raise
@@ -102,36 +116,42 @@ class MixedProgram:
 
     def _run_arrays(self, arrays: Sequence[Array], lanes: int) -> Outcome:
         """A whole run; where a lane lacks room, one more on larger stacks, on which the next one begins."""
-        returned, limits, first = self._returned_of(lanes), self.legs.limits, self.capacity
+        room = self._room(lanes)
+        returned, limits, first = self._returned_of(room), self.legs.limits, self.capacity
+        flat = [*self.machine.extended(arrays, lanes, room), self.backend.constant(lanes)]
         while True:
-            sealed = self.backend.forbid_gradients(self._whole(lanes), self.program.name)
+            sealed = self.backend.forbid_gradients(self._whole(room), self.program.name)
             with self.machine.timed(), explaining(self.program, self.backend, jit=True):
-                *found, paused = sealed(*arrays)
+                *found, paused = sealed(*flat)
                 if limits.roomy or not bool(paused) or self.capacity >= limits.largest_capacity:
-                    outcome = returned.outcome(found)
+                    outcome = returned.outcome(found, None if room == lanes else lanes)
                     break
             self.capacity = min(self.capacity * GROWTH, limits.largest_capacity)
         if self.capacity > first and np.any(np.asarray(outcome.status) == LaneStatus.MAX_DEPTH):
             self.capacity = first  # maybe of a recursion without end, for which no other run is to pay
         return outcome
 
-    def _returned_of(self, lanes: int) -> Returned:
-        if lanes not in self._returned:
-            self._returned[lanes] = Returned(self.legs, lanes)
-        return self._returned[lanes]
+    def _returned_of(self, room: int) -> Returned:
+        if room not in self._returned:
+            self._returned[room] = Returned(self.legs, room)
+        return self._returned[room]
 
-    def _whole(self, lanes: int) -> Callable[..., Any]:
-        """The program of a whole run on stacks of the present capacity; its last result: whether a lane lacks room."""
-        legs, returned, capacity = self.legs, self._returned_of(lanes), self.capacity
+    def _whole(self, room: int) -> Callable[..., Any]:
+        """The program of a whole run on stacks of the present capacity; its last result: whether a lane lacks room.
+
+        It takes the leaves of arguments and shared operands, and how many examples there are.
+        """
+        legs, returned, capacity = self.legs, self._returned_of(room), self.capacity
         count = len(legs.layout.inputs)
 
         def program(*arrays: Array) -> list[Array]:
             with self.machine.tracing(counts=True):
-                snapshot = legs.begin(arrays[:count], Pool.of(lanes), capacity)
-                arrived = legs.leg(snapshot, arrays[count:], self.backend.array(NO_BUDGET, "int64"))
+                *shared, examples = arrays[count:]
+                snapshot = legs.begin(arrays[:count], Pool.of(room), capacity, examples)
+                arrived = legs.leg(snapshot, shared, self.backend.array(NO_BUDGET, "int64"))
                 return [*returned.pack(arrived.snapshot), arrived.paused]
 
-        key = (lanes, capacity)
+        key = (room, capacity)
         if key not in self._compiled:
             name = self.machine.name_of("mixed", *key)
             self._compiled[key] = self.backend.compile(program, jit=True, name=name)
