@@ -11,15 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.types import TensorType, leaves
-from pcbatch.runtime.backends.protocol import Array, Spec, State
+from pcbatch.ir.types import TensorType
+from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.machine import Machine
-from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run, Statistics
+from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run
 from pcbatch.runtime.machine.rooms import Rooms, spare_lanes
 from pcbatch.runtime.native.chunks import Bounds, Chunk, Chunks, Pace
 from pcbatch.runtime.native.code import EXECUTIONS
@@ -28,6 +26,7 @@ from pcbatch.runtime.native.lanes import ENDS, Lanes
 from pcbatch.runtime.native.registers import Registers
 from pcbatch.runtime.native.tile import fits, has_floats
 from pcbatch.runtime.native.tiles import Tiles
+from pcbatch.runtime.native.whole import WholeRuns
 
 REACHED = 3
 """How many numbers come behind the `ENDS` of all lanes: how far the chunk has come, and a witness."""
@@ -35,14 +34,14 @@ FAULTS = ENDS.index("fault")
 """Which of the `ENDS` says whether a lane has failed."""
 
 
-class NativeProgram:
+class NativeProgram(WholeRuns):
     """Runs the program of a machine in the native form; what that cannot do, the machine does.
 
     These are runs in a caller's graph, runs in slices, and runs of no lanes.
     """
 
     def __init__(self, machine: Machine):
-        self.machine, self.program, self.backend = machine, machine.program, machine.backend
+        super().__init__(machine)
         limits = machine.context.limits
         self.registers = Registers(self.program, limits.max_depth)
         self.one = Lanes(self.backend, self.registers, limits.max_steps)
@@ -51,12 +50,10 @@ class NativeProgram:
         apart = machine.context.is_deterministic and has_floats(self.program)
         if not apart and fits(self.program, self.backend):
             self.tiles = Tiles(self.backend, self.registers, limits.max_steps, CPU.native_tile)
-        self.statistics: Statistics = machine.statistics
         self.form = "native" if self.tiles is None else f"native: of {CPU.native_tile} lanes or more so many at a time"
         self._bounds: dict[Bounds, Array] = {}
         self._chunks: dict[int, Chunks] = {}
         self._cores = Cores()
-        self.rooms = Rooms(lambda: spare_lanes([], machine.legs.layout.elements))
         self._compiled: dict[tuple[int, int, bool, bool], Callable[..., Any]] = {}
 
     @cached_property
@@ -65,42 +62,23 @@ class NativeProgram:
         return np.array([LaneStatus.OK, *(site.status for site in self.program.faults)], np.int32)
 
     @property
-    def notes(self) -> Sequence[tuple[Span | None, str]]:
-        """What was found out about the program where the machine has run it."""
-        return self.machine.notes
-
-    @property
     def stack_entries(self) -> int:
-        """How many entries the stacks have; 0 if there are none."""
         return self.registers.entries if self.registers.stacks else 0
 
+    @cached_property
+    def rooms(self) -> Rooms:
+        # Lanes that are idle cost nothing but room.
+        return Rooms(lambda: spare_lanes([], self.machine.legs.layout.elements))
+
     def program_for(self, lanes: Any) -> Program:
-        """What is executed for `lanes` lanes."""
         return self.program
 
-    def check(self, lanes: int) -> None:
-        """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
-        if lanes == 0:
-            self.machine.check(lanes)
-            return
-        given = [leaf for name in self.program.parameters for leaf in leaves(self.program.types[name])]
-        shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
-        room = self._room(lanes)
-        specs: list[Spec] = [("int32", (4,)), *((leaf.dtype, (room, *leaf.shape)) for leaf in given)]
-        specs += [(leaf.dtype, leaf.shape) for leaf in shared]
-        with self.machine.timed(), explaining(self.program, self.backend, jit=True):
-            self.backend.lower(self._whole(lanes, counts=False), specs, jit=True)
+    _told_first = (("int32", (4,)),)
 
-    def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
-        """Run `lanes` lanes; see `Machine.run`."""
-        if not (isinstance(lanes, int) and lanes and self.backend.runs_now()):
-            return self.machine.run(arguments, shared, lanes)
-        return self._run_arrays(self.machine.arrays_given(arguments, shared, lanes), lanes)
+    def _compiled_for(self, lanes: int) -> Callable[..., Any]:
+        return self._whole(lanes, counts=False)
 
-    def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
-        """A run of `lanes` lanes on arrays like these; see `Machine.ready`."""
-        if lanes == 0:
-            return self.machine.ready(arrays, lanes)
+    def _ready(self, arrays: Sequence[Array], lanes: int) -> Run:
         chunks = self._chunks_of(lanes)
         room, extended = self._room(lanes), self.machine.extended
         whole = self._whole(lanes, counts=False)
@@ -110,16 +88,12 @@ class NativeProgram:
         def run(given: Sequence[Array]) -> Finished:
             if chunks.goes_on or self._cores.would_split(lanes):
                 return Finished.of(self._run_arrays(given, lanes))
-            try:
-                started = time.perf_counter()
-                found = direct([self._whole_run(lanes), *extended(given, lanes, room)])
-                ends = np.asarray(found[0])
-                if ends[-REACHED] < lanes:
-                    return Finished.of(self._run_arrays(given, lanes, [self._chunk((0, lanes), [ends, *found[1:]])]))
-                self._cores.note(lanes, time.perf_counter() - started)
-            except Exception:
-                with explaining(self.program, self.backend, jit=True):
-                    raise
+            started = time.perf_counter()
+            found = direct([self._whole_run(lanes), *extended(given, lanes, room)])
+            ends = np.asarray(found[0])
+            if ends[-REACHED] < lanes:
+                return Finished.of(self._run_arrays(given, lanes, [self._chunk((0, lanes), [ends, *found[1:]])]))
+            self._cores.note(lanes, time.perf_counter() - started)
 
             def outcome() -> Outcome:
                 return self._ended(self._of_all(ends, found[1:], lanes, counts=False), given, lanes)
@@ -127,7 +101,7 @@ class NativeProgram:
             failed = np.count_nonzero(ends[FAULTS * room : FAULTS * room + lanes])
             return Finished(None if failed else self._of_examples(found[1 : 1 + count], lanes), outcome)
 
-        return run
+        return self._explained(run)
 
     def _run_arrays(self, flat: Sequence[Array], lanes: int, done: Sequence[Chunk] = ()) -> Outcome:
         return self._ended(self._run(flat, lanes, counts=False, done=done), flat, lanes)
@@ -157,7 +131,7 @@ class NativeProgram:
         def run(part: Part, stop: Event) -> list[Chunk]:
             return chunks.run(part, call, self._lanes(lanes).nothing_carried, stop, done)
 
-        with self.machine.timed(), explaining(self.program, self.backend, jit=True):
+        with self._timed():
             if whole is self._whole(lanes, counts) and not counts:
                 found = self._cores.run(run, lanes, [(0, lanes)] if done else self._cores.parts(lanes))
             else:  # a tape sees what its own thread does; and how long counting takes is of no account
@@ -207,10 +181,6 @@ class NativeProgram:
     def _of_examples(self, arrays: Sequence[Array], lanes: int) -> Sequence[Array]:
         """The first `lanes` rows of arrays that have a row for each lane of a room."""
         return arrays if self._room(lanes) == lanes else [self.backend.first(array, lanes) for array in arrays]
-
-    def _room(self, lanes: int) -> int:
-        """How many lanes the program has that is run for so many: those beyond them it never comes to."""
-        return self.rooms.of(lanes)
 
     def _lanes(self, lanes: int) -> Lanes:
         """The program over so many lanes: in tiles where there are enough for one, and that is better."""
