@@ -43,7 +43,10 @@ class Arrays(Protocol):
         """`stack` with zeros after its end, so that its second axis has length `entries`."""
 
     def extended(self, array: Array, length: int) -> Array:
-        """`array` with zeros after its end, so that its first axis has this length."""
+        """`array` with its last element again and again, so that its first axis has this length."""
+
+    def first(self, array: Array, length: Array | int) -> Array:
+        """The first elements of `array`, so many."""
 
     # -- element by element --------------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from pcbatch.runtime.machine.machine import NO_BUDGET, Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.returned import Returned
+from pcbatch.runtime.machine.rooms import Rooms
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.native.region import Region
 from pcbatch.runtime.native.whole import WholeRuns
@@ -53,49 +54,66 @@ class MixedProgram(WholeRuns):
         return self.capacity + 1 if self.legs.layout.all_stacks else 0
 
     def program_for(self, lanes: Any) -> Program:
-        return self.legs.loop.chunked(lanes)
+        return self.legs.loop.chunked(self._room(lanes))
+
+    @property
+    def rooms(self) -> Rooms:
+        return self.machine.rooms
+
+    _told_last = (("int32", ()),)
 
     def _compiled_for(self, lanes: int) -> Callable[..., Any]:
-        return self._whole(lanes)
+        return self._whole(self._room(lanes))
 
     def _ready(self, arrays: Sequence[Array], lanes: int) -> Run:
         if not self.legs.limits.roomy:
             return lambda given: Finished.of(self._run_arrays(given, lanes))
-        returned, direct = self._returned_of(lanes), self.backend.direct(self._whole(lanes), arrays)
-        return self._explained(lambda given: returned.finished(direct(given)[:-1]))
+        room, extended, count = self._room(lanes), self.machine.extended, self.backend.constant(lanes)
+        returned = self._returned_of(room)
+        direct = self.backend.direct(self._whole(room), [*extended(arrays, lanes, room), count])
+        examples = None if room == lanes else lanes
+        return self._explained(
+            lambda given: returned.finished(direct([*extended(given, lanes, room), count])[:-1], examples)
+        )
 
     def _run_arrays(self, arrays: Sequence[Array], lanes: int) -> Outcome:
         """A whole run; where a lane lacks room, one more on larger stacks, on which the next one begins."""
-        returned, limits, first = self._returned_of(lanes), self.legs.limits, self.capacity
+        room = self._room(lanes)
+        returned, limits, first = self._returned_of(room), self.legs.limits, self.capacity
+        flat = [*self.machine.extended(arrays, lanes, room), self.backend.constant(lanes)]
         while True:
-            sealed = self.backend.forbid_gradients(self._whole(lanes), self.program.name)
+            sealed = self.backend.forbid_gradients(self._whole(room), self.program.name)
             with self._timed():
-                *found, paused = sealed(*arrays)
+                *found, paused = sealed(*flat)
                 if limits.roomy or not bool(paused) or self.capacity >= limits.largest_capacity:
-                    outcome = returned.outcome(found)
+                    outcome = returned.outcome(found, None if room == lanes else lanes)
                     break
             self.capacity = min(self.capacity * GROWTH, limits.largest_capacity)
         if self.capacity > first and np.any(np.asarray(outcome.status) == LaneStatus.MAX_DEPTH):
             self.capacity = first  # maybe of a recursion without end, for which no other run is to pay
         return outcome
 
-    def _returned_of(self, lanes: int) -> Returned:
-        if lanes not in self._returned:
-            self._returned[lanes] = Returned(self.legs, lanes)
-        return self._returned[lanes]
+    def _returned_of(self, room: int) -> Returned:
+        if room not in self._returned:
+            self._returned[room] = Returned(self.legs, room)
+        return self._returned[room]
 
-    def _whole(self, lanes: int) -> Callable[..., Any]:
-        """The program of a whole run on stacks of the present capacity; its last result: whether a lane lacks room."""
-        legs, returned, capacity = self.legs, self._returned_of(lanes), self.capacity
+    def _whole(self, room: int) -> Callable[..., Any]:
+        """The program of a whole run on stacks of the present capacity; its last result: whether a lane lacks room.
+
+        It takes the leaves of arguments and shared operands, and how many examples there are.
+        """
+        legs, returned, capacity = self.legs, self._returned_of(room), self.capacity
         count = len(legs.layout.inputs)
 
         def program(*arrays: Array) -> list[Array]:
             with self.machine.tracing(counts=True):
-                snapshot = legs.begin(arrays[:count], Pool.of(lanes), capacity)
-                arrived = legs.leg(snapshot, arrays[count:], self.backend.array(NO_BUDGET, "int64"))
+                *shared, examples = arrays[count:]
+                snapshot = legs.begin(arrays[:count], Pool.of(room), capacity, examples)
+                arrived = legs.leg(snapshot, shared, self.backend.array(NO_BUDGET, "int64"))
                 return [*returned.pack(arrived.snapshot), arrived.paused]
 
-        key = (lanes, capacity)
+        key = (room, capacity)
         if key not in self._compiled:
             name = self.machine.name_of("mixed", *key)
             self._compiled[key] = self.backend.compile(program, jit=True, name=name)

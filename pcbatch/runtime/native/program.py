@@ -18,6 +18,7 @@ from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run
+from pcbatch.runtime.machine.rooms import Rooms, spare_lanes
 from pcbatch.runtime.native.chunks import Bounds, Chunk, Chunks, Pace
 from pcbatch.runtime.native.code import EXECUTIONS
 from pcbatch.runtime.native.cores import Cores, Part
@@ -53,7 +54,7 @@ class NativeProgram(WholeRuns):
         self._bounds: dict[Bounds, Array] = {}
         self._chunks: dict[int, Chunks] = {}
         self._cores = Cores()
-        self._compiled: dict[tuple[int, bool, bool], Callable[..., Any]] = {}
+        self._compiled: dict[tuple[int, int, bool, bool], Callable[..., Any]] = {}
 
     @cached_property
     def _statuses(self) -> np.ndarray:
@@ -63,6 +64,11 @@ class NativeProgram(WholeRuns):
     @property
     def stack_entries(self) -> int:
         return self.registers.entries if self.registers.stacks else 0
+
+    @cached_property
+    def rooms(self) -> Rooms:
+        # Lanes that are idle cost nothing but room.
+        return Rooms(lambda: spare_lanes([], self.machine.legs.layout.elements))
 
     def program_for(self, lanes: Any) -> Program:
         return self.program
@@ -74,24 +80,26 @@ class NativeProgram(WholeRuns):
 
     def _ready(self, arrays: Sequence[Array], lanes: int) -> Run:
         chunks = self._chunks_of(lanes)
-        direct = self.backend.direct(self._whole(lanes, counts=False), [self._whole_run(lanes), *arrays])
+        room, extended = self._room(lanes), self.machine.extended
+        whole = self._whole(lanes, counts=False)
+        direct = self.backend.direct(whole, [self._whole_run(lanes), *extended(arrays, lanes, room)])
         count = sum(len(registers) for registers in map(self.registers.leaves, self.program.results))
 
         def run(given: Sequence[Array]) -> Finished:
             if chunks.goes_on or self._cores.would_split(lanes):
                 return Finished.of(self._run_arrays(given, lanes))
             started = time.perf_counter()
-            found = direct([self._whole_run(lanes), *given])
+            found = direct([self._whole_run(lanes), *extended(given, lanes, room)])
             ends = np.asarray(found[0])
             if ends[-REACHED] < lanes:
                 return Finished.of(self._run_arrays(given, lanes, [self._chunk((0, lanes), [ends, *found[1:]])]))
             self._cores.note(lanes, time.perf_counter() - started)
 
             def outcome() -> Outcome:
-                return self._ended(self._kept(ends, found[1:], lanes, counts=False), given, lanes)
+                return self._ended(self._of_all(ends, found[1:], lanes, counts=False), given, lanes)
 
-            failed = np.count_nonzero(ends[FAULTS * lanes : (FAULTS + 1) * lanes])
-            return Finished(None if failed else found[1 : 1 + count], outcome)
+            failed = np.count_nonzero(ends[FAULTS * room : FAULTS * room + lanes])
+            return Finished(None if failed else self._of_examples(found[1 : 1 + count], lanes), outcome)
 
         return self._explained(run)
 
@@ -111,7 +119,7 @@ class NativeProgram(WholeRuns):
 
         Chunks that are `done` are of all lanes.
         """
-        whole = self._sealed(lanes, counts, goes_on=False)
+        whole, flat = self._sealed(lanes, counts, goes_on=False), self.machine.extended(flat, lanes, self._room(lanes))
         chunks = self._chunks_of(lanes)
 
         def call(bounds: Bounds, carried: Sequence[Array]) -> Chunk:
@@ -144,21 +152,35 @@ class NativeProgram(WholeRuns):
         """The outputs of all lanes, of chunks of which each has those of its part."""
         if len(chunks) == 1:
             packed, *others = chunks[0].arrays
-            return self._kept(packed, others, lanes, counts)
+            return self._of_all(packed, others, lanes, counts)
         used = [chunk for chunk in chunks if chunk.part[0] < chunk.part[1]]
-        rows = [chunk.arrays[0][: len(ENDS) * lanes].reshape(len(ENDS), lanes) for chunk in used]
-        packed = np.hstack([each[:, slice(*chunk.part)] for each, chunk in zip(rows, used, strict=True)])
+        rows = [self._ends(chunk.arrays[0], lanes) for chunk in used]
+        ends = np.hstack([each[:, slice(*chunk.part)] for each, chunk in zip(rows, used, strict=True)])
         names = self._names(counts=False)
         columns = ([chunk.arrays[place][slice(*chunk.part)] for chunk in used] for place in range(1, 1 + len(names)))
         others = [self.backend.joined(*column) for column in columns]
         if counts:
             others.append(sum(np.asarray(chunk.arrays[1 + len(names)]) for chunk in chunks))
-        return self._kept(packed.ravel(), others, lanes, counts)
+        return self._kept(ends, others, counts)
 
-    def _kept(self, packed: np.ndarray, others: Sequence[Array], lanes: int, counts: bool) -> State:
-        """The outputs by key: the `ENDS` of all lanes, packed, and the others."""
-        kept = {key: packed[at * lanes : (at + 1) * lanes] for at, key in enumerate(ENDS)}
-        return kept | dict(zip(self._names(counts), others, strict=True))
+    def _of_all(self, packed: np.ndarray, others: Sequence[Array], lanes: int, counts: bool) -> State:
+        """The outputs by key, of one chunk of all lanes."""
+        behind = len(self._names(counts=False))
+        found = [*self._of_examples(others[:behind], lanes), *others[behind:]]
+        return self._kept(self._ends(packed, lanes)[:, :lanes], found, counts)
+
+    def _kept(self, ends: np.ndarray, others: Sequence[Array], counts: bool) -> State:
+        """The outputs by key: the `ENDS`, `[ENDS, lanes]`, and the others."""
+        return dict(zip(ENDS, ends, strict=True)) | dict(zip(self._names(counts), others, strict=True))
+
+    def _ends(self, packed: np.ndarray, lanes: int) -> np.ndarray:
+        """The `ENDS` of all lanes of a room, as a chunk packs them: `[ENDS, room]`."""
+        room = self._room(lanes)
+        return packed[: len(ENDS) * room].reshape(len(ENDS), room)
+
+    def _of_examples(self, arrays: Sequence[Array], lanes: int) -> Sequence[Array]:
+        """The first `lanes` rows of arrays that have a row for each lane of a room."""
+        return arrays if self._room(lanes) == lanes else [self.backend.first(array, lanes) for array in arrays]
 
     def _lanes(self, lanes: int) -> Lanes:
         """The program over so many lanes: in tiles where there are enough for one, and that is better."""
@@ -191,12 +213,12 @@ class NativeProgram(WholeRuns):
 
         What it gives is packed where it is of one type: each array that comes back costs the call a microsecond.
         """
-        over = self._lanes(lanes)
+        over, room = self._lanes(lanes), self._room(lanes)
 
         def program(*arrays: Array) -> list[Array]:
             with self.machine.tracing(counts=True):
                 held = len(over.carried) if goes_on else 0
-                run = partial(over.run, lanes, counts=counts)
+                run = partial(over.run, room, counts=counts)
                 found = self.backend.natively(
                     lambda bounds, *given: run(bounds, given[held:], carried=given[:held]), arrays
                 )
@@ -206,9 +228,9 @@ class NativeProgram(WholeRuns):
                 ends = self.backend.joined(*kept[: len(ENDS)], self.backend.stack([*reached, witness]))
                 return [ends, *kept[len(ENDS) :], *others]
 
-        key = (lanes, counts, goes_on)
+        key = (room, over.at_once, counts, goes_on)
         if key not in self._compiled:
-            name = self.machine.name_of("native", lanes, counts, goes_on)
+            name = self.machine.name_of("native", *key)
             self._compiled[key] = self.backend.compile(program, jit=True, name=name)
         return self._compiled[key]
 

@@ -14,6 +14,7 @@ from pcbatch.runtime.backends.protocol import Array, Spec
 from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome, Run, Statistics
+from pcbatch.runtime.machine.rooms import Rooms
 
 
 class WholeRuns(ABC):
@@ -50,10 +51,10 @@ class WholeRuns(ABC):
             return
         given = [leaf for name in self.program.parameters for leaf in leaves(self.program.types[name])]
         shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
-        specs: list[Spec] = [(leaf.dtype, (lanes, *leaf.shape)) for leaf in given]
+        specs: list[Spec] = [(leaf.dtype, (self._room(lanes), *leaf.shape)) for leaf in given]
         specs += [(leaf.dtype, leaf.shape) for leaf in shared]
         with self._timed():
-            self.backend.lower(self._compiled_for(lanes), [*self._told_first, *specs], jit=True)
+            self.backend.lower(self._compiled_for(lanes), [*self._told_first, *specs, *self._told_last], jit=True)
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` lanes; see `Machine.run`."""
@@ -67,6 +68,17 @@ class WholeRuns(ABC):
 
     _told_first: Sequence[Spec] = ()
     """The dtypes and shapes of what the compiled program takes before the arguments."""
+    _told_last: Sequence[Spec] = ()
+    """And behind them."""
+
+    @property
+    @abstractmethod
+    def rooms(self) -> Rooms:
+        """For how many lanes programs are compiled."""
+
+    def _room(self, lanes: int) -> int:
+        """How many lanes the program has that is run for so many examples."""
+        return self.rooms.of(lanes)
 
     @abstractmethod
     def _compiled_for(self, lanes: int) -> Callable[..., Any]:

@@ -39,7 +39,10 @@ class NumPyArrays:
         return np.pad(stack, [(0, 0), (0, entries - stack.shape[1]), *[(0, 0)] * (stack.ndim - 2)])
 
     def extended(self, array: Any, length: int) -> Any:
-        return np.pad(array, [(0, length - len(array)), *[(0, 0)] * (array.ndim - 1)])
+        return np.concatenate([array, np.repeat(array[-1:], length - len(array), axis=0)])
+
+    def first(self, array: Any, length: Any) -> Any:
+        return array[:length]
 
     # -- element by element --------------------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from pcbatch.runtime.backends.tensorflow import (
     gradients,
     graphs,
     kernels,
+    lengths,
     linearize,
     native,
     pieces,
@@ -201,7 +202,10 @@ class TensorFlowBackend:
         return tf.pad(stack, [[0, 0], [0, entries - self.entries_of(stack)]] + [[0, 0]] * (len(stack.shape) - 2))
 
     def extended(self, array: tf.Tensor, length: int) -> tf.Tensor:
-        return tf.pad(array, [[0, length - self.lanes_of(array)]] + [[0, 0]] * (array.shape.rank - 1))
+        return lengths.extended(array, length)
+
+    def first(self, array: Any, length: tf.Tensor | int) -> Any:
+        return lengths.first(array, length) if isinstance(array, tf.Tensor) else array[:length]
 
     # -- elementwise ---------------------------------------------------------------------------------------------------
 
