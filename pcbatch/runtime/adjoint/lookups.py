@@ -27,7 +27,7 @@ class Lookup:
 
 
 class Lookups:
-    """Those of one program; `beside` has what its pieces give, by block."""
+    """Those of one program; `beside` has what its pieces give, by block, none for which sums are wanted anyhow."""
 
     def __init__(self, tapes: Tapes, beside: Mapping[int, Sequence[Beside]]):
         self.tapes, self.backend, self.program = tapes, tapes.backend, tapes.program
@@ -51,7 +51,7 @@ class Lookups:
                 found.setdefault(leaves[place], []).append(Lookup(each, number))
         return {key: lookups for key, lookups in found.items() if key not in dense}
 
-    def apart(self, each: Beside) -> list[int]:
+    def numbers(self, each: Beside) -> list[int]:
         """The numbers of the deltas of a piece that are not summed."""
         every = (lookup for lookups in self.by_key.values() for lookup in lookups)
         return [lookup.number for lookup in every if lookup.each is each]

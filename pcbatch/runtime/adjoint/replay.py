@@ -17,7 +17,7 @@ from pcbatch.runtime.adjoint.beside import Beside, residuals
 from pcbatch.runtime.adjoint.lookups import Lookups
 from pcbatch.runtime.adjoint.tape import LANE, LOG, LOGGED, Tapes
 from pcbatch.runtime.adjoint.undo import Names, Undoing, keys
-from pcbatch.runtime.backends.pieces import Leaves
+from pcbatch.runtime.backends.pieces import Apart, Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.rows import Rows
 
@@ -26,9 +26,10 @@ Totals = dict[str, Array]
 
 
 class Replay:
-    """Undoes segments of the runs of one program."""
+    """Undoes segments of the runs of one program; gradients by shared operands are sums of all lanes, or of each."""
 
-    def __init__(self, tapes: Tapes):
+    def __init__(self, tapes: Tapes, *, by_lane: bool = False):
+        self.by_lane = by_lane
         self.tapes, self.backend, self.program = tapes, tapes.backend, tapes.program
         order = self.program.order or range(len(self.program.blocks))
         self.order = [number for number in reversed(order) if number in tapes.blocks]
@@ -53,7 +54,7 @@ class Replay:
 
     @cached_property
     def totals(self) -> dict[str, TensorType]:
-        """The gradients by shared operands that are sums of all rows, by key."""
+        """The gradients by shared operands that are sums of rows, by key: what each holds, of all lanes or for each."""
         return {
             key: type_
             for name in self.program.shared
@@ -64,7 +65,11 @@ class Replay:
     @cached_property
     def lookups(self) -> Lookups:
         """Those by tables that are looked up in alone."""
-        return Lookups(self.tapes, self.beside)
+        return Lookups(self.tapes, {} if self.by_lane else self.beside)
+
+    def nothing(self, type_: TensorType, lanes: Any) -> Array:
+        """No gradient by a shared operand: of all lanes, or of each."""
+        return self.backend.zeros(lanes, type_) if self.by_lane else self.backend.zeros_of(type_)
 
     def segment(
         self, gradients: State, totals: Totals, tape: State, sound: Array, shared: Mapping[str, Leaves]
@@ -94,7 +99,7 @@ class Replay:
             length = self.tapes.length(self.tapes.blocks[number], lanes)
             for each in every:
                 found |= {key: self.backend.zeros(length, type_) for key, type_ in each.deltas.items()}
-                found |= {key: self.backend.zeros_of(type_) for key, type_ in each.sums.items()}
+                found |= {key: self.nothing(type_, lanes) for key, type_ in each.sums.items()}
         return found
 
     # -- one run of a block --------------------------------------------------------------------------------------------
@@ -150,8 +155,14 @@ class Replay:
             for key, delta in zip(each.deltas, undoing.deltas.get(each.place, ()), strict=False):
                 found[key] = backend.with_rows(state[key], used, delta)
             for key, part in zip(each.sums, undoing.parts.get(each.place, ()), strict=False):
-                found[key] = state[key] + backend.sum_rows(part, rows.mask)
+                found[key] = self._summed(state[key], part, rows)
         return {**found, block.used: used - count, LOGGED: state[LOGGED] - 1}
+
+    def _summed(self, total: Array, part: Array, rows: Rows) -> Array:
+        """A total with what rows add to it."""
+        if self.by_lane:
+            return rows.put(total, rows.mask, rows.take(total) + part)
+        return total + self.backend.sum_rows(part, rows.mask)
 
     # -- all rows together ---------------------------------------------------------------------------------------------
 
@@ -164,15 +175,16 @@ class Replay:
         operands = [shared[name] for name in piece.shared]
         sums = [end[key] for key in each.sums]
         names = [key for name in piece.shared for key, _ in self.tapes.shared_keys(name)]
-        apart = self.lookups.apart(each)
-        if not each.sums and len(each.deltas) == len(apart):
+        left_out, lanes = self.lookups.numbers(each), self.backend.lanes_of(sound)
+        if not each.sums and len(each.deltas) == len(left_out):
             return totals
-        if len(each.deltas) == len(apart):
-            found = each.linear.pull_back([], [], sums, operands, sound, apart)
+        if len(each.deltas) == len(left_out):
+            apart = Apart(None, lanes) if self.by_lane else None
+            found = each.linear.pull_back([], [], sums, operands, sound, left_out, apart)
             return _added(totals, names, found)
         block = self.tapes.blocks[each.number]
-        length = self.tapes.length(block, lanes := self.backend.lanes_of(sound))
-        at_once, used = lanes * self.tapes.sizes.batches, tape[block.used]
+        length, used = self.tapes.length(block, lanes), tape[block.used]
+        at_once = lanes if self.by_lane else lanes * self.tapes.sizes.batches  # by lane a row takes much more
         keys = [key for key in names if key in totals]
 
         def some(carried: tuple[Array, list[Array], list[Array]]) -> tuple[Array, list[Array], list[Array]]:
@@ -189,9 +201,10 @@ class Replay:
                 )
             )
             mask = (place >= begun) & (place < lanes + used) & self.backend.take(sound, numbers[0])
-            found = each.linear.pull_back(kept, deltas, sums, operands, mask, apart)
+            apart = Apart(numbers[0], lanes) if self.by_lane else None
+            found = each.linear.pull_back(kept, deltas, sums, operands, mask, left_out, apart)
             after = _added(dict(zip(keys, before, strict=True)), names, found)
-            none = [self.backend.zeros_of(type_) for type_ in each.sums.values()]  # they count once
+            none = [self.nothing(type_, lanes) for type_ in each.sums.values()]  # they count once
             return begun + at_once, none, [after[key] for key in keys]
 
         begin = self.backend.constant(0) + lanes

@@ -56,10 +56,12 @@ class Reverse:
         statistics: Statistics | None = None,
         sizes: Sizes | None = None,
         sources: Sources | None = None,
+        by_lane: bool = False,
     ):
         given: dict[str, Any] = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
         self._anew = partial(Reverse, program, backend, **given, statistics=statistics, sizes=sizes)
-        self._by_sources: dict[Sources, Reverse] = {}
+        self._by_sources: dict[tuple[Sources, bool], Reverse] = {}
+        self.by_lane = by_lane
         program, self.hidden = with_hidden(program, backend)
         """What helpers capture, to be given behind all other shared operands."""
         self.program, self.backend, self.jit = program, backend, jit
@@ -79,11 +81,15 @@ class Reverse:
         """What a run keeps; GradientError where there is no way back."""
         return Tapes(self.context, self._sizes, self._sources)
 
-    def by(self, sources: Sources) -> Reverse:
-        """Reverse mode that gives gradients by these parameters and shared operands alone, and keeps less."""
-        if sources not in self._by_sources:
-            self._by_sources[sources] = self._anew(sources=sources)
-        return self._by_sources[sources]
+    def by(self, sources: Sources, *, by_lane: bool = False) -> Reverse:
+        """Reverse mode that gives gradients by these parameters and shared operands alone, and keeps less.
+
+        `by_lane`: by shared operands those of each lane, `[lanes, ...]`.
+        """
+        key = sources, by_lane
+        if key not in self._by_sources:
+            self._by_sources[key] = self._anew(sources=sources, by_lane=by_lane)
+        return self._by_sources[key]
 
     @cached_property
     def segments(self) -> Segments:
@@ -93,7 +99,7 @@ class Reverse:
     @cached_property
     def replay(self) -> Replay:
         """Undoes them."""
-        return Replay(self.tapes)
+        return Replay(self.tapes, by_lane=self.by_lane)
 
     # -- forward -------------------------------------------------------------------------------------------------------
 
@@ -220,7 +226,7 @@ class Reverse:
         backend, (flows, _) = self.backend, self._flowing
         types = [leaf for name in self.program.parameters for leaf in self.layout.leaves(name)]
         found = [backend.zeros(0, leaf) for leaf, each in zip(types, flows, strict=True) if each]
-        found += [backend.zeros_of(type_) for type_ in self.replay.totals.values()]
+        found += [self.replay.nothing(type_, 0) for type_ in self.replay.totals.values()]
         for table in self.replay.lookups.tables.values():
             rows, numbers = TensorType(table.dtype, table.shape[1:]), TensorType("int32")
             found += [backend.zeros(0, rows), backend.zeros(0, numbers)]
@@ -250,7 +256,7 @@ class Reverse:
             sound = self.backend.array(status, "int32") == 0
             every = self.backend.lanes_of(status)
             gradients = self._seeded(seeds, pointers, sound, every, entries)
-            totals = {key: self.backend.zeros_of(type_) for key, type_ in self.replay.totals.items()}
+            totals = {key: self.replay.nothing(type_, every) for key, type_ in self.replay.totals.items()}
             compiled, lookups = self._undo(lanes), self.replay.lookups
             carried = (*gradients, *totals)
 
@@ -324,7 +330,7 @@ class Reverse:
         specs: list[Spec] = [
             (type_.dtype, (lanes, *([None] if stacked else []), *type_.shape)) for type_, stacked in gradients.values()
         ]
-        specs += [(type_.dtype, type_.shape) for type_ in totals.values()]
+        specs += [(type_.dtype, (*([lanes] if self.by_lane else []), *type_.shape)) for type_ in totals.values()]
         specs += [*tape_specs.values(), ("bool", (lanes,)), *self._operand_specs]
         return self._once(("undo", lanes), lambda: self.backend.compile(program, self.jit, specs))
 

@@ -56,7 +56,7 @@ def run_through(
         outcomes.append(plain(arrays[:count], arrays[count:end], lanes) if known is None else known.outcome)
 
         def pull_back(upstream: Sequence[Array | None]) -> Sequence[Array | None]:
-            _check(backend, way.program.name)
+            check(backend, way.program.name)
             if is_empty:
                 return way.nothing()
             return way.gradients(known or way.run(arrays, lanes), arrays[count:], upstream, lanes)
@@ -79,7 +79,7 @@ def _watched(way: Reverse, arrays: Sequence[Array]) -> Sources:
     return names(program.types, program.parameters), names(program.shared_types, program.shared)
 
 
-def _check(backend: Backend, name: str) -> None:
+def check(backend: Backend, name: str) -> None:
     """Refuse where there is no way back: GradientError PCB605, PCB607."""
     if backend.is_vectorized():
         raise GradientError(

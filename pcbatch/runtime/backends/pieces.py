@@ -19,6 +19,14 @@ Leaves = Sequence[Array]
 """The arrays of a structured value, in order: see `ir.types.leaves`."""
 
 
+@dataclass(frozen=True)
+class Apart:
+    """Gradients by shared operands are to be of each lane apart: of which `lane` each row is, of so many `lanes`."""
+
+    lane: Array | None
+    lanes: Array | int
+
+
 Note = Callable[[Span | None, str], None]
 """Told, of a place in the user's source, what is worth knowing about how it runs."""
 
@@ -108,11 +116,12 @@ class Linear(Protocol):
         sums: Sequence[Array],
         shared: Sequence[Leaves],
         mask: Array,
-        apart: Collection[int] = (),
+        left_out: Collection[int] = (),
+        apart: Apart | None = None,
     ) -> list[list[Array | None]]:
         """The gradients by the shared operands, of the rows of `mask` in all, and of the sums of what was summed.
 
-        Deltas `apart`, by number, are left out.
+        Deltas that are `left_out`, by number, have no part in it. `apart`: sums and gradients are `[lanes, ...]`.
         """
 
     def looked_up(self, number: int, residuals: Sequence[Array], shared: Sequence[Leaves], mask: Array) -> Array:
