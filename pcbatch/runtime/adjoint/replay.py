@@ -7,18 +7,24 @@ gradients by shared operands need of all rows together is pulled back, so many r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pcbatch.ir.machine import Piece
+from pcbatch.ir.machine import Chunks, Piece, Program
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.adjoint.tape import LANE, LOG, LOGGED, Tapes, residual_field
 from pcbatch.runtime.adjoint.undo import Names, Undoing, keys
 from pcbatch.runtime.backends.pieces import Leaves, Linear
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.rows import Rows
+
+NEXT, LEFT = "next", "left"
+"""The keys of the block whose run is to be undone next, -1 for none, and of how many rows of that run are left."""
+
+Chunked = Callable[[Any], Program]
+"""The program with the chunks in which its blocks run for so many lanes."""
 
 Totals = dict[str, Array]
 """The gradients by shared operands so far, by key."""
@@ -46,7 +52,8 @@ class Beside:
 class Replay:
     """Undoes segments of the runs of one program."""
 
-    def __init__(self, tapes: Tapes):
+    def __init__(self, tapes: Tapes, chunked: Chunked):
+        self.chunked = chunked
         self.tapes, self.backend, self.program = tapes, tapes.backend, tapes.program
         order = self.program.order or range(len(self.program.blocks))
         self.order = [number for number in reversed(order) if number in tapes.blocks]
@@ -92,11 +99,12 @@ class Replay:
         """
         backend, lanes = self.backend, self.backend.lanes_of(sound)
         counts = {key: tape[key] for key in self.tapes.scalars}
-        start = {**gradients, **counts, **self._nothing_beside(lanes)}
+        start = {**gradients, **counts, **self._last(tape, tape[LOGGED]), **self._nothing_beside(lanes)}
+        chunks = [block.chunks for block in self.chunked(lanes).blocks]
 
         def turn(state: State) -> State:
             for number in self.order:
-                state = self._guarded(number, state, tape, sound, shared)
+                state = self._guarded(number, state, tape, sound, shared, chunks[number])
             return state
 
         end = backend.while_loop(lambda state: state[LOGGED] > 0, turn, start)
@@ -104,6 +112,13 @@ class Replay:
             for each in self.beside[number]:
                 totals = self._pulled_back(each, end, tape, sound, shared, totals)
         return {key: end[key] for key in gradients}, totals
+
+    def _last(self, tape: State, logged: Array) -> State:
+        """The block of the last of so many entries of the log, no block if there are none, and its count."""
+        backend = self.backend
+        place = backend.where(logged > 0, logged - 1, logged)
+        number, count = backend.unstack(backend.take(tape[LOG], place), 2)
+        return {NEXT: backend.where(logged > 0, number, backend.constant(-1)), LEFT: count}
 
     def _nothing_beside(self, lanes: Any) -> State:
         found: State = {}
@@ -116,26 +131,53 @@ class Replay:
 
     # -- one run of a block --------------------------------------------------------------------------------------------
 
-    def _guarded(self, number: int, state: State, tape: State, sound: Array, shared: Mapping[str, Leaves]) -> State:
-        """Undo the last run of the log if it was of this block."""
-        backend, block = self.backend, self.tapes.blocks[number]
-        # The first entry where none is left: nobody looks at its count then.
-        logged = state[LOGGED]
-        last = backend.where(logged > 0, logged - 1, logged)
-        ran, count = backend.unstack(backend.take(tape[LOG], last), 2)
+    def _guarded(
+        self,
+        number: int,
+        state: State,
+        tape: State,
+        sound: Array,
+        shared: Mapping[str, Leaves],
+        chunks: Chunks | None,
+    ) -> State:
+        """Undo the last run of the log if it was of this block.
+
+        Where the block runs in chunks, so many rows at a time, and on as long as runs of the block are the last; where
+        most lanes are to be undone, all at once.
+        """
+        backend = self.backend
         deltas = [key for each in self.beside[number] for key in each.deltas]
         sums = [key for each in self.beside[number] for key in each.sums]
-        changed = [*self.names[number].keys, *deltas, *sums, block.used, LOGGED]
+        counts = [self.tapes.blocks[number].used, LOGGED, NEXT, LEFT]
+        changed = [*self.names[number].keys, *deltas, *sums, *counts]
         in_place = {*self.names[number].keys, *deltas}
 
-        def undo(go: Array, *before: Array) -> list[Array]:
+        def undo(rows: Array | int, go: Array, before: Sequence[Array]) -> list[Array]:
             now = {**state, **dict(zip(changed, before, strict=True))}
-            now = self._undone(number, now, tape, sound, shared, count, go)
+            now = self._undone(number, now, tape, sound, shared, rows, go)
             return [now[key] for key in changed]
 
-        here = (logged > 0) & backend.equal(ran, number)
+        def few(after: Sequence[Array]) -> Array:
+            *_, following, left = after
+            here = backend.equal(following, number)
+            return here if chunks is None or chunks.whole is None else here & (left < chunks.whole)
+
+        def turn(go: Array, before: Sequence[Array]) -> tuple[Array, list[Array]]:
+            assert chunks is not None
+            after = undo(chunks.rows, go, before)
+            return few(after), after
+
         before = [state[key] for key in changed]
-        after = backend.guarded(here, undo, before, [key in in_place for key in changed])
+        after = before
+        if chunks is not None:
+            after = backend.repeated(few(before), turn, before)
+        if chunks is None or chunks.whole is not None:
+            *_, following, left = after
+            here = backend.equal(following, number)
+            here = here if chunks is None or chunks.whole is None else here & (left >= chunks.whole)
+            lanes = backend.lanes_of(sound)
+            stays = [key in in_place for key in changed]
+            after = backend.guarded(here, lambda go, *before: undo(lanes, go, before), after, stays)
         return {**state, **dict(zip(changed, after, strict=True))}
 
     def _undone(
@@ -145,19 +187,20 @@ class Replay:
         tape: State,
         sound: Array,
         shared: Mapping[str, Leaves],
-        count: Array,
+        size: Array | int,
         go: Array,
     ) -> State:
-        """The state after the last run of block `number`, of `count` lanes, is undone."""
+        """The state after the last `size` rows of the last run, which was of block `number`, or all, are undone."""
         backend, block = self.backend, self.tapes.blocks[number]
-        lanes = backend.lanes_of(sound)
-        used = state[block.used]
-        place = backend.lane_numbers(lanes)
-        live = backend.both(place >= lanes - count, go)
-        # The rows of the segment's array end at `lanes + used`.
-        taped = {field: backend.rows_at(tape[block.key(field)], used, lanes) for field in block.fields}
+        used, left = state[block.used], state[LEFT]
+        place = backend.lane_numbers(size)
+        count = backend.where(left < size, left, left * 0 + size)
+        live = backend.both(place >= size - count, go)
+        # The rows of the segment's array end at `margin + used`.
+        first = used + self.tapes.margin(backend.lanes_of(sound)) - size
+        taped = {field: backend.rows_at(tape[block.key(field)], first, size) for field in block.fields}
         if self.tapes.context.spread_live:  # the last row is live
-            source = backend.where(live, place, lanes - 1 + place * 0)
+            source = backend.where(live, place, size - 1 + place * 0)
             taped = {field: backend.take(rows, source) for field, rows in taped.items()}
         rows = Rows(backend, taped[LANE], live & backend.take(sound, taped[LANE]))
         with backend.scope(self.program.blocks[number].label):
@@ -165,10 +208,13 @@ class Replay:
             found = {**state, **undoing.undo()}
         for each in self.beside[number]:
             for key, delta in zip(each.deltas, undoing.deltas.get(each.place, ()), strict=False):
-                found[key] = backend.with_rows(state[key], used, delta)
+                found[key] = backend.with_rows(state[key], first, delta)
             for key, part in zip(each.sums, undoing.parts.get(each.place, ()), strict=False):
                 found[key] = state[key] + backend.sum_rows(part, rows.mask)
-        return {**found, block.used: used - count, LOGGED: state[LOGGED] - 1}
+        logged = backend.where(left > count, state[LOGGED], state[LOGGED] - 1)
+        last = self._last(tape, logged)
+        left = backend.where(left > count, left - count, last[LEFT])
+        return {**found, block.used: used - count, LOGGED: logged, NEXT: last[NEXT], LEFT: left}
 
     # -- all rows together ---------------------------------------------------------------------------------------------
 
@@ -187,8 +233,9 @@ class Replay:
             found = each.linear.pull_back([], [], sums, operands, sound)
             return _added(totals, names, found)
         block = self.tapes.blocks[each.number]
-        length = self.tapes.length(block, lanes := self.backend.lanes_of(sound))
-        at_once, used = lanes * self.tapes.sizes.batches, tape[block.used]
+        lanes, used = self.backend.lanes_of(sound), tape[block.used]
+        length, margin = self.tapes.length(block, lanes), self.tapes.margin(lanes)
+        at_once = lanes * self.tapes.sizes.batches
         keys = [key for key in names if key in totals]
 
         def some(carried: tuple[Array, list[Array], list[Array]]) -> tuple[Array, list[Array], list[Array]]:
@@ -204,15 +251,15 @@ class Replay:
                     [tape[block.key(LANE)]],
                 )
             )
-            mask = (place >= begun) & (place < lanes + used) & self.backend.take(sound, numbers[0])
+            mask = (place >= begun) & (place < margin + used) & self.backend.take(sound, numbers[0])
             found = each.linear.pull_back(residuals, deltas, sums, operands, mask)
             after = _added(dict(zip(keys, before, strict=True)), names, found)
             none = [self.backend.zeros_of(type_) for type_ in each.sums.values()]  # they count once
             return begun + at_once, none, [after[key] for key in keys]
 
-        begin = self.backend.constant(0) + lanes
+        begin = self.backend.constant(0) + margin
         state = (begin, sums, [totals[key] for key in keys])
-        _, _, after = self.backend.while_loop(lambda carried: carried[0] < lanes + used, some, state)
+        _, _, after = self.backend.while_loop(lambda carried: carried[0] < margin + used, some, state)
         return {**totals, **dict(zip(keys, after, strict=True))}
 
     def _residuals(self, each: Beside, tape: State) -> list[Array]:

@@ -14,6 +14,7 @@ from typing import Any
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import leaves
+from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.runtime.adjoint.hidden import with_hidden
 from pcbatch.runtime.adjoint.replay import Replay
 from pcbatch.runtime.adjoint.segments import Segment, Segments
@@ -56,8 +57,10 @@ class Reverse:
         statistics: Statistics | None = None,
         sizes: Sizes | None = None,
         sources: Sources | None = None,
+        compaction: Compaction | None = DEFAULT,
     ):
         given: dict[str, Any] = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
+        given["compaction"] = compaction
         self._anew = partial(Reverse, program, backend, **given, statistics=statistics, sizes=sizes)
         self._by_sources: dict[Sources, Reverse] = {}
         program, self.hidden = with_hidden(program, backend)
@@ -67,8 +70,7 @@ class Reverse:
         if not layout.all_stacks:
             limits = replace(limits, roomy=True)
         self.layout, self.limits = layout, limits
-        # Every run of a block computes a row for each lane.
-        self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), None)
+        self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction)
         self._sizes, self._sources = sizes, sources
         self.statistics = Statistics() if statistics is None else statistics
         self.capacity = limits.first_capacity
@@ -93,7 +95,7 @@ class Reverse:
     @cached_property
     def replay(self) -> Replay:
         """Undoes them."""
-        return Replay(self.tapes)
+        return Replay(self.tapes, self.segments.legs.loop.chunked)
 
     # -- forward -------------------------------------------------------------------------------------------------------
 
