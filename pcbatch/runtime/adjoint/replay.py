@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from pcbatch.ir.machine import Chunks, Piece, Program
@@ -39,14 +39,16 @@ class Beside:
     linear: Linear
 
     @property
-    def deltas(self) -> dict[str, TensorType]:
-        """What is written for each row."""
-        return {f"delta {self.number} {self.place} {n}": type_ for n, type_ in enumerate(self.linear.deltas)}
+    def by_row(self) -> dict[str, TensorType]:
+        """What is written for each row: the deltas, or, of a late piece, the seeds that they come from."""
+        types = self.linear.seeds_of if self.linear.is_late else self.linear.deltas
+        return {f"by row {self.number} {self.place} {n}": type_ for n, type_ in enumerate(types)}
 
     @property
     def sums(self) -> dict[str, TensorType]:
-        """What is summed over all rows."""
-        return {f"sum {self.number} {self.place} {n}": type_ for n, type_ in enumerate(self.linear.summed)}
+        """What is summed over all rows, run by run."""
+        types = () if self.linear.is_late else self.linear.summed
+        return {f"sum {self.number} {self.place} {n}": type_ for n, type_ in enumerate(types)}
 
 
 class Replay:
@@ -125,7 +127,7 @@ class Replay:
         for number, every in self.beside.items():
             length = self.tapes.length(self.tapes.blocks[number], lanes)
             for each in every:
-                found |= {key: self.backend.zeros(length, type_) for key, type_ in each.deltas.items()}
+                found |= {key: self.backend.zeros(length, type_) for key, type_ in each.by_row.items()}
                 found |= {key: self.backend.zeros_of(type_) for key, type_ in each.sums.items()}
         return found
 
@@ -146,11 +148,11 @@ class Replay:
         most lanes are to be undone, all at once.
         """
         backend = self.backend
-        deltas = [key for each in self.beside[number] for key in each.deltas]
+        by_row = [key for each in self.beside[number] for key in each.by_row]
         sums = [key for each in self.beside[number] for key in each.sums]
         counts = [self.tapes.blocks[number].used, LOGGED, NEXT, LEFT]
-        changed = [*self.names[number].keys, *deltas, *sums, *counts]
-        in_place = {*self.names[number].keys, *deltas}
+        changed = [*self.names[number].keys, *by_row, *sums, *counts]
+        in_place = {*self.names[number].keys, *by_row}
 
         def undo(rows: Array | int, go: Array, before: Sequence[Array]) -> list[Array]:
             now = {**state, **dict(zip(changed, before, strict=True))}
@@ -207,8 +209,9 @@ class Replay:
             undoing = Undoing(self.names[number], state, rows, taped, shared)
             found = {**state, **undoing.undo()}
         for each in self.beside[number]:
-            for key, delta in zip(each.deltas, undoing.deltas.get(each.place, ()), strict=False):
-                found[key] = backend.with_rows(state[key], first, delta)
+            given = undoing.seeds if each.linear.is_late else undoing.deltas
+            for key, array in zip(each.by_row, given.get(each.place, ()), strict=False):
+                found[key] = backend.with_rows(state[key], first, array)
             for key, part in zip(each.sums, undoing.parts.get(each.place, ()), strict=False):
                 found[key] = state[key] + backend.sum_rows(part, rows.mask)
         logged = backend.where(left > count, state[LOGGED], state[LOGGED] - 1)
@@ -227,39 +230,39 @@ class Replay:
         operands = [shared[name] for name in piece.shared]
         sums = [end[key] for key in each.sums]
         names = [key for name in piece.shared for key, _ in self.keys_of(name)]
-        if not each.sums and not each.deltas:
+        if not each.sums and not each.by_row:
             return totals
-        if not each.deltas:
+        if not each.by_row:
             found = each.linear.pull_back([], [], sums, operands, sound)
             return _added(totals, names, found)
-        block = self.tapes.blocks[each.number]
-        lanes, used = self.backend.lanes_of(sound), tape[block.used]
+        block, backend = self.tapes.blocks[each.number], self.backend
+        lanes, used = backend.lanes_of(sound), tape[block.used]
         length, margin = self.tapes.length(block, lanes), self.tapes.margin(lanes)
-        at_once = lanes * self.tapes.sizes.batches
         keys = [key for key in names if key in totals]
+        kept = [tape[block.key(LANE)], *self._residuals(each, tape), *(end[key] for key in each.by_row)]
 
-        def some(carried: tuple[Array, list[Array], list[Array]]) -> tuple[Array, list[Array], list[Array]]:
+        def some(
+            at_once: Any, carried: tuple[Array, list[Array], list[Array]]
+        ) -> tuple[Array, list[Array], list[Array]]:
             begun, sums, before = carried
             beyond = begun + at_once > length
-            start = self.backend.where(beyond, begun * 0 + (length - at_once), begun)
-            place = start + self.backend.lane_numbers(at_once)
-            residuals, deltas, numbers = (
-                [self.backend.rows_at(array, start, at_once) for array in arrays]
-                for arrays in (
-                    self._residuals(each, tape),
-                    [end[key] for key in each.deltas],
-                    [tape[block.key(LANE)]],
-                )
-            )
-            mask = (place >= begun) & (place < margin + used) & self.backend.take(sound, numbers[0])
-            found = each.linear.pull_back(residuals, deltas, sums, operands, mask)
+            start = backend.where(beyond, begun * 0 + (length - at_once), begun)
+            place = start + backend.lane_numbers(at_once)
+            numbers, *arrays = [backend.rows_at(array, start, at_once) for array in kept]
+            mask = (place >= begun) & (place < margin + used) & backend.take(sound, numbers)
+            residuals, by_row = arrays[: len(each.linear.residuals)], arrays[len(each.linear.residuals) :]
+            if each.linear.is_late:
+                seeds = [by_row[place : place + 1] for place, _ in enumerate(by_row)]
+                _, by_row, parts = each.linear.backward(residuals, operands, seeds, at_once)
+                sums = [backend.sum_rows(part, mask) for part in parts]
+            found = each.linear.pull_back(residuals, by_row, sums, operands, mask)
             after = _added(dict(zip(keys, before, strict=True)), names, found)
-            none = [self.backend.zeros_of(type_) for type_ in each.sums.values()]  # they count once
+            none = [backend.zeros_of(type_) for type_ in each.sums.values()]  # they count once
             return begun + at_once, none, [after[key] for key in keys]
 
-        begin = self.backend.constant(0) + margin
-        state = (begin, sums, [totals[key] for key in keys])
-        _, _, after = self.backend.while_loop(lambda carried: carried[0] < margin + used, some, state)
+        state = (backend.constant(0) + margin, sums, [totals[key] for key in keys])
+        at_once = lanes * self.tapes.sizes.batches
+        _, _, after = backend.while_loop(lambda carried: carried[0] < margin + used, partial(some, at_once), state)
         return {**totals, **dict(zip(keys, after, strict=True))}
 
     def _residuals(self, each: Beside, tape: State) -> list[Array]:
