@@ -19,8 +19,15 @@ class Beside:
     linear: Linear
 
     @property
+    def by_row(self) -> dict[str, TensorType]:
+        """What is written for each row when it is undone: the deltas, or, of a late piece, the seeds they come from."""
+        if not self.linear.is_late:
+            return self.deltas
+        return {f"seed {self.number} {self.place} {n}": type_ for n, type_ in enumerate(self.linear.seeds_of)}
+
+    @property
     def deltas(self) -> dict[str, TensorType]:
-        """What is written for each row."""
+        """What each row gives for gradients by operands that it meets in a product, or looks up rows of."""
         return {f"delta {self.number} {self.place} {n}": type_ for n, type_ in enumerate(self.linear.deltas)}
 
     @property

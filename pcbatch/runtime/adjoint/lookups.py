@@ -85,7 +85,8 @@ class Lookups:
                 assert isinstance(piece, Piece)
                 kept, used = residuals(self.tapes, each, tape), tape[block.used]
                 place = backend.lane_numbers(self.tapes.length(block, lanes))
-                mask = (place >= lanes) & (place < lanes + used) & backend.take(sound, tape[block.key(LANE)])
+                margin = self.tapes.margin(lanes)
+                mask = (place >= margin) & (place < margin + used) & backend.take(sound, tape[block.key(LANE)])
                 operands = [shared[name] for name in piece.shared]
                 numbers = each.linear.looked_up(number, kept, operands, mask)
                 found += [end[[*each.deltas][number]], backend.cast(numbers, "int32"), mask]

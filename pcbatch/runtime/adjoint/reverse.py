@@ -14,6 +14,7 @@ from typing import Any
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, leaves
+from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.runtime.adjoint.hidden import with_hidden
 from pcbatch.runtime.adjoint.replay import Replay
 from pcbatch.runtime.adjoint.segments import Segment, Segments
@@ -57,8 +58,10 @@ class Reverse:
         sizes: Sizes | None = None,
         sources: Sources | None = None,
         by_lane: bool = False,
+        compaction: Compaction | None = DEFAULT,
     ):
         given: dict[str, Any] = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
+        given["compaction"] = compaction
         self._anew = partial(Reverse, program, backend, **given, statistics=statistics, sizes=sizes)
         self._by_sources: dict[tuple[Sources, bool], Reverse] = {}
         self.by_lane = by_lane
@@ -69,8 +72,7 @@ class Reverse:
         if not layout.all_stacks:
             limits = replace(limits, roomy=True)
         self.layout, self.limits = layout, limits
-        # Every run of a block computes a row for each lane.
-        self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), None)
+        self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction)
         self._sizes, self._sources = sizes, sources
         self.statistics = Statistics() if statistics is None else statistics
         self.capacity = limits.first_capacity
@@ -99,7 +101,7 @@ class Reverse:
     @cached_property
     def replay(self) -> Replay:
         """Undoes them."""
-        return Replay(self.tapes, by_lane=self.by_lane)
+        return Replay(self.tapes, self.segments.legs.loop.chunked, by_lane=self.by_lane)
 
     # -- forward -------------------------------------------------------------------------------------------------------
 

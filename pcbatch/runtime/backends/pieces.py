@@ -79,7 +79,14 @@ class Linear(Protocol):
     A gradient by a value that all lanes share is never made row by row where that can be helped. Where such a value
     meets one of a lane in a product, or is looked up in, a row gives a *delta*, and all rows of many runs are pulled
     back together (`pull_back`). Elsewhere a row gives what is to be *summed* over all rows.
+
+    A piece is *late* if no gradient flows through it to what it reads: nobody waits for its `backward`, which may be
+    done for all rows of many runs together.
     """
+
+    is_late: bool
+    seeds_of: Sequence[TensorType]
+    """What `backward` is given of each row, the seeds, one after the other."""
 
     residuals: Sequence[TensorType]
     """What of each row the way back needs."""

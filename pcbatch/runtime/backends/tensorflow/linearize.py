@@ -57,6 +57,8 @@ class Linearized:
         self.residuals: Sequence[TensorType] = [_type_of(tensor) for tensor in self.kept]
         self.deltas: Sequence[TensorType] = [_type_of(delta) for _, delta in self.meetings]
         self.summed: Sequence[TensorType] = [_type_of(part) for part in self.parts]
+        self.seeds_of: Sequence[TensorType] = [_type_of(seed) for seed in self.seeds]
+        self.is_late = not self.read_gradients
 
     # -- the derivative of one example ---------------------------------------------------------------------------------
 
