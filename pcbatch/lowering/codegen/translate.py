@@ -47,6 +47,7 @@ BUILTINS = {
     "__with_item__": "with_item",
     "__within__": "within",
     "__unrolled__": "unrolled",
+    "__turns__": "turns",
     "__flag__": "same_flag",
 }
 """Built-in functions of the language and the function of `ops` that stands for each."""
