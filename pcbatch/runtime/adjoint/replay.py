@@ -18,6 +18,7 @@ from pcbatch.runtime.adjoint.tape import LANE, LOG, LOGGED, Tapes, residual_fiel
 from pcbatch.runtime.adjoint.undo import Names, Undoing, keys
 from pcbatch.runtime.backends.pieces import Leaves, Linear
 from pcbatch.runtime.backends.protocol import Array, State
+from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.rows import Rows
 
 NEXT, LEFT = "next", "left"
@@ -261,9 +262,18 @@ class Replay:
             return begun + at_once, none, [after[key] for key in keys]
 
         state = (backend.constant(0) + margin, sums, [totals[key] for key in keys])
-        at_once = lanes * self.tapes.sizes.batches
-        _, _, after = backend.while_loop(lambda carried: carried[0] < margin + used, partial(some, at_once), state)
-        return {**totals, **dict(zip(keys, after, strict=True))}
+        for at_once, least in self._at_once(length, lanes):
+            state = backend.while_loop(
+                lambda carried, least=least: carried[0] + least <= margin + used, partial(some, at_once), state
+            )
+        return {**totals, **dict(zip(keys, state[2], strict=True))}
+
+    def _at_once(self, length: Any, lanes: Any) -> list[tuple[Any, int]]:
+        """How many rows are pulled back together, and of how many that are left: first many, then of the rest fewer."""
+        if not isinstance(length, int):
+            return [(lanes * self.tapes.sizes.batches, 1)]
+        many, few = CPU.pulled, CPU.pulled // 4
+        return [(many, many // 2), (few, 1)] if many <= length else [(min(few, length), 1)]
 
     def _residuals(self, each: Beside, tape: State) -> list[Array]:
         block = self.tapes.blocks[each.number]
