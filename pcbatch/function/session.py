@@ -38,6 +38,7 @@ from pcbatch.runtime.machine import collector
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Statistics
 from pcbatch.runtime.report.entries import sites
 from pcbatch.runtime.report.profile import noted
+from pcbatch.runtime.strategies.executable import made_rooms
 
 logger = logging.getLogger("pcbatch")
 logger.addHandler(logging.NullHandler())
@@ -73,6 +74,9 @@ class Stats:
     signatures runs, those used last at the end: "native", "lockstep", or "lockstep: " and why not native; "mixed: ",
     which blocks are in lockstep, the others being native, and why; "straight, by XLA" or "straight, by kernels of
     TensorFlow", with `jit="auto"` and why.
+    `rooms` has for each of them for how many lanes there are programs: one of these serves fewer lanes, too, the others
+    being idle. (With `max_lanes`, or in strategies other than "pc", programs are made in other ways, and there are none
+    here.)
     `notes` say which operations no rule computes for all lanes at once, so that they run lane after lane, and where.
     Where there is a cache on disk (`pcbatch.cache`), `hits` programs were found there and `misses` were not.
     """
@@ -86,6 +90,7 @@ class Stats:
     notes: tuple[str, ...] = ()
     hits: int = 0
     misses: int = 0
+    rooms: tuple[tuple[int, ...], ...] = ()
 
     def __repr__(self) -> str:
         stacks = f", stacks of {self.stack_entries} entries" if self.stack_entries else ""
@@ -266,6 +271,7 @@ class Session:
             tuple(dict.fromkeys(noted(*note) for each in self.compiled.values() for note in each.machine.notes)),
             sum(s.hits for s in self.statistics),
             sum(s.misses for s in self.statistics),
+            tuple(made_rooms(each.machine) for each in self.compiled.values()),
         )
 
     def _compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:

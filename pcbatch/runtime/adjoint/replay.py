@@ -1,24 +1,25 @@
 """One segment of a taped run, on its way back: the log from its end to its beginning, each run of a block undone.
 
 A turn of the loop goes through the active blocks in reverse order, under the guards "the log's next entry is of this
-block": so one turn undoes a whole trip, and whatever the schedule was, the order is the log's. When all is undone, what
-gradients by shared operands need of all rows together is pulled back, so many rows at a time.
+block": so one turn undoes a whole trip, and whatever the schedule was, the order is the log's. What can be done for
+all rows together is done when all is undone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
-from pcbatch.ir.machine import Chunks, Piece, Program
+from pcbatch.ir.machine import Chunks, Program
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.adjoint.tape import LANE, LOG, LOGGED, Tapes, residual_field
+from pcbatch.runtime.adjoint.beside import Beside
+from pcbatch.runtime.adjoint.lookups import Lookups
+from pcbatch.runtime.adjoint.tape import LANE, LOG, LOGGED, Tapes
+from pcbatch.runtime.adjoint.together import Together, Totals, summed
 from pcbatch.runtime.adjoint.undo import Names, Undoing, keys
-from pcbatch.runtime.backends.pieces import Leaves, Linear
+from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
-from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.rows import Rows
 
 NEXT, LEFT = "next", "left"
@@ -27,36 +28,12 @@ NEXT, LEFT = "next", "left"
 Chunked = Callable[[Any], Program]
 """The program with the chunks in which its blocks run for so many lanes."""
 
-Totals = dict[str, Array]
-"""The gradients by shared operands so far, by key."""
-
-
-@dataclass(frozen=True)
-class Beside:
-    """What the piece at `place` of a block gives beside gradients of its lanes, by key: see `pieces.Linear`."""
-
-    number: int
-    place: int
-    linear: Linear
-
-    @property
-    def by_row(self) -> dict[str, TensorType]:
-        """What is written for each row: the deltas, or, of a late piece, the seeds that they come from."""
-        types = self.linear.seeds_of if self.linear.is_late else self.linear.deltas
-        return {f"by row {self.number} {self.place} {n}": type_ for n, type_ in enumerate(types)}
-
-    @property
-    def sums(self) -> dict[str, TensorType]:
-        """What is summed over all rows, run by run."""
-        types = () if self.linear.is_late else self.linear.summed
-        return {f"sum {self.number} {self.place} {n}": type_ for n, type_ in enumerate(types)}
-
 
 class Replay:
-    """Undoes segments of the runs of one program."""
+    """Undoes segments of the runs of one program; gradients by shared operands are sums of all lanes, or of each."""
 
-    def __init__(self, tapes: Tapes, chunked: Chunked):
-        self.chunked = chunked
+    def __init__(self, tapes: Tapes, chunked: Chunked, *, by_lane: bool = False):
+        self.chunked, self.by_lane = chunked, by_lane
         self.tapes, self.backend, self.program = tapes, tapes.backend, tapes.program
         order = self.program.order or range(len(self.program.blocks))
         self.order = [number for number in reversed(order) if number in tapes.blocks]
@@ -81,22 +58,32 @@ class Replay:
 
     @cached_property
     def totals(self) -> dict[str, TensorType]:
-        """The gradients by shared operands, by key."""
+        """The gradients by shared operands that are sums of rows, by key: what each holds, of all lanes or for each."""
         return {
             key: type_
             for name in self.program.shared
-            for key, type_ in self.keys_of(name)
-            if type_ is not None and name in self.tapes.activity.shared
+            for key, type_ in self.tapes.shared_keys(name)
+            if type_ is not None and name in self.tapes.activity.shared and key not in self.lookups.by_key
         }
 
-    def keys_of(self, name: str) -> list[tuple[str, TensorType | None]]:
-        """The key of the gradient by each leaf of a shared operand; no type where it has none."""
-        return [(f"shared {name} {n}", leaf) for n, leaf in enumerate(self.tapes.shared_floats(name))]
+    @cached_property
+    def lookups(self) -> Lookups:
+        """Those by tables that are looked up in alone."""
+        return Lookups(self.tapes, {} if self.by_lane else self.beside)
+
+    @cached_property
+    def together(self) -> Together:
+        """What is done for all rows of a segment at its end."""
+        return Together(self.tapes, self.lookups, by_lane=self.by_lane)
+
+    def nothing(self, type_: TensorType, lanes: Any) -> Array:
+        """No gradient by a shared operand: of all lanes, or of each."""
+        return self.together.nothing(type_, lanes)
 
     def segment(
         self, gradients: State, totals: Totals, tape: State, sound: Array, shared: Mapping[str, Leaves]
-    ) -> tuple[State, Totals]:
-        """The gradients of lanes as they are before the segment, and the totals with what it adds to them.
+    ) -> tuple[State, Totals, list[Array]]:
+        """The gradients of lanes as they are before the segment, the totals with what it adds to them, and lookups.
 
         `tape` is what the segment has recorded; `sound` bool `[lanes]`: the others have failed, before or after.
         """
@@ -111,10 +98,10 @@ class Replay:
             return state
 
         end = backend.while_loop(lambda state: state[LOGGED] > 0, turn, start)
-        for number in self.tapes.blocks:
-            for each in self.beside[number]:
-                totals = self._pulled_back(each, end, tape, sound, shared, totals)
-        return {key: end[key] for key in gradients}, totals
+        for each in (each for number in self.tapes.blocks for each in self.beside[number]):
+            end = self.together.late(each, end, tape, sound, shared)
+            totals = self.together.pulled_back(each, end, tape, sound, shared, totals)
+        return {key: end[key] for key in gradients}, totals, self.lookups.of_segment(end, tape, sound, shared)
 
     def _last(self, tape: State, logged: Array) -> State:
         """The block of the last of so many entries of the log, no block if there are none, and its count."""
@@ -129,7 +116,8 @@ class Replay:
             length = self.tapes.length(self.tapes.blocks[number], lanes)
             for each in every:
                 found |= {key: self.backend.zeros(length, type_) for key, type_ in each.by_row.items()}
-                found |= {key: self.backend.zeros_of(type_) for key, type_ in each.sums.items()}
+                sums = {} if each.linear.is_late else each.sums
+                found |= {key: self.nothing(type_, lanes) for key, type_ in sums.items()}
         return found
 
     # -- one run of a block --------------------------------------------------------------------------------------------
@@ -150,7 +138,7 @@ class Replay:
         """
         backend = self.backend
         by_row = [key for each in self.beside[number] for key in each.by_row]
-        sums = [key for each in self.beside[number] for key in each.sums]
+        sums = [key for each in self.beside[number] if not each.linear.is_late for key in each.sums]
         counts = [self.tapes.blocks[number].used, LOGGED, NEXT, LEFT]
         changed = [*self.names[number].keys, *by_row, *sums, *counts]
         in_place = {*self.names[number].keys, *by_row}
@@ -214,73 +202,8 @@ class Replay:
             for key, array in zip(each.by_row, given.get(each.place, ()), strict=False):
                 found[key] = backend.with_rows(state[key], first, array)
             for key, part in zip(each.sums, undoing.parts.get(each.place, ()), strict=False):
-                found[key] = state[key] + backend.sum_rows(part, rows.mask)
+                found[key] = summed(backend, state[key], part, rows, by_lane=self.by_lane)
         logged = backend.where(left > count, state[LOGGED], state[LOGGED] - 1)
         last = self._last(tape, logged)
         left = backend.where(left > count, left - count, last[LEFT])
         return {**found, block.used: used - count, LOGGED: logged, NEXT: last[NEXT], LEFT: left}
-
-    # -- all rows together ---------------------------------------------------------------------------------------------
-
-    def _pulled_back(
-        self, each: Beside, end: State, tape: State, sound: Array, shared: Mapping[str, Leaves], totals: Totals
-    ) -> Totals:
-        """`totals` with what a piece gives of all rows of the segment."""
-        piece = self.program.blocks[each.number].body[each.place]
-        assert isinstance(piece, Piece)
-        operands = [shared[name] for name in piece.shared]
-        sums = [end[key] for key in each.sums]
-        names = [key for name in piece.shared for key, _ in self.keys_of(name)]
-        if not each.sums and not each.by_row:
-            return totals
-        if not each.by_row:
-            found = each.linear.pull_back([], [], sums, operands, sound)
-            return _added(totals, names, found)
-        block, backend = self.tapes.blocks[each.number], self.backend
-        lanes, used = backend.lanes_of(sound), tape[block.used]
-        length, margin = self.tapes.length(block, lanes), self.tapes.margin(lanes)
-        keys = [key for key in names if key in totals]
-        kept = [tape[block.key(LANE)], *self._residuals(each, tape), *(end[key] for key in each.by_row)]
-
-        def some(
-            at_once: Any, carried: tuple[Array, list[Array], list[Array]]
-        ) -> tuple[Array, list[Array], list[Array]]:
-            begun, sums, before = carried
-            beyond = begun + at_once > length
-            start = backend.where(beyond, begun * 0 + (length - at_once), begun)
-            place = start + backend.lane_numbers(at_once)
-            numbers, *arrays = [backend.rows_at(array, start, at_once) for array in kept]
-            mask = (place >= begun) & (place < margin + used) & backend.take(sound, numbers)
-            residuals, by_row = arrays[: len(each.linear.residuals)], arrays[len(each.linear.residuals) :]
-            if each.linear.is_late:
-                seeds = [by_row[place : place + 1] for place, _ in enumerate(by_row)]
-                _, by_row, parts = each.linear.backward(residuals, operands, seeds, at_once)
-                sums = [backend.sum_rows(part, mask) for part in parts]
-            found = each.linear.pull_back(residuals, by_row, sums, operands, mask)
-            after = _added(dict(zip(keys, before, strict=True)), names, found)
-            none = [backend.zeros_of(type_) for type_ in each.sums.values()]  # they count once
-            return begun + at_once, none, [after[key] for key in keys]
-
-        state = (backend.constant(0) + margin, sums, [totals[key] for key in keys])
-        for at_once, least in self._at_once(length, lanes):
-            state = backend.while_loop(
-                lambda carried, least=least: carried[0] + least <= margin + used, partial(some, at_once), state
-            )
-        return {**totals, **dict(zip(keys, state[2], strict=True))}
-
-    def _at_once(self, length: Any, lanes: Any) -> list[tuple[Any, int]]:
-        """How many rows are pulled back together, and of how many that are left: first many, then of the rest fewer."""
-        if not isinstance(length, int):
-            return [(lanes * self.tapes.sizes.batches, 1)]
-        many, few = CPU.pulled, CPU.pulled // 4
-        return [(many, many // 2), (few, 1)] if many <= length else [(min(few, length), 1)]
-
-    def _residuals(self, each: Beside, tape: State) -> list[Array]:
-        block = self.tapes.blocks[each.number]
-        return [tape[block.key(residual_field(each.place, n))] for n, _ in enumerate(each.linear.residuals)]
-
-
-def _added(totals: Totals, names: Sequence[str], found: Sequence[Sequence[Array | None]]) -> Totals:
-    """`totals` with gradients by the leaves of operands, of these names."""
-    more = zip(names, (leaf for leaves in found for leaf in leaves), strict=True)
-    return {**totals, **{key: totals[key] + leaf for key, leaf in more if leaf is not None}}

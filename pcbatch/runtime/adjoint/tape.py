@@ -1,10 +1,10 @@
 """What a taped run keeps: a log of the runs of blocks, and for each active block a tape with a row for each lane of it.
 
-The log has `(block, count)` of each run of an active block, or of each chunk of it. The `count` rows that the run adds to the block's own tape
-say which lanes they are of, and what undoing them needs: the stack pointers, the indices of stores, the residuals of
-pieces. In an array of `margin + rows + margin` rows, the first of a segment lies at `margin`. A run writes as many rows
-as it computes, its own first; what is behind them is written over. As many as are to be undone together are read up to
-the end of a run: its own come last, and those before them are an earlier run's, sound data.
+The log has `(block, count)` of each run of an active block, or of each chunk of it. The `count` rows that the run adds
+to the block's own tape say which lanes they are of, and what undoing them needs: the stack pointers, the indices of
+stores, the residuals of pieces. In an array of `margin + rows + margin` rows, the first of a segment is at `margin`. A
+run writes as many rows as it computes, its own first; what is behind them is written over. As many as are to be undone
+together are read up to the end of a run: its own come last, and those before them are an earlier run's, sound data.
 """
 
 from __future__ import annotations
@@ -111,6 +111,10 @@ class Tapes:
     def shared_floats(self, name: str) -> list[TensorType | None]:
         """The same of a shared operand."""
         return [leaf if has_gradient(leaf) else None for leaf in leaves(self.program.shared_types[name])]
+
+    def shared_keys(self, name: str) -> list[tuple[str, TensorType | None]]:
+        """The key of the gradient by each leaf of a shared operand; no type where it has none."""
+        return [(f"shared {name} {n}", leaf) for n, leaf in enumerate(self.shared_floats(name))]
 
     def _tape(self, number: int) -> BlockTape:
         block, active = self.program.blocks[number], self.activity.variables
