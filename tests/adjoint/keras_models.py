@@ -65,8 +65,8 @@ class Padded(Reader):
         tokens, lengths = inputs
         state = tf.zeros([tf.shape(tokens)[0], UNITS])
         for i in range(LENGTH):
-            # What is not there is not looked up: optimizers move every row that is.
-            word = self.embedding(tf.where(i < lengths, tokens[:, i], tokens[:, 0]))
+            # Not by `self.embedding`: of a word that is looked up twice Keras's optimizers square both parts.
+            word = tf.one_hot(tokens[:, i], WORDS) @ self.embedding.embeddings
             new = tf.tanh(tf.linalg.matvec(self.matrix, state) + word)
             state = tf.where((i < lengths)[:, None], new, state)
         return state

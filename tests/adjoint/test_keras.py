@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import pcbatch
 from tests.adjoint import keras_models as models
 
 slow = pytest.mark.slow
@@ -94,3 +95,16 @@ def trained_by_hand(layer, traced):
 @pytest.mark.parametrize("traced", [False, True])
 def test_a_loop_of_ones_own(traced):
     assert_like_padded(trained_by_hand(models.Batched(), traced), trained_by_hand(models.Padded(), traced))
+
+
+def test_a_weight_is_indexed_by_what_a_lane_computes():
+    weight = keras.Variable([[1.0, 2.0], [3.0, 4.0]])
+
+    @pcbatch.autobatch(jit=False)
+    def row(i):
+        return weight[i]
+
+    with tf.GradientTape() as tape:
+        found = row(np.array([1, 1, 0], np.int32))
+    np.testing.assert_array_equal(found, [[3.0, 4.0], [3.0, 4.0], [1.0, 2.0]])
+    np.testing.assert_array_equal(tf.convert_to_tensor(tape.gradient(found, weight.value)), [[1.0, 1.0], [2.0, 2.0]])

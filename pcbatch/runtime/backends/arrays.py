@@ -121,7 +121,7 @@ class Arrays(Protocol):
     def rows_of_table(self, rows: Array, numbers: Array, table: TensorType) -> Array:
         """Zeros but for `rows`, which are to be added to those of such a table that have these `numbers`, `[n]`.
 
-        As the library knows such a thing; where it does not, as a table.
+        As the library knows such a thing, each number once; where it does not, as a table.
         """
 
     def sum_rows(self, array: Array, mask: Array) -> Array:
