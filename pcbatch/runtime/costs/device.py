@@ -223,8 +223,8 @@ class Device:
     """How many runs of blocks a segment logs, of eight bytes each."""
     pulled: int
     """How many rows of a tape are pulled back to what all lanes share together, and a quarter of it where fewer are
-    left. Products of `[rows, 384]` and `[rows, 1024]` run at 150, 161, 187, 192 and 200 GFLOP/s with 256, 512, 1024, 2048
-    and 3584 rows."""
+    left. Products of `[rows, 384]` and `[rows, 1024]` run at 150, 161, 187, 192 and 200 GFLOP/s with 256, 512, 1024,
+    2048 and 3584 rows."""
 
     cached_numbers: int
     """How many numbers a sampler's diagnostics look at together: few enough to stay in a cache of the CPU's, which
