@@ -99,7 +99,7 @@ class Legs:
         It is of so many `examples`; if that is not given, of as many as the pool has arrays for.
         """
         inputs = dict(zip(self.layout.inputs, arguments, strict=True))
-        state = ends.first_state(self.backend, self.layout, pool, inputs, capacity)
+        state = ends.first_state(self.backend, self.layout, pool, inputs, capacity, examples)
         if pool.whole:
             return Snapshot(pool, state, self.loop.start(), inputs)
         outputs = ends.blank_outputs(self.backend, self.layout, pool.examples)
@@ -144,10 +144,15 @@ class Legs:
         between = None if self.forking is None else partial(self.forking.step, examples=snapshot.pool.examples)
         by_example = [] if self.forking is None else self.layout.by_example
         inputs = {key: snapshot.inputs[key] for key in by_example}
+        examples = self._examples(snapshot) if snapshot.pool.whole else None
         after, counters, can_run = self.loop.run_trips(
-            carried, snapshot.counters, self.operands(shared), until, stop, between, inputs
+            carried, snapshot.counters, self.operands(shared), until, stop, between, inputs, examples
         )
         return replace(snapshot, state={**snapshot.state, **after}, counters=counters), can_run
+
+    def _examples(self, snapshot: Snapshot) -> Array:
+        """How many examples there are in a whole pool, whose last lanes may have none."""
+        return self.backend.sum(snapshot.state["pc"] != self.layout.free)
 
     def _is_over(self, snapshot: Snapshot, state: State) -> Array:
         """Whether trips are to end though lanes could go on: a refill pays, or forks need a larger pool."""
@@ -312,7 +317,7 @@ class Legs:
         """What a run leaves behind; of so many `examples`, where outputs have room for more."""
         layout = self.layout
         if examples is not None:
-            outputs = {key: array[:examples] for key, array in outputs.items()}
+            outputs = {key: self.backend.first(array, examples) for key, array in outputs.items()}
         keys = [key for name in self.program.results for key in layout.keys("result", name)]
         counts = Counts(*(counters[name] for name in ("executions", "active", "rows", "trips")))
         return Outcome(
