@@ -91,7 +91,6 @@ def _names(block: Block) -> Iterator[str]:
     yield from (push.variable for push in block.pushes)
 
 
-
 def forking(program: Program) -> Program:
     """The form of a program in which all groups fork: no lane comes to what is done between their calls in sequence.
 

@@ -81,7 +81,9 @@ def forks(program: Program) -> Violations:
     callee's type, that nothing writes.
     """
     changed = {name for block in program.blocks for name in (*written(block), *block.pops)}
-    slots = {slot for group in groups(program) for member in group.members for slot, _ in member.call.results}
+    ends = (block.terminator for block in program.blocks)
+    made = [end.fork for end in ends if isinstance(end, PushJump) and end.fork is not None]
+    slots = {slot for fork in made for call in fork.calls for slot, _ in call.results}
     for name, kind in program.storage.items():
         if kind == "example" and (name in changed or name not in program.parameters):
             yield f"{program.name}: {name!r} lies by example, and is no parameter or is written"
@@ -97,7 +99,9 @@ def forks(program: Program) -> Violations:
         known = {*program.storage, *written(block)}
         for call in end.fork.calls:
             yield from _unknown(where, (name for _, name in call.given), known)
-            for name in (variable for pairs in (call.given, ((r, s) for s, r in call.results)) for variable, _ in pairs):
+            for name in (
+                variable for pairs in (call.given, ((r, s) for s, r in call.results)) for variable, _ in pairs
+            ):
                 if program.storage.get(name) not in ("register", "cached stack"):
                     yield f"{where}: {name!r} has no top that could be handed over"
             for slot, _ in call.results:

@@ -378,7 +378,9 @@ class Forking:
         every, mask = backend.joined(*children), backend.joined(*[forks] * calls)
         zeros = every * 0
 
-        def write(key: str, value: Array, at: Array = every, where: Array = mask, indices: Sequence[Array] = ()) -> None:
+        def write(
+            key: str, value: Array, at: Array = every, where: Array = mask, indices: Sequence[Array] = ()
+        ) -> None:
             now[key] = backend.masked_store(now[key], indices, where, value, at)
 
         now = dict(now)
