@@ -206,9 +206,9 @@ FORKED = (
         "  var t0",
         """\
   var n_1: int32[]  register
-  var n_2: int32[]  temporary
   var one: int32[]  slot
   var other: int32[]  slot
+  var n_2: int32[]  temporary
   var t0""",
         1,
     )

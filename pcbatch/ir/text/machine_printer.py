@@ -29,10 +29,10 @@
 The other terminators are `return`, `fault 4` and `pushjump b0, back to b3, site 0`; for a label of a jump or a call
 there may be a branch: `jump branch t0 b1 b2, turn`. The first call of a group that may fork says of each call what the
 callee is given and which of its variables are results, and where the lane goes on: `pushjump .., site 0, fork (n = t1)
--> s = r; (n = t2, k = k) -> t = r; join b7`. A piece that is only there for that is `speculative`. Statements are written as in the other dialects. A piece that is
-part of a program with gradient tapes says `tapes`, one whose names are another function's `of g`; one whose fault sites
-are not those of its statements names them, `sites 3, 4`. One that is generated code is written `piece fibonacci_b0(n)
--> t0` and cannot be read back.
+-> s = r; (n = t2, k = k) -> t = r; join b7`. A piece that is only there for that is `speculative`. Statements are
+written as in the other dialects. A piece that is part of a program with gradient tapes says `tapes`, one whose names
+are another function's `of g`; one whose fault sites are not those of its statements names them, `sites 3, 4`. One that
+is generated code is written `piece fibonacci_b0(n) -> t0` and cannot be read back.
 """
 
 from __future__ import annotations

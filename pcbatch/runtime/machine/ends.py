@@ -23,16 +23,26 @@ from pcbatch.runtime.machine.state import Layout, to_stored
 
 
 def first_state(
-    backend: Backend, layout: Layout, pool: Pool, inputs: Mapping[str, Array], capacity: Array | int
+    backend: Backend,
+    layout: Layout,
+    pool: Pool,
+    inputs: Mapping[str, Array],
+    capacity: Array | int,
+    examples: Any = None,
 ) -> State:
     """The state in which a run begins: all lanes are free, but in a whole pool, in which all have started.
 
-    The stacks have room for `capacity` live calls.
+    There, if it is said how many `examples` there are, lanes beyond them are free, too, though they have inputs. The
+    stacks have room for `capacity` live calls.
     """
     state = layout.free_lanes(backend, pool.lanes, capacity)
-    if pool.whole:
-        return start(backend, layout, pool, {**state, "example": backend.lane_numbers(pool.lanes)}, inputs)
-    return state
+    if not pool.whole:
+        return state
+    lanes = backend.lane_numbers(pool.lanes)
+    state = start(backend, layout, pool, {**state, "example": lanes}, inputs)
+    if examples is None:
+        return state
+    return {**state, "pc": backend.where(lanes < examples, state["pc"], backend.constant(layout.free))}
 
 
 def first_queue(backend: Backend, examples: Any) -> State:
@@ -92,7 +102,8 @@ def finish(backend: Backend, layout: Layout, pool: Pool, state: State, outputs: 
     """State and outputs after FINISH: what lanes hold is written by example, and lanes that have ended are free.
 
     Lanes end at FINISH or by failing. Of an example that has not ended, status and steps are written; its results are
-    of no account. In a whole pool `outputs` may be empty, and no lane is freed.
+    of no account. In a whole pool `outputs` may be empty, and no lane is freed; what is beyond its examples reads as
+    if it had not failed.
     """
     given = given_by(backend, layout, state)
     if pool.whole:

@@ -2,17 +2,17 @@
 
 Lanes are kept in lists (`worklists`), so all that is done is done for the lanes that take part, in chunks of rows:
 
-1. a trip goes through the blocks, callers before callees' ends (`Forking.order`). A block runs for all lanes on its list;
-   an expensive one only if nobody is at a block from which lanes come to it and never back: so all leaves of a tree
-   run at once, then its nodes level by level;
-2. where a block forks, each row takes a free lane for each call and gives it what the call is given, and its lane waits.
+1. a trip goes through the blocks, callers before callees' ends (`Forking.order`). A block runs for all lanes on its
+   list; an expensive one only if nobody is at a block from which lanes come to it and never back: so all leaves of a
+   tree run at once, then its nodes level by level;
+2. where a block forks, each row takes a free lane for each call and gives it what the call is given; its lane waits.
    Rows that find no free lanes stay where they are: others may come back. If none does, the run ends with them there;
 3. a lane that has run a forked call is HANDED: of the calls of each group the last one to come back sends the lane that
    waits to the join block, which reads the results off the lanes that have them, and frees these;
 4. an example of which any lane has failed, or has taken too many steps, is given up: where its lanes are taken off a
-   list, they run nothing any more, and are handed back as if they had ended. It is to be run anew without forks. So what
-   becomes of it, its message and its steps are those of calls in sequence, and what another lane of it might do for
-   ever holds up nobody.
+   list, they run nothing any more, and are handed back as if they had ended. It is to be run anew without forks. So
+   what becomes of it, its message and its steps are those of calls in sequence, and what another lane of it might do
+   for ever holds up nobody.
 """
 
 from __future__ import annotations
@@ -327,10 +327,8 @@ class Forking:
         values = self._arguments(execution, group) if group else {}
         depth = execution.old("base") + execution.old("depth") if group else None
         now = {**now, **execution.updates(), GIVEN_UP: given_up}
-        for slot, child in enumerate(children):
-            freed = lists.length(now, lists.free)
+        for child in children:
             now = lists.put(now, lists.free, child, inside, places, count)
-            del freed, slot
         now = lists.spread(now, lanes, goes)
         return self._fork(group, now, lanes, examples, moving, depth, values) if group else now
 

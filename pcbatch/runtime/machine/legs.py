@@ -97,7 +97,7 @@ class Legs:
         It is of so many `examples`; if that is not given, of as many as the pool has arrays for.
         """
         inputs = dict(zip(self.layout.inputs, arguments, strict=True))
-        state = ends.first_state(self.backend, self.layout, pool, inputs, capacity)
+        state = ends.first_state(self.backend, self.layout, pool, inputs, capacity, examples)
         if pool.whole:
             return Snapshot(pool, state, self.loop.start(), inputs)
         outputs = ends.blank_outputs(self.backend, self.layout, pool.examples)
@@ -137,8 +137,15 @@ class Legs:
         """The run after trips until no lane can run, the budget is used up, or a refill pays; and whether one could."""
         carried = {key: snapshot.state[key] for key in self.layout.carried}
         stop = None if snapshot.pool.whole else partial(self._refill_pays, snapshot)
-        after, counters, can_run = self.loop.run_trips(carried, snapshot.counters, self.operands(shared), until, stop)
+        examples = self._examples(snapshot) if snapshot.pool.whole else None
+        after, counters, can_run = self.loop.run_trips(
+            carried, snapshot.counters, self.operands(shared), until, stop, examples
+        )
         return replace(snapshot, state={**snapshot.state, **after}, counters=counters), can_run
+
+    def _examples(self, snapshot: Snapshot) -> Array:
+        """How many examples there are in a whole pool, whose last lanes may have none."""
+        return self.backend.sum(snapshot.state["pc"] != self.layout.free)
 
     def _refill_pays(self, snapshot: Snapshot, state: State) -> Array:
         """Whether examples wait and so many lanes have ended that it is time to give them some."""
@@ -296,7 +303,7 @@ class Legs:
         """What a run leaves behind; of so many `examples`, where outputs have room for more."""
         layout = self.layout
         if examples is not None:
-            outputs = {key: array[:examples] for key, array in outputs.items()}
+            outputs = {key: self.backend.first(array, examples) for key, array in outputs.items()}
         keys = [key for name in self.program.results for key in layout.keys("result", name)]
         counts = Counts(*(counters[name] for name in ("executions", "active", "rows", "trips")))
         return Outcome(

@@ -97,14 +97,17 @@ class Loop:
         shared: Mapping[str, Leaves],
         until: Array,
         stop: Callable[[State], Array] | None = None,
+        examples: Array | None = None,
     ) -> tuple[State, Counters, Array]:
         """Trips until no lane can run, or until there have been `until` trips (an int64 scalar) in all.
 
-        Given `stop`, a scalar bool of the state, also until that holds after a trip. Gives the state, the counters, and
-        whether a lane could go on: a scalar bool.
+        Given `stop`, a scalar bool of the state, also until that holds after a trip. Where all lanes run at once a row
+        is counted for each of the `examples`, if that is given (an int32 scalar), else for each lane. Gives the state,
+        the counters, and whether a lane could go on: a scalar bool.
         """
         backend = self.backend
         every = backend.lanes_of(state["pc"])
+        counted = every if examples is None else examples
         chunks = [block.chunks for block in self.chunked(every).blocks]
         prices = functools.partial(self.prices, every if isinstance(every, int) else USUAL_LANES)
 
@@ -117,7 +120,7 @@ class Loop:
                 counter = arrival_counters.get(number) if followed == self.flow.ahead[number] else None
                 visit = Visit(number, lanes, followed, shared, chunks[number], counter)
                 if again is not None:
-                    return self.guarded.repeated(visit, predicate, state, again, every)
+                    return self.guarded.repeated(visit, predicate, state, again, counted)
                 state, arrivals, after = self.guarded.once(visit, predicate, state)
                 if counter is not None:
                     arrival_counters[number] = after
@@ -140,7 +143,7 @@ class Loop:
             counters = {
                 "executions": before["executions"] + backend.cast(trip.times, "int64"),
                 "active": before["active"] + backend.cast(trip.lanes, "int64"),
-                "rows": self._rows(before["rows"], trip, chunks, every),
+                "rows": self._rows(before["rows"], trip, chunks, counted),
                 "trips": before["trips"] + 1,
                 "memory": memory,
             }
@@ -181,7 +184,7 @@ class Loop:
         end = backend.while_loop(goes_on, recording if self.trace else lambda carried: turn(carried)[0], start)
         if not any(chunks):  # every run of a block computed a row for every lane
             ran = end["counters"]["executions"] - counters["executions"]
-            end["counters"]["rows"] = counters["rows"] + ran * backend.cast(every, "int64")
+            end["counters"]["rows"] = counters["rows"] + ran * backend.cast(counted, "int64")
         return end["state"], self._of_one_lane(end["counters"]), ready(end)
 
     def _elsewhere(self, state: State, counters: Counters, shared: Mapping[str, Leaves]) -> tuple[State, Counters]:

@@ -29,6 +29,7 @@ every lane `room`. So a state can leave the machine, be given longer stacks (`La
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,6 +40,7 @@ from pcbatch.ir.analysis.frames import is_framed
 from pcbatch.ir.machine import Program, PushJump
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
+from pcbatch.runtime.costs.device import CPU
 
 
 @dataclass(frozen=True)
@@ -213,6 +215,13 @@ class Layout:
         for name in self.shown:
             found.update(zip(self.keys("shown", name), map(Held, self.leaves(name)), strict=True))
         return found
+
+    @cached_property
+    def elements(self) -> int:
+        """How many numbers are kept of a lane and its example, on stacks of the first size."""
+        stacked = CPU.first_capacity + 1
+        held = [*self.arrays.values(), *self.inputs.values(), *self.outputs.values()]
+        return sum((stacked if each.stacked else 1) * math.prod(each.value.shape) for each in held)
 
     @cached_property
     def all_stacks(self) -> list[str]:
