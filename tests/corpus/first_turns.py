@@ -19,9 +19,9 @@ def first_turns(x, v):
             break
     for step in reversed(range(1, STEPS)):
         for j, b in enumerate(v):
-            if b > 0.5:
+            if b > 0.25 * (j + 1):
                 continue
-            a -= b
+            a -= b * step
         if a < 0.0:
             break
     size = len(v)
@@ -40,7 +40,7 @@ def twin(x, v):
     a = next((float(a) for a in v if a * 2 > x), float(v[-1]))
     last, step = 2 * a, 2
     for step in (2, 1):
-        a -= sum(float(b) for b in v if b <= 0.5)
+        a -= sum(float(b) * step for j, b in enumerate(v) if b <= 0.25 * (j + 1))
         if a < 0.0:
             break
     k = next((k for k in (3, 2, 1, 0) if v[k] > 0.25), 0)

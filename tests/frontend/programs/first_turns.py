@@ -1,4 +1,4 @@
-"""Loops whose variables are read behind them: the first turn is not tested; that there is one may be left to the types."""
+"""Loops whose variables are read behind them: the first turn is not tested, or by what the types will tell."""
 
 import pcbatch
 
