@@ -38,7 +38,7 @@ def _granted(make: Callable[[Grants], T], known: Grants) -> tuple[T, Grants]:
                 first = first or error
                 more = grants.unrolled(error)
             if more == grants:
-                raise _final(first, error) from None
+                raise _final(first or error, error) from None
             grants = more
 
 

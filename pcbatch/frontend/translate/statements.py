@@ -245,8 +245,9 @@ class Statements(Expressions):
     def _augmented(self, node: Any) -> None:
         target, span = node.target, self.span(node)
         if isinstance(target, gast.Name):
-            if _is_list(node):
-                changes.extend(self, load(target.id, target), node.value, span)
+            method = self._method_in_place(node)
+            if method is not None:
+                changes.augment(self, load(target.id, target), method, node.value, span)
                 return
             value = gast.copy_location(gast.BinOp(load(target.id, target), node.op, node.value), node)
             self.into(value, target.id, span)
@@ -254,11 +255,22 @@ class Statements(Expressions):
         target = self._settled_target(target, [node.value])
         names = [] if self._is_named(target) else self._indices(target, [node.value])
         old = _read(target) if self._is_named(target) else stored_element(target, names)
-        if _is_list(node):
-            changes.extend(self, old, node.value, span)
+        method = self._method_in_place(node)
+        if method is not None:
+            changes.augment(self, old, method, node.value, span)
             return
         value = gast.copy_location(gast.BinOp(old, node.op, node.value), node)
         self._emit_change(target, names, self.operand(value), span)
+
+    def _method_in_place(self, node: Any) -> str | None:
+        """The method that changes the target of an augmented assignment, if it is known to be a list or the like."""
+        method, span = changes.IN_PLACE.get(type(node.op)), self.span(node)
+        if method is None or span in self.unrolling.in_place:
+            return method
+        if isinstance(node.op, gast.Add) and isinstance(node.value, gast.List | gast.ListComp):
+            return method
+        self.unrolling.augmented[span] = method
+        return None
 
     def take(self, node: Any) -> str:
         """Emit `xs.pop()`; gives the variable with its value."""
@@ -429,11 +441,6 @@ class Statements(Expressions):
         names = tuple(self.operand(field, fields[at + 1 :]) for at, field in enumerate(fields))
         places = {name: self.span(field) for name, field in zip(names, fields, strict=True)}
         self.draft.end(Fault(text, names, kind, span), places)
-
-
-def _is_list(node: Any) -> bool:
-    """Whether an augmented assignment is `xs += [..]`, which changes a list in place."""
-    return isinstance(node.op, gast.Add) and isinstance(node.value, gast.List | gast.ListComp)
 
 
 def _loaded(part: Any) -> Any:

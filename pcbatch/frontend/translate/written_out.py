@@ -61,14 +61,14 @@ class WrittenOut:
         if self._seen(self.node.iter) is None:
             self._ask(count)
 
-    def _ask(self, count: int | None) -> None:
+    def _ask(self, count: int | None, more: dict[str, Any] | None = None) -> None:
         turns = self._placed(gast.Tuple([constant(each) for each in self.code.turns], gast.Load()))
         question = call(TURNS, self._placed(constant(count)), turns, *self.over.ends)
         options = {"strict": constant(True)} if self.over.strict else {}
         if range_arguments(self.node.iter, self.code.is_builtin) is not None:
             question.args[2:] = []
             options = {"bounds": self._tuple(*self.over.ends)}
-        question.keywords = [gast.keyword(name, value) for name, value in options.items()]
+        question.keywords = [gast.keyword(name, value) for name, value in (options | (more or {})).items()]
         self.code.assign(self.code.temporary(), question, self.span)
 
     def turn(self, number: int) -> list[Any]:
@@ -128,7 +128,7 @@ class WrittenOut:
     def end(self) -> None:
         """Emit, behind the last turn, what refuses a sequence that has got longer: Python's loop would go on."""
         if self.changed & {name for each in self.over.ends for name in names_in(each)}:
-            self._ask(self.count)
+            self._ask(self.count, {"is_end": constant(True)})
 
     def _range(self) -> _Over | None:
         found = range_arguments(self.node.iter, self.code.is_builtin)
@@ -209,6 +209,8 @@ class WrittenOut:
             case gast.Call(func=gast.Attribute(value=whole, attr=name), args=[], keywords=[]) if name in _VIEWS:
                 if root_of(whole) is not None and root_of(whole) not in self.assigned and _is_plain_path(whole):
                     return node  # Python reads the values of a dict in each turn
+                held = self._held(self.code.rewrite(whole), whole)
+                return self._placed(gast.Call(self._placed(gast.Attribute(held, name, gast.Load())), [], []))
         value = self.code.rewrite(node)
         return self._held(call(SEQUENCE, value, constant(True)), node)
 

@@ -11,6 +11,8 @@ from typing import Any
 
 from pcbatch.errors import (
     Diagnostic,
+    InPlace,
+    InPlaceError,
     LengthError,
     Note,
     PieceRefusalError,
@@ -20,6 +22,7 @@ from pcbatch.errors import (
     Span,
     TakeIn,
     Unroll,
+    Wish,
 )
 from pcbatch.installed import OWN, is_installed
 from pcbatch.ir.code import Code
@@ -89,12 +92,14 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     """
     if isinstance(error, RefusedBeforeError):
         return PrimitiveError([])
-    wants: TakeIn | Unroll | None = _taken_in(piece, error)
+    wants: Wish | None = _taken_in(piece, error)
     if isinstance(error, PieceRefusalError):
         line = _line_of_traceback(piece, error)
         found = _at(piece, error.code, error.message, line, error.help)
         if error.code in (CALLED, "PCB414") and found.span is not None and found.span.file.startswith(OWN):
             return PrimitiveError([replace(found, help=_HANDED)])
+        if isinstance(error, InPlaceError):
+            return PrimitiveError([replace(found, wants=None if found.span is None else InPlace(found.span))])
         if isinstance(error, LengthError):
             wants = None if found.span is None else Unroll(found.span, error.length, error.turns)
         return PrimitiveError([replace(found, wants=wants if error.code in (CALLED, LENGTH) else None)])

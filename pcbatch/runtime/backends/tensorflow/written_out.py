@@ -16,13 +16,22 @@ _COPY = "loop over a copy, `for x in [*xs]:`, `for k in [*d]:`"
 
 
 def turns(
-    known: int | None, place: tuple[int, ...], *sequences: Any, bounds: tuple[Any, ...] = (), strict: bool = False
+    known: int | None,
+    place: tuple[int, ...],
+    *sequences: Any,
+    bounds: tuple[Any, ...] = (),
+    strict: bool = False,
+    is_end: bool = False,
 ) -> int:
     """`known`, if a loop over `sequences`, or over a range of these `bounds`, makes so many turns; else LengthError.
 
     That says how many they are, None where lanes may differ. `place` are the turns of written-out loops around it.
+    At the end of the loop its sequences, which change in it, must be as long as they were.
     """
     found = _of_range(bounds) if bounds else _of_sequences(sequences, strict=strict)
+    if is_end and found != known:
+        message = f"a loop of {known} turns goes over what is {found} long when it ends; Python's would go on"
+        raise PieceRefusalError("PCB401", message, _COPY)
     if known is None or found != known:
         message = "how many turns this loop makes is not known"
         if known is not None:
