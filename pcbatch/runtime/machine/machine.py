@@ -34,7 +34,7 @@ from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.given import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.legs import Arrived, Legs, Snapshot
 from pcbatch.runtime.machine.limits import Limits
-from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
+from pcbatch.runtime.machine.outcome import Counting, Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.returned import Returned
 from pcbatch.runtime.machine.state import Layout
@@ -79,11 +79,12 @@ class Machine:
             compaction = None  # masks alone, as in the paper
         self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction, trace)
         self.legs = Legs(self.context)
+        self._quiet = self.legs if trace else Legs(replace(self.context, counts=False))
         self.capacity = limits.first_capacity
         self.statistics = Statistics()
         self._digest = digest
         self._made: dict[Any, Any] = {}
-        self._sizes: dict[tuple[Pool, bool], set[int]] = {}
+        self._sizes: dict[tuple[tuple[Pool, bool], bool], set[int]] = {}
 
     @cached_property
     def _roomy_legs(self) -> Legs:
@@ -125,8 +126,13 @@ class Machine:
             )
         return self._run_arrays(self.arrays_given(arguments, shared, lanes), lanes)
 
-    def _run_arrays(self, arrays: Sequence[Array], lanes: Any) -> Outcome:
-        legs = self._roomy_legs if self._must_be_roomy() else self.legs
+    def _run_arrays(self, arrays: Sequence[Array], lanes: Any, counts: bool = False) -> Outcome:
+        """A whole run; one that does not count from the beginning is made again for those who ask, if that can be.
+
+        In a caller's graph it cannot.
+        """
+        legs = self.legs if counts or not self.backend.runs_now() else self._quiet
+        legs = self._roomy_legs if self._must_be_roomy() else legs
         pool, capacity, flat = self.pool_for(lanes), self.capacity, self._with_room(arrays, lanes)
         if not legs.limits.roomy:
             flat.append(self.backend.constant(capacity))
@@ -135,10 +141,15 @@ class Machine:
         returned = self._returned(legs, pool)
         sealed = self.backend.forbid_gradients(self._whole_run(legs, pool, returned), self.program.name)
         with self.timed(), explaining(self.program, self.backend, self.jit):
-            outcome = returned.outcome(found := list(sealed(*flat)), None if pool.examples is lanes else lanes)
+            examples = None if pool.examples is lanes else lanes
+            outcome = returned.outcome(found := list(sealed(*flat)), examples, self._counting(legs, arrays, lanes))
             if not legs.limits.roomy and self.backend.is_concrete(outcome.status):
-                self._note_sizes(pool, capacity, int(found[0]), outcome)
+                self._note_sizes(pool, capacity, int(found[0]), outcome, legs.counts)
         return outcome
+
+    def _counting(self, legs: Legs, arrays: Sequence[Array], lanes: Any) -> Counting | None:
+        """What says what a run of `legs` was made of, where that does not: pieces are pure, so it is another run."""
+        return None if legs.counts else lambda: self._run_arrays(arrays, lanes, counts=True).counts
 
     def pool_for(self, lanes: Any) -> Pool:
         """The pool in which so many examples run."""
@@ -157,14 +168,15 @@ class Machine:
         To be run only where the backend `runs_unseen`.
         """
         pool = self.pool_for(lanes)
-        if not (self.legs.limits.roomy and pool.whole):
+        legs = self._quiet
+        if not (legs.limits.roomy and pool.whole):
             return lambda given: Finished.of(self._run_arrays(given, lanes))
-        returned = self._returned(self.legs, pool)
-        direct = self.backend.direct(self._whole_run(self.legs, pool, returned), arrays)
+        returned = self._returned(legs, pool)
+        direct = self.backend.direct(self._whole_run(legs, pool, returned), arrays)
 
         def run(given: Sequence[Array]) -> Finished:
             try:
-                return returned.finished(direct(given))
+                return returned.finished(direct(given), self._counting(legs, given, lanes))
             except Exception:
                 with explaining(self.program, self.backend, self.jit):
                     raise
@@ -181,16 +193,16 @@ class Machine:
             (leaf.dtype, leaf.shape) for name in self.program.shared for leaf in leaves(self.program.shared_types[name])
         ]
         with self.timed(), explaining(self.program, self.backend, self.jit):
-            pool = self.pool_for(lanes)
-            if self.legs.limits.roomy:
-                examples = self.legs.example_specs(pool.examples)
-                specs: list[Spec] = [examples[key] for key in self.legs.layout.inputs]
-                whole = self._whole_run(self.legs, pool, self._returned(self.legs, pool))
+            pool, legs = self.pool_for(lanes), self._quiet
+            if legs.limits.roomy:
+                examples = legs.example_specs(pool.examples)
+                specs: list[Spec] = [examples[key] for key in legs.layout.inputs]
+                whole = self._whole_run(legs, pool, self._returned(legs, pool))
                 count: list[Spec] = [] if pool.whole else [("int32", ())]
                 self.backend.lower(whole, specs + operands + count, self.jit)
             else:
-                specs = self.legs.specs(pool, self.capacity)
-                self.backend.lower(self._leg(pool), [*specs, *operands, ("int64", ())], self.jit)
+                specs = legs.specs(pool, self.capacity)
+                self.backend.lower(self._leg(legs, pool), [*specs, *operands, ("int64", ())], self.jit)
 
     # -- a run leg by leg ----------------------------------------------------------------------------------------------
 
@@ -214,14 +226,14 @@ class Machine:
         done = int(snapshot.counters["trips"])
         until = self.backend.array(NO_BUDGET if trips is None else done + trips, "int64")
         capacity = int(self.legs.capacity(snapshot))
-        sealed = self.backend.forbid_gradients(self._leg(pool), self.program.name)
+        sealed = self.backend.forbid_gradients(self._leg(self.legs, pool), self.program.name)
         specs = self.legs.specs(pool, capacity)
         given = [self.backend.array(a, dtype) for a, (dtype, _) in zip(self.legs.flat(snapshot), specs, strict=True)]
         with self.timed(), explaining(self.program, self.backend, self.jit):
             arrived = self.legs.unpack(list(sealed(*given, *self._operands(shared), until)), snapshot)
             examples = None if pool.whole else int(arrived.snapshot.examples)
             outcome = self.legs.outcome(arrived.snapshot.counters, arrived.snapshot.outputs, capacity, examples)
-            self._note_sizes(pool, capacity, capacity, outcome, direct=True)
+            self._note_sizes(pool, capacity, capacity, outcome, self.legs.counts, direct=True)
         return arrived, outcome
 
     def grown(self, snapshot: Snapshot) -> Snapshot | None:
@@ -247,7 +259,7 @@ class Machine:
     def _returned(self, legs: Legs, pool: Pool) -> Returned:
         """How a whole run comes back here: in few arrays, where none of them becomes part of a caller's program."""
         packed = legs.limits.roomy and isinstance(pool.examples, int) and self.backend.runs_now()
-        key = ("returned", legs.limits.roomy, pool.examples if packed else None)
+        key = ("returned", legs.counts, legs.limits.roomy, pool.examples if packed else None)
         return self._once(key, lambda: Returned(legs, pool.examples if packed else None))
 
     def _whole_run(self, legs: Legs, pool: Pool, returned: Returned | None = None) -> Callable[..., Any]:
@@ -265,7 +277,7 @@ class Machine:
 
         jit = self.jit and legs.limits.roomy
         room = [] if pool.whole else [pool.examples]
-        kind = ("run", legs.limits.roomy, pool.lanes, bool(gives.specs), *room)
+        kind = ("run", legs.counts, legs.limits.roomy, pool.lanes, bool(gives.specs), *room)
         return self._once(kind, lambda: self.backend.compile(program, jit, name=self.name_of(*kind)))
 
     def _traced_run(self, legs: Legs, arrays: list[Array], pool: Pool) -> Snapshot:
@@ -283,12 +295,12 @@ class Machine:
             snapshot = legs.begin(arguments, pool, legs.limits.largest_capacity, examples)
             return legs.leg(snapshot, rest, until).snapshot
         snapshot = legs.begin(arguments, pool, rest.pop(), examples)
-        compiled = self._leg(pool)
+        compiled = self._leg(legs, pool)
         return legs.all_legs(lambda s: legs.unpack(compiled(*legs.flat(s), *rest, until), s), snapshot).snapshot
 
-    def _leg(self, pool: Pool) -> Callable[..., Any]:
+    def _leg(self, legs: Legs, pool: Pool) -> Callable[..., Any]:
         """The program of a leg on stacks of any size: from flat snapshot, shared operands and `until` to `Arrived`."""
-        pool, legs = pool.static, self.legs
+        pool = pool.static
 
         def program(*arrays: Array) -> list[Array]:
             with self.tracing(counts=True):
@@ -299,8 +311,8 @@ class Machine:
 
         operands = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
         specs = [*legs.specs(pool, None), *((leaf.dtype, leaf.shape) for leaf in operands), ("int64", ())]
-        name = self.name_of("leg", pool.whole, pool.lanes, pool.examples)
-        return self._once(("leg", pool), lambda: self.backend.compile(program, self.jit, specs, name))
+        name = self.name_of("leg", legs.counts, pool.whole, pool.lanes, pool.examples)
+        return self._once(("leg", legs.counts, pool), lambda: self.backend.compile(program, self.jit, specs, name))
 
     def name_of(self, *part: Any) -> Name:
         """What a part of the program is known by on disk."""
@@ -331,7 +343,9 @@ class Machine:
             tracing = self.statistics.trace_seconds - traced
             self.statistics.compile_seconds += time.perf_counter() - started - tracing
 
-    def _note_sizes(self, pool: Pool, first: int, last: int, outcome: Outcome, direct: bool = False) -> None:
+    def _note_sizes(
+        self, pool: Pool, first: int, last: int, outcome: Outcome, counts: bool, direct: bool = False
+    ) -> None:
         """Remember that stacks grew from capacity `first` to `last`: the next run starts there.
 
         What lanes needed that failed with MAX_DEPTH, maybe in a recursion without end, no other run is to pay for; nor
@@ -343,7 +357,7 @@ class Machine:
             untold = (outcome.status == LaneStatus.MAX_DEPTH) | (outcome.status == LaneStatus.UNFINISHED)
             if not bool(self.backend.any(untold)):
                 self.capacity = last
-        key = pool.static
+        key = (pool.static, counts)
         seen = self._sizes.setdefault((key, direct), set() if (key, not direct) in self._sizes else {first})
         new = {first, *self.legs.limits.sizes(first, last)} - seen
         seen |= new
