@@ -58,7 +58,7 @@ class ForkedMachine:
         self.spread, self.limit, self._sequel = spread, limit, sequel
         context = machine.context
         limits = replace(context.limits, roomy=False)
-        context = replace(context, layout=Layout(program), limits=limits)
+        context = replace(context, layout=Layout(program), limits=limits, merging=None)
         self._legs = {grows: Legs(replace(context, grows=grows)) for grows in (True, False)}
         self.capacity = min(FIRST_CAPACITY, limits.largest_capacity)
         self.form = "lockstep, calls forked"

@@ -185,7 +185,9 @@ class Loop:
         if stop is not None:
             start["stop"] = until < until
         end = backend.while_loop(goes_on, recording if self.trace else lambda carried: turn(carried)[0], start)
-        if self.context.counts and not any(chunks):  # every run of a block computed a row for every lane
+        if self.context.counts and not (
+            any(chunks) or flow.merged
+        ):  # every run of a block computed a row for every lane
             ran = end["counters"]["executions"] - counters["executions"]
             end["counters"]["rows"] = counters["rows"] + ran * backend.cast(every, "int64")
         return end["state"], self._of_one_lane(end["counters"]), ready(end)
@@ -211,13 +213,17 @@ class Loop:
         }
 
     def chunked(self, lanes: Array | int) -> Program:
-        """The program with the chunks in which its blocks run for `lanes` lanes, perhaps not known when tracing."""
+        """The program with the chunks in which its blocks run for `lanes` lanes, perhaps not known when tracing.
+
+        And with those that are run as one.
+        """
         if self.layout.groups and isinstance(lanes, int):
             return self._in_chunks(lanes)
-        compaction = self.context.compaction
-        if compaction is None:
-            return self.layout.program
-        return compaction.chunked(self.layout.program, self.rows, lanes if isinstance(lanes, int) else None)
+        compaction, merging, program = self.context.compaction, self.context.merging, self.layout.program
+        known = lanes if isinstance(lanes, int) else None
+        if compaction is not None:
+            program = compaction.chunked(program, self.rows, known)
+        return program if merging is None else merging.merged(program, self.rows, known)
 
     def _in_chunks(self, lanes: int) -> Program:
         """The program whose calls are forked: lanes are many then, and few wait at a time."""
@@ -241,7 +247,7 @@ class Loop:
 
         Only `before` where all blocks compute a row for every lane: these are counted once, at the end.
         """
-        if not any(chunks):
+        if not (any(chunks) or trip.flow.merged):
             return before
         backend, ran = self.backend, trip.ran
         size = backend.array([each.rows if each else 1 for each in chunks], "int32")

@@ -27,6 +27,7 @@ from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import leaves
 from pcbatch.ir.verify.machine import validate
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
+from pcbatch.optimize.machine.merging import MERGING, Merging
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
 from pcbatch.runtime.machine import collector
 from pcbatch.runtime.machine.context import Context
@@ -49,6 +50,7 @@ class Machine:
     """Runs one program. Compiled once for each pool of lanes and size of stacks, then reused.
 
     `compaction` says which blocks may run on gathered lanes; with None every block computes a row for every lane.
+    `merging` says which are run as one, if the schedule is left open.
     `trace` is the number of trips of which is recorded what the schedule chose. With `max_lanes` there are never more
     lanes, however many examples. `digest()` tells the program and all that is said here from others in every process,
     None if it cannot: by this a cache on disk knows it.
@@ -64,6 +66,7 @@ class Machine:
         max_depth: int | None = None,
         max_steps: int | None = None,
         compaction: Compaction | None = DEFAULT,
+        merging: Merging | None = MERGING,
         trace: int = 0,
         max_lanes: int | None = None,
         digest: Callable[[], str | None] = lambda: None,
@@ -77,7 +80,9 @@ class Machine:
             limits = replace(limits, roomy=True)
         if schedule == "switch" and compaction is not None and not compaction.always:
             compaction = None  # masks alone, as in the paper
-        self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction, trace)
+        # A schedule that is asked for by name chooses among blocks, and a record shows what it chose.
+        merging = None if schedule != "auto" or trace or not jit else merging
+        self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction, merging, trace)
         self.legs = Legs(self.context)
         self._quiet = self.legs if trace else Legs(replace(self.context, counts=False))
         self.capacity = limits.first_capacity
@@ -126,14 +131,18 @@ class Machine:
             )
         return self._run_arrays(self.arrays_given(arguments, shared, lanes), lanes)
 
-    def _run_arrays(self, arrays: Sequence[Array], lanes: Any, counts: bool = False) -> Outcome:
-        """A whole run; one that does not count from the beginning is made again for those who ask, if that can be.
+    def _run_arrays(
+        self, arrays: Sequence[Array], lanes: Any, counts: bool = False, capacity: int | None = None
+    ) -> Outcome:
+        """A whole run on stacks of some `capacity` at first, else of what runs before it had in the end.
 
-        In a caller's graph it cannot.
+        One that does not count from the beginning is made again for those who ask, if that can be: in a caller's graph
+        it cannot.
         """
+        capacity = self.capacity if capacity is None else capacity
         legs = self.legs if counts or not self.backend.runs_now() else self._quiet
         legs = self._roomy_legs if self._must_be_roomy() else legs
-        pool, capacity, flat = self.pool_for(lanes), self.capacity, self._with_room(arrays, lanes)
+        pool, flat = self.pool_for(lanes), self._with_room(arrays, lanes)
         if not legs.limits.roomy:
             flat.append(self.backend.constant(capacity))
         if not isinstance(lanes, int) or not pool.whole:
@@ -142,14 +151,15 @@ class Machine:
         sealed = self.backend.forbid_gradients(self._whole_run(legs, pool, returned), self.program.name)
         with self.timed(), explaining(self.program, self.backend, self.jit):
             examples = None if pool.examples is lanes else lanes
-            outcome = returned.outcome(found := list(sealed(*flat)), examples, self._counting(legs, arrays, lanes))
+            counting = self._counting(legs, arrays, lanes, capacity)
+            outcome = returned.outcome(found := list(sealed(*flat)), examples, counting)
             if not legs.limits.roomy and self.backend.is_concrete(outcome.status):
                 self._note_sizes(pool, capacity, int(found[0]), outcome, legs.counts)
         return outcome
 
-    def _counting(self, legs: Legs, arrays: Sequence[Array], lanes: Any) -> Counting | None:
+    def _counting(self, legs: Legs, arrays: Sequence[Array], lanes: Any, capacity: int) -> Counting | None:
         """What says what a run of `legs` was made of, where that does not: pieces are pure, so it is another run."""
-        return None if legs.counts else lambda: self._run_arrays(arrays, lanes, counts=True).counts
+        return None if legs.counts else lambda: self._run_arrays(arrays, lanes, True, capacity).counts
 
     def pool_for(self, lanes: Any) -> Pool:
         """The pool in which so many examples run."""
@@ -176,7 +186,7 @@ class Machine:
 
         def run(given: Sequence[Array]) -> Finished:
             try:
-                return returned.finished(direct(given), self._counting(legs, given, lanes))
+                return returned.finished(direct(given), self._counting(legs, given, lanes, self.capacity))
             except Exception:
                 with explaining(self.program, self.backend, self.jit):
                     raise
