@@ -139,8 +139,9 @@ class Pipeline:
         return run_passes(self.lowered, passes, verifying(verify_machine))
 
     def executed(self, lanes: Any) -> machine.Program:
-        """What the machine executes for `lanes` lanes: on which numbers of rows blocks may run depends on these,
-        and which are run as one.
+        """What the machine executes for `lanes` lanes.
+
+        On which numbers of rows blocks may run depends on these, and which are run as one.
         """
         sized = self.machine.program_for(lanes)
         pairs = zip(self.machine_program.blocks, sized.blocks, strict=True)

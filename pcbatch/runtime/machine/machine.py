@@ -29,13 +29,14 @@ from pcbatch.ir.verify.machine import validate
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.optimize.machine.merging import MERGING, Merging
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
+from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine import collector
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.given import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.legs import Arrived, Legs, Snapshot
 from pcbatch.runtime.machine.limits import Limits
-from pcbatch.runtime.machine.outcome import Counting, Finished, Outcome, Run, Statistics
+from pcbatch.runtime.machine.outcome import Counting, Counts, Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.returned import Returned
 from pcbatch.runtime.machine.state import Layout
@@ -84,12 +85,29 @@ class Machine:
         merging = None if schedule != "auto" or trace or not jit else merging
         self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction, merging, trace)
         self.legs = Legs(self.context)
-        self._quiet = self.legs if trace else Legs(replace(self.context, counts=False))
+        self._counts = schedule != "auto" or bool(trace) or not jit
         self.capacity = limits.first_capacity
         self.statistics = Statistics()
         self._digest = digest
         self._made: dict[Any, Any] = {}
         self._sizes: dict[tuple[tuple[Pool, bool], bool], set[int]] = {}
+
+    @property
+    def _quiet(self) -> Legs:
+        """Legs that do not count what blocks do, where that takes time and nobody is likely to ask.
+
+        It takes up to a seventh of the time where all blocks are cheap, else next to none. Who has asked once asks
+        again, and who has chosen a schedule does, too.
+        """
+        return self.legs if self._counts or not self._is_cheap else self._quiet_legs
+
+    @cached_property
+    def _is_cheap(self) -> bool:
+        return not self.legs.loop.sync and max(self.legs.loop.row_costs) <= CPU.native_work
+
+    @cached_property
+    def _quiet_legs(self) -> Legs:
+        return Legs(replace(self.context, counts=False))
 
     @cached_property
     def _roomy_legs(self) -> Legs:
@@ -159,7 +177,14 @@ class Machine:
 
     def _counting(self, legs: Legs, arrays: Sequence[Array], lanes: Any, capacity: int) -> Counting | None:
         """What says what a run of `legs` was made of, where that does not: pieces are pure, so it is another run."""
-        return None if legs.counts else lambda: self._run_arrays(arrays, lanes, True, capacity).counts
+        if legs.counts:
+            return None
+
+        def counting() -> Counts:
+            self._counts = True
+            return self._run_arrays(arrays, lanes, True, capacity).counts
+
+        return counting
 
     def pool_for(self, lanes: Any) -> Pool:
         """The pool in which so many examples run."""
