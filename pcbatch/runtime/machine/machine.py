@@ -109,11 +109,10 @@ class Machine:
     def _quiet_legs(self) -> Legs:
         return Legs(replace(self.context, counts=False))
 
-    @cached_property
-    def _roomy_legs(self) -> Legs:
-        """Legs on stacks that have their full size at once, which a caller's XLA program needs."""
-        limits = self.context.limits
-        return self.legs if limits.roomy else Legs(replace(self.context, limits=replace(limits, roomy=True)))
+    def _roomy(self, legs: Legs) -> Legs:
+        """`legs` on stacks that have their full size at once, which a caller's XLA program needs."""
+        limits = replace(legs.limits, roomy=True)
+        return self._once(("roomy", legs.counts), lambda: Legs(replace(legs.loop.context, limits=limits)))
 
     @property
     def notes(self) -> Sequence[tuple[Span | None, str]]:
@@ -154,12 +153,11 @@ class Machine:
     ) -> Outcome:
         """A whole run on stacks of some `capacity` at first, else of what runs before it had in the end.
 
-        One that does not count from the beginning is made again for those who ask, if that can be: in a caller's graph
-        it cannot.
+        One that does not count from the beginning is made again for those who ask.
         """
         capacity = self.capacity if capacity is None else capacity
-        legs = self.legs if counts or not self.backend.runs_now() else self._quiet
-        legs = self._roomy_legs if self._must_be_roomy() else legs
+        legs = self.legs if counts else self._quiet
+        legs = self._roomy(legs) if self._must_be_roomy() else legs
         pool, flat = self.pool_for(lanes), self._with_room(arrays, lanes)
         if not legs.limits.roomy:
             flat.append(self.backend.constant(capacity))
