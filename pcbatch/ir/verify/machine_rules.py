@@ -103,8 +103,9 @@ def places(program: Program) -> Violations:
 
 def merged(program: Program) -> Violations:
     """Blocks that are run as one are several, exist and are so once; they compute a row for every lane that comes."""
-    for again in repeated(number for members in program.merged for number in members):
-        yield f"{program.name}: {again} is merged more than once"
+    for again, count in Counter(number for members in program.merged for number in members).items():
+        if count > 1:
+            yield f"{program.name}: {again} is merged more than once"
     for members in program.merged:
         if len(members) < 2:
             yield f"{program.name}: {len(members)} blocks are merged, which takes two at least"
