@@ -80,7 +80,7 @@ class Waiting:
         def guarded(number, predicate, lanes, state, followed, again):
             ran.extend([number] if predicate else [])
             nobody = self.backend.constant(0)
-            return state, [nobody for _ in followed], Turns(lanes), nobody
+            return state, [nobody for _ in followed], {number: Turns(lanes)}, nobody
 
         ran = []
         flow = Flow([(number, number + 1) for number in range(len(self.waiting))])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pcbatch.ir.analysis.callgraph import components
@@ -26,6 +26,8 @@ class Flow:
     order: Sequence[int] = ()
     joining: Mapping[int, int] = field(default_factory=dict)
     """Where lanes go from blocks that make a call which others have run for them (`ir.machine.Fork`)."""
+    merged: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    """The blocks that are run as one, by the first of them, which alone is in `order`."""
 
     def __post_init__(self) -> None:
         if not self.order:
@@ -38,11 +40,30 @@ class Flow:
         sync = [number for number, block in enumerate(program.blocks) if block.sync]
         return cls(successors(program), sync, list(program.order))
 
+    def with_merged(self, merged: Sequence[Sequence[int]]) -> Flow:
+        """The same with blocks that are run as one."""
+        if not merged:
+            return self
+        others = {number for members in merged for number in members[1:]}
+        order = [number for number in self.order if number not in others]
+        return replace(self, order=order, merged={members[0]: members for members in merged})
+
+    def members(self, number: int) -> Sequence[int]:
+        """The blocks that run where block `number` of `order` is run."""
+        return self.merged.get(number, (number,))
+
     @cached_property
     def onward(self) -> list[list[int]]:
-        """The blocks to which each can send lanes and at which they do not wait for others."""
+        """The blocks to which each can send lanes and at which they do not wait for others.
+
+        Of one that others are run with the blocks to which any of them can.
+        """
         blocks = [number for number in range(len(self.successors)) if number not in self.sync]
-        return [[place for place in places if place in blocks] for places in self.successors]
+        every = (
+            dict.fromkeys(place for member in self.members(number) for place in self.successors[member])
+            for number in range(len(self.successors))
+        )
+        return [[place for place in places if place in blocks] for places in every]
 
     @cached_property
     def before(self) -> list[list[int]]:
@@ -66,7 +87,7 @@ class Flow:
     @cached_property
     def ahead(self) -> list[list[int]]:
         """Those of `onward` that come later in `order`."""
-        places = {number: place for place, number in enumerate(self.order)}
+        places = {member: place for place, number in enumerate(self.order) for member in self.members(number)}
         return [
             [each for each in onward if places.get(each, -1) > places.get(number, len(places))]
             for number, onward in enumerate(self.onward)
