@@ -143,6 +143,7 @@ class Loop:
                 prices,
                 switched,
                 self._asking if self.layout.groups else None,
+                refills=stop is not None,
             )
             memory = self.context.schedule.trip(trip, before["memory"])
             counters = {
