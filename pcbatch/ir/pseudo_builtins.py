@@ -24,6 +24,7 @@ PSEUDO_BUILTINS = frozenset(
         "__sequence__",  # something that a loop can go over
         "__unrecorded__",  # a record without entries
         "__stored__",  # what has elements, with some of them replaced
+        "__turns__",  # refuses a number of turns that is not the one known
         "__taken__",  # what a method gives, and what its object is after it
         "__with_field__",  # a record with an attribute replaced
         "__with_item__",  # a list or a dict with an entry replaced

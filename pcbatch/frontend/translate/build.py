@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import gast
 
-from pcbatch.errors import Diagnostic, Span, raise_all
+from pcbatch.errors import Diagnostic, raise_all
 from pcbatch.frontend.check.syntax import check_syntax
 from pcbatch.frontend.source.calls import Callees, Report, Resolve, check_uses
 from pcbatch.frontend.source.nested import with_nested
@@ -21,6 +21,7 @@ from pcbatch.frontend.translate.draft import DraftBlock, relabelled
 from pcbatch.frontend.translate.functions import Versions
 from pcbatch.frontend.translate.late_reads import late_reads
 from pcbatch.frontend.translate.statements import Statements
+from pcbatch.frontend.translate.unrolling import Unrolling
 from pcbatch.ir.analysis.scope import variables_of
 from pcbatch.ir.program import Coded, Function, Op, Program, explicit
 from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
@@ -28,20 +29,22 @@ from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
 
 @dataclass(frozen=True)
 class Built:
-    """A program and, by the names of its functions, where they come from."""
+    """A program, by the names of its functions where they come from, and what loops are written out."""
 
     program: Program
     sources: Mapping[str, FunctionSource]
+    unrolling: Unrolling = field(default_factory=Unrolling)
 
 
-def build(entry: FunctionSource, resolve: Resolve, lengths: Mapping[Span, int] | None = None) -> Built:
+def build(entry: FunctionSource, resolve: Resolve, unrolling: Unrolling | None = None) -> Built:
     """The "cfg" program of `entry` and of all batched functions that it calls, directly or not.
 
     `resolve(source, name)` gives the batched function that a dotted name denotes in the function `source`, else None.
-    `lengths` has how many elements comprehensions with batched calls go over, where that is known.
+    `unrolling` has what loops are written out, and how many elements they and comprehensions go over, if that is known.
     Functions stand in the order in which calls reach them, breadth first; blocks are numbered through the program.
     Raises NameResolutionError (or UnsupportedSyntaxError) with every fault found in any of the functions.
     """
+    unrolling = unrolling or Unrolling()
     found: list[Diagnostic] = []
     names: dict[FunctionSource, str] = {}
     queue: list[FunctionSource] = []
@@ -62,13 +65,14 @@ def build(entry: FunctionSource, resolve: Resolve, lengths: Mapping[Span, int] |
         source, faults = with_nested(each)
         found += faults
         sources[names[each]] = source
-        statements = Statements(source, Callees(source, resolve), name_of, versions, lengths or {}, found.append)
+        statements = Statements(source, Callees(source, resolve), name_of, versions, unrolling, found.append)
         functions.append(_build_function(names[each], statements, numbers, found.append))
     shared, checked = shared_stores(functions, sources)
     found += shared
     late = [late_reads(function) for function in checked]
-    raise_all([*found, *(diagnostic for diagnostics, _ in late for diagnostic in diagnostics)])
-    return Built(Program("cfg", tuple(_explicit(function) for _, function in late)), sources)
+    found += [diagnostic for diagnostics, _ in late for diagnostic in diagnostics]
+    raise_all(map(unrolling.told, unrolling.left_open(found)))
+    return Built(Program("cfg", tuple(_explicit(function) for _, function in late)), sources, unrolling)
 
 
 def _explicit(function: Function) -> Function:

@@ -54,12 +54,10 @@ class RangeLoop:
         """From `high - 1` down to `low`."""
         low = self._bound(low)
         number = literal(low)
-        self.stop = self._placed(
-            gast.BinOp(low, gast.Sub(), self._number(1)) if number is None else _signed(number - 1)
-        )
+        self.stop = self._placed(gast.BinOp(low, gast.Sub(), self._number(1)) if number is None else signed(number - 1))
         first = self._placed(gast.BinOp(self._bound(high, kept=False), gast.Sub(), self._number(1)))
         self.code.assign(self.counter, first, self.code.span(high))
-        self.step = self._placed(_signed(-1))
+        self.step = self._placed(signed(-1))
 
     def test(self, body: str, otherwise: str) -> None:
         """Go to `body` while the counter has not reached the end."""
@@ -130,7 +128,7 @@ class RangeLoop:
         return gast.copy_location(node, self.node.iter)
 
 
-def _signed(value: int) -> Any:
+def signed(value: int) -> Any:
     """The literal of an int, placed nowhere yet."""
     return gast.UnaryOp(gast.USub(), constant(-value)) if value < 0 else constant(value)
 

@@ -189,8 +189,8 @@ class _Reader:
                 yield from element(tuple(self.of(value)), f".{name}")
             case ast.Constant():
                 pass
-            case ast.Call(func=ast.Name(id=name), args=[value, _]) if name == ELEMENT:
-                yield from element(tuple(self.of(value)), ANY)
+            case ast.Call(func=ast.Name(id=name), args=[value, position, *_]) if name == ELEMENT:
+                yield from element(tuple(self.of(value)), step_of(position))
             case ast.Call(func=ast.Name(id=name), args=[value, _]) if name == PARTS:
                 yield from self.of(value)
             case ast.Call(args=[value, *_]) if self.kind_of(node) == "view":

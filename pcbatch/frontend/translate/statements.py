@@ -26,6 +26,7 @@ from pcbatch.frontend.translate.messages import template
 from pcbatch.frontend.translate.ranges import RangeLoop, literal
 from pcbatch.frontend.translate.sequences import SequenceLoop
 from pcbatch.frontend.translate.stores import store_indices, stored_element
+from pcbatch.frontend.translate.written_out import WrittenOut
 from pcbatch.ir.debugging import ENTRY, number_of
 from pcbatch.ir.program import Fault, FaultKind, Return, Store
 
@@ -309,6 +310,8 @@ class Statements(Expressions):
 
     def _for(self, node: Any) -> None:
         span = self.span(node)
+        if self.unrolling.wants(node, self.source.file) and self._written_out(node):
+            return
         head, body, again, orelse, leave = (self.draft.label() for _ in range(5))
         found = range_arguments(node.iter, self.is_builtin)
         loop = RangeLoop(self, node, *found) if found is not None else SequenceLoop(self, node)
@@ -328,6 +331,35 @@ class Statements(Expressions):
         loop.advance()
         self.jump(head, span, turn=True)
         self._orelse(node, orelse, leave)
+
+    def _written_out(self, node: Any) -> bool:
+        """Write a loop out, turn by turn, if it is known how many there are and they are not too many."""
+        span, loop = self.span(node), WrittenOut(self, node)
+        count = loop.known()
+        if count is None:
+            if not self.unrolling.is_known(span, self.turns):
+                self.unrolling.ask(node, span.file)
+                loop.start(None)
+            return False
+        if self.unrolling.is_long(node, span, count * self.copies):
+            return False
+        leave, around = self.draft.label(), (self.turns, self.copies)
+        loop.start(count)
+        self.copies *= max(count, 1)
+        for number in range(count):
+            again, following = self.draft.label(), self.draft.label()
+            self.turns = (*around[0], number)
+            self._loop_body(loop.turn(number), Loop(leave, again, turns=False))
+            self.jump(again, span)
+            self.draft.open(again)
+            self.jump(following, span, turn=True)
+            self.draft.open(following)
+        self.turns, self.copies = around
+        loop.end()
+        self.body(node.orelse)
+        self.jump(leave, span)
+        self.draft.open(leave)
+        return True
 
     def _may_be_empty(self, node: Any) -> bool:
         """Whether a loop goes over the rest of the arguments, of which there may be none."""

@@ -115,6 +115,15 @@ class Arrays(Protocol):
     def unspread(self, array: Array, shape: tuple[int, ...]) -> Array:
         """`[rows, *shape]`: the sum over the axes along which an array of this shape was broadcast to `array`."""
 
+    def live(self, array: Array, mask: Array, shape: tuple[int, ...]) -> Array:
+        """The rows at which `mask` holds, alone, as arrays of this shape: how many there are is known when it runs."""
+
+    def rows_of_table(self, rows: Array, numbers: Array, table: TensorType) -> Array:
+        """Zeros but for `rows`, which are to be added to those of such a table that have these `numbers`, `[n]`.
+
+        As the library knows such a thing, each number once; where it does not, as a table.
+        """
+
     def sum_rows(self, array: Array, mask: Array) -> Array:
         """The sum of the rows at which `mask` holds; others may hold anything."""
 

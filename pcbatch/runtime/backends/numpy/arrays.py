@@ -141,6 +141,14 @@ class NumPyArrays:
         axes = tuple(at for at, size in enumerate(shape, 1) if size == 1 and summed.shape[at] != 1)
         return summed.sum(axis=axes, keepdims=True)
 
+    def live(self, array: Any, mask: Any, shape: tuple[int, ...]) -> Any:
+        return array[mask].reshape(-1, *shape)
+
+    def rows_of_table(self, rows: Any, numbers: Any, table: TensorType) -> Any:
+        found = np.zeros(table.shape, table.dtype)
+        np.add.at(found, numbers, rows)
+        return found
+
     def sum_rows(self, array: Any, mask: Any) -> Any:
         return array[mask].sum(axis=0)
 

@@ -284,6 +284,16 @@ class TensorFlowBackend:
         axes = [at for at, size in enumerate(shape, 1) if size == 1 and summed.shape[at] != 1]
         return tf.reduce_sum(summed, axis=axes, keepdims=True)
 
+    def live(self, array: tf.Tensor, mask: tf.Tensor, shape: tuple[int, ...]) -> tf.Tensor:
+        return tf.reshape(tf.boolean_mask(array, mask), [-1, *shape])
+
+    def rows_of_table(self, rows: tf.Tensor, numbers: tf.Tensor, table: TensorType) -> tf.IndexedSlices:
+        # Each once: optimizers of Keras square what they are given for a row part by part, and not the sum.
+        each, place = tf.unique(numbers)
+        return tf.IndexedSlices(
+            tf.math.unsorted_segment_sum(rows, place, tf.size(each)), each, tf.constant(table.shape, tf.int32)
+        )
+
     def sum_rows(self, array: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(self.where(mask, array, tf.zeros([], array.dtype)), axis=0)
 
@@ -425,6 +435,9 @@ class TensorFlowBackend:
     ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
         found = [record_lists.popped(record, *spec) for record, spec in zip(records, specs, strict=True)]
         return [record for record, _ in found], [array for _, array in found]
+
+    def joined_records(self, records: Sequence[tf.Tensor], specs: Sequence[Spec]) -> list[tf.Tensor]:
+        return [record_lists.joined(record, *spec) for record, spec in zip(records, specs, strict=True)]
 
     def has_native(self) -> bool:
         return native.are_made()

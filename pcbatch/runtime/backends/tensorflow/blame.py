@@ -95,7 +95,7 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
         if error.code in (CALLED, "PCB414") and found.span is not None and found.span.file.startswith(OWN):
             return PrimitiveError([replace(found, help=_HANDED)])
         if isinstance(error, LengthError):
-            wants = None if found.span is None else Unroll(found.span, error.length)
+            wants = None if found.span is None else Unroll(found.span, error.length, error.turns)
         return PrimitiveError([replace(found, wants=wants if error.code in (CALLED, LENGTH) else None)])
     if isinstance(error, PlacedError):
         return PrimitiveError([Diagnostic("PCB401", error.message, error.span)])

@@ -42,6 +42,7 @@ from pcbatch.runtime.backends.tensorflow.iteration import element, parts, sequen
 from pcbatch.runtime.backends.tensorflow.membership import contains, lacks, same_flag
 from pcbatch.runtime.backends.tensorflow.recorder import Recorder, recording
 from pcbatch.runtime.backends.tensorflow.sharing import apart, plain_data
+from pcbatch.runtime.backends.tensorflow.written_out import turns
 
 __all__ = [
     "Recorder",
@@ -93,6 +94,7 @@ __all__ = [
     "to_int",
     "to_power",
     "total",
+    "turns",
     "unpacked",
     "unrecorded",
     "unrolled",
