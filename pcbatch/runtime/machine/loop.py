@@ -142,6 +142,7 @@ class Loop:
                 flow,
                 prices,
                 switched,
+                refills=stop is not None,
             )
             memory = self.context.schedule.trip(trip, before["memory"])
             counters = {**self._after(before, trip, chunks, counted), "trips": before["trips"] + 1, "memory": memory}

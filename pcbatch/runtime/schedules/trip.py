@@ -55,7 +55,8 @@ class Trip:
     `waiting[b]` is the number (an int32 scalar) of lanes that wait at block `b` and are able to run it: at the start of
     the trip (`counted`: int32 `[blocks]`) and, as far as `run` was told to follow lanes, from then on; `recount` makes
     all of them true again. At a block where lanes wait for others (`pcbatch.sync()`) none are counted unless it is
-    their turn. `flow` knows where lanes go, and a good order for the blocks.
+    their turn. `flow` knows where lanes go, and a good order for the blocks. Where the pool `refills`, lanes begin
+    with other examples while others run.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Trip:
         prices: Callable[[], Prices],
         switched: Switched | None = None,
         asking: Callable[[State], Array] | None = None,
+        refills: bool = False,
     ):
         self.backend, self.state, self.flow = backend, state, flow
         self.blocks = range(len(flow.successors))
@@ -77,6 +79,7 @@ class Trip:
         self._count, self._guarded, self._prices = count, guarded, prices
         self._switched, self._asking = switched, asking
         self._ran: dict[int, Turns] = {}
+        self.refills = refills
 
     @property
     def prices(self) -> Prices:
