@@ -9,5 +9,4 @@ BATCH = (np.array([[1.0, 2.0], [3.0, 4.0]], np.float32),)
 
 @pcbatch.autobatch
 def chosen_elements(v):
-    kept = [a for a in v if a > 1.5]
-    return kept
+    return [a for a in v if a > 1.5]
