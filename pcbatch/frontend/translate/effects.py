@@ -15,7 +15,7 @@ from typing import Any
 import gast
 
 from pcbatch.frontend.source.changes import takes
-from pcbatch.frontend.source.iteration import key_of, reduced
+from pcbatch.frontend.source.iteration import reduced
 from pcbatch.frontend.source.nodes import INNER_SCOPES, children
 
 CHEAP_BUILTINS = frozenset({"abs", "min", "max", "int", "float", "bool", "round", "len", "range"})
@@ -69,11 +69,7 @@ class Effects:
         given = reduced(node, self.is_builtin)
         if given is None:
             return False
-        return (
-            key_of(node) is not None
-            or self.is_wanted(given)
-            or (self.has_calls(given) and any(each.ifs for each in given.generators))
-        )
+        return self.is_wanted(given) or (self.has_calls(given) and any(each.ifs for each in given.generators))
 
     def branches(self, node: Any) -> bool:
         """Whether one of the expression's own conditional operands needs control flow."""
