@@ -164,8 +164,10 @@ class _Group:
         for each in reversed(kept):
             by_piece.setdefault(id(each[0]), []).append(each)
         found = []
-        for own in by_piece.values():
-            found.append(_piece(own[0][0], tuple(statement for _, statement in own), wanted))
+        for place, own in by_piece.items():
+            others = [each for other, pairs in by_piece.items() if other != place for each in pairs]
+            outside = needed.union(*(reads(statement.op) for _, statement in others))
+            found.append(_piece(own[0][0], tuple(statement for _, statement in own), outside))
         return found
 
 
