@@ -53,6 +53,7 @@ Engine = Literal[
     "xla",
     "native",
     "mixed",
+    "merged",
     "auto",
     "plain",
     "either",
@@ -94,7 +95,7 @@ class Mode:
             return {"form": "lockstep", "fork": True, "jit": self.schedule == "auto"}
         if self.engine in ("plain", "either"):
             return {"jit": "auto" if self.engine == "either" else False}
-        if self.engine == "mixed":
+        if self.engine in ("mixed", "merged"):
             return {"form": "lockstep"}
         return {"jit": self.engine == "xla", "schedule": self.schedule, "form": "lockstep"}
 
@@ -119,6 +120,8 @@ NATIVE = Mode("native")
 """Native form, or the reason why there is none."""
 MIXED = Mode("mixed")
 """Lockstep in every second block, native code between these."""
+MERGED = Mode("merged")
+"""Lockstep, the cheap blocks of loops merged."""
 OTHER_STRATEGIES = (Mode("local"), Mode("hybrid"), Mode("xla", "switch"))
 """The paper's other machines: launches of blocks, decided on the host."""
 MACHINES = (*REFERENCE, *GRAPH, *XLA, AUTO)
@@ -384,7 +387,7 @@ def check(name: str, mode: Mode, lanes: int) -> None:
     actual, arrays = run_lanes(program.function, mode, arguments, lanes)
     for leaf, given in zip(leaves(arguments), before, strict=True):
         np.testing.assert_array_equal(leaf, given, err_msg="the caller's arrays must not change")
-    if mode in (*MACHINES, PLAIN, EITHER, NATIVE, MIXED):
+    if mode in (*MACHINES, PLAIN, EITHER, NATIVE, MIXED, MERGED):
         finished = next(lane for lane in expected(name, BATCH) if lane.status == "OK")
         assert [array.dtype.name for array in arrays] == list(program.dtypes)
         assert [array.shape[1:] for array in arrays] == [np.shape(leaf) for leaf in leaves(finished.value)]

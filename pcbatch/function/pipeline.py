@@ -166,11 +166,14 @@ class Pipeline:
         return run_passes(self.lowered, passes, verifying(verify_machine))
 
     def executed(self, lanes: Any) -> machine.Program:
-        """What the machine executes for `lanes` lanes: on which numbers of rows blocks may run depends on these."""
-        sized = self.machine.program_for(lanes).blocks
-        pairs = zip(self.machine_program.blocks, sized, strict=True)
+        """What the machine executes for `lanes` lanes.
+
+        On which numbers of rows blocks may run depends on these, and which are run as one.
+        """
+        sized = self.machine.program_for(lanes)
+        pairs = zip(self.machine_program.blocks, sized.blocks, strict=True)
         blocks = tuple(replace(block, chunks=each.chunks) for block, each in pairs)
-        return replace(self.machine_program, name=self.machine.program.name, blocks=blocks)
+        return replace(self.machine_program, name=self.machine.program.name, blocks=blocks, merged=sized.merged)
 
     @cached_property
     def emitted(self) -> Emitted:

@@ -47,6 +47,7 @@ BUILTINS = {
     "__with_field__": "with_field",
     "__with_item__": "with_item",
     "__within__": "within",
+    "__unbound__": "unbound",
     "__unrolled__": "unrolled",
     "__turns__": "turns",
     "__flag__": "same_flag",
@@ -107,8 +108,8 @@ def translate(
     """
     tree = ast.parse(code.text)
     asked = asked_for_truth(tree, lambda name: name == "bool" and name not in own)
-    tree = _Translator(site, operands, own, equivalent, literal_indices, asked).visit(tree)
-    return Code(ast.unparse(ast.fix_missing_locations(tree)))
+    translated = _Translator(site, operands, own, equivalent, literal_indices, asked).visit(tree)
+    return Code(ast.unparse(ast.fix_missing_locations(translated)))
 
 
 def _call(name: str, *arguments: ast.expr) -> ast.Call:

@@ -127,6 +127,9 @@ class Arrays(Protocol):
     def sum_rows(self, array: Array, mask: Array) -> Array:
         """The sum of the rows at which `mask` holds; others may hold anything."""
 
+    def sums_of_rows(self, array: Array, mask: Array, lanes: Array, count: Array | int) -> Array:
+        """The same for each of `count` lanes: `[count, ...]`; `lanes` says which lane each row is of."""
+
     # -- one lane alone ------------------------------------------------------------------------------------------------
 
     def constant_bool(self, value: bool) -> Array:

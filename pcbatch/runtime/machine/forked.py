@@ -60,7 +60,7 @@ class ForkedMachine:
         self.spread, self.limit, self._sequel = spread, limit, sequel
         context = machine.context
         limits = replace(context.limits, roomy=False)
-        self._context = replace(context, layout=Layout(forking(program)), limits=limits)
+        self._context = replace(context, layout=Layout(forking(program)), limits=limits, merging=None)
         self._legs = Legs(self._context)
         self.capacity = min(FIRST_CAPACITY, limits.largest_capacity)
         self.form = "lockstep, calls forked"

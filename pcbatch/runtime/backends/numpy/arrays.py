@@ -152,6 +152,11 @@ class NumPyArrays:
     def sum_rows(self, array: Any, mask: Any) -> Any:
         return array[mask].sum(axis=0)
 
+    def sums_of_rows(self, array: Any, mask: Any, lanes: Any, count: Any) -> Any:
+        found = np.zeros((count, *array.shape[1:]), array.dtype)
+        np.add.at(found, lanes[mask], array[mask])
+        return found
+
     # -- one lane alone ------------------------------------------------------------------------------------------------
 
     def constant_bool(self, value: bool) -> Any:

@@ -297,6 +297,9 @@ class TensorFlowBackend:
     def sum_rows(self, array: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(self.where(mask, array, tf.zeros([], array.dtype)), axis=0)
 
+    def sums_of_rows(self, array: tf.Tensor, mask: tf.Tensor, lanes: tf.Tensor, count: Any) -> tf.Tensor:
+        return tf.math.unsorted_segment_sum(self.where(mask, array, tf.zeros([], array.dtype)), lanes, count)
+
     # -- one lane alone ------------------------------------------------------------------------------------------------
 
     def constant_bool(self, value: bool) -> tf.Tensor:
