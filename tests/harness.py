@@ -60,6 +60,7 @@ Engine = Literal[
     "local",
     "hybrid",
     "refill",
+    "forked",
 ]
 
 
@@ -90,6 +91,8 @@ class Mode:
                 "jit": self.schedule == "auto",
                 "schedule": self.schedule,
             }
+        if self.engine == "forked":
+            return {"form": "lockstep", "fork": True, "jit": self.schedule == "auto"}
         if self.engine in ("plain", "either"):
             return {"jit": "auto" if self.engine == "either" else False}
         if self.engine in ("mixed", "merged"):
@@ -110,6 +113,9 @@ REFILLED = 5
 """Lanes of a pool that is refilled: fewer than `BATCH`."""
 REFILL = (Mode("refill", "sweep"), Mode("refill", tests.schedules.GATHERING), Mode("refill", "auto"))
 """At most so many lanes: in graph mode, and under XLA."""
+FORKED = Mode("forked", "auto"), Mode("forked", "earliest")
+"""Calls that can be made at the same time are: under XLA, and in graph mode. Other programs than such with groups of
+calls run as in other modes there."""
 NATIVE = Mode("native")
 """Native form, or the reason why there is none."""
 MIXED = Mode("mixed")

@@ -45,6 +45,8 @@ class Callees:
         """Whether a comprehension calls functions of the program, for which nothing can stand."""
         if isinstance(node, gast.Lambda):
             return False
+        if getattr(node, "is_written_out", False):  # `source.mapping`
+            return True
         called = self.closure(node.func) if isinstance(node, gast.Call) else None
         if called is not None and not (_is_given(node.func, self.source) and is_expression(called.source)):
             return not isinstance(node.func, gast.Lambda)
