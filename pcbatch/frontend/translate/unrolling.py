@@ -32,6 +32,10 @@ class Unrolling:
 
     lengths: Mapping[tuple[Span, Turns], int | None] = field(default_factory=dict)
     failed: Mapping[Span, int] = field(default_factory=dict)
+    in_place: frozenset[Span] = frozenset()
+    """The augmented assignments that are known to change a list, or another object, in place."""
+    augmented: dict[Span, str] = field(default_factory=dict, init=False)
+    """The others, with the methods that they would call of such."""
     asked: list[Span] = field(default_factory=list, init=False)
     """The lines of the loops that have a question in front."""
     long: list[tuple[Span, Span, int]] = field(default_factory=list, init=False)

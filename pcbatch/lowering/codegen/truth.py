@@ -2,6 +2,8 @@
 
     k and c < 2                 one of its operands, a number or a bool: a lane's value has one type
     not (k and c < 2)           the truth of both: every operand counts as a bool
+
+So does what `if`, `while` and `assert` test, which the frontend puts into `bool(..)`.
 """
 
 from __future__ import annotations

@@ -158,6 +158,9 @@ class Arrays(Protocol):
     def counted(self, mask: Array) -> Array:
         """Of each element of a bool vector, how many up to it hold, itself included: int32, as long."""
 
+    def ranks(self, numbers: Array) -> Array:
+        """Of each of a few numbers how many before it are the same: int32, as long."""
+
     def marked(self, size: Array | int, numbers: Array, mask: Array) -> Array:
         """Whether each number below `size` is one of `numbers`, int32 `[n]`, where `mask` holds: bool `[size]`."""
 

@@ -22,8 +22,7 @@ class Context:
     With `spread_live`, junk lanes are fed the values of a lane that takes part, so that no operation can raise for
     them: needed where operations raise at all, which is everywhere but under XLA. `compaction` says which blocks
     run on gathered lanes, None that none do; `trace` of how many trips is recorded what the schedule chose.
-    `elsewhere` runs some blocks in a way of its own, between two trips. Where calls are forked and the pool `grows`,
-    lanes that find no free ones for them wait for that.
+    `elsewhere` runs some blocks in a way of its own, between two trips.
     `notes` has what was found out while the program was traced, in order: a place in the source, and what to know.
     """
 
@@ -35,7 +34,6 @@ class Context:
     compaction: Compaction | None = None
     trace: int = 0
     elsewhere: Elsewhere | None = None
-    grows: bool = False
     notes: dict[tuple[Span | None, str], None] = field(default_factory=dict)
 
     @property

@@ -15,7 +15,6 @@ from pcbatch.ir.types import TensorType
 from pcbatch.optimize.machine.compaction import Row
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
-from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.costs.estimate import block_costs, block_rows
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
 from pcbatch.runtime.machine.blocks import BlockRunner
@@ -98,16 +97,13 @@ class Loop:
         shared: Mapping[str, Leaves],
         until: Array,
         stop: Callable[[State], Array] | None = None,
-        between: Callable[[State], State] | None = None,
-        inputs: State | None = None,
         examples: Array | None = None,
     ) -> tuple[State, Counters, Array]:
         """Trips until no lane can run, or until there have been `until` trips (an int64 scalar) in all.
 
-        Given `stop`, a scalar bool of the state, also until that holds after a trip. `between` is done to the state
-        after each trip, before lanes are counted; blocks may read `inputs`. Where all lanes run at once a row is
-        counted for each of the `examples`, if that is given (an int32 scalar), else for each lane. Gives the state, the
-        counters, and whether a lane could go on: a scalar bool.
+        Given `stop`, a scalar bool of the state, also until that holds after a trip. Where all lanes run at once a row
+        is counted for each of the `examples`, if that is given (an int32 scalar), else for each lane. Gives the state,
+        the counters, and whether a lane could go on: a scalar bool.
         """
         backend = self.backend
         every = backend.lanes_of(state["pc"])
@@ -135,14 +131,13 @@ class Loop:
 
             trip = Trip(
                 backend,
-                {**carried["state"], **(inputs or {})},
+                carried["state"],
                 carried["waiting"],
                 self._counted,
                 guarded,
                 self.flow,
                 prices,
                 switched,
-                self._asking if self.layout.groups else None,
             )
             memory = self.context.schedule.trip(trip, before["memory"])
             counters = {
@@ -152,10 +147,7 @@ class Loop:
                 "trips": before["trips"] + 1,
                 "memory": memory,
             }
-            after = {key: trip.state[key] for key in carried["state"]}
-            if between is not None:
-                after = between(after)
-            after, counters = self._elsewhere(after, counters, shared)
+            after, counters = self._elsewhere(trip.state, counters, shared)
             waiting = self._counted(after)
             if stop is not None:
                 carried = {**carried, "stop": stop(after)}
@@ -217,19 +209,10 @@ class Loop:
 
     def chunked(self, lanes: Array | int) -> Program:
         """The program with the chunks in which its blocks run for `lanes` lanes, perhaps not known when tracing."""
-        if self.layout.groups and isinstance(lanes, int):
-            return self._in_chunks(lanes)
         compaction = self.context.compaction
         if compaction is None:
             return self.layout.program
         return compaction.chunked(self.layout.program, self.rows, lanes if isinstance(lanes, int) else None)
-
-    def _in_chunks(self, lanes: int) -> Program:
-        """The program whose calls are forked: lanes are many then, and few wait at a time."""
-        sizes = (CPU.expensive_chunk if cost > CPU.native_work else CPU.cheap_chunk for cost in self.row_costs)
-        pairs = zip(self.blocks, sizes, strict=True)
-        blocks = tuple(replace(block, chunks=Chunks(min(lanes, size))) for block, size in pairs)
-        return replace(self.layout.program, blocks=blocks)
 
     def _rows(self, before: Array, trip: Trip, chunks: Sequence[Chunks | None], lanes: Array | int) -> Array:
         """`before` and the rows that the blocks computed in a trip: int64 `[blocks]`.
@@ -249,10 +232,6 @@ class Loop:
         """How many lanes wait at each block, able to run, that the schedule may choose: int32 `[blocks]`."""
         waiting = self.guarded.waiting(state, range(len(self.blocks)))
         return self.backend.tally(self._in_turn(state, waiting), range(len(self.blocks)))
-
-    def _asking(self, state: State) -> Array:
-        """How many lanes want to fork: a scalar."""
-        return self.backend.sum(self.layout.are_asking(state["pc"]))
 
     def _live(self, carried: Carried) -> Array:
         """Numbers that add up to how many lanes have not ended: int32 `[blocks]`.
@@ -278,7 +257,7 @@ class Loop:
         nowhere = backend.constant(self.layout.free)
         there = functools.reduce(operator.or_, [waiting == number for number in self.sync])
         elsewhere = (waiting < self.layout.start) & ~there
-        elsewhere = backend.any(elsewhere & (waiting >= 0) if self.layout.groups else elsewhere)
+        elsewhere = backend.any(elsewhere)
         if len(self.sync) == 1:
             return backend.where(there & elsewhere, nowhere, waiting)
         fewest = backend.min(backend.where(there, state["steps"], backend.constant(INT32_MAX)))

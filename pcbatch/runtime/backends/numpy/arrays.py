@@ -189,6 +189,9 @@ class NumPyArrays:
     def counted(self, mask: Any) -> Any:
         return np.cumsum(mask, dtype=np.int32)
 
+    def ranks(self, numbers: Any) -> Any:
+        return np.array([np.count_nonzero(numbers[:place] == number) for place, number in enumerate(numbers)], np.int32)
+
     def marked(self, size: Any, numbers: Any, mask: Any) -> Any:
         _inside([numbers[mask]], (size,))
         found = np.zeros(size, bool)

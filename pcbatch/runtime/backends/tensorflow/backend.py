@@ -328,6 +328,9 @@ class TensorFlowBackend:
     def counted(self, mask: tf.Tensor) -> tf.Tensor:
         return tf.cumsum(tf.cast(mask, tf.int32))
 
+    def ranks(self, numbers: tf.Tensor) -> tf.Tensor:
+        return counting.ranks(numbers)
+
     def marked(self, size: Any, numbers: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         nobody = tf.zeros([size], tf.int32)  # XLA scatters numbers six times faster than bools
         return scattering.written(nobody, [tf.where(mask, numbers, size)], tf.ones_like(numbers)) > 0

@@ -56,6 +56,15 @@ def unrolled(length: int, known: int | None, turns: tuple[int, ...] = ()) -> int
     return length
 
 
+def unbound(name: str, header: str) -> Any:
+    """PieceRefusalError PCB201: `name` has no value behind a loop that may make no turn."""
+    raise PieceRefusalError(
+        "PCB201",
+        f"`{name}` is not assigned on every path to this place: the loop `{header}` may make no turn",
+        f"assign `{name}` once before the loop; a loop over a constant range, or over an array, does assign it",
+    )
+
+
 def _is_array(x: Any) -> bool:
     return isinstance(x, (tf.Tensor, tf.Variable, np.ndarray))
 
