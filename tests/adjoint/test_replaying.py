@@ -1,4 +1,4 @@
-"""`tape="replay"`: segments that run again when their turn comes give the same gradients, to the bit, in less memory."""
+"""`tape="replay"`: segments that run again when their turn comes give the same gradients to the bit, in less memory."""
 
 from __future__ import annotations
 

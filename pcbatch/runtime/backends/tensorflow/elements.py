@@ -89,4 +89,4 @@ def _indices(array: tf.Tensor, depth: int, index: tf.Tensor) -> tuple[tf.Tensor,
     for size in reversed(array.shape[1:depth].as_list()):
         found.append(index % size)
         index = index // size
-    return tuple([index, *reversed(found)])
+    return (index, *reversed(found))

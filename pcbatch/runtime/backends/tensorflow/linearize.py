@@ -59,7 +59,7 @@ class Linearized:
         self.deltas: Sequence[TensorType] = [_type_of(delta) for _, delta in self.meetings]
         self.summed: Sequence[TensorType] = [_type_of(part) for part in self.parts]
         self.seeds_of: Sequence[TensorType] = [_type_of(seed) for seed in self.seeds]
-        self.elements = [Element(each.place, len(each.indices)) for each, _ in self.taken]
+        self.elements: Sequence[Element] = [Element(each.place, len(each.indices)) for each, _ in self.taken]
         self.is_late = not self.read_gradients and not self.taken
 
     # -- the derivative of one example ---------------------------------------------------------------------------------
