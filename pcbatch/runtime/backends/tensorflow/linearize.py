@@ -20,8 +20,8 @@ from pcbatch.errors import CompileError, Diagnostic, GradientError
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends.pieces import Apart, Leaves, Note, Signature, Wanted
-from pcbatch.runtime.backends.tensorflow import blame, marked, pieces, ready, rules, traces
+from pcbatch.runtime.backends.pieces import Apart, Backward, Element, Leaves, Note, Signature, Wanted
+from pcbatch.runtime.backends.tensorflow import blame, elements, marked, pieces, ready, rules, traces
 from pcbatch.runtime.backends.tensorflow.anatomy import Anatomy, Meeting, makes_functions
 from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
 
@@ -53,30 +53,38 @@ class Linearized:
                 raise self._without_gradient(error) from None
         of_lanes = [each.operation.inputs[n] for each, _ in self.meetings for n in each.of_lane]
         targets = [*self.read_gradients.values(), *(delta for _, delta in self.meetings), *self.parts, *of_lanes]
+        targets += [tensor for each, gradient in self.taken for tensor in (*each.indices, gradient)]
         self.kept = self.anatomy.cut(targets, self.seeds, reads_only=self.reruns)
         self.residuals: Sequence[TensorType] = [_type_of(tensor) for tensor in self.kept]
         self.deltas: Sequence[TensorType] = [_type_of(delta) for _, delta in self.meetings]
         self.summed: Sequence[TensorType] = [_type_of(part) for part in self.parts]
         self.seeds_of: Sequence[TensorType] = [_type_of(seed) for seed in self.seeds]
-        self.is_late = not self.read_gradients
+        self.elements: Sequence[Element] = [Element(each.place, len(each.indices)) for each, _ in self.taken]
+        self.is_late = not self.read_gradients and not self.taken
 
     # -- the derivative of one example ---------------------------------------------------------------------------------
 
     def _differentiate(self, outputs: Sequence[tf.Tensor], reads: Sequence[int]) -> None:
         """Add to the trace's graph what the way back needs.
 
-        `read_gradients` by place of a leaf; `meetings` that are pulled back for many rows, each with its delta;
+        `read_gradients` by place of a leaf; `taken`, elements of arrays, each with its gradient; `meetings` that are
+        pulled back for many rows, each with its delta;
         `parts`, the gradients of a row by the tensors `shared_tensors`, which are to be summed.
         """
         anatomy = self.anatomy
         pairs = [*zip(outputs, self.seeds, strict=True)]
         every = [*anatomy.meetings()]
         met = [output for each in every for output in each.operation.outputs if output.dtype.is_floating]
-        sources = [*(self.traced.reads[place] for place in reads), *met]
+        taken = [] if self.reruns else [*elements.taken(anatomy, self.signature, self.traced, self.outputs, reads)]
+        reads = [place for place in reads if place not in {each.leaf for each in taken}]
+        sources = [*(self.traced.reads[place] for place in reads), *(each.tensor for each in taken), *met]
         found = _gradients([pair for pair in pairs if id(pair[0]) in anatomy.of_lane], sources)
         by_read = zip(reads, found, strict=False)
         self.read_gradients = {place: each for place, each in by_read if each is not None}
-        deltas = {id(output): each for output, each in zip(met, found[len(reads) :], strict=True)}
+        found = found[len(reads) :]
+        pairs_of_taken = zip(taken, found, strict=False)
+        self.taken = [(each, gradient) for each, gradient in pairs_of_taken if gradient is not None]
+        deltas = {id(output): each for output, each in zip(met, found[len(taken) :], strict=True)}
         self.meetings: list[tuple[Meeting, tf.Tensor]] = []
         parts: dict[int, tuple[tf.Tensor, list[tf.Tensor]]] = {}
 
@@ -165,11 +173,12 @@ class Linearized:
 
     def backward(
         self, residuals: Sequence[tf.Tensor], shared: Sequence[Leaves], seeds: Sequence[Leaves], lanes: Any
-    ) -> tuple[list[list[tf.Tensor | None]], list[tf.Tensor], list[tf.Tensor]]:
+    ) -> Backward:
         """See `pieces.Linear.backward`."""
         given = [*zip(self.kept, residuals, strict=True), *zip(self.seeds, chain(*seeds), strict=True)]
         deltas = [delta for _, delta in self.meetings]
-        outputs = [*self.read_gradients.values(), *deltas, *self.parts]
+        of_elements = [tensor for each, gradient in self.taken for tensor in (*each.indices, gradient)]
+        outputs = [*self.read_gradients.values(), *of_elements, *deltas, *self.parts]
         # No row is run that has failed in a check of the piece's own.
         traced = replace(self.traced, failures=())
         try:
@@ -184,8 +193,9 @@ class Linearized:
         by_place = dict(zip(self.read_gradients, rows, strict=False))
         places = iter(range(len(self.traced.reads)))
         by_read = [[by_place.get(next(places)) for _ in leaf_types(type_)] for type_ in self.signature.reads]
-        rest = rows[len(by_place) :]
-        return by_read, rest[: len(deltas)], rest[len(deltas) :]
+        rest = iter(rows[len(by_place) :])
+        taken = [([next(rest) for _ in each.indices], next(rest)) for each, _ in self.taken]
+        return Backward(by_read, [next(rest) for _ in deltas], [*rest], taken)
 
     def pull_back(
         self,
