@@ -235,6 +235,8 @@ class Machine:
 
     def program_for(self, lanes: Any) -> Program:
         """What is executed for `lanes` lanes: the program, and on how many rows its blocks may run."""
+        if self.max_lanes is None and isinstance(lanes, int):
+            return self.legs.loop.chunked(self.rooms.to_be(lanes))
         return self.legs.loop.chunked(self.pool_for(lanes).lanes)
 
     def check(self, lanes: int) -> None:
