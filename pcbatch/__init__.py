@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pcbatch.function.batched import Batched
     from pcbatch.function.explaining import explain
     from pcbatch.function.hints import cost, debug, sync
+    from pcbatch.function.per_example import per_example_gradients
     from pcbatch.function.primitives import fallback, primitive
     from pcbatch.ir.status import LaneStatus
     from pcbatch.runtime.backends.tensorflow.bounded import Bounded, bounded
@@ -41,6 +42,7 @@ __all__ = [
     "explain",
     "fallback",
     "nuts",
+    "per_example_gradients",
     "primitive",
     "random",
     "saving",
@@ -66,6 +68,7 @@ _HOMES = {
     "RunInterruptedError": "pcbatch.runtime.report.run",
     "LaneStatus": "pcbatch.ir.status",
     "fallback": "pcbatch.function.primitives",
+    "per_example_gradients": "pcbatch.function.per_example",
     "primitive": "pcbatch.function.primitives",
 }
 

@@ -34,7 +34,7 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         fn: a plain Python function of one example; docs/language.md says what it may contain.
         **options: as follows.
         in_axes: 0 (the default) if every argument has a leading lane axis, None for arguments that all lanes share;
-            one for all, a tuple by position or a dict by name.
+            one for all, a tuple by position or a dict by name. A Python number beside a batch is shared in any case.
         schedule: which waiting block runs next: "auto" (the best we have, now "adaptive": cheap blocks are swept, lanes
             gather at expensive ones), "earliest" (the paper's), "busiest" (most lanes), "sweep" (all in order).
         form: "lockstep": a block runs for all lanes that wait at it, at once. "native": a lane runs after another, in

@@ -56,10 +56,25 @@ class TakeIn:
 
 @dataclass(frozen=True)
 class Unroll:
-    """A fault that would be none if it were known that a comprehension goes over so many elements."""
+    """A fault that would be none if it were known over how many elements a comprehension or a loop goes.
+
+    `turns` are the turns of the loops around it that are written out; `length` is None where it differs by lane.
+    """
 
     span: Span
-    length: int
+    length: int | None
+    turns: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class InPlace:
+    """A fault that would be none if the augmented assignment at `span` changed its object, as that of a list does."""
+
+    span: Span
+
+
+Wish = TakeIn | Unroll | InPlace
+"""What a program may be built with so that a fault is none."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +87,7 @@ class Diagnostic:
     label: str = ""
     help: str = ""
     notes: tuple[Note, ...] = ()
-    wants: TakeIn | Unroll | None = field(default=None, compare=False, repr=False)
+    wants: Wish | None = field(default=None, compare=False, repr=False)
 
     def render(self) -> str:
         """Draw the diagnostic: header, source line with carets, notes and the help line."""
@@ -137,14 +152,18 @@ class PieceRefusalError(PcbatchError):
 
 
 class LengthError(PieceRefusalError):
-    """A comprehension with a batched call goes over `length` elements, which was not known when it was translated."""
+    """A comprehension or a loop goes over `length` elements, not known when it was translated; see `Unroll`."""
 
-    def __init__(self, code: str, message: str, help: str, length: int):
+    def __init__(self, code: str, message: str, help: str, length: int | None, turns: tuple[int, ...] = ()):
         super().__init__(code, message, help)
-        self.length = length
+        self.length, self.turns = length, turns
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.code, self.message, self.help, self.length)
+        return type(self), (self.code, self.message, self.help, self.length, self.turns)
+
+
+class InPlaceError(PieceRefusalError):
+    """An augmented assignment changes an object in place, which was not known when it was translated."""
 
 
 class PlacedError(PcbatchError, ValueError):

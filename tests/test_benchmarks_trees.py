@@ -7,7 +7,7 @@ from benchmarks.conversation import ContestantError
 from benchmarks.environments import Environment, PeerUnavailableError
 from benchmarks.trees.crew import Contestant, Crew
 from benchmarks.trees.networks import NETWORKS, WORDS, data, units
-from benchmarks.trees.report import failures, line, page, picture
+from benchmarks.trees.report import STYLES, failures, line, page, picture
 
 
 class Pretender:
@@ -34,10 +34,10 @@ def pretenders(monkeypatch, tmp_path):
 
     def make(**given):
         def process(contestant):
-            behaviour = given.get(contestant.script, {})
+            behaviour = given.get(contestant.module.rpartition(".")[2], {})
             if behaviour is None:
                 raise PeerUnavailableError("python3.8 is not installed")
-            return Pretender(tmp_path / f"{contestant.script}.npy", **behaviour)
+            return Pretender(tmp_path / f"{contestant.module}.npy", **behaviour)
 
         monkeypatch.setattr(Contestant, "process", process)
 
@@ -100,7 +100,7 @@ def test_who_cannot_take_part_has_a_reason(pretenders, tmp_path):
     assert failures(found) == ["- DyNet, agenda: python3.8 is not installed", "- by hand: ended: exit code -6"]
     assert "by hand --" in line("small trees", 4, cell)
     assert "| by hand | -- | 1.0 |" in page(found, "trees.png", "Measured.")
-    picture(tmp_path / "trees.png", found)
+    picture(tmp_path / "trees.png", found, STYLES)
     assert (tmp_path / "trees.png").stat().st_size > 1000
 
 

@@ -127,10 +127,13 @@ def test_pages_show_what_is_printed(page, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["docs/trees.md", "docs/gradients.md"])
+@pytest.mark.parametrize("page", ["docs/trees.md", "docs/gradients.md", "docs/training.md"])
 def test_the_code_of_a_page_runs_as_one_program(page, tmp_path, capsys):
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     program = tmp_path / "program.py"
     program.write_text("\n".join(blocks), encoding="utf-8")
     runpy.run_path(str(program))
-    assert "(" in capsys.readouterr().out
+    printed = capsys.readouterr().out.splitlines()
+    promised = re.findall(r"^print\(.*\)  # (\S+)", "\n".join(blocks), re.MULTILINE)
+    assert promised
+    assert all(any(line.startswith(start) for line in printed) for start in promised)

@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.harness import arguments, load, origin, write_json, write_page
 from benchmarks.trees.crew import CONTESTANTS, Cell, Crew
 from benchmarks.trees.networks import NETWORKS, data
-from benchmarks.trees.report import Found, failures, line, page, picture
+from benchmarks.trees.report import STYLES, Found, failures, line, page, picture
 
 EXAMPLES = (1, 16, 64, 256)
 
@@ -47,7 +47,7 @@ def main() -> None:
     print("\n".join(failures(found)))
     if given.page:
         path = given.page.with_suffix(".png")
-        picture(path, found)
+        picture(path, found, STYLES)
         write_page(given.page, page(found, path.name, origin(before)))
     if given.json:
         plain = {

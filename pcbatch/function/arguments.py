@@ -84,6 +84,7 @@ def bind_arguments(
     statics = {name: _static(name, bound.arguments.pop(name)) for name in options.static_argnames if name in axes}
     axes = {name: axis for name, axis in axes.items() if name not in statics}
     given_axes = {name: axis if name in passed else None for name, axis in axes.items()}  # a default is one for all
+    given_axes |= dict.fromkeys(_numbers_for_all(bound.arguments, given_axes, lanes))
     parts: dict[str, list[_Leaf]] = {}
     whole: dict[str, Type] = {}
     for name, value in bound.arguments.items():
@@ -99,6 +100,16 @@ def bind_arguments(
     variables = frozenset(name for name, leaves in parts.items() if any(leaf.is_variable for leaf in leaves))
     defaults = {n: v for n, v in bound.arguments.items() if n not in passed and type(v) is int}
     return Arguments(found, types, shared, count, statics, variables, defaults)
+
+
+def _numbers_for_all(values: Mapping[str, Any], axes: Mapping[str, Any], lanes: Any) -> list[str]:
+    """The arguments that have a lane axis but are plain numbers, which can be nothing but one for all lanes.
+
+    None where no other argument says how many lanes there are: then it is an example that somebody has given, no batch.
+    """
+    batched = [name for name, axis in axes.items() if axis is not None]
+    numbers = [name for name in batched if axes[name] == 0 and _is_number(values[name])]
+    return numbers if lanes is not None or len(numbers) < len(batched) else []
 
 
 def one_example(backend: Backend, value: Any, axes: Any, path: str) -> Any:

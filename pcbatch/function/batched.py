@@ -96,7 +96,7 @@ class Batched(Calls[P, R]):
     def check(self, *args: Any, **kwargs: Any) -> None:
         """Compile without running; raises every diagnostic. Without arguments only names and syntax are checked."""
         if not args and not kwargs and self.__signature__.parameters:
-            self.session.link()
+            self.session.linked()
         else:
             self.session.check(args, kwargs)
 
@@ -146,7 +146,7 @@ class Batched(Calls[P, R]):
                 "PCB506",
                 "what the machine executes depends on types and shapes: give ir('machine', ..) arguments",
             )
-        cfg = self.session.link().built.program
+        cfg = self.session.linked().built.program
         if stage == "cfg":
             return cfg
         stack = lower_calls(optimize(cfg))

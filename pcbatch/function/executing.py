@@ -151,6 +151,7 @@ def make_reverse(program: Program, options: Options, statistics: Statistics) -> 
         max_depth=options.max_depth,
         max_steps=options.max_steps,
         statistics=statistics,
+        compaction=DETERMINISTIC if options.deterministic else DEFAULT,
     )
 
 

@@ -1,8 +1,9 @@
-"""What a program is built with once it is known what its pieces cannot do: helpers that are part of it, lengths.
+"""What a program is built with once it is known what its pieces cannot do: helpers that are part of it, written loops.
 
 A helper is traced, as one piece. Where that fails since it branches or loops on values of lanes, or calls a batched
 function, it is built into the program as if it were batched. That is known when types are inferred, so the program is
-built anew; and so it is where a comprehension has a batched call, for which the length must be known.
+built anew; and so it is where a comprehension has a batched call, for which the length must be known. Where nothing
+else is wanted, and something in a `for` loop is wrong, the loop is written out: it may be right turn by turn.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from pcbatch.errors import (
     CompileError,
     Diagnostic,
+    InPlace,
     NameResolutionError,
     Note,
     Span,
@@ -26,16 +28,25 @@ from pcbatch.errors import (
 )
 from pcbatch.frontend import FunctionSource, read_function
 from pcbatch.frontend.source.changes import changed_in
+from pcbatch.frontend.source.iteration import loops_around
+from pcbatch.frontend.translate.unrolling import Turns, Unrolling, places
 from pcbatch.function.linkable import Linkable
 from pcbatch.lowering.captures.captured import Namespace
 
 
 @dataclass(frozen=True)
 class Grants:
-    """The code of the helpers that are taken in, and the lengths of what comprehensions go over, by their places."""
+    """The code of the helpers that are taken in, and, by their places, what loops and comprehensions are written out.
+
+    `lengths` are the numbers of elements that are known, `failed` the places of faults with how many loops around them
+    are written out; see `unrolling.Unrolling`.
+    """
 
     taken: frozenset[types.CodeType] = frozenset()
-    lengths: tuple[tuple[Span, int], ...] = ()
+    lengths: tuple[tuple[tuple[Span, Turns], int | None], ...] = ()
+    failed: tuple[tuple[Span, int], ...] = ()
+    in_place: frozenset[Span] = frozenset()
+    """The augmented assignments that change an object."""
 
     def extended(self, error: CompileError) -> Grants:
         """With what the diagnostics of `error` ask for; the same where they ask for nothing new."""
@@ -44,17 +55,33 @@ class Grants:
         lengths = dict(self.lengths)
         for want in wants:
             if isinstance(want, Unroll):
-                lengths.setdefault(want.span, want.length)
-        return Grants(taken, tuple(sorted(lengths.items())))
+                lengths.setdefault((want.span, want.turns), want.length)
+        in_place = self.in_place.union(want.span for want in wants if isinstance(want, InPlace))
+        return replace(
+            self, taken=taken, in_place=in_place, lengths=tuple(sorted(lengths.items(), key=lambda each: each[0]))
+        )
+
+    def unrolled(self, error: CompileError) -> Grants:
+        """With one more loop written out around each fault of `error`; the same where there is none.
+
+        What the syntax check refuses is wrong in every turn.
+        """
+        failed = dict(self.failed)
+        for diagnostic in error.diagnostics:
+            for span in () if diagnostic.code < "PCB2" else places(diagnostic):
+                depth = failed.get(span, 0)
+                if depth < loops_around(span):
+                    failed[span] = depth + 1
+        return replace(self, failed=tuple(sorted(failed.items())))
+
+    @property
+    def unrolling(self) -> Unrolling:
+        """What the frontend is told of it."""
+        return Unrolling(dict(self.lengths), dict(self.failed), self.in_place)
 
 
 NOTHING = Grants()
 _PART = "is part of the program, since it branches or loops on values of a lane, or calls a batched function"
-
-
-def final(error: CompileError) -> CompileError:
-    """`error` as users get it: nobody can grant what its diagnostics ask for."""
-    return type(error)(replace(each, wants=None) for each in error.diagnostics)
 
 
 class Taken(Linkable):

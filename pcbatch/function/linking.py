@@ -128,7 +128,7 @@ def _link(entry: Linkable, known: Mapping[Any, Linkable], grants: Grants) -> Lin
         owner.setdefault(batched.function_source, batched)  # under the options of the entry, if it is the same function
         return batched.function_source
 
-    built = build(entry.function_source, resolve, dict(grants.lengths))
+    built = build(entry.function_source, resolve, grants.unrolling)
     namespaces = {name: owner[source.root].namespace for name, source in built.sources.items()}
     statics = {name: _statics(owner[source.root], source) for name, source in built.sources.items()}
     return Linked(built, namespaces, tuple(links), entry, statics, grants)

@@ -17,7 +17,8 @@ from pcbatch.errors import CompileError
 from pcbatch.function import longruns
 from pcbatch.function.arguments import Arguments, bind_arguments
 from pcbatch.function.cache import Cache
-from pcbatch.function.grants import NOTHING, Grants, final
+from pcbatch.function.granting import granted
+from pcbatch.function.grants import NOTHING, Grants
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.linking import Linked, link
 from pcbatch.function.pipeline import Pipeline
@@ -38,6 +39,7 @@ from pcbatch.runtime.machine import collector
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Statistics
 from pcbatch.runtime.report.entries import sites
 from pcbatch.runtime.report.profile import noted
+from pcbatch.runtime.strategies.executable import made_rooms
 
 logger = logging.getLogger("pcbatch")
 logger.addHandler(logging.NullHandler())
@@ -73,6 +75,9 @@ class Stats:
     signatures runs, those used last at the end: "native", "lockstep", or "lockstep: " and why not native; "mixed: ",
     which blocks are in lockstep, the others being native, and why; "straight, by XLA" or "straight, by kernels of
     TensorFlow", with `jit="auto"` and why.
+    `rooms` has for each of them for how many lanes there are programs: one of these serves fewer lanes, too, the others
+    being idle. (With `max_lanes`, or in strategies other than "pc", programs are made in other ways, and there are none
+    here.)
     `notes` say which operations no rule computes for all lanes at once, so that they run lane after lane, and where.
     Where there is a cache on disk (`pcbatch.cache`), `hits` programs were found there and `misses` were not.
     """
@@ -86,6 +91,7 @@ class Stats:
     notes: tuple[str, ...] = ()
     hits: int = 0
     misses: int = 0
+    rooms: tuple[tuple[int, ...], ...] = ()
 
     def __repr__(self) -> str:
         stacks = f", stacks of {self.stack_entries} entries" if self.stack_entries else ""
@@ -137,6 +143,19 @@ class Session:
             if linked is None:
                 linked = self._links[grants] = link(self._function, grants)
             return linked
+
+    def linked(self) -> Linked:
+        """The function with all that it calls, for no arguments: what depends on their types is not looked at."""
+        try:
+            return self.link()
+        except CompileError as error:
+            more = NOTHING.unrolled(error)
+            if more == NOTHING:
+                raise
+            try:
+                return self.link(more)
+            except CompileError:
+                raise error from None
 
     def pipeline(self, args: Any, kwargs: Any) -> tuple[Arguments, Pipeline, Captured]:
         """The program for these arguments, the arguments as it takes them, and the values of its free names."""
@@ -266,48 +285,58 @@ class Session:
             tuple(dict.fromkeys(noted(*note) for each in self.compiled.values() for note in each.machine.notes)),
             sum(s.hits for s in self.statistics),
             sum(s.misses for s in self.statistics),
+            tuple(made_rooms(each.machine) for each in self.compiled.values()),
         )
 
     def _compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:
+        known = self._grants.get(arguments.signature, NOTHING)
+        with self._lock:
+            found, grants = granted(lambda grants: self._compiled_with(arguments, grants), known, NOTHING)
+            if grants != known:
+                if len(self._grants) >= SIGNATURES:
+                    self._grants = {}
+                self._grants[arguments.signature] = grants
+        return found
+
+    def _compiled_with(self, arguments: Arguments, grants: Grants) -> tuple[Pipeline, Captured]:
         backend = backend_named(self._options.backend)
-        grants = self._grants.get(arguments.signature, NOTHING)
         linked = self.link(grants)
         captured = collect(linked.free, linked.namespaces, backend.is_array).taken_apart(backend.type_of)
         statics = self._static_keys(captured)
         key = self._key(arguments, captured, statics)
-        with self._lock:
-            pipeline = self.compiled.get(key)
-            is_held = pipeline is not None and holds(pipeline.environment.kept, captured.leaves)
-            if pipeline is None and self._find_computed(statics, linked):
-                return self._compiled_for(arguments)
-            if pipeline is None or not is_held:
-                others = [value for _, _, value in captured.statics]
-                tapes = any(map(backend.takes_gradients, objects(others)))
-                if tapes and arguments.variables:
-                    raise arguments.refused_variable(self._function.__name__, backend)
-                known = kept(captured.leaves, others, backend.is_variable)
-                free = captured.without_values()
-                environment = Environment(
-                    backend, linked.namespaces, free, free.types, linked.statics, kept=known, tapes=tapes
-                )
-                pipeline = Pipeline(linked, environment, arguments.without_values(), self._options)
-                started = time.perf_counter()
-                try:
-                    with collector.paused(), pieces_of(self._function.__name__), self._watching(pipeline, captured):
-                        statistics = pipeline.machine.statistics  # the whole pipeline, or its refusals
-                except CompileError as error:
-                    more = grants.extended(error)
-                    if more == grants:
-                        raise final(error) from None
-                    if len(self._grants) >= SIGNATURES:
-                        self._grants = {}
-                    self._grants[arguments.signature] = more
-                    return self._compiled_for(arguments)
-                pipeline.keep_first_reads()
-                statistics.trace_seconds += time.perf_counter() - started
-                logger.debug("%s: generated code for %s", self._function.__name__, arguments.described)
-                self.statistics.append(statistics)
-                self.compiled.put(key, pipeline)
+        pipeline = self.compiled.get(key)
+        is_held = pipeline is not None and holds(pipeline.environment.kept, captured.leaves)
+        if pipeline is None and self._find_computed(statics, linked):
+            return self._compiled_with(arguments, grants)
+        if pipeline is None or not is_held:
+            others = [value for _, _, value in captured.statics]
+            tapes = any(map(backend.takes_gradients, objects(others)))
+            if tapes and arguments.variables:
+                raise arguments.refused_variable(self._function.__name__, backend)
+            known = kept(captured.leaves, others, backend.is_variable)
+            free = captured.without_values()
+            environment = Environment(
+                backend,
+                linked.namespaces,
+                free,
+                free.types,
+                linked.statics,
+                kept=known,
+                tapes=tapes,
+                augmented=linked.built.unrolling.augmented,
+            )
+            pipeline = Pipeline(linked, environment, arguments.without_values(), self._options)
+            started = time.perf_counter()
+            try:
+                with collector.paused(), pieces_of(self._function.__name__), self._watching(pipeline, captured):
+                    statistics = pipeline.machine.statistics  # the whole pipeline, or its refusals
+            except CompileError as error:
+                raise type(error)(map(linked.built.unrolling.told, error.diagnostics)) from None
+            pipeline.keep_first_reads()
+            statistics.trace_seconds += time.perf_counter() - started
+            logger.debug("%s: generated code for %s", self._function.__name__, arguments.described)
+            self.statistics.append(statistics)
+            self.compiled.put(key, pipeline)
         return pipeline, captured
 
     def _key(self, arguments: Arguments, captured: Captured, statics: tuple[tuple[str, str, Any], ...]) -> Any:

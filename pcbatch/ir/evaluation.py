@@ -31,6 +31,10 @@ def _shortest(*sequences: Any, strict: bool = False) -> int:
     return min(lengths)
 
 
+def _element(sequence: Any, position: int, count: int | None = None) -> Any:
+    return sequence[position] if count is None else list(sequence)[position]
+
+
 def _parts(value: Any, count: int) -> Any:
     if not isinstance(value, tuple | list) or len(value) != count:
         raise TypeError(f"{value!r} is no sequence of {count}")
@@ -57,6 +61,10 @@ def _apart(results: tuple[Any, ...], others: tuple[Any, ...], arrays: bool = Tru
 def _plain(value: Any, name: str, line: int) -> None:
     if callable(value) or isinstance(value, Iterator):
         raise_all([Diagnostic("PCB421", f"what may run later reads `{name}`, which is assigned before", None)])
+
+
+def _unbound(name: str, header: str) -> None:
+    raise UnboundLocalError(f"local variable {name!r} referenced before assignment: `{header}` has made no turn")
 
 
 def _cast(value: Any, types: Iterator[str]) -> Any:
@@ -108,13 +116,15 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__changed__": lambda *args, **options: _taken(*args, **options)[1],
     "__index__": operator.index,
     "__length__": _shortest,
-    "__element__": lambda sequence, position: sequence[position],
+    "__element__": _element,
     "__parts__": _parts,
     "__plain__": _plain,
     "__record__": lambda number, text, *values: np.zeros(WORDS, np.int32),
     "__recorded__": lambda record: (1, 0, int(record[0, 0]) + 1),
-    "__unrolled__": lambda length, known: length,
-    "__sequence__": lambda sequence: sequence,
+    "__unbound__": _unbound,
+    "__unrolled__": lambda length, known, turns=(): length,
+    "__sequence__": lambda sequence, *options: sequence,
+    "__turns__": lambda known, *given, **options: known,
     "__unrecorded__": lambda: np.zeros(TYPE.shape, np.int32),
     "__stored__": _stored,
     "__taken__": _taken,

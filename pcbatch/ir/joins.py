@@ -56,7 +56,7 @@ def _join_known(old: Type, new: Type) -> Type:
             raise ConflictError("the keys stand in another order; write them in the same order on both paths")
     if isinstance(old, StructType) and isinstance(new, StructType) and old.kind == new.kind == "list":
         raise ConflictError(
-            "a list has one length at each place; for a known number write `xs = [f(k) for k in range(4)]`, "
+            "a list has one length at each place; let all lanes append equally often, `for k in range(4):`, "
             "else take `pcbatch.bounded(shape, dtype, capacity)`, or an array of the largest size, `a[n] = v`, and "
             "count in `n`"
         )

@@ -24,6 +24,12 @@ class TensorType:
         """The dtype that such a value has in the results of a batch: a weak float becomes float32 there at last."""
         return "float32" if self.weak and self.dtype == "float64" else self.dtype
 
+    @property
+    def bytes(self) -> int:
+        """How many bytes such a value takes."""
+        bits = "".join(filter(str.isdigit, self.dtype))  # bools have none, and take a byte
+        return math.prod(self.shape) * (int(bits) // 8 if bits else 1)
+
     def __str__(self) -> str:
         """`int32[]`, `float32[3, 4]`, `weak int32[]`."""
         return f"{'weak ' if self.weak else ''}{self.dtype}[{', '.join(map(str, self.shape))}]"

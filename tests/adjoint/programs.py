@@ -38,6 +38,16 @@ def tree(x, n, k):
 
 
 @pcbatch.autobatch
+def cells(x, n, k):
+    """What a leaf gives depends on no lane's floats: its piece is late, in chunks that have several rows of a lane."""
+    if n <= 1:
+        return tf.tanh(tf.linalg.matvec(W, tf.gather(TABLE, k)) + B)
+    left = cells(x, n - 2, (k + 1) % 7)
+    right = cells(x, n - 1, (k + 3) % 7)
+    return tf.tanh(tf.linalg.matvec(W, left * x) + right + B)
+
+
+@pcbatch.autobatch
 def even(x, n):
     if n == 0:
         return x
@@ -111,6 +121,7 @@ def fails(x, n):
 CASES = {
     "loop": (loop, (VECTORS, COUNTS), (W, B)),
     "tree": (tree, (VECTORS, COUNTS, COUNTS), (W, B, TABLE)),
+    "cells": (cells, (VECTORS, COUNTS, COUNTS), (W, B, TABLE)),
     "even": (even, (NUMBERS, COUNTS), ()),
     "stores": (stores, (VECTORS, NUMBERS, COUNTS), ()),
     "deep": (deep, (NUMBERS, tf.constant([3, 0, 50, 7, 120, 1])), ()),

@@ -138,6 +138,18 @@ def test_a_shared_python_number_is_weak():
     assert wide.dtype == tf.float64
 
 
+def test_a_python_number_beside_a_batch_is_shared():
+    """It can mean nothing else; the dtype is that of what it meets."""
+    assert value(walk(STEPS, EACH, 0.5)) == value(walk.options(in_axes=(0, 0, None))(STEPS, EACH, 0.5))
+    assert value(walk(STEPS, EACH, times=3)) == value(walk(STEPS, EACH, np.full(3, 3.0, np.float32)))
+    assert walk(STEPS, EACH.astype(np.float64), 3).dtype == tf.float64
+    assert shared_operands(walk, STEPS, EACH, 0.5) == shared_operands(walk, STEPS, EACH)
+    assert value(walk(2, EACH)) == value(walk(np.full(3, 2), EACH))
+    assert value(walk(2, 1.5, lanes=2)) == value(walk(np.full(2, 2), np.full(2, 1.5, np.float32)))
+    for times in (1, 2.5, 4, 1):  # warm, too, and each kind its own
+        assert value(walk(STEPS, EACH, times)) == value(walk(STEPS, EACH, np.full(3, times, np.float32)))
+
+
 # -- what does not fit ---------------------------------------------------------------------------------------
 
 
@@ -145,7 +157,8 @@ def test_a_shared_python_number_is_weak():
     ("args", "kwargs", "message"),
     [
         ((STEPS, EACH[:2]), {}, "PCB513: the arguments disagree on the number of lanes: n has 3, weights has 2"),
-        ((3, EACH), {}, "PCB511: argument 'n': a scalar has no batch axis"),
+        ((3, 1.0), {}, "PCB511: argument 'n': a scalar has no batch axis"),
+        ((np.int32(3), EACH), {}, "PCB511: argument 'n': a scalar has no batch axis"),
         ((STEPS, object()), {}, "PCB511: argument 'weights': not an array"),
         ((STEPS, ["a", "b", "c"]), {}, "PCB511: argument 'weights': a lane has numbers, no text"),
         ((STEPS, [[1.0], [1.0, 2.0], [3.0]]), {}, "PCB511: argument 'weights': not an array"),

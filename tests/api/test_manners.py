@@ -160,7 +160,7 @@ def test_running_functions_eagerly_is_for_the_users_own() -> None:
     tf.config.run_functions_eagerly(True)
     try:
         results = [halvings(BATCH), sliced(BATCH), outer(BATCH) - 1]
-        halvings.check(BATCH[:3])
+        halvings.check(np.tile(BATCH, 2))
         assert tf.config.functions_run_eagerly()
     finally:
         tf.config.run_functions_eagerly(False)
@@ -223,7 +223,8 @@ def test_threads_with_signatures_of_their_own() -> None:
     dtypes = [np.int8, np.int16, np.int32, np.int64]
     results = together(8, lambda number: halvings(BATCH[: 2 + number // 4].astype(dtypes[number % 4])))
     assert [np.asarray(result).tolist() for result in results] == [[1, 2]] * 4 + [[1, 2, 2]] * 4
-    assert (halvings.stats().compilations, halvings.stats().cache_entries) == (8, 4)
+    assert halvings.stats().cache_entries == 4
+    assert 4 <= halvings.stats().compilations <= 8, "a program for 3 lanes serves 2"
 
 
 def test_threads_that_ask_for_the_same_options_get_the_same_function() -> None:

@@ -12,7 +12,6 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.ir.analysis.forks import groups, without_forks
-from pcbatch.ir.machine import Fork
 from pcbatch.ir.machine_interpreter import interpret_machine
 from pcbatch.ir.text.machine_parser import parse_machine
 from pcbatch.ir.text.machine_printer import print_machine
@@ -163,14 +162,17 @@ def test_forks_pay_where_calls_recurse_and_come_to_something_expensive():
         (lambda calls: (*calls, calls[0]), "makes no call that could be forked"),
         (lambda calls: (replace(calls[0], given=(("n", "nobody"),)), calls[1]), "'nobody' was never written"),
         (lambda calls: (replace(calls[0], given=(("n", "t0"),)), calls[1]), "'n' is given a value of another type"),
-        (lambda calls: (replace(calls[0], results=("t0",)), calls[1]), "'t0' has no top that could be handed over"),
+        (
+            lambda calls: (replace(calls[0], results=(("result_1", "t0"),)), calls[1]),
+            "'t0' has no top that could be handed over",
+        ),
     ],
 )
 def test_groups_that_are_none(change, message):
     _, program = compiled("fibonacci")
     (group,) = groups(program)
     block = program.blocks[group.block]
-    fork = Fork(change(block.terminator.fork.calls))
+    fork = replace(block.terminator.fork, calls=change(block.terminator.fork.calls))
     body = block.body if "type" not in message else (*program.blocks[0].body, *block.body)
     broken = replace(block, body=body, terminator=replace(block.terminator, fork=fork))
     blocks = tuple(broken if each is block else each for each in program.blocks)

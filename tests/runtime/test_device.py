@@ -12,6 +12,7 @@ from pcbatch.optimize.machine.compaction import Compaction, Row
 from pcbatch.runtime.costs import device
 from pcbatch.runtime.costs.device import CPU, GPU, MEASURED, Device, like_the_cpu
 from pcbatch.runtime.costs.prices import Prices
+from pcbatch.runtime.machine.rooms import Rooms, spare_lanes
 
 
 def test_every_field_has_a_docstring():
@@ -50,6 +51,13 @@ def test_another_device_has_other_prices_and_chunks():
     program, rows = Program("two", (), (), {}, {}, blocks), [Row(1.0), Row(1e6)]
     assert Compaction().chunks(program, rows, 64)[1] == Chunks(4, 39)
     assert Compaction(device=two).chunks(program, rows, 64)[1] is None
+
+
+def test_another_device_has_other_rooms():
+    small = dataclasses.replace(CPU, room_share=1.0, idle_most=4, idle_least=2)
+    for device_, wanted in ((CPU, [12, 12, 24]), (small, [12, 8, 24])):
+        rooms = Rooms(lambda device_=device_: spare_lanes([1.0], 1, device_) // 8, device_)
+        assert [rooms.of(examples) for examples in (12, 7, 20)] == wanted
 
 
 def test_it_imports_nothing_of_pcbatch():

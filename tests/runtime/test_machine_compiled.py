@@ -25,7 +25,7 @@ def optimized_hlo(machine, roomy):
     """What XLA makes of a whole run of 64 lanes, or of a leg of one on stacks with room for 32 calls."""
     if roomy:
         arguments, compiled = (
-            [tf.zeros([64], tf.int32), tf.zeros([64, 128])],
+            [tf.zeros([64], tf.int32), tf.zeros([64, 128]), tf.constant(64)],
             machine._whole_run(machine.legs, Pool.of(64)),
         )
     else:
@@ -49,7 +49,7 @@ def test_large_arrays_are_written_in_place():
     program = tables.reverse()
     types = {**program.types, "array": TensorType("float32", (8192,))}
     machine = Machine(dataclasses.replace(program, types=types), BACKEND)
-    arguments = [tf.zeros([64, 8192]), tf.zeros([64], tf.int32), tf.zeros([64], tf.int32)]
+    arguments = [tf.zeros([64, 8192]), tf.zeros([64], tf.int32), tf.zeros([64], tf.int32), tf.constant(64)]
     compiled = machine._whole_run(machine.legs, Pool.of(64))
     text = compiled.experimental_get_compiler_ir(*arguments)(stage="optimized_hlo")
     assert what_makes("f32[64,8192]", text) == {"wrapped_scatter"}
@@ -84,7 +84,7 @@ def test_an_operation_that_xla_lacks_is_shown_at_its_block():
 
 
 def test_a_second_run_compiles_nothing():
-    """Compiled once for each number of lanes, from Python and inside a function of the user's."""
+    """Compiled once, from Python and inside a function of the user's, and for numbers of examples like this one."""
     machine = Machine(tables.fibonacci(), BACKEND)
     n = tf.constant([3, 7, 4, 5])
     machine.run([n], [], 4)
@@ -101,6 +101,8 @@ def test_a_second_run_compiles_nothing():
     np.testing.assert_array_equal(inside(n + 1), [5, 34, 8, 13])
     assert machine.statistics.compilations == 1
     machine.run([n[:2]], [], 2)
+    assert machine.statistics.compilations == 1
+    machine.run([tf.concat([n, n], 0)], [], 8)
     assert machine.statistics.compilations == 2
 
 

@@ -271,7 +271,7 @@ def optimized(function, *arguments):
     types = [leaf for name in program.parameters for leaf in leaves(program.types[name])]
     shared = [leaf for name in program.shared for leaf in leaves(program.shared_types[name])]
     specs = [tf.TensorSpec([lanes, *leaf.shape], leaf.dtype) for leaf in types]
-    specs += [tf.TensorSpec(leaf.shape, leaf.dtype) for leaf in shared]
+    specs += [*(tf.TensorSpec(leaf.shape, leaf.dtype) for leaf in shared), tf.TensorSpec([], tf.int32)]
     return executable._whole(lanes).experimental_get_compiler_ir(*specs)(stage="optimized_hlo")
 
 

@@ -1,11 +1,16 @@
-"""The built-ins that a `for` loop understands: `range`, `enumerate`, `zip` and `reversed`."""
+"""The built-ins that a `for` loop understands: `range`, `enumerate`, `zip` and `reversed`; which loops there are."""
 
 from __future__ import annotations
 
+import ast
+import linecache
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import gast
+
+from pcbatch.errors import Span
 
 WRAPPERS = ("enumerate", "zip", "reversed")
 
@@ -27,3 +32,23 @@ def wrapper(node: Any, is_builtin: Callable[[str], bool]) -> str | None:
         case gast.Call(func=gast.Name(id=name)) if name in WRAPPERS and is_builtin(name):
             return str(name)
     return None
+
+
+def loops_around(span: Span) -> int:
+    """How many `for` loops have a place of the user's source in their headers or bodies."""
+    return sum(first <= span.line <= span.end_line <= last for first, last in _loops(_text(span.file)))
+
+
+def _text(file: str) -> str:
+    return "".join(linecache.getlines(file))
+
+
+@lru_cache(maxsize=64)
+def _loops(text: str) -> tuple[tuple[int, int], ...]:
+    """The first and the last lines of all `for` loops, without their `else`."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:  # a file that has changed
+        return ()
+    loops = (node for node in ast.walk(tree) if isinstance(node, ast.For))
+    return tuple((node.lineno, node.body[-1].end_lineno or 0) for node in loops)

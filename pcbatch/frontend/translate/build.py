@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import gast
 
-from pcbatch.errors import Diagnostic, Span, raise_all
+from pcbatch.errors import Diagnostic, raise_all
 from pcbatch.frontend.check.syntax import check_syntax
 from pcbatch.frontend.source.calls import Callees, Report, Resolve, check_uses
 from pcbatch.frontend.source.nested import with_nested
@@ -21,6 +22,7 @@ from pcbatch.frontend.translate.draft import DraftBlock, relabelled
 from pcbatch.frontend.translate.functions import Versions
 from pcbatch.frontend.translate.late_reads import late_reads
 from pcbatch.frontend.translate.statements import Statements
+from pcbatch.frontend.translate.unrolling import Unrolling
 from pcbatch.ir.analysis.scope import variables_of
 from pcbatch.ir.program import Coded, Function, Op, Program, explicit
 from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
@@ -28,20 +30,22 @@ from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
 
 @dataclass(frozen=True)
 class Built:
-    """A program and, by the names of its functions, where they come from."""
+    """A program, by the names of its functions where they come from, and what loops are written out."""
 
     program: Program
     sources: Mapping[str, FunctionSource]
+    unrolling: Unrolling = field(default_factory=Unrolling)
 
 
-def build(entry: FunctionSource, resolve: Resolve, lengths: Mapping[Span, int] | None = None) -> Built:
+def build(entry: FunctionSource, resolve: Resolve, unrolling: Unrolling | None = None) -> Built:
     """The "cfg" program of `entry` and of all batched functions that it calls, directly or not.
 
     `resolve(source, name)` gives the batched function that a dotted name denotes in the function `source`, else None.
-    `lengths` has how many elements comprehensions with batched calls go over, where that is known.
+    `unrolling` has what loops are written out, and how many elements they and comprehensions go over, if that is known.
     Functions stand in the order in which calls reach them, breadth first; blocks are numbered through the program.
     Raises NameResolutionError (or UnsupportedSyntaxError) with every fault found in any of the functions.
     """
+    unrolling = unrolling or Unrolling()
     found: list[Diagnostic] = []
     names: dict[FunctionSource, str] = {}
     queue: list[FunctionSource] = []
@@ -62,13 +66,14 @@ def build(entry: FunctionSource, resolve: Resolve, lengths: Mapping[Span, int] |
         source, faults = with_nested(each)
         found += faults
         sources[names[each]] = source
-        statements = Statements(source, Callees(source, resolve), name_of, versions, lengths or {}, found.append)
-        functions.append(_build_function(names[each], statements, numbers, found.append))
+        code = partial(Statements, source, Callees(source, resolve), name_of, versions, unrolling)
+        functions.append(_build_function(names[each], code, numbers, found.append))
     shared, checked = shared_stores(functions, sources)
     found += shared
     late = [late_reads(function) for function in checked]
-    raise_all([*found, *(diagnostic for diagnostics, _ in late for diagnostic in diagnostics)])
-    return Built(Program("cfg", tuple(_explicit(function) for _, function in late)), sources)
+    found += [diagnostic for diagnostics, _ in late for diagnostic in diagnostics]
+    raise_all(map(unrolling.told, unrolling.left_open(found)))
+    return Built(Program("cfg", tuple(_explicit(function) for _, function in late)), sources, unrolling)
 
 
 def _explicit(function: Function) -> Function:
@@ -82,36 +87,51 @@ def _explicit(function: Function) -> Function:
     return replace(function, blocks=tuple(blocks))
 
 
-def _build_function(name: str, code: Statements, numbers: itertools.count[int], report: Report) -> Function:
+def _build_function(
+    name: str, make: Callable[[Report], Statements], numbers: itertools.count[int], report: Report
+) -> Function:
+    """The function that `make` translates; once more where a variable has a value only if a loop makes a turn."""
+    found: list[Diagnostic] = []
+    code = make(found.append)
     source = code.source
     # Names may have got their meaning since the function was read: `np.random` is known by its import.
-    for diagnostic in check_syntax(source.tree, source.file, source.locals, source.scope, source.receiver):
-        report(diagnostic)
-    check_uses(code.callees, report)
+    found += check_syntax(source.tree, source.file, source.locals, source.scope, source.receiver)
+    check_uses(code.callees, found.append)
     code.function()
     drafts = code.draft.finish()
-    labels = {draft.label: f"b{next(numbers)}" for draft in drafts}
-    function = Function(
-        name=name,
-        parameters=tuple(parameter.name for parameter in source.parameters),
-        results=(code.result,),
-        blocks=relabelled(drafts, labels),
-        cost=source.cost,
-        span=source.span,
-    )
+    missing = unassigned(_finished(name, code, drafts), drafts, source)
+    if missing:
+        again = make(lambda _: None)
+        again.unbound = {each: where.span or source.span for each, where in missing.items()}
+        again.function()
+        entered = again.draft.finish()
+        left = unassigned(_finished(name, again, entered), entered, source)
+        if left:
+            missing = {each: where for each, where in missing.items() if each in left or each in again.left_out}
+        else:
+            code, drafts, missing = again, entered, {}
+    function = _finished(name, code, drafts, numbers)
     free = free_names(function, frozenset(code.variables))
-    for diagnostic in _check(function, drafts, source, free):
+    defined = {node.name for each in source.tree.body for node in walk(each) if isinstance(node, gast.FunctionDef)}
+    known = {*PSEUDO_BUILTINS, source.receiver, *defined}
+    unknown = unknown_names(free, drafts, source, known)
+    for diagnostic in (*found, *rebound_receiver(source), *missing.values(), *unknown):
         report(diagnostic)
     externs = [each for each in free if each not in PSEUDO_BUILTINS and not is_builtin(source.scope, each)]
     made = tuple(name for name in variables_of(function) if name in code.made)
     return replace(function, externs=tuple(sorted(externs)), made=made)
 
 
-def _check(function: Function, drafts: list[DraftBlock], source: FunctionSource, free: list[str]) -> list[Diagnostic]:
-    defined = {node.name for each in source.tree.body for node in walk(each) if isinstance(node, gast.FunctionDef)}
-    known = {*PSEUDO_BUILTINS, source.receiver, *defined}
-    return [
-        *rebound_receiver(source),
-        *unassigned(function, drafts, source),
-        *unknown_names(free, drafts, source, known),
-    ]
+def _finished(
+    name: str, code: Statements, drafts: list[DraftBlock], numbers: itertools.count[int] | None = None
+) -> Function:
+    """The function of finished blocks, which are numbered if there are `numbers` for them."""
+    labels = {draft.label: draft.label if numbers is None else f"b{next(numbers)}" for draft in drafts}
+    return Function(
+        name=name,
+        parameters=tuple(parameter.name for parameter in code.source.parameters),
+        results=(code.result,),
+        blocks=relabelled(drafts, labels),
+        cost=code.source.cost,
+        span=code.source.span,
+    )

@@ -99,9 +99,11 @@ def _bound(code: Expressions, node: Any) -> Any:
 
 def _count(code: Expressions, length: Any, place: Any) -> int:
     """The length, if it is known; else it is asked for, and 0."""
-    known = code.lengths.get(code.span(place))
+    known = code.unrolling.length(code.span(place), code.turns)
     target = store(code.temporary())
-    code.primitive([target], gast.copy_location(call(UNROLLED, length, constant(known)), place), code.span(place))
+    turns = [gast.Tuple([constant(each) for each in code.turns], gast.Load())] if code.turns else []
+    question = gast.copy_location(call(UNROLLED, length, constant(known), *turns), place)
+    code.primitive([target], question, code.span(place))
     _limit(code, known or 0, place)
     return min(known or 0, MOST)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gast
@@ -38,6 +38,7 @@ from pcbatch.frontend.translate.chains import links, stops_if_true
 from pcbatch.frontend.translate.draft import Draft
 from pcbatch.frontend.translate.effects import Effects
 from pcbatch.frontend.translate.functions import Versions, as_values, stand_here, stands_here, too_many
+from pcbatch.frontend.translate.unrolling import Turns, Unrolling
 from pcbatch.ir.code import Code
 from pcbatch.ir.program import Branch, Call, Enter, Jump, Primitive
 
@@ -46,7 +47,7 @@ class Expressions(ABC):
     """Translates the expressions of one function into the blocks of `draft`.
 
     `function_name` gives the name in the program of a function that is called, `versions` those that take functions,
-    `lengths` how many elements comprehensions go over, by their places.
+    `unrolling` what loops and comprehensions are written out.
     """
 
     def __init__(
@@ -55,14 +56,18 @@ class Expressions(ABC):
         callees: Callees,
         function_name: Callable[[FunctionSource], str],
         versions: Versions,
-        lengths: Mapping[Span, int],
+        unrolling: Unrolling,
         report: Report,
     ):
         self.source = source
         self.callees = callees
         self.function_name = function_name
         self.versions = versions
-        self.lengths = lengths
+        self.unrolling = unrolling
+        self.turns: Turns = ()
+        """The turns of the loops around what is translated at present that are written out."""
+        self.copies = 1
+        """How many times it is written out."""
         self.standing: tuple[FunctionSource, ...] = ()
         """The functions whose bodies stand where they are called, at present."""
         self.report = report

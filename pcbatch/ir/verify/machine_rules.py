@@ -15,7 +15,7 @@ from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.text.machine_printer import print_item, print_terminator
 from pcbatch.ir.verify.rules import Violations, about_message, is_name, repeated
 
-STORAGE = ("register", "cached stack", "stack", "example")
+STORAGE = ("register", "cached stack", "stack", "example", "slot")
 
 
 def at(program: Program, block: Block, item: Piece | Store | None = None) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pcbatch.ir.code import Code, Scoped
 from pcbatch.ir.slices import length_of
 from pcbatch.ir.status import LaneStatus
+from pcbatch.lowering.codegen.truth import asked_for_truth, is_bool
 
 BUILTINS = {
     "abs": "absolute",
@@ -46,7 +47,9 @@ BUILTINS = {
     "__with_field__": "with_field",
     "__with_item__": "with_item",
     "__within__": "within",
+    "__unbound__": "unbound",
     "__unrolled__": "unrolled",
+    "__turns__": "turns",
     "__flag__": "same_flag",
 }
 """Built-in functions of the language and the function of `ops` that stands for each."""
@@ -103,8 +106,10 @@ def translate(
     are no built-ins. `equivalent` says by its path (`np.sqrt`) what of `ops` stands for a function without tensors.
     `literal_indices` are checked too where one of them is known to be out of range.
     """
-    tree = _Translator(site, operands, own, equivalent, literal_indices).visit(ast.parse(code.text))
-    return Code(ast.unparse(ast.fix_missing_locations(tree)))
+    tree = ast.parse(code.text)
+    asked = asked_for_truth(tree, lambda name: name == "bool" and name not in own)
+    translated = _Translator(site, operands, own, equivalent, literal_indices, asked).visit(tree)
+    return Code(ast.unparse(ast.fix_missing_locations(translated)))
 
 
 def _call(name: str, *arguments: ast.expr) -> ast.Call:
@@ -123,6 +128,7 @@ class _Translator(Scoped):
         own: frozenset[str],
         equivalent: EquivalentOf,
         literal_indices: bool,
+        asked: frozenset[int],
     ):
         super().__init__()
         self.equivalent = equivalent
@@ -130,6 +136,7 @@ class _Translator(Scoped):
         self.operands = operands
         self.own = own
         self.literal_indices = literal_indices
+        self.asked = asked
         self.kept = 0  # middle operands of chained comparisons kept so far
         self.iterables = 0  # how many iterables of comprehensions are around: Python takes no `:=` there
 
@@ -171,9 +178,10 @@ class _Translator(Scoped):
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        given = self._as_truths(node, node.values)
         self.generic_visit(node)
         name = "both" if isinstance(node.op, ast.And) else "either"
-        *others, result = node.values
+        *others, result = given(node.values)
         for value in reversed(others):
             result = _call(name, value, _thunk(result))
         return result
@@ -188,8 +196,21 @@ class _Translator(Scoped):
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        given = self._as_truths(node, [node.body, node.orelse])
         self.generic_visit(node)
-        return _call("select", node.test, _thunk(node.body), _thunk(node.orelse))
+        return _call("select", node.test, *map(_thunk, given([node.body, node.orelse])))
+
+    def _as_truths(self, node: ast.expr, operands: list[ast.expr]) -> Callable[[list[ast.expr]], list[ast.expr]]:
+        """What makes bools of the translated `operands` of a choice, as far as they are none, if its truth is asked."""
+        if id(node) not in self.asked:
+            return lambda translated: translated
+        known = [id(each) in self.asked or is_bool(each, self._is_builtin) for each in operands]
+        return lambda translated: [
+            each if is_known else _call("to_bool", each) for each, is_known in zip(translated, known, strict=True)
+        ]
+
+    def _is_builtin(self, name: str) -> bool:
+        return name not in self.own and not self.hidden(name)
 
     def visit_iterable(self, node: ast.expr) -> ast.expr:
         self.iterables += 1

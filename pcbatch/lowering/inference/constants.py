@@ -49,6 +49,7 @@ def candidates(function: ir.Function) -> Candidates:
     graph = {name: {each for op in ops for each in ir.reads(op) if each in makers} for name, ops in makers.items()}
     loops = {name for members in components(graph) if len(members) > 1 for name in members}
     loops |= {name for name, sources in graph.items() if name in sources}
+    loops -= {name for name in loops if all(map(_is_entry, makers[name]))}
     plain = {
         name
         for name, ops in makers.items()
@@ -58,6 +59,14 @@ def candidates(function: ir.Function) -> Candidates:
     return Candidates(
         frozenset(plain), {name: found for name, found in paths.items() if len(found) == len(makers[name])}
     )
+
+
+def _is_entry(op: ir.Op) -> bool:
+    """Whether `op` takes an element in a turn of a loop that is written out: a key of a dict comes from types alone."""
+    match ir.assignment(op):
+        case _, ast.Call(func=ast.Name(id="__element__"), args=[_, _, _]):
+            return True
+    return False
 
 
 def _path(op: ir.Op) -> str | None:

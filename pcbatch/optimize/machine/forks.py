@@ -2,10 +2,11 @@
 
     b2: push node; node = left[node]            b2: push node; node_1 = node; node = left[node]
         pushjump b0, back to b3           -->       node_2 = right[node_1]   (speculative)
-    b3: pop node; h1 = r; node = right[node]        pushjump b0, .., fork (node = node) -> r; (node = node_2) -> r
-        push h1                                 b3: ..  (as before)
-        pushjump b0, back to b4                 b4: ..  (as before)
-    b4: pop h1; r = W @ [h1, r]; return
+    b3: pop node; h1 = r; node = right[node]        pushjump b0, .., fork (node = node) -> s = r;
+        push h1                                         (node = node_2) -> t = r; join b5
+        pushjump b0, back to b4                 b3: ..  (as before)
+    b4: pop h1; r = W @ [h1, r]; return         b4: ..  (as before)
+                                                b5: what b3 and b4 do, of s and t (`joins`)
 
 What a later call is given is computed early, where the group begins: a slice of the statements in between, followed
 back through stacks and copies. If one of these depends on what an earlier call gives, the group ends before it. So the
@@ -18,13 +19,13 @@ the batches that TensorFlow Fold and DyNet find in graphs (Looks et al., ICLR 20
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pcbatch.ir.analysis.callgraph import components
 from pcbatch.ir.analysis.cheap_code import calls_opaque
-from pcbatch.ir.analysis.effects import successors, written
+from pcbatch.ir.analysis.effects import behind, successors, written
 from pcbatch.ir.analysis.forks import Group
 from pcbatch.ir.analysis.live_tops import live_at_start
 from pcbatch.ir.machine import (
@@ -33,6 +34,7 @@ from pcbatch.ir.machine import (
     ForkedCall,
     Piece,
     Program,
+    Push,
     PushJump,
     Statement,
     Store,
@@ -43,6 +45,7 @@ from pcbatch.ir.payload import Copy
 from pcbatch.ir.program import Primitive, reads, writes
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import Type
+from pcbatch.optimize.machine.joins import Fresh, Joining, copies
 
 HELD = ("register", "cached stack")
 """Storage kinds whose tops lie apart: what a forked call is given and gives is handed over there."""
@@ -51,18 +54,28 @@ HELD = ("register", "cached stack")
 def find_forks(program: Program) -> Program:
     """Say of each group of independent calls that it may be forked; what nothing writes then lies by example."""
     finder = _Finder(program)
-    blocks = list(program.blocks)
-    members: set[int] = set()
-    types = dict(program.types)
-    for number in range(len(blocks)):
-        if number not in members and (group := finder.group(number)) is not None:
-            members |= group.blocks
-            types |= group.types
-            blocks[number] = group.rewritten(program.blocks[number])
-    if not members:
+    found: dict[int, _Group] = {}
+    for number in range(len(program.blocks)):
+        if all(number not in group.blocks for group in found.values()):
+            group = finder.group(number)
+            if group is not None:
+                found[number] = group
+    if not found:
         return program
     storage = {name: "example" if name in finder.fixed else kind for name, kind in program.storage.items()}
+    blocks, types = list(program.blocks), dict(program.types)
+    for place, (number, group) in enumerate(found.items()):
+        blocks[number] = group.rewritten(program.blocks[number], len(program.blocks) + place)
+    for place, group in enumerate(found.values()):
+        blocks.append(group.join(blocks, f"b{_last_number(program) + 1 + place}"))
+        storage |= group.storage
+        types |= group.types
     return replace(program, blocks=tuple(blocks), types=types, storage=storage)
+
+
+def _last_number(program: Program) -> int:
+    """The largest number in a label of a block; they are `b0`, `b1` and so on."""
+    return max(int(block.label.removeprefix("b")) for block in program.blocks)
 
 
 @dataclass
@@ -83,36 +96,61 @@ class _Values:
 class _Group:
     """A group in the making: its calls, and the statements by which their arguments are computed early."""
 
+    fresh: Fresh
     calls: list[ForkedCall] = field(default_factory=list)
-    blocks: set[int] = field(default_factory=set)
+    blocks: list[int] = field(default_factory=list)
+    back: int = -1
+    """The block to which the last call comes back."""
     before: dict[str, str] = field(default_factory=dict)
     """Variables whose value before the first block's body is needed, and the names that keep it."""
+    saved: dict[int, str] = field(default_factory=dict)
+    """The names that keep what the first block saves by a name, by the place among its pushes."""
     statements: list[tuple[Piece, Statement]] = field(default_factory=list)
     types: dict[str, Type] = field(default_factory=dict)
+    storage: dict[str, str] = field(default_factory=dict)
+    """That of names which are there for the join block."""
 
-    def rewritten(self, block: Block) -> Block:
-        """The first block, which computes all that the calls are given."""
+    def rewritten(self, block: Block, join: int) -> Block:
+        """The first block, which computes all that the calls are given, and keeps what it would save."""
         assert isinstance(block.terminator, PushJump)
+        saved = [(kept, str(push.saved)) for push, kept in self.kept(block) if push.saved is not None]
         given = {name for call in self.calls for _, name in call.given}
         early = self._early(given)
-        needed = given | {name for item in early for name in item.reads}
-        copies = [
-            Statement(Primitive((kept,), (name,), Copy())) for name, kept in self.before.items() if kept in needed
-        ]
-        keeping = []
-        if copies:
-            names = [statement.op for statement in copies]
-            keeping = [
-                Piece(
-                    None,
-                    tuple(name for op in names for name in reads(op)),
-                    tuple(name for op in names for name in writes(op)),
-                    statements=tuple(copies),
-                    scope=next((item.scope for item in block.body if isinstance(item, Piece)), block.function),
-                )
-            ]
-        fork = Fork(tuple(self.calls))
-        return replace(block, body=(*keeping, *block.body, *early), terminator=replace(block.terminator, fork=fork))
+        needed = given | {name for item in early for name in item.reads} | self.storage.keys()
+        before = [(kept, name) for name, kept in self.before.items() if kept in needed]
+        body = (
+            *copies(block, before, speculative=True),
+            *block.body,
+            *early,
+            *copies(block, saved, speculative=True),
+        )
+        return replace(block, body=body, terminator=replace(block.terminator, fork=Fork(tuple(self.calls), join)))
+
+    def kept(self, block: Block) -> list[tuple[Push, str]]:
+        """What the first block pushes, each with the register that keeps it while the lane waits."""
+        found = []
+        for place, push in enumerate(block.pushes):
+            if push.saved is None:
+                if push.variable not in self.before:
+                    self.before[push.variable] = self.fresh(push.variable)
+                name = self.before[push.variable]
+            else:
+                name = self.saved.setdefault(place, "") or self.fresh(push.variable)
+                self.saved[place] = name
+            self.storage[name] = "register"
+            found.append((push, name))
+        return found
+
+    def join(self, blocks: Sequence[Block], label: str) -> Block:
+        """The join block; `blocks` are those of the program, their first blocks rewritten."""
+        joining = Joining(self.fresh)
+        joining.begin([(push.variable, name) for push, name in self.kept(blocks[self.blocks[0]])])
+        numbers = [*self.blocks[1:], self.back]
+        for call, number in zip(self.calls, numbers, strict=True):
+            forks = number == self.back and _forks(blocks[number])
+            said = joining.called(blocks[number], call.results, forks=forks)
+            assert said, "the group was found to be one that can be joined"
+        return joining.end(blocks[self.back], label)
 
     def _early(self, needed: set[str]) -> list[Piece]:
         """The pieces of the statements that compute `needed`, one for each piece that has some of them."""
@@ -175,7 +213,8 @@ class _Finder:
 
     def group(self, first: int) -> _Group | None:
         """The group that begins with the call of a block, if there are two calls at least."""
-        program, group, values = self.program, _Group(), _Values()
+        program, values = self.program, _Values()
+        group = _Group(lambda name: self._fresh(group, name))
         number = first
         while True:
             block = program.blocks[number]
@@ -184,17 +223,32 @@ class _Finder:
                 break
             if number != first and (block.sync or not self._follow(group, values, block)):
                 break
-            call = self._call(values, end)
+            call = self._call(group, values, end)
             if call is None:
                 break
             group.calls.append(call)
-            group.blocks.add(number)
+            group.blocks.append(number)
             self._leave(group, values, block, is_first=number == first)
             self._return(values, end)
-            number = end.back
+            number = group.back = end.back
+        while len(group.calls) > 1 and not self._can_join(group):
+            group.calls.pop()
+            group.back = group.blocks.pop()
         return group if len(group.calls) > 1 else None
 
-    def _call(self, values: _Values, end: PushJump) -> ForkedCall | None:
+    def _can_join(self, group: _Group) -> bool:
+        """Whether there is a block that does what is done behind and between the calls."""
+        storage = self.program.storage
+        first, *others = [self.program.blocks[number] for number in (*group.blocks, group.back)]
+        for block in (first, *others):
+            names = (*block.pops, *(push.variable for push in block.pushes), *written(block))
+            if any(storage.get(name, HELD[0]) not in HELD for name in names):
+                return False
+        joining = Joining(lambda name: name)
+        joining.begin([(push.variable, push.variable) for push in first.pushes])
+        return all(joining.called(*each) for each in zip(others, (call.results for call in group.calls), strict=True))
+
+    def _call(self, group: _Group, values: _Values, end: PushJump) -> ForkedCall | None:
         """The call with what it is given, None where that is not known, or lies in stacks."""
         assert isinstance(end.target, int)
         storage = self.program.storage
@@ -204,7 +258,11 @@ class _Finder:
         if any(storage[name] not in HELD for name in (*needed, *results) if name in storage):
             return None
         known = tuple((name, value) for name, value in given if value is not None)
-        return ForkedCall(known, tuple(results)) if len(known) == len(given) else None
+        if len(known) < len(given):
+            return None
+        slots = tuple((self._fresh(group, name), name) for name in results)
+        group.storage |= {slot: "slot" for slot, _ in slots}
+        return ForkedCall(known, slots)
 
     def _follow(self, group: _Group, values: _Values, block: Block) -> bool:
         """Go through the pops and the body of a block between two calls: what names stand for after it."""
@@ -256,12 +314,10 @@ class _Finder:
                 value = values.of(push.variable)
             elif not is_first:
                 value = values.before.get(push.variable, push.variable)
-            elif push.variable not in block.pops:
+            else:
                 if push.variable not in group.before:
                     group.before[push.variable] = self._fresh(group, push.variable)
                 value = group.before[push.variable]
-            else:
-                value = None
             values.stacks.setdefault(push.variable, []).append(value)
 
     def _return(self, values: _Values, end: PushJump) -> None:
@@ -276,6 +332,10 @@ class _Finder:
             names = {name for block in blocks for name in _changing(block)}
             self._changed[entry] = frozenset(names & self.program.storage.keys())
         return self._changed[entry]
+
+
+def _forks(block: Block) -> bool:
+    return isinstance(block.terminator, PushJump) and block.terminator.fork is not None
 
 
 def pays(program: Program, group: Group, expensive: Collection[int]) -> bool:
@@ -303,7 +363,7 @@ def called_blocks(program: Program, entry: int) -> set[int]:
         if number not in found:
             found.add(number)
             end = program.blocks[number].terminator
-            waiting += [*targets(end), *([end.back] if isinstance(end, PushJump) else [])]
+            waiting += [*targets(end), *(behind(end) if isinstance(end, PushJump) else [])]
     return found
 
 

@@ -22,10 +22,10 @@ class TapedExecution(Execution):
     """One run of a block, which keeps what undoing it needs."""
 
     def __init__(
-        self, tape: BlockTape, context: Context, number: int, state: State, shared: Mapping[str, Leaves], rows: Rows
+        self, tapes: Tapes, context: Context, number: int, state: State, shared: Mapping[str, Leaves], rows: Rows
     ):
         super().__init__(context, number, state, shared, rows)
-        self.tape = tape
+        self.tapes, self.tape = tapes, tapes.blocks[number]
         self.kept: dict[str, Array] = {}
 
     def computed(
@@ -56,21 +56,23 @@ class TapedExecution(Execution):
             self.kept[field(self.item, number)] = array
 
     def updates(self) -> State:
-        """As ever, and the tapes, with a row more for each lane that went on."""
+        """As ever, and the tapes, with a row more for each lane that came."""
         before = super().updates()
         backend, tape = self.backend, self.tape
         self.kept |= {key: self.pointer(name) for key, name in tape.pointers.items()}
-        lanes = backend.lanes_of(self.moving)
-        numbers = self.rows.lanes if self.rows.lanes is not None else backend.lane_numbers(lanes)
-        live = backend.compact(self.moving, lanes)
-        count, every = backend.sum(self.moving), backend.lanes_of(self.state["pc"])
+        # Lanes that fail here are among them: their rows are left out as those of all that fail.
+        lanes, count = backend.lanes_of(self.entered), backend.sum(self.entered)
+        kept = {LANE: backend.lane_numbers(lanes) if self.rows.lanes is None else self.rows.lanes, **self.kept}
+        if self.rows.lanes is None:  # in a chunk those that have entered come first
+            live = backend.compact(self.entered, lanes)
+            kept = {field: backend.take(rows, live) for field, rows in kept.items()}
         used, logged = self.state[tape.used], self.state[LOGGED]
+        start = used + self.tapes.margin(backend.lanes_of(self.state["pc"]))
         found: State = {}
         for field in tape.fields:
-            rows = backend.take(numbers if field == LANE else self.kept[field], live)
-            found[tape.key(field)] = backend.with_rows(self.state[tape.key(field)], used + every, rows)
+            found[tape.key(field)] = backend.with_rows(self.state[tape.key(field)], start, kept[field])
         found[tape.used] = used + count
-        ran = backend.cast(count > 0, "int32")  # there is a last place, where nobody reads, for a run of no lanes
+        ran = backend.cast(count > 0, "int32")
         entry = backend.stack([backend.constant(self.number), count])
         found[LOG] = backend.with_row(self.state[LOG], logged, entry)
         found[LOGGED] = logged + ran
@@ -100,7 +102,7 @@ class TapedRunner(BlockRunner):
 
     def execution(self, state: State, shared: Mapping[str, Leaves], rows: Rows) -> Execution:
         """One run of the block, to be recorded."""
-        return TapedExecution(self.tape, self.context, self.number, state, shared, rows)
+        return TapedExecution(self.tapes, self.context, self.number, state, shared, rows)
 
     @property
     def can_lack_room(self) -> bool:

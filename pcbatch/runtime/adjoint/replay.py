@@ -1,52 +1,39 @@
 """One segment of a taped run, on its way back: the log from its end to its beginning, each run of a block undone.
 
 A turn of the loop goes through the active blocks in reverse order, under the guards "the log's next entry is of this
-block": so one turn undoes a whole trip, and whatever the schedule was, the order is the log's. When all is undone, what
-gradients by shared operands need of all rows together is pulled back, so many rows at a time.
+block": so one turn undoes a whole trip, and whatever the schedule was, the order is the log's. What can be done for
+all rows together is done when all is undone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from pcbatch.ir.machine import Piece
+from pcbatch.ir.machine import Chunks, Program
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.adjoint.tape import LANE, LOG, LOGGED, Tapes, residual_field
+from pcbatch.runtime.adjoint.beside import Beside
+from pcbatch.runtime.adjoint.lookups import Lookups
+from pcbatch.runtime.adjoint.tape import LANE, LOG, LOGGED, Tapes
+from pcbatch.runtime.adjoint.together import Together, Totals, summed
 from pcbatch.runtime.adjoint.undo import Names, Undoing, keys
-from pcbatch.runtime.backends.pieces import Leaves, Linear
+from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.rows import Rows
 
-Totals = dict[str, Array]
-"""The gradients by shared operands so far, by key."""
+NEXT, LEFT = "next", "left"
+"""The keys of the block whose run is to be undone next, -1 for none, and of how many rows of that run are left."""
 
-
-@dataclass(frozen=True)
-class Beside:
-    """What the piece at `place` of a block gives beside gradients of its lanes, by key: see `pieces.Linear`."""
-
-    number: int
-    place: int
-    linear: Linear
-
-    @property
-    def deltas(self) -> dict[str, TensorType]:
-        """What is written for each row."""
-        return {f"delta {self.number} {self.place} {n}": type_ for n, type_ in enumerate(self.linear.deltas)}
-
-    @property
-    def sums(self) -> dict[str, TensorType]:
-        """What is summed over all rows."""
-        return {f"sum {self.number} {self.place} {n}": type_ for n, type_ in enumerate(self.linear.summed)}
+Chunked = Callable[[Any], Program]
+"""The program with the chunks in which its blocks run for so many lanes."""
 
 
 class Replay:
-    """Undoes segments of the runs of one program."""
+    """Undoes segments of the runs of one program; gradients by shared operands are sums of all lanes, or of each."""
 
-    def __init__(self, tapes: Tapes):
+    def __init__(self, tapes: Tapes, chunked: Chunked, *, by_lane: bool = False):
+        self.chunked, self.by_lane = chunked, by_lane
         self.tapes, self.backend, self.program = tapes, tapes.backend, tapes.program
         order = self.program.order or range(len(self.program.blocks))
         self.order = [number for number in reversed(order) if number in tapes.blocks]
@@ -71,71 +58,117 @@ class Replay:
 
     @cached_property
     def totals(self) -> dict[str, TensorType]:
-        """The gradients by shared operands, by key."""
+        """The gradients by shared operands that are sums of rows, by key: what each holds, of all lanes or for each."""
         return {
             key: type_
             for name in self.program.shared
-            for key, type_ in self.keys_of(name)
-            if type_ is not None and name in self.tapes.activity.shared
+            for key, type_ in self.tapes.shared_keys(name)
+            if type_ is not None and name in self.tapes.activity.shared and key not in self.lookups.by_key
         }
 
-    def keys_of(self, name: str) -> list[tuple[str, TensorType | None]]:
-        """The key of the gradient by each leaf of a shared operand; no type where it has none."""
-        return [(f"shared {name} {n}", leaf) for n, leaf in enumerate(self.tapes.shared_floats(name))]
+    @cached_property
+    def lookups(self) -> Lookups:
+        """Those by tables that are looked up in alone."""
+        return Lookups(self.tapes, {} if self.by_lane else self.beside)
+
+    @cached_property
+    def together(self) -> Together:
+        """What is done for all rows of a segment at its end."""
+        return Together(self.tapes, self.lookups, by_lane=self.by_lane)
+
+    def nothing(self, type_: TensorType, lanes: Any) -> Array:
+        """No gradient by a shared operand: of all lanes, or of each."""
+        return self.together.nothing(type_, lanes)
 
     def segment(
         self, gradients: State, totals: Totals, tape: State, sound: Array, shared: Mapping[str, Leaves]
-    ) -> tuple[State, Totals]:
-        """The gradients of lanes as they are before the segment, and the totals with what it adds to them.
+    ) -> tuple[State, Totals, list[Array]]:
+        """The gradients of lanes as they are before the segment, the totals with what it adds to them, and lookups.
 
         `tape` is what the segment has recorded; `sound` bool `[lanes]`: the others have failed, before or after.
         """
         backend, lanes = self.backend, self.backend.lanes_of(sound)
         counts = {key: tape[key] for key in self.tapes.scalars}
-        start = {**gradients, **counts, **self._nothing_beside(lanes)}
+        start = {**gradients, **counts, **self._last(tape, tape[LOGGED]), **self._nothing_beside(lanes)}
+        chunks = [block.chunks for block in self.chunked(lanes).blocks]
 
         def turn(state: State) -> State:
             for number in self.order:
-                state = self._guarded(number, state, tape, sound, shared)
+                state = self._guarded(number, state, tape, sound, shared, chunks[number])
             return state
 
         end = backend.while_loop(lambda state: state[LOGGED] > 0, turn, start)
-        for number in self.tapes.blocks:
-            for each in self.beside[number]:
-                totals = self._pulled_back(each, end, tape, sound, shared, totals)
-        return {key: end[key] for key in gradients}, totals
+        for each in (each for number in self.tapes.blocks for each in self.beside[number]):
+            end = self.together.late(each, end, tape, sound, shared)
+            totals = self.together.pulled_back(each, end, tape, sound, shared, totals)
+        return {key: end[key] for key in gradients}, totals, self.lookups.of_segment(end, tape, sound, shared)
+
+    def _last(self, tape: State, logged: Array) -> State:
+        """The block of the last of so many entries of the log, no block if there are none, and its count."""
+        backend = self.backend
+        place = backend.where(logged > 0, logged - 1, logged)
+        number, count = backend.unstack(backend.take(tape[LOG], place), 2)
+        return {NEXT: backend.where(logged > 0, number, backend.constant(-1)), LEFT: count}
 
     def _nothing_beside(self, lanes: Any) -> State:
         found: State = {}
         for number, every in self.beside.items():
             length = self.tapes.length(self.tapes.blocks[number], lanes)
             for each in every:
-                found |= {key: self.backend.zeros(length, type_) for key, type_ in each.deltas.items()}
-                found |= {key: self.backend.zeros_of(type_) for key, type_ in each.sums.items()}
+                found |= {key: self.backend.zeros(length, type_) for key, type_ in each.by_row.items()}
+                sums = {} if each.linear.is_late else each.sums
+                found |= {key: self.nothing(type_, lanes) for key, type_ in sums.items()}
         return found
 
     # -- one run of a block --------------------------------------------------------------------------------------------
 
-    def _guarded(self, number: int, state: State, tape: State, sound: Array, shared: Mapping[str, Leaves]) -> State:
-        """Undo the last run of the log if it was of this block."""
-        backend, block = self.backend, self.tapes.blocks[number]
-        # The first entry where none is left: nobody looks at its count then.
-        logged = state[LOGGED]
-        last = backend.where(logged > 0, logged - 1, logged)
-        ran, count = backend.unstack(backend.take(tape[LOG], last), 2)
-        deltas = [key for each in self.beside[number] for key in each.deltas]
-        sums = [key for each in self.beside[number] for key in each.sums]
-        changed = [*self.names[number].keys, *deltas, *sums, block.used, LOGGED]
-        in_place = {*self.names[number].keys, *deltas}
+    def _guarded(
+        self,
+        number: int,
+        state: State,
+        tape: State,
+        sound: Array,
+        shared: Mapping[str, Leaves],
+        chunks: Chunks | None,
+    ) -> State:
+        """Undo the last run of the log if it was of this block.
 
-        def undo(go: Array, *before: Array) -> list[Array]:
+        Where the block runs in chunks, so many rows at a time, and on as long as runs of the block are the last; where
+        most lanes are to be undone, all at once.
+        """
+        backend = self.backend
+        by_row = [key for each in self.beside[number] for key in each.by_row]
+        sums = [key for each in self.beside[number] if not each.linear.is_late for key in each.sums]
+        counts = [self.tapes.blocks[number].used, LOGGED, NEXT, LEFT]
+        changed = [*self.names[number].keys, *by_row, *sums, *counts]
+        in_place = {*self.names[number].keys, *by_row}
+
+        def undo(rows: Array | int, go: Array, before: Sequence[Array]) -> list[Array]:
             now = {**state, **dict(zip(changed, before, strict=True))}
-            now = self._undone(number, now, tape, sound, shared, count, go)
+            now = self._undone(number, now, tape, sound, shared, rows, go)
             return [now[key] for key in changed]
 
-        here = (logged > 0) & backend.equal(ran, number)
+        def few(after: Sequence[Array]) -> Array:
+            *_, following, left = after
+            here = backend.equal(following, number)
+            return here if chunks is None or chunks.whole is None else here & (left < chunks.whole)
+
+        def turn(go: Array, before: Sequence[Array]) -> tuple[Array, list[Array]]:
+            assert chunks is not None
+            after = undo(chunks.rows, go, before)
+            return few(after), after
+
         before = [state[key] for key in changed]
-        after = backend.guarded(here, undo, before, [key in in_place for key in changed])
+        after = before
+        if chunks is not None:
+            after = backend.repeated(few(before), turn, before)
+        if chunks is None or chunks.whole is not None:
+            *_, following, left = after
+            here = backend.equal(following, number)
+            here = here if chunks is None or chunks.whole is None else here & (left >= chunks.whole)
+            lanes = backend.lanes_of(sound)
+            stays = [key in in_place for key in changed]
+            after = backend.guarded(here, lambda go, *before: undo(lanes, go, before), after, stays)
         return {**state, **dict(zip(changed, after, strict=True))}
 
     def _undone(
@@ -145,82 +178,32 @@ class Replay:
         tape: State,
         sound: Array,
         shared: Mapping[str, Leaves],
-        count: Array,
+        size: Array | int,
         go: Array,
     ) -> State:
-        """The state after the last run of block `number`, of `count` lanes, is undone."""
+        """The state after the last `size` rows of the last run, which was of block `number`, or all, are undone."""
         backend, block = self.backend, self.tapes.blocks[number]
-        lanes = backend.lanes_of(sound)
-        used = state[block.used]
-        place = backend.lane_numbers(lanes)
-        live = backend.both(place >= lanes - count, go)
-        # The rows of the segment's array end at `lanes + used`.
-        taped = {field: backend.rows_at(tape[block.key(field)], used, lanes) for field in block.fields}
+        used, left = state[block.used], state[LEFT]
+        place = backend.lane_numbers(size)
+        count = backend.where(left < size, left, left * 0 + size)
+        live = backend.both(place >= size - count, go)
+        # The rows of the segment's array end at `margin + used`.
+        first = used + self.tapes.margin(backend.lanes_of(sound)) - size
+        taped = {field: backend.rows_at(tape[block.key(field)], first, size) for field in block.fields}
         if self.tapes.context.spread_live:  # the last row is live
-            source = backend.where(live, place, lanes - 1 + place * 0)
+            source = backend.where(live, place, size - 1 + place * 0)
             taped = {field: backend.take(rows, source) for field, rows in taped.items()}
         rows = Rows(backend, taped[LANE], live & backend.take(sound, taped[LANE]))
         with backend.scope(self.program.blocks[number].label):
             undoing = Undoing(self.names[number], state, rows, taped, shared)
             found = {**state, **undoing.undo()}
         for each in self.beside[number]:
-            for key, delta in zip(each.deltas, undoing.deltas.get(each.place, ()), strict=False):
-                found[key] = backend.with_rows(state[key], used, delta)
+            given = undoing.seeds if each.linear.is_late else undoing.deltas
+            for key, array in zip(each.by_row, given.get(each.place, ()), strict=False):
+                found[key] = backend.with_rows(state[key], first, array)
             for key, part in zip(each.sums, undoing.parts.get(each.place, ()), strict=False):
-                found[key] = state[key] + backend.sum_rows(part, rows.mask)
-        return {**found, block.used: used - count, LOGGED: state[LOGGED] - 1}
-
-    # -- all rows together ---------------------------------------------------------------------------------------------
-
-    def _pulled_back(
-        self, each: Beside, end: State, tape: State, sound: Array, shared: Mapping[str, Leaves], totals: Totals
-    ) -> Totals:
-        """`totals` with what a piece gives of all rows of the segment."""
-        piece = self.program.blocks[each.number].body[each.place]
-        assert isinstance(piece, Piece)
-        operands = [shared[name] for name in piece.shared]
-        sums = [end[key] for key in each.sums]
-        names = [key for name in piece.shared for key, _ in self.keys_of(name)]
-        if not each.sums and not each.deltas:
-            return totals
-        if not each.deltas:
-            found = each.linear.pull_back([], [], sums, operands, sound)
-            return _added(totals, names, found)
-        block = self.tapes.blocks[each.number]
-        length = self.tapes.length(block, lanes := self.backend.lanes_of(sound))
-        at_once, used = lanes * self.tapes.sizes.batches, tape[block.used]
-        keys = [key for key in names if key in totals]
-
-        def some(carried: tuple[Array, list[Array], list[Array]]) -> tuple[Array, list[Array], list[Array]]:
-            begun, sums, before = carried
-            beyond = begun + at_once > length
-            start = self.backend.where(beyond, begun * 0 + (length - at_once), begun)
-            place = start + self.backend.lane_numbers(at_once)
-            residuals, deltas, numbers = (
-                [self.backend.rows_at(array, start, at_once) for array in arrays]
-                for arrays in (
-                    self._residuals(each, tape),
-                    [end[key] for key in each.deltas],
-                    [tape[block.key(LANE)]],
-                )
-            )
-            mask = (place >= begun) & (place < lanes + used) & self.backend.take(sound, numbers[0])
-            found = each.linear.pull_back(residuals, deltas, sums, operands, mask)
-            after = _added(dict(zip(keys, before, strict=True)), names, found)
-            none = [self.backend.zeros_of(type_) for type_ in each.sums.values()]  # they count once
-            return begun + at_once, none, [after[key] for key in keys]
-
-        begin = self.backend.constant(0) + lanes
-        state = (begin, sums, [totals[key] for key in keys])
-        _, _, after = self.backend.while_loop(lambda carried: carried[0] < lanes + used, some, state)
-        return {**totals, **dict(zip(keys, after, strict=True))}
-
-    def _residuals(self, each: Beside, tape: State) -> list[Array]:
-        block = self.tapes.blocks[each.number]
-        return [tape[block.key(residual_field(each.place, n))] for n, _ in enumerate(each.linear.residuals)]
-
-
-def _added(totals: Totals, names: Sequence[str], found: Sequence[Sequence[Array | None]]) -> Totals:
-    """`totals` with gradients by the leaves of operands, of these names."""
-    more = zip(names, (leaf for leaves in found for leaf in leaves), strict=True)
-    return {**totals, **{key: totals[key] + leaf for key, leaf in more if leaf is not None}}
+                found[key] = summed(backend, state[key], part, rows, by_lane=self.by_lane)
+        logged = backend.where(left > count, state[LOGGED], state[LOGGED] - 1)
+        last = self._last(tape, logged)
+        left = backend.where(left > count, left - count, last[LEFT])
+        return {**found, block.used: used - count, LOGGED: logged, NEXT: last[NEXT], LEFT: left}

@@ -6,14 +6,15 @@ the way back takes it from there. So they run in a caller's graph as well, howev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.types import leaves
+from pcbatch.ir.types import TensorType, leaves
+from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.runtime.adjoint.hidden import with_hidden
 from pcbatch.runtime.adjoint.replay import Replay
 from pcbatch.runtime.adjoint.segments import Segment, Segments
@@ -56,10 +57,14 @@ class Reverse:
         statistics: Statistics | None = None,
         sizes: Sizes | None = None,
         sources: Sources | None = None,
+        by_lane: bool = False,
+        compaction: Compaction | None = DEFAULT,
     ):
         given: dict[str, Any] = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
+        given["compaction"] = compaction
         self._anew = partial(Reverse, program, backend, **given, statistics=statistics, sizes=sizes)
-        self._by_sources: dict[Sources, Reverse] = {}
+        self._by_sources: dict[tuple[Sources, bool], Reverse] = {}
+        self.by_lane = by_lane
         program, self.hidden = with_hidden(program, backend)
         """What helpers capture, to be given behind all other shared operands."""
         self.program, self.backend, self.jit = program, backend, jit
@@ -67,8 +72,7 @@ class Reverse:
         if not layout.all_stacks:
             limits = replace(limits, roomy=True)
         self.layout, self.limits = layout, limits
-        # Every run of a block computes a row for each lane.
-        self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), None)
+        self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction)
         self._sizes, self._sources = sizes, sources
         self.statistics = Statistics() if statistics is None else statistics
         self.capacity = limits.first_capacity
@@ -79,11 +83,15 @@ class Reverse:
         """What a run keeps; GradientError where there is no way back."""
         return Tapes(self.context, self._sizes, self._sources)
 
-    def by(self, sources: Sources) -> Reverse:
-        """Reverse mode that gives gradients by these parameters and shared operands alone, and keeps less."""
-        if sources not in self._by_sources:
-            self._by_sources[sources] = self._anew(sources=sources)
-        return self._by_sources[sources]
+    def by(self, sources: Sources, *, by_lane: bool = False) -> Reverse:
+        """Reverse mode that gives gradients by these parameters and shared operands alone, and keeps less.
+
+        `by_lane`: by shared operands those of each lane, `[lanes, ...]`.
+        """
+        key = sources, by_lane
+        if key not in self._by_sources:
+            self._by_sources[key] = self._anew(sources=sources, by_lane=by_lane)
+        return self._by_sources[key]
 
     @cached_property
     def segments(self) -> Segments:
@@ -93,7 +101,7 @@ class Reverse:
     @cached_property
     def replay(self) -> Replay:
         """Undoes them."""
-        return Replay(self.tapes)
+        return Replay(self.tapes, self.segments.legs.loop.chunked, by_lane=self.by_lane)
 
     # -- forward -------------------------------------------------------------------------------------------------------
 
@@ -203,26 +211,39 @@ class Reverse:
         ]
         with explaining(self.program, self.backend, self.jit):
             found = iter(list(self.backend.unseen(back)(*given)))
-        return [next(found) if flows else None for flows in self._flowing]
+        return self._packed(found)
+
+    def _packed(self, arrays: Iterator[Array]) -> list[Array | None]:
+        """The gradients by the leaves of all arguments and shared operands, of what a way back gives, in its order."""
+        arguments, shared = self._flowing
+        found = [next(arrays) if flows else None for flows in arguments]
+        totals = {key: next(arrays) for key in self.replay.totals}
+        for key, table in self.replay.lookups.tables.items():
+            rows, numbers = next(arrays), next(arrays)
+            totals[key] = self.backend.rows_of_table(rows, numbers, table)
+        return [*found, *(totals.get(key) for key in shared)]
 
     def nothing(self) -> list[Array | None]:
         """The gradients of a batch of no lanes."""
+        backend, (flows, _) = self.backend, self._flowing
         types = [leaf for name in self.program.parameters for leaf in self.layout.leaves(name)]
-        shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
-        found = [self.backend.zeros(0, leaf) for leaf in types] + [self.backend.zeros_of(leaf) for leaf in shared]
-        return [each if flows else None for each, flows in zip(found, self._flowing, strict=True)]
+        found = [backend.zeros(0, leaf) for leaf, each in zip(types, flows, strict=True) if each]
+        found += [self.replay.nothing(type_, 0) for type_ in self.replay.totals.values()]
+        for table in self.replay.lookups.tables.values():
+            rows, numbers = TensorType(table.dtype, table.shape[1:]), TensorType("int32")
+            found += [backend.zeros(0, rows), backend.zeros(0, numbers)]
+        return self._packed(iter(found))
 
     @cached_property
-    def _flowing(self) -> list[bool]:
-        """By which leaves of arguments and shared operands there is a gradient."""
+    def _flowing(self) -> tuple[list[bool], list[str]]:
+        """By which leaves of arguments there is a gradient; the keys of those by all leaves of shared operands."""
         active = self.tapes.activity
         arguments = [
             leaf is not None and name in active.variables
             for name in self.program.parameters
             for leaf in self.tapes.floats(name)
         ]
-        shared = [key in self.replay.totals for name in self.program.shared for key, _ in self.replay.keys_of(name)]
-        return arguments + shared
+        return arguments, [key for name in self.program.shared for key, _ in self.tapes.shared_keys(name)]
 
     def _back(self, lanes: int | None, wanted: Sequence[bool]) -> Callable[..., Any]:
         specs = self.tapes.specs(lanes)
@@ -237,18 +258,22 @@ class Reverse:
             sound = self.backend.array(status, "int32") == 0
             every = self.backend.lanes_of(status)
             gradients = self._seeded(seeds, pointers, sound, every, entries)
-            totals = {key: self.backend.zeros_of(type_) for key, type_ in self.replay.totals.items()}
-            compiled = self._undo(lanes)
+            totals = {key: self.replay.nothing(type_, every) for key, type_ in self.replay.totals.items()}
+            compiled, lookups = self._undo(lanes), self.replay.lookups
+            carried = (*gradients, *totals)
 
-            def undone(carried: Any) -> Any:
-                number, records, arrays = carried
+            def undone(before: Any) -> Any:
+                number, records, arrays, rows = before
                 records, tape = self.backend.without_last(records, [*specs.values()])
-                return number - 1, records, list(compiled(*arrays, *tape, sound, *shared))
+                found = list(compiled(*arrays, *tape, sound, *shared))
+                rows = self.backend.with_record(rows, lookups.flat(found[len(carried) :]))
+                return number - 1, records, found[: len(carried)], rows
 
-            start = (segments, records, [*gradients.values(), *totals.values()])
-            _, _, found = self.backend.while_loop(lambda carried: carried[0] > 0, undone, start)
-            after = dict(zip((*gradients, *totals), found, strict=True))
-            return [*self._by_arguments(after, every), *(after[key] for key in self.replay.totals)]
+            start = (segments, records, [*gradients.values(), *totals.values()], self.backend.no_records(lookups.specs))
+            _, _, found, rows = self.backend.while_loop(lambda before: before[0] > 0, undone, start)
+            after = dict(zip(carried, found, strict=True))
+            looked_up = self.backend.joined_records(rows, lookups.specs)
+            return [*self._by_arguments(after, every), *(after[key] for key in self.replay.totals), *looked_up]
 
         return self.backend.compile(program, False)
 
@@ -289,7 +314,7 @@ class Reverse:
         return found
 
     def _undo(self, lanes: int | None) -> Callable[..., Any]:
-        """The program of a segment's way back: gradients and totals, before and after it, come first."""
+        """The program of a segment's way back: gradients and totals, before and after it, come first; then lookups."""
         tape_specs = self.tapes.specs(lanes)
         gradients, totals = self.replay.gradients, self.replay.totals
 
@@ -301,13 +326,13 @@ class Reverse:
             tape = {key: next(remaining) for key in tape_specs}
             sound = next(remaining)
             operands = self.segments.legs.operands([*remaining])
-            after, totalled = self.replay.segment(before, totalled, tape, sound, operands)
-            return [*after.values(), *(totalled[key] for key in totals)]
+            after, totalled, looked_up = self.replay.segment(before, totalled, tape, sound, operands)
+            return [*after.values(), *(totalled[key] for key in totals), *looked_up]
 
         specs: list[Spec] = [
             (type_.dtype, (lanes, *([None] if stacked else []), *type_.shape)) for type_, stacked in gradients.values()
         ]
-        specs += [(type_.dtype, type_.shape) for type_ in totals.values()]
+        specs += [(type_.dtype, (*([lanes] if self.by_lane else []), *type_.shape)) for type_ in totals.values()]
         specs += [*tape_specs.values(), ("bool", (lanes,)), *self._operand_specs]
         return self._once(("undo", lanes), lambda: self.backend.compile(program, self.jit, specs))
 

@@ -1,10 +1,10 @@
 """What a taped run keeps: a log of the runs of blocks, and for each active block a tape with a row for each lane of it.
 
-The log has `(block, count)` of each run of an active block. The `count` rows that the run adds to the block's own tape
-say which lanes they are of, and what undoing them needs: the stack pointers, the indices of stores, the residuals of
-pieces. In an array of `lanes + rows + lanes` rows, the first of a segment lies at `lanes`. A run writes as many rows as
-there are lanes, its own first; what is behind them is written over. As many are read up to the end of a run: its own
-come last, and those before them are an earlier run's, sound data.
+The log has `(block, count)` of each run of an active block, or of each chunk of it. The `count` rows that the run adds
+to the block's own tape say which lanes they are of, and what undoing them needs: the stack pointers, the indices of
+stores, the residuals of pieces. In an array of `margin + rows + margin` rows, the first of a segment is at `margin`. A
+run writes as many rows as it computes, its own first; what is behind them is written over. As many as are to be undone
+together are read up to the end of a run: its own come last, and those before them are an earlier run's, sound data.
 """
 
 from __future__ import annotations
@@ -112,6 +112,10 @@ class Tapes:
         """The same of a shared operand."""
         return [leaf if has_gradient(leaf) else None for leaf in leaves(self.program.shared_types[name])]
 
+    def shared_keys(self, name: str) -> list[tuple[str, TensorType | None]]:
+        """The key of the gradient by each leaf of a shared operand; no type where it has none."""
+        return [(f"shared {name} {n}", leaf) for n, leaf in enumerate(self.shared_floats(name))]
+
     def _tape(self, number: int) -> BlockTape:
         block, active = self.program.blocks[number], self.activity.variables
         fields = {LANE: TensorType("int32")}
@@ -156,7 +160,7 @@ class Tapes:
 
     def _room(self, tape: BlockTape) -> tuple[int, int]:
         """How many rows there is room for: so many times the number of lanes, and so many more."""
-        widest = max(_bytes(type_) for type_ in tape.fields.values())
+        widest = max(max(type_.bytes, 1) for type_ in tape.fields.values())
         return self.sizes.batches, min(self.sizes.rows, self.sizes.bytes // widest)
 
     def rows(self, tape: BlockTape, lanes: Any) -> Any:
@@ -164,9 +168,17 @@ class Tapes:
         batches, more = self._room(tape)
         return lanes * batches + more
 
+    def margin(self, lanes: Any) -> Any:
+        """How many rows the arrays of a tape have before the first that is kept, and behind the last.
+
+        No run of a block computes more.
+        """
+        compaction = self.context.compaction
+        return lanes + compaction.device.chunk_most if compaction is not None and compaction.always else lanes
+
     def length(self, tape: BlockTape, lanes: Any) -> Any:
         """How many rows the arrays of a tape have."""
-        return self.rows(tape, lanes) + lanes * 2
+        return self.rows(tape, lanes) + self.margin(lanes) * 2
 
     @cached_property
     def types(self) -> dict[str, TensorType]:
@@ -186,7 +198,14 @@ class Tapes:
             count = None if lanes is None else self.length(tape, lanes)
             found |= {tape.key(name): (type_.dtype, (count, *type_.shape)) for name, type_ in tape.fields.items()}
         found |= dict.fromkeys(self.scalars, ("int32", ()))
-        return {**found, LOG: ("int32", (self.sizes.log + 1, 2))}
+        return {**found, LOG: ("int32", (None if lanes is None else self._entries(lanes), 2))}
+
+    def _entries(self, lanes: Any) -> Any:
+        """How many entries the log has: where it is not full, enough for another run, in however many chunks.
+
+        There is a last one, where nobody reads, for a run of no lanes.
+        """
+        return lanes + (self.sizes.log + 1)
 
     def blank(self, lanes: Any) -> State:
         """Empty tapes."""
@@ -196,16 +215,9 @@ class Tapes:
             count = self.length(tape, lanes)
             found |= {tape.key(name): backend.zeros(count, type_) for name, type_ in tape.fields.items()}
         found |= {key: backend.constant(0) for key in self.scalars}
-        return {**found, LOG: backend.zeros(self.sizes.log + 1, TensorType("int32", (2,)))}
+        return {**found, LOG: backend.zeros(self._entries(lanes), TensorType("int32", (2,)))}
 
     def has_room(self, tape: BlockTape, state: State, lanes: Any) -> Array:
         """Whether another run of the block can be recorded, of however many lanes: a scalar bool."""
         fits = state[tape.used] + lanes <= self.rows(tape, lanes)
         return fits & (state[LOGGED] < self.sizes.log)
-
-
-def _bytes(type_: TensorType) -> int:
-    size = 1
-    for length in type_.shape:
-        size *= length
-    return max(size, 1) * 8

@@ -56,7 +56,7 @@ def run_through(
         outcomes.append(plain(arrays[:count], arrays[count:end], lanes) if known is None else known.outcome)
 
         def pull_back(upstream: Sequence[Array | None]) -> Sequence[Array | None]:
-            _check(backend, way.program.name)
+            check(backend, way.program.name)
             if is_empty:
                 return way.nothing()
             return way.gradients(known or way.run(arrays, lanes), arrays[count:], upstream, lanes)
@@ -79,7 +79,7 @@ def _watched(way: Reverse, arrays: Sequence[Array]) -> Sources:
     return names(program.types, program.parameters), names(program.shared_types, program.shared)
 
 
-def _check(backend: Backend, name: str) -> None:
+def check(backend: Backend, name: str) -> None:
     """Refuse where there is no way back: GradientError PCB605, PCB607."""
     if backend.is_vectorized():
         raise GradientError(
@@ -90,5 +90,6 @@ def _check(backend: Backend, name: str) -> None:
         raise GradientError(
             f"PCB607: a gradient through the batched call of {name!r} was asked for in a function compiled with "
             f"jit_compile=True, where nobody knows beforehand how long the record of a run is\n  help: leave "
-            f"jit_compile=True away: what {name} does is compiled by itself"
+            f"jit_compile=True away: what {name} does is compiled by itself; in a Keras layer that calls it write "
+            f"self.supports_jit = False"
         )

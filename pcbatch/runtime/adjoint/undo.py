@@ -5,7 +5,8 @@ the values are: `top v 0`, `stack v 0`. A run is undone from its end to its begi
 the gradients of its rows by the values that names have at that point of the block; where a name got its value, its
 gradient is taken, and what it had before starts with none:
 
-    piece y.. = f(x..)     x's gradients grow by what the piece's derivative makes of y's
+    piece y.. = f(x..)     x's gradients grow by what the piece's derivative makes of y's; where f has no such x, the
+                           piece is late, and y's gradients are kept for the end
     store a[i] = v         v's grows by that of the element, which becomes zero
     push of s on v         s's grows by that of the new entry
     pop of v               the entry that was removed gets what the top has, and the top nothing
@@ -102,9 +103,13 @@ class Undoing:
         self.adjoints: dict[str, Adjoint] = {}
         self.deltas: dict[int, Sequence[Array]] = {}
         self.parts: dict[int, Sequence[Array]] = {}
+        self.seeds: dict[int, Sequence[Array]] = {}
 
     def undo(self) -> State:
-        """The gradients as they are before the run; `deltas` and `parts` have what pieces give beside."""
+        """The gradients as they are before the run; `deltas` and `parts` have what pieces give beside.
+
+        And `seeds` has those of late pieces, which give nothing yet.
+        """
         for name in self.names.whole:
             self.adjoints[name] = self.at_end(name)
         saved = self.entries()
@@ -219,6 +224,9 @@ class Undoing:
         if linear is None or not any(each is not None for adjoint in coming.values() for each in adjoint):
             return
         seeds = [self.filled(name, adjoint) for name, adjoint in coming.items()]
+        if linear.is_late:
+            self.seeds[place] = [leaf for each in seeds for leaf in each]
+            return
         residuals = [self.taped[residual_field(place, n)] for n, _ in enumerate(linear.residuals)]
         lanes = self.backend.lanes_of(self.rows.mask)
         shared = [self.shared[name] for name in piece.shared]

@@ -43,7 +43,10 @@ class Arrays(Protocol):
         """`stack` with zeros after its end, so that its second axis has length `entries`."""
 
     def extended(self, array: Array, length: int) -> Array:
-        """`array` with zeros after its end, so that its first axis has this length."""
+        """`array` with its last element again and again, so that its first axis has this length."""
+
+    def first(self, array: Array, length: Array | int) -> Array:
+        """The first elements of `array`, so many."""
 
     # -- element by element --------------------------------------------------------------------------------------------
 
@@ -112,8 +115,20 @@ class Arrays(Protocol):
     def unspread(self, array: Array, shape: tuple[int, ...]) -> Array:
         """`[rows, *shape]`: the sum over the axes along which an array of this shape was broadcast to `array`."""
 
+    def live(self, array: Array, mask: Array, shape: tuple[int, ...]) -> Array:
+        """The rows at which `mask` holds, alone, as arrays of this shape: how many there are is known when it runs."""
+
+    def rows_of_table(self, rows: Array, numbers: Array, table: TensorType) -> Array:
+        """Zeros but for `rows`, which are to be added to those of such a table that have these `numbers`, `[n]`.
+
+        As the library knows such a thing, each number once; where it does not, as a table.
+        """
+
     def sum_rows(self, array: Array, mask: Array) -> Array:
         """The sum of the rows at which `mask` holds; others may hold anything."""
+
+    def sums_of_rows(self, array: Array, mask: Array, lanes: Array, count: Array | int) -> Array:
+        """The same for each of `count` lanes: `[count, ...]`; `lanes` says which lane each row is of."""
 
     # -- one lane alone ------------------------------------------------------------------------------------------------
 
@@ -142,6 +157,9 @@ class Arrays(Protocol):
 
     def counted(self, mask: Array) -> Array:
         """Of each element of a bool vector, how many up to it hold, itself included: int32, as long."""
+
+    def ranks(self, numbers: Array) -> Array:
+        """Of each of a few numbers how many before it are the same: int32, as long."""
 
     def marked(self, size: Array | int, numbers: Array, mask: Array) -> Array:
         """Whether each number below `size` is one of `numbers`, int32 `[n]`, where `mask` holds: bool `[size]`."""

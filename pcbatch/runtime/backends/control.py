@@ -119,6 +119,9 @@ class Control(Protocol):
     def without_last(self, records: Sequence[Array], specs: Sequence[Spec]) -> tuple[list[Array], list[Array]]:
         """The lists without their last entries, and these."""
 
+    def joined_records(self, records: Sequence[Array], specs: Sequence[Spec]) -> list[Array]:
+        """The entries of each list, arrays whose first lengths differ, one after the other as one array."""
+
     # -- programs ------------------------------------------------------------------------------------------------------
 
     def scope(self, name: str) -> AbstractContextManager[Any]:

@@ -5,7 +5,7 @@ Only here does single-example code become batched code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -17,6 +17,14 @@ from pcbatch.runtime.backends.arrays import Array
 
 Leaves = Sequence[Array]
 """The arrays of a structured value, in order: see `ir.types.leaves`."""
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Gradients by shared operands are to be of each lane apart: of which `lane` each row is, of so many `lanes`."""
+
+    lane: Array | None
+    lanes: Array | int
 
 
 Note = Callable[[Span | None, str], None]
@@ -71,12 +79,23 @@ class Linear(Protocol):
     A gradient by a value that all lanes share is never made row by row where that can be helped. Where such a value
     meets one of a lane in a product, or is looked up in, a row gives a *delta*, and all rows of many runs are pulled
     back together (`pull_back`). Elsewhere a row gives what is to be *summed* over all rows.
+
+    A piece is *late* if no gradient flows through it to what it reads: nobody waits for its `backward`, which may be
+    done for all rows of many runs together.
     """
+
+    is_late: bool
+    seeds_of: Sequence[TensorType]
+    """What `backward` is given of each row, the seeds, one after the other."""
 
     residuals: Sequence[TensorType]
     """What of each row the way back needs."""
     deltas: Sequence[TensorType]
     summed: Sequence[TensorType]
+    lookups: Mapping[int, int]
+    """Of the deltas, by number, those of rows that are looked up in a leaf of a shared operand itself: in which."""
+    dense: frozenset[int]
+    """The leaves of shared operands to which gradients come in another way than by lookups."""
 
     def forward(
         self,
@@ -104,8 +123,19 @@ class Linear(Protocol):
         sums: Sequence[Array],
         shared: Sequence[Leaves],
         mask: Array,
+        left_out: Collection[int] = (),
+        apart: Apart | None = None,
     ) -> list[list[Array | None]]:
-        """The gradients by the shared operands, of the rows of `mask` in all, and of the sums of what was summed."""
+        """The gradients by the shared operands, of the rows of `mask` in all, and of the sums of what was summed.
+
+        Deltas that are `left_out`, by number, have no part in it. `apart`: sums and gradients are `[lanes, ...]`.
+        """
+
+    def looked_up(self, number: int, residuals: Sequence[Array], shared: Sequence[Leaves], mask: Array) -> Array:
+        """Which rows of its table a lookup, by the number of its delta, has read for each row: int `[rows, ...]`.
+
+        What it is for the rows outside of `mask` is of no account.
+        """
 
 
 class Pieces(Protocol):

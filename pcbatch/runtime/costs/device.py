@@ -85,6 +85,21 @@ class Device:
     quantile_double: float
     """Work: the same in float64, a call for each number."""
 
+    idle_most: int
+    """So many lanes a program is compiled for at least, if idle ones cost next to nothing, once it has been called for
+    two numbers of examples."""
+    idle_least: int
+    """So many in any case, if their arrays are small. TreeLSTM of 128 cells: 2, 3 and 5 examples in 8 lanes take 1.5,
+    1.6 and 1.4 times as long as alone, 0.1 to 0.2 ms more; to compile it takes more than a second."""
+    idle_share: float
+    """What idle lanes may cost, of what a trip costs in which all blocks run and no rows."""
+    idle_elements: int
+    """How many numbers may be copied for idle lanes: at 5 GB a second, 50 us."""
+    room_share: float
+    """A program that is compiled for up to so many times the lanes of a call runs it, rather than a new one. The same
+    cells, of 64 lanes: 48, 40, 32, 24 and 16 examples take 1.1, 1.2, 1.1, 1.2 and 1.6 times as long as alone; 16 of 24
+    1.3 times."""
+
     first_capacity: int
     """How many live calls stacks have room for at first."""
     refilled: int
@@ -220,6 +235,10 @@ class Device:
     """And of how many bytes at most, in one array: fresh zeros are written at 5 GB a second."""
     tape_log: int
     """How many runs of blocks a segment logs, of eight bytes each."""
+    pulled: int
+    """How many rows of a tape are pulled back to what all lanes share together, and a quarter of it where fewer are
+    left. Products of `[rows, 384]` and `[rows, 1024]` run at 150, 161, 187, 192 and 200 GFLOP/s with 256, 512, 1024,
+    2048 and 3584 rows."""
 
     cached_numbers: int
     """How many numbers a sampler's diagnostics look at together: few enough to stay in a cache of the CPU's, which
@@ -253,6 +272,11 @@ CPU = Device(
     merged_work=100.0,
     quantile=30.0,
     quantile_double=200.0,
+    idle_most=64,
+    idle_least=8,
+    idle_share=0.25,
+    idle_elements=2**16,
+    room_share=2.0,
     first_capacity=32,
     refilled=16,
     spread=16,
@@ -302,6 +326,7 @@ CPU = Device(
     tape_rows=4096,
     tape_bytes=16 * 1024 * KIB,
     tape_log=4096,
+    pulled=1024,
     cached_numbers=2**15,
 )
 """Two cores of a server, TensorFlow 2.21."""

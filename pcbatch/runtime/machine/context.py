@@ -24,8 +24,7 @@ class Context:
     them: needed where operations raise at all, which is everywhere but under XLA. `compaction` says which blocks
     run on gathered lanes, None that none do, `merging` which are run as one; `trace` of how many trips is recorded what
     the schedule chose. Without `counts` nothing is counted but trips: who asks afterwards has the run made again.
-    `elsewhere` runs some blocks in a way of its own, between two trips. Where calls are forked and the pool `grows`,
-    lanes that find no free ones for them wait for that.
+    `elsewhere` runs some blocks in a way of its own, between two trips.
     `notes` has what was found out while the program was traced, in order: a place in the source, and what to know.
     """
 
@@ -39,7 +38,6 @@ class Context:
     trace: int = 0
     counts: bool = True
     elsewhere: Elsewhere | None = None
-    grows: bool = False
     notes: dict[tuple[Span | None, str], None] = field(default_factory=dict)
 
     @property

@@ -23,16 +23,26 @@ from pcbatch.runtime.machine.state import Layout, to_stored
 
 
 def first_state(
-    backend: Backend, layout: Layout, pool: Pool, inputs: Mapping[str, Array], capacity: Array | int
+    backend: Backend,
+    layout: Layout,
+    pool: Pool,
+    inputs: Mapping[str, Array],
+    capacity: Array | int,
+    examples: Any = None,
 ) -> State:
     """The state in which a run begins: all lanes are free, but in a whole pool, in which all have started.
 
-    The stacks have room for `capacity` live calls.
+    There, if it is said how many `examples` there are, lanes beyond them are free, too, though they have inputs. The
+    stacks have room for `capacity` live calls.
     """
     state = layout.free_lanes(backend, pool.lanes, capacity)
-    if pool.whole:
-        return start(backend, layout, pool, {**state, "example": backend.lane_numbers(pool.lanes)}, inputs)
-    return state
+    if not pool.whole:
+        return state
+    lanes = backend.lane_numbers(pool.lanes)
+    state = start(backend, layout, pool, {**state, "example": lanes}, inputs)
+    if examples is None:
+        return state
+    return {**state, "pc": backend.where(lanes < examples, state["pc"], backend.constant(layout.free))}
 
 
 def first_queue(backend: Backend, examples: Any) -> State:
@@ -68,10 +78,8 @@ def start(backend: Backend, layout: Layout, pool: Pool, state: State, inputs: Ma
     def give(key: str, value: Array) -> None:
         new[key] = value if pool.whole else backend.where(starting, value, state[key])
 
-    for key in ("pc", "fault", "steps", *layout.pointers, *(("base", "joined") if layout.groups else ())):
+    for key in ("pc", "fault", "steps", *layout.pointers):
         give(key, nothing)
-    for key in ("parent", "slot") if layout.groups else ():
-        give(key, nothing - 1)
     if layout.has_calls:  # the label at the bottom of `calls` is there from the first
         give("depth", nothing + 1)
     kept = program.parameters if pool.whole else program.storage  # in a new lane all else reads zero
@@ -94,15 +102,14 @@ def finish(backend: Backend, layout: Layout, pool: Pool, state: State, outputs: 
     """State and outputs after FINISH: what lanes hold is written by example, and lanes that have ended are free.
 
     Lanes end at FINISH or by failing. Of an example that has not ended, status and steps are written; its results are
-    of no account. In a whole pool `outputs` may be empty, and no lane is freed.
+    of no account. In a whole pool `outputs` may be empty, and no lane is freed; what is beyond its examples reads as
+    if it had not failed.
     """
-    given = _given(backend, layout, state)
+    given = given_by(backend, layout, state)
     if pool.whole:
         return state, given
     pc = state["pc"]
     holds = pc != layout.free
-    if layout.groups:  # what was forked has handed over what it gives
-        holds = holds & (state["parent"] < 0)
     written = {
         key: backend.masked_store(outputs[key], [], holds, value, state["example"]) for key, value in given.items()
     }
@@ -117,7 +124,7 @@ def blank_outputs(backend: Backend, layout: Layout, examples: Array | int) -> St
     return {**blanks, **{key: blanks[key] + number for key, number in unknown.items()}}
 
 
-def _given(backend: Backend, layout: Layout, state: State) -> State:
+def given_by(backend: Backend, layout: Layout, state: State) -> State:
     """The outputs of the examples that lanes hold, by lane, in the order of `Layout.outputs`."""
     program, pc, fault = layout.program, state["pc"], state["fault"]
     statuses = backend.array([LaneStatus.OK, *(site.status for site in program.faults)], "int32")

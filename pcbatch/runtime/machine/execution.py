@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from pcbatch.ir.analysis import effects
-from pcbatch.ir.machine import Branch, Fault, Fork, Jump, Piece, PushJump, Return, Store
+from pcbatch.ir.machine import Branch, Fault, Jump, Piece, PushJump, Return, Store
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.pieces import Leaves, Signature
 from pcbatch.runtime.backends.protocol import Array, State
@@ -39,7 +39,6 @@ class Execution:
         self.entered = rows.mask
         self.moving = rows.mask  # the rows whose lanes have not failed in this block
         self.failed_before = False
-        self.joined: dict[str, tuple[Array, Array]] = {}  # as `written`, of results of calls that others have made
         self.forkable: Array | None = None  # the rows for which the arguments of later calls could be computed
         self.taken: dict[str, Array] = {}  # the rows of arrays of the state
         self.frames: dict[str, Array] = {}  # entries of packed stacks that are being popped
@@ -63,10 +62,6 @@ class Execution:
                     self.store(item)
         self.leave()
         self.write()
-        for key, (mask, value) in self.joined.items():
-            # Of the old value: so XLA knows that an array is read before it is written, or it would copy it.
-            rows, before = self.written.get(key, (mask, self.old(key)))
-            self.written[key] = (rows | mask, self.backend.where(mask, value, before))
 
     def updates(self) -> State:
         """The arrays of the state that the block has changed, as they are after it."""
@@ -110,12 +105,20 @@ class Execution:
             match self.layout.storage(name):
                 case "stack":
                     self.values[name] = self.entry(name)
+                case "slot":
+                    self.values[name] = self.of_child(name)
                 case "example":
                     inputs = (self.state[key] for key in self.layout.keys("input", name))
                     self.values[name] = [self.backend.take(each, self.old("example")) for each in inputs]
                 case _:
                     self.values[name] = [self.top(key) for key in self.layout.tops(name)]
         return self.values[name]
+
+    def of_child(self, name: str) -> list[Array]:
+        """What a forked call has given: the tops of the lane that has run it."""
+        slot, variable = self.layout.in_slot[name]
+        lanes = self.old(f"child {slot}")
+        return [self.backend.load(self.state[key], [], lanes) for key in self.layout.tops(variable)]
 
     def top(self, key: str) -> Array:
         """The rows of a top as the block has left it so far."""
@@ -331,36 +334,11 @@ class Execution:
         raise TypeError(f"not a terminator: {self.block.terminator!r}")
 
     def called(self, target: int | Branch, back: int) -> Array:
-        """Where a call leads, pushing the stack of program counters; for others that make it see `machine.forking`."""
-        depth, backend, layout = self.old("depth"), self.backend, self.layout
-        place, calling = self.place(target), self.moving
-        if self.number in layout.later_calls:
-            joined = self.old("joined") > 0
-            self.take_back(self.moving & joined)
-            place, calling = backend.where(joined, backend.constant(back), place), self.moving & ~joined
-        elif isinstance(self.block.terminator, PushJump) and self.block.terminator.fork is not None:
-            self.hand_over(self.block.terminator.fork)
-            asks = backend.constant(layout.asks(self.number))
-            place = asks if self.forkable is None else backend.where(self.forkable, asks, place)
-        self.whole["calls"] = self.rows.store(self.state["calls"], [depth], calling, depth * 0 + back)
-        self.written["depth"] = (calling, depth + 1)
-        return place
-
-    def hand_over(self, fork: Fork) -> None:
-        """Lay what the calls of a group are given where the lanes find it that are to run them."""
-        for slot, call in enumerate(fork.calls):
-            for variable, name in call.given:
-                for key, value in zip(self.layout.keys(f"argument {slot}", variable), self.read(name), strict=True):
-                    self.written[key] = (self.moving, value)
-
-    def take_back(self, mask: Array) -> None:
-        """Have the results of a call in the tops of the rows of `mask`, for which it has been made."""
-        slot, call, is_last = self.layout.later_calls[self.number]
-        for name in call.results:
-            for key, top in zip(self.layout.keys(f"slot {slot}", name), self.layout.tops(name), strict=True):
-                self.joined[top] = (mask, self.rows.take(self.state[key]))
-        if is_last:
-            self.joined["joined"] = (mask, self.old("joined") * 0)
+        """Where a call leads, pushing the stack of program counters."""
+        depth = self.old("depth")
+        self.whole["calls"] = self.rows.store(self.state["calls"], [depth], self.moving, depth * 0 + back)
+        self.written["depth"] = (self.moving, depth + 1)
+        return self.place(target)
 
     def place(self, target: int | Branch) -> Array:
         """The number of the block that `target` means for every row."""

@@ -25,7 +25,6 @@ from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine import ends
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.forking import Forking
 from pcbatch.runtime.machine.guarded import MakeRunner
 from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.loop import COUNTED, Counters, Loop
@@ -93,7 +92,6 @@ class Legs:
         self.program, self.backend, self.counts = context.program, context.backend, context.counts
         self.layout, self.limits, self.notes = context.layout, context.limits, context.notes
         self.loop = Loop(context, runner)
-        self.forking = Forking(context, context.grows) if self.layout.groups else None
 
     # -- a run ---------------------------------------------------------------------------------------------------------
 
@@ -103,7 +101,7 @@ class Legs:
         It is of so many `examples`; if that is not given, of as many as the pool has arrays for.
         """
         inputs = dict(zip(self.layout.inputs, arguments, strict=True))
-        state = ends.first_state(self.backend, self.layout, pool, inputs, capacity)
+        state = ends.first_state(self.backend, self.layout, pool, inputs, capacity, examples)
         if pool.whole:
             return Snapshot(pool, state, self.loop.start(), inputs)
         outputs = ends.blank_outputs(self.backend, self.layout, pool.examples)
@@ -132,9 +130,7 @@ class Legs:
             is_free = backend.any(after.state["pc"] == self.layout.free)
             takes = is_free & (after.queue["begun"] < after.queue["examples"])
             again = can_run | takes
-            if self.forking is not None and self.forking.grows:
-                again = again & ~self.forking.lacks_lanes(after.state)
-            return {"run": _moving(after), "can_run": can_run | takes, "again": again}
+            return {"run": _moving(after), "can_run": again, "again": again}
 
         carried: _Round = {"run": _moving(self._finished(snapshot)), "can_run": begin, "again": begin}
         end = backend.while_loop(goes_on, one, carried)
@@ -144,21 +140,16 @@ class Legs:
     def _trips(self, snapshot: Snapshot, shared: Sequence[Array], until: Array) -> tuple[Snapshot, Array]:
         """The run after trips until no lane can run, the budget is used up, or a refill pays; and whether one could."""
         carried = {key: snapshot.state[key] for key in self.layout.carried}
-        stop = None if snapshot.pool.whole else partial(self._is_over, snapshot)
-        between = None if self.forking is None else partial(self.forking.step, examples=snapshot.pool.examples)
-        by_example = [] if self.forking is None else self.layout.by_example
-        inputs = {key: snapshot.inputs[key] for key in by_example}
+        stop = None if snapshot.pool.whole else partial(self._refill_pays, snapshot)
+        examples = self._examples(snapshot) if snapshot.pool.whole else None
         after, counters, can_run = self.loop.run_trips(
-            carried, snapshot.counters, self.operands(shared), until, stop, between, inputs
+            carried, snapshot.counters, self.operands(shared), until, stop, examples
         )
         return replace(snapshot, state={**snapshot.state, **after}, counters=counters), can_run
 
-    def _is_over(self, snapshot: Snapshot, state: State) -> Array:
-        """Whether trips are to end though lanes could go on: a refill pays, or forks need a larger pool."""
-        pays = self._refill_pays(snapshot, state)
-        if self.forking is None or not self.forking.grows:
-            return pays
-        return pays | self.forking.lacks_lanes(state)
+    def _examples(self, snapshot: Snapshot) -> Array:
+        """How many examples there are in a whole pool, whose last lanes may have none."""
+        return self.backend.sum(snapshot.state["pc"] != self.layout.free)
 
     def _refill_pays(self, snapshot: Snapshot, state: State) -> Array:
         """Whether examples wait and so many lanes have ended that it is time to give them some."""
@@ -324,7 +315,7 @@ class Legs:
         """
         layout = self.layout
         if examples is not None:
-            outputs = {key: array[:examples] for key, array in outputs.items()}
+            outputs = {key: self.backend.first(array, examples) for key, array in outputs.items()}
         keys = [key for name in self.program.results for key in layout.keys("result", name)]
         if counting is None:
             counts = Counts(*(counters[name] for name in (*COUNTED, "trips")))

@@ -15,7 +15,6 @@ from pcbatch.ir.types import TensorType
 from pcbatch.optimize.machine.compaction import Row
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
-from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.costs.estimate import block_costs, block_rows
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
 from pcbatch.runtime.machine.blocks import BlockRunner
@@ -97,17 +96,17 @@ class Loop:
         shared: Mapping[str, Leaves],
         until: Array,
         stop: Callable[[State], Array] | None = None,
-        between: Callable[[State], State] | None = None,
-        inputs: State | None = None,
+        examples: Array | None = None,
     ) -> tuple[State, Counters, Array]:
         """Trips until no lane can run, or until there have been `until` trips (an int64 scalar) in all.
 
-        Given `stop`, a scalar bool of the state, also until that holds after a trip. `between` is done to the state
-        after each trip, before lanes are counted; blocks may read `inputs`. Gives the state, the counters, and whether
-        a lane could go on: a scalar bool.
+        Given `stop`, a scalar bool of the state, also until that holds after a trip. Where all lanes run at once a row
+        is counted for each of the `examples`, if that is given (an int32 scalar), else for each lane. Gives the state,
+        the counters, and whether a lane could go on: a scalar bool.
         """
         backend = self.backend
         every = backend.lanes_of(state["pc"])
+        counted = every if examples is None else examples
         program = self.chunked(every)
         chunks = [block.chunks for block in program.blocks]
         flow = self.flow.with_merged(program.merged)
@@ -122,9 +121,9 @@ class Loop:
                 counter = arrival_counters.get(number) if followed == flow.ahead[number] else None
                 visit = Visit(number, lanes, followed, shared, chunks[number], counter)
                 if number in flow.merged:
-                    return self.guarded.merged(visit, flow.merged[number], predicate, state, again, every)
+                    return self.guarded.merged(visit, flow.merged[number], predicate, state, again, counted)
                 if again is not None:
-                    state, arrivals, turns, left = self.guarded.repeated(visit, predicate, state, again, every)
+                    state, arrivals, turns, left = self.guarded.repeated(visit, predicate, state, again, counted)
                     return state, arrivals, {number: turns}, left
                 state, arrivals, after = self.guarded.once(visit, predicate, state)
                 if counter is not None:
@@ -136,21 +135,17 @@ class Loop:
 
             trip = Trip(
                 backend,
-                {**carried["state"], **(inputs or {})},
+                carried["state"],
                 carried["waiting"],
                 self._counted,
                 guarded,
                 flow,
                 prices,
                 switched,
-                self._asking if self.layout.groups else None,
             )
             memory = self.context.schedule.trip(trip, before["memory"])
-            counters = {**self._after(before, trip, chunks, every), "trips": before["trips"] + 1, "memory": memory}
-            after = {key: trip.state[key] for key in carried["state"]}
-            if between is not None:
-                after = between(after)
-            after, counters = self._elsewhere(after, counters, shared)
+            counters = {**self._after(before, trip, chunks, counted), "trips": before["trips"] + 1, "memory": memory}
+            after, counters = self._elsewhere(trip.state, counters, shared)
             waiting = self._counted(after)
             if stop is not None:
                 carried = {**carried, "stop": stop(after)}
@@ -185,11 +180,10 @@ class Loop:
         if stop is not None:
             start["stop"] = until < until
         end = backend.while_loop(goes_on, recording if self.trace else lambda carried: turn(carried)[0], start)
-        if self.context.counts and not (
-            any(chunks) or flow.merged
-        ):  # every run of a block computed a row for every lane
+        whole = not (any(chunks) or flow.merged)  # every run of a block computed a row for every lane
+        if whole and self.context.counts:
             ran = end["counters"]["executions"] - counters["executions"]
-            end["counters"]["rows"] = counters["rows"] + ran * backend.cast(every, "int64")
+            end["counters"]["rows"] = counters["rows"] + ran * backend.cast(counted, "int64")
         return end["state"], self._of_one_lane(end["counters"]), ready(end)
 
     def _elsewhere(self, state: State, counters: Counters, shared: Mapping[str, Leaves]) -> tuple[State, Counters]:
@@ -217,20 +211,11 @@ class Loop:
 
         And with those that are run as one.
         """
-        if self.layout.groups and isinstance(lanes, int):
-            return self._in_chunks(lanes)
         compaction, merging, program = self.context.compaction, self.context.merging, self.layout.program
         known = lanes if isinstance(lanes, int) else None
         if compaction is not None:
             program = compaction.chunked(program, self.rows, known)
         return program if merging is None else merging.merged(program, self.rows, known)
-
-    def _in_chunks(self, lanes: int) -> Program:
-        """The program whose calls are forked: lanes are many then, and few wait at a time."""
-        sizes = (CPU.expensive_chunk if cost > CPU.native_work else CPU.cheap_chunk for cost in self.row_costs)
-        pairs = zip(self.blocks, sizes, strict=True)
-        blocks = tuple(replace(block, chunks=Chunks(min(lanes, size))) for block, size in pairs)
-        return replace(self.layout.program, blocks=blocks)
 
     def _after(self, before: Counters, trip: Trip, chunks: Sequence[Chunks | None], lanes: Array | int) -> Counters:
         """What is counted of blocks, after a trip."""
@@ -261,10 +246,6 @@ class Loop:
         waiting = self.guarded.waiting(state, range(len(self.blocks)))
         return self.backend.tally(self._in_turn(state, waiting), range(len(self.blocks)))
 
-    def _asking(self, state: State) -> Array:
-        """How many lanes want to fork: a scalar."""
-        return self.backend.sum(self.layout.are_asking(state["pc"]))
-
     def _live(self, carried: Carried) -> Array:
         """Numbers that add up to how many lanes have not ended: int32 `[blocks]`.
 
@@ -289,7 +270,7 @@ class Loop:
         nowhere = backend.constant(self.layout.free)
         there = functools.reduce(operator.or_, [waiting == number for number in self.sync])
         elsewhere = (waiting < self.layout.start) & ~there
-        elsewhere = backend.any(elsewhere & (waiting >= 0) if self.layout.groups else elsewhere)
+        elsewhere = backend.any(elsewhere)
         if len(self.sync) == 1:
             return backend.where(there & elsewhere, nowhere, waiting)
         fewest = backend.min(backend.where(there, state["steps"], backend.constant(INT32_MAX)))

@@ -8,8 +8,8 @@ Where all stacks have their full size at once (no calls, or few allowed) a whole
 a plain graph that calls the compiled leg once, and again as often as stacks grow. The leg is traced once, for stacks
 of any size, and XLA compiles it for the sizes that occur.
 
-A whole run has a lane for each example (a `whole` pool), unless there are to be fewer; a run leg by leg may have any
-pool of lanes.
+A whole run has a lane for each example (a `whole` pool), unless there are to be fewer, and perhaps some idle ones
+behind these (`rooms`); a run leg by leg may have any pool of lanes.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Counting, Counts, Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.returned import Returned
+from pcbatch.runtime.machine.rooms import Rooms, spare_lanes
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules import schedule_named
 from pcbatch.runtime.store.opening import Name
@@ -162,14 +163,12 @@ class Machine:
         pool, flat = self.pool_for(lanes), self._with_room(arrays, lanes)
         if not legs.limits.roomy:
             flat.append(self.backend.constant(capacity))
-        if not isinstance(lanes, int) or not pool.whole:
-            flat.append(self.backend.constant(lanes) if isinstance(lanes, int) else lanes)
+        flat.append(self._count(lanes))
         returned = self._returned(legs, pool)
         sealed = self.backend.forbid_gradients(self._whole_run(legs, pool, returned), self.program.name)
         with self.timed(), explaining(self.program, self.backend, self.jit):
-            examples = None if pool.examples is lanes else lanes
             counting = self._counting(legs, arrays, lanes, capacity)
-            outcome = returned.outcome(found := list(sealed(*flat)), examples, counting)
+            outcome = returned.outcome(found := list(sealed(*flat)), _fewer(lanes, pool.examples), counting)
             if not legs.limits.roomy and self.backend.is_concrete(outcome.status):
                 self._note_sizes(pool, capacity, int(found[0]), outcome, legs.counts)
         return outcome
@@ -186,12 +185,27 @@ class Machine:
         return counting
 
     def pool_for(self, lanes: Any) -> Pool:
-        """The pool in which so many examples run."""
-        return Pool.of(lanes) if self.max_lanes is None else Pool.at_most(self.max_lanes, lanes)
+        """The pool in which so many examples run at once."""
+        if self.max_lanes is not None:
+            return Pool.at_most(self.max_lanes, lanes)
+        # A program in a graph is traced for one number, which is known there, or for none.
+        return Pool.of(self.rooms.of(lanes) if isinstance(lanes, int) and self.backend.runs_now() else lanes)
+
+    @cached_property
+    def rooms(self) -> Rooms:
+        """For how many lanes programs of whole runs are compiled."""
+        return Rooms(lambda: spare_lanes(self.legs.loop.row_costs, self.legs.layout.elements))
+
+    def _count(self, lanes: Any) -> Array:
+        return self.backend.constant(lanes) if isinstance(lanes, int) else lanes
 
     def _with_room(self, arrays: Sequence[Array], lanes: Any) -> list[Array]:
         """`arrays`, of arguments and shared operands, those by example with the room that the pool's have."""
-        room, count = self.pool_for(lanes).examples, len(self.legs.layout.inputs)
+        return self.extended(arrays, lanes, self.pool_for(lanes).examples)
+
+    def extended(self, arrays: Sequence[Array], lanes: Any, room: Any) -> list[Array]:
+        """`arrays`, of arguments and shared operands, those of `lanes` examples with room for more."""
+        count = len(self.legs.layout.inputs)
         if not isinstance(room, int) or room == lanes:
             return [*arrays]
         return [*(self.backend.extended(array, room) for array in arrays[:count]), *arrays[count:]]
@@ -205,12 +219,15 @@ class Machine:
         legs = self._quiet
         if not (legs.limits.roomy and pool.whole):
             return lambda given: Finished.of(self._run_arrays(given, lanes))
-        returned = self._returned(legs, pool)
-        direct = self.backend.direct(self._whole_run(legs, pool, returned), arrays)
+        returned, room, count = self._returned(legs, pool), pool.examples, self._count(lanes)
+        whole_run = self._whole_run(legs, pool, returned)
+        direct = self.backend.direct(whole_run, [*self.extended(arrays, lanes, room), count])
+        examples = _fewer(lanes, room)
 
         def run(given: Sequence[Array]) -> Finished:
             try:
-                return returned.finished(direct(given), self._counting(legs, given, lanes, self.capacity))
+                counting = self._counting(legs, given, lanes, self.capacity)
+                return returned.finished(direct([*self.extended(given, lanes, room), count]), examples, counting)
             except Exception:
                 with explaining(self.program, self.backend, self.jit):
                     raise
@@ -232,8 +249,7 @@ class Machine:
                 examples = legs.example_specs(pool.examples)
                 specs: list[Spec] = [examples[key] for key in legs.layout.inputs]
                 whole = self._whole_run(legs, pool, self._returned(legs, pool))
-                count: list[Spec] = [] if pool.whole else [("int32", ())]
-                self.backend.lower(whole, specs + operands + count, self.jit)
+                self.backend.lower(whole, [*specs, *operands, ("int32", ())], self.jit)
             else:
                 specs = legs.specs(pool, self.capacity)
                 self.backend.lower(self._leg(legs, pool), [*specs, *operands, ("int64", ())], self.jit)
@@ -248,6 +264,8 @@ class Machine:
         given = self._arguments(arguments, examples)
         if lanes is not None:
             return self.legs.begin(given, Pool.of(examples, lanes), self.capacity)
+        if self.max_lanes is None:
+            return self.legs.begin(given, Pool.of(examples), self.capacity)
         return self.legs.begin(self._with_room(given, examples), self.pool_for(examples), self.capacity, examples)
 
     def leg(self, snapshot: Snapshot, shared: Sequence[Any], trips: int | None = None) -> tuple[Arrived, Outcome]:
@@ -300,8 +318,7 @@ class Machine:
         """The program of a whole run in a static pool, or the one for all others.
 
         It takes the leaves of arguments and shared operands, the first capacity where stacks grow, and the number of
-        examples where the pool does not say it; it gives the last capacity, the counters and the outputs as `returned`
-        packs them.
+        examples; it gives the last capacity, the counters and the outputs as `returned` packs them.
         """
         pool, gives = pool.static, returned or Returned(legs, None)
 
@@ -317,12 +334,11 @@ class Machine:
     def _traced_run(self, legs: Legs, arrays: list[Array], pool: Pool) -> Snapshot:
         count = len(legs.layout.inputs)
         arguments, rest = arrays[:count], arrays[count:]
-        examples: Any = pool.examples
-        if examples is None or not pool.whole:
-            examples = rest.pop()
+        examples: Any = rest.pop()
         if pool.examples is None:
             # A shape is a constant to the compiler, a value need not be.
             room = self.backend.lanes_of(arguments[0]) if arguments else examples
+            examples = None if pool.whole else examples
             pool = Pool(room if pool.whole else pool.lanes, room, pool.whole)
         until = self.backend.array(NO_BUDGET, "int64")
         if legs.limits.roomy:
@@ -408,3 +424,8 @@ class Machine:
 
     def _operands(self, shared: Sequence[Any]) -> list[Array]:
         return operand_arrays(self.program, self.backend, shared)
+
+
+def _fewer(examples: Any, room: Any) -> Any:
+    """`examples`, None if they fill a room of so many."""
+    return None if room is examples or (isinstance(examples, int) and room == examples) else examples

@@ -79,11 +79,17 @@ class Returned:
         outputs = {key: found[key] for key in self.legs.layout.outputs}
         return self.legs.outcome(found, outputs, found[CAPACITY], examples, counting)
 
-    def finished(self, arrays: Sequence[Array], counting: Counting | None = None) -> Finished:
+    def finished(
+        self, arrays: Sequence[Array], examples: int | None = None, counting: Counting | None = None
+    ) -> Finished:
         """The same, of packed arrays, where it may be enough to know that no lane has failed."""
         number, place = self._places["status"]
         failed = np.count_nonzero(np.asarray(arrays[number])[place])
-        return Finished(None if failed else arrays[self._results], partial(self.outcome, arrays, counting=counting))
+        outcome = partial(self.outcome, arrays, examples, counting)
+        if failed:
+            return Finished(None, outcome)
+        results = arrays[self._results]
+        return Finished(results if examples is None else [self.backend.first(r, examples) for r in results], outcome)
 
 
 def _joined(backend: Backend, specs: Mapping[str, Spec], keys: Sequence[str], arrays: Mapping[str, Array]) -> Array:

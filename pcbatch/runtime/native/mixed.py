@@ -12,34 +12,32 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.types import leaves
-from pcbatch.runtime.backends.protocol import Array, Spec
-from pcbatch.runtime.machine.explaining import explaining
+from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.machine.legs import Legs
 from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.machine import NO_BUDGET, Machine
-from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
+from pcbatch.runtime.machine.outcome import Finished, Outcome, Run
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.returned import Returned
+from pcbatch.runtime.machine.rooms import Rooms
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.native.region import Region
+from pcbatch.runtime.native.whole import WholeRuns
 
 SHOWN = 4
 """So many blocks in lockstep are called by name, if they are not more."""
 
 
-class MixedProgram:
+class MixedProgram(WholeRuns):
     """Runs the program of a machine: blocks of `lockstep` for all lanes together, the others natively.
 
     `why` says why not all are.
     """
 
     def __init__(self, machine: Machine, lockstep: frozenset[int], why: str):
-        self.machine, self.program, self.backend = machine, machine.program, machine.backend
-        self.statistics: Statistics = machine.statistics
+        super().__init__(machine)
         labels = [self.program.blocks[number].label for number in sorted(lockstep)]
         shown = ", ".join(labels) if len(labels) <= SHOWN else f"{len(labels)} of {len(self.program.blocks)} blocks"
         self.form = f"mixed: {shown} in lockstep, the rest native: {why}"
@@ -52,86 +50,70 @@ class MixedProgram:
         self._returned: dict[int, Returned] = {}
 
     @property
-    def notes(self) -> Sequence[tuple[Span | None, str]]:
-        """What was found out about the program while it was traced."""
-        return self.machine.notes
-
-    @property
     def stack_entries(self) -> int:
-        """How many entries the stacks of the next run have at first; 0 if there are none."""
         return self.capacity + 1 if self.legs.layout.all_stacks else 0
 
     def program_for(self, lanes: Any) -> Program:
-        """What is executed for `lanes` lanes."""
-        return self.legs.loop.chunked(lanes)
+        return self.legs.loop.chunked(self._room(lanes))
 
-    def check(self, lanes: int) -> None:
-        """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
-        if lanes == 0:
-            self.machine.check(lanes)
-            return
-        given = [leaf for name in self.program.parameters for leaf in leaves(self.program.types[name])]
-        shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
-        specs: list[Spec] = [(leaf.dtype, (lanes, *leaf.shape)) for leaf in given]
-        specs += [(leaf.dtype, leaf.shape) for leaf in shared]
-        with self.machine.timed(), explaining(self.program, self.backend, jit=True):
-            self.backend.lower(self._whole(lanes), specs, jit=True)
+    @property
+    def rooms(self) -> Rooms:
+        return self.machine.rooms
 
-    def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
-        """Run `lanes` lanes; see `Machine.run`."""
-        if not (isinstance(lanes, int) and lanes and self.backend.runs_now()):
-            return self.machine.run(arguments, shared, lanes)
-        return self._run_arrays(self.machine.arrays_given(arguments, shared, lanes), lanes)
+    _told_last = (("int32", ()),)
 
-    def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
-        """A run of `lanes` lanes on arrays like these; see `Machine.ready`."""
-        if lanes == 0:
-            return self.machine.ready(arrays, lanes)
+    def _compiled_for(self, lanes: int) -> Callable[..., Any]:
+        return self._whole(self._room(lanes))
+
+    def _ready(self, arrays: Sequence[Array], lanes: int) -> Run:
         if not self.legs.limits.roomy:
             return lambda given: Finished.of(self._run_arrays(given, lanes))
-        returned, direct = self._returned_of(lanes), self.backend.direct(self._whole(lanes), arrays)
-
-        def run(given: Sequence[Array]) -> Finished:
-            try:
-                return returned.finished(direct(given)[:-1])
-            except Exception:
-                with explaining(self.program, self.backend, jit=True):
-                    raise
-
-        return run
+        room, extended, count = self._room(lanes), self.machine.extended, self.backend.constant(lanes)
+        returned = self._returned_of(room)
+        direct = self.backend.direct(self._whole(room), [*extended(arrays, lanes, room), count])
+        examples = None if room == lanes else lanes
+        return self._explained(
+            lambda given: returned.finished(direct([*extended(given, lanes, room), count])[:-1], examples)
+        )
 
     def _run_arrays(self, arrays: Sequence[Array], lanes: int) -> Outcome:
         """A whole run; where a lane lacks room, one more on larger stacks, on which the next one begins."""
-        returned, limits, first = self._returned_of(lanes), self.legs.limits, self.capacity
+        room = self._room(lanes)
+        returned, limits, first = self._returned_of(room), self.legs.limits, self.capacity
+        flat = [*self.machine.extended(arrays, lanes, room), self.backend.constant(lanes)]
         while True:
-            sealed = self.backend.forbid_gradients(self._whole(lanes), self.program.name)
-            with self.machine.timed(), explaining(self.program, self.backend, jit=True):
-                *found, paused = sealed(*arrays)
+            sealed = self.backend.forbid_gradients(self._whole(room), self.program.name)
+            with self._timed():
+                *found, paused = sealed(*flat)
                 if limits.roomy or not bool(paused) or self.capacity >= limits.largest_capacity:
-                    outcome = returned.outcome(found)
+                    outcome = returned.outcome(found, None if room == lanes else lanes)
                     break
             self.capacity = min(self.capacity * GROWTH, limits.largest_capacity)
         if self.capacity > first and np.any(np.asarray(outcome.status) == LaneStatus.MAX_DEPTH):
             self.capacity = first  # maybe of a recursion without end, for which no other run is to pay
         return outcome
 
-    def _returned_of(self, lanes: int) -> Returned:
-        if lanes not in self._returned:
-            self._returned[lanes] = Returned(self.legs, lanes)
-        return self._returned[lanes]
+    def _returned_of(self, room: int) -> Returned:
+        if room not in self._returned:
+            self._returned[room] = Returned(self.legs, room)
+        return self._returned[room]
 
-    def _whole(self, lanes: int) -> Callable[..., Any]:
-        """The program of a whole run on stacks of the present capacity; its last result: whether a lane lacks room."""
-        legs, returned, capacity = self.legs, self._returned_of(lanes), self.capacity
+    def _whole(self, room: int) -> Callable[..., Any]:
+        """The program of a whole run on stacks of the present capacity; its last result: whether a lane lacks room.
+
+        It takes the leaves of arguments and shared operands, and how many examples there are.
+        """
+        legs, returned, capacity = self.legs, self._returned_of(room), self.capacity
         count = len(legs.layout.inputs)
 
         def program(*arrays: Array) -> list[Array]:
             with self.machine.tracing(counts=True):
-                snapshot = legs.begin(arrays[:count], Pool.of(lanes), capacity)
-                arrived = legs.leg(snapshot, arrays[count:], self.backend.array(NO_BUDGET, "int64"))
+                *shared, examples = arrays[count:]
+                snapshot = legs.begin(arrays[:count], Pool.of(room), capacity, examples)
+                arrived = legs.leg(snapshot, shared, self.backend.array(NO_BUDGET, "int64"))
                 return [*returned.pack(arrived.snapshot), arrived.paused]
 
-        key = (lanes, capacity)
+        key = (room, capacity)
         if key not in self._compiled:
             name = self.machine.name_of("mixed", *key)
             self._compiled[key] = self.backend.compile(program, jit=True, name=name)

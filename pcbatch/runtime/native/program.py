@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.types import TensorType, leaves
-from pcbatch.runtime.backends.protocol import Array, Spec, State
+from pcbatch.ir.types import TensorType
+from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.machine import Machine
-from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run, Statistics
+from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run
+from pcbatch.runtime.machine.rooms import Rooms, spare_lanes
 from pcbatch.runtime.native.chunks import Bounds, Chunk, Chunks, Pace
 from pcbatch.runtime.native.code import EXECUTIONS
 from pcbatch.runtime.native.cores import Cores, Part
@@ -27,6 +26,7 @@ from pcbatch.runtime.native.lanes import ENDS, Lanes
 from pcbatch.runtime.native.registers import Registers
 from pcbatch.runtime.native.tile import fits, has_floats
 from pcbatch.runtime.native.tiles import Tiles
+from pcbatch.runtime.native.whole import WholeRuns
 
 REACHED = 3
 """How many numbers come behind the `ENDS` of all lanes: how far the chunk has come, and a witness."""
@@ -34,14 +34,14 @@ FAULTS = ENDS.index("fault")
 """Which of the `ENDS` says whether a lane has failed."""
 
 
-class NativeProgram:
+class NativeProgram(WholeRuns):
     """Runs the program of a machine in the native form; what that cannot do, the machine does.
 
     These are runs in a caller's graph, runs in slices, and runs of no lanes.
     """
 
     def __init__(self, machine: Machine):
-        self.machine, self.program, self.backend = machine, machine.program, machine.backend
+        super().__init__(machine)
         limits = machine.context.limits
         self.registers = Registers(self.program, limits.max_depth)
         self.one = Lanes(self.backend, self.registers, limits.max_steps)
@@ -50,12 +50,11 @@ class NativeProgram:
         apart = machine.context.is_deterministic and has_floats(self.program)
         if not apart and fits(self.program, self.backend):
             self.tiles = Tiles(self.backend, self.registers, limits.max_steps, CPU.native_tile)
-        self.statistics: Statistics = machine.statistics
         self.form = "native" if self.tiles is None else f"native: of {CPU.native_tile} lanes or more so many at a time"
         self._bounds: dict[Bounds, Array] = {}
         self._chunks: dict[int, Chunks] = {}
         self._cores = Cores()
-        self._compiled: dict[tuple[int, bool, bool], Callable[..., Any]] = {}
+        self._compiled: dict[tuple[int, int, bool, bool], Callable[..., Any]] = {}
 
     @cached_property
     def _statuses(self) -> np.ndarray:
@@ -63,66 +62,46 @@ class NativeProgram:
         return np.array([LaneStatus.OK, *(site.status for site in self.program.faults)], np.int32)
 
     @property
-    def notes(self) -> Sequence[tuple[Span | None, str]]:
-        """What was found out about the program where the machine has run it."""
-        return self.machine.notes
-
-    @property
     def stack_entries(self) -> int:
-        """How many entries the stacks have; 0 if there are none."""
         return self.registers.entries if self.registers.stacks else 0
 
+    @cached_property
+    def rooms(self) -> Rooms:
+        # Lanes that are idle cost nothing but room.
+        return Rooms(lambda: spare_lanes([], self.machine.legs.layout.elements))
+
     def program_for(self, lanes: Any) -> Program:
-        """What is executed for `lanes` lanes."""
         return self.program
 
-    def check(self, lanes: int) -> None:
-        """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
-        if lanes == 0:
-            self.machine.check(lanes)
-            return
-        given = [leaf for name in self.program.parameters for leaf in leaves(self.program.types[name])]
-        shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
-        specs: list[Spec] = [("int32", (4,)), *((leaf.dtype, (lanes, *leaf.shape)) for leaf in given)]
-        specs += [(leaf.dtype, leaf.shape) for leaf in shared]
-        with self.machine.timed(), explaining(self.program, self.backend, jit=True):
-            self.backend.lower(self._whole(lanes, counts=False), specs, jit=True)
+    _told_first = (("int32", (4,)),)
 
-    def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
-        """Run `lanes` lanes; see `Machine.run`."""
-        if not (isinstance(lanes, int) and lanes and self.backend.runs_now()):
-            return self.machine.run(arguments, shared, lanes)
-        return self._run_arrays(self.machine.arrays_given(arguments, shared, lanes), lanes)
+    def _compiled_for(self, lanes: int) -> Callable[..., Any]:
+        return self._whole(lanes, counts=False)
 
-    def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
-        """A run of `lanes` lanes on arrays like these; see `Machine.ready`."""
-        if lanes == 0:
-            return self.machine.ready(arrays, lanes)
+    def _ready(self, arrays: Sequence[Array], lanes: int) -> Run:
         chunks = self._chunks_of(lanes)
-        direct = self.backend.direct(self._whole(lanes, counts=False), [self._whole_run(lanes), *arrays])
+        room, extended = self._room(lanes), self.machine.extended
+        whole = self._whole(lanes, counts=False)
+        direct = self.backend.direct(whole, [self._whole_run(lanes), *extended(arrays, lanes, room)])
         count = sum(len(registers) for registers in map(self.registers.leaves, self.program.results))
 
         def run(given: Sequence[Array]) -> Finished:
             if chunks.goes_on or self._cores.would_split(lanes):
                 return Finished.of(self._run_arrays(given, lanes))
-            try:
-                started = time.perf_counter()
-                found = direct([self._whole_run(lanes), *given])
-                ends = np.asarray(found[0])
-                if ends[-REACHED] < lanes:
-                    return Finished.of(self._run_arrays(given, lanes, [self._chunk((0, lanes), [ends, *found[1:]])]))
-                self._cores.note(lanes, time.perf_counter() - started)
-            except Exception:
-                with explaining(self.program, self.backend, jit=True):
-                    raise
+            started = time.perf_counter()
+            found = direct([self._whole_run(lanes), *extended(given, lanes, room)])
+            ends = np.asarray(found[0])
+            if ends[-REACHED] < lanes:
+                return Finished.of(self._run_arrays(given, lanes, [self._chunk((0, lanes), [ends, *found[1:]])]))
+            self._cores.note(lanes, time.perf_counter() - started)
 
             def outcome() -> Outcome:
-                return self._ended(self._kept(ends, found[1:], lanes, counts=False), given, lanes)
+                return self._ended(self._of_all(ends, found[1:], lanes, counts=False), given, lanes)
 
-            failed = np.count_nonzero(ends[FAULTS * lanes : (FAULTS + 1) * lanes])
-            return Finished(None if failed else found[1 : 1 + count], outcome)
+            failed = np.count_nonzero(ends[FAULTS * room : FAULTS * room + lanes])
+            return Finished(None if failed else self._of_examples(found[1 : 1 + count], lanes), outcome)
 
-        return run
+        return self._explained(run)
 
     def _run_arrays(self, flat: Sequence[Array], lanes: int, done: Sequence[Chunk] = ()) -> Outcome:
         return self._ended(self._run(flat, lanes, counts=False, done=done), flat, lanes)
@@ -140,7 +119,7 @@ class NativeProgram:
 
         Chunks that are `done` are of all lanes.
         """
-        whole = self._sealed(lanes, counts, goes_on=False)
+        whole, flat = self._sealed(lanes, counts, goes_on=False), self.machine.extended(flat, lanes, self._room(lanes))
         chunks = self._chunks_of(lanes)
 
         def call(bounds: Bounds, carried: Sequence[Array]) -> Chunk:
@@ -152,7 +131,7 @@ class NativeProgram:
         def run(part: Part, stop: Event) -> list[Chunk]:
             return chunks.run(part, call, self._lanes(lanes).nothing_carried, stop, done)
 
-        with self.machine.timed(), explaining(self.program, self.backend, jit=True):
+        with self._timed():
             if whole is self._whole(lanes, counts) and not counts:
                 found = self._cores.run(run, lanes, [(0, lanes)] if done else self._cores.parts(lanes))
             else:  # a tape sees what its own thread does; and how long counting takes is of no account
@@ -173,21 +152,35 @@ class NativeProgram:
         """The outputs of all lanes, of chunks of which each has those of its part."""
         if len(chunks) == 1:
             packed, *others = chunks[0].arrays
-            return self._kept(packed, others, lanes, counts)
+            return self._of_all(packed, others, lanes, counts)
         used = [chunk for chunk in chunks if chunk.part[0] < chunk.part[1]]
-        rows = [chunk.arrays[0][: len(ENDS) * lanes].reshape(len(ENDS), lanes) for chunk in used]
-        packed = np.hstack([each[:, slice(*chunk.part)] for each, chunk in zip(rows, used, strict=True)])
+        rows = [self._ends(chunk.arrays[0], lanes) for chunk in used]
+        ends = np.hstack([each[:, slice(*chunk.part)] for each, chunk in zip(rows, used, strict=True)])
         names = self._names(counts=False)
         columns = ([chunk.arrays[place][slice(*chunk.part)] for chunk in used] for place in range(1, 1 + len(names)))
         others = [self.backend.joined(*column) for column in columns]
         if counts:
             others.append(sum(np.asarray(chunk.arrays[1 + len(names)]) for chunk in chunks))
-        return self._kept(packed.ravel(), others, lanes, counts)
+        return self._kept(ends, others, counts)
 
-    def _kept(self, packed: np.ndarray, others: Sequence[Array], lanes: int, counts: bool) -> State:
-        """The outputs by key: the `ENDS` of all lanes, packed, and the others."""
-        kept = {key: packed[at * lanes : (at + 1) * lanes] for at, key in enumerate(ENDS)}
-        return kept | dict(zip(self._names(counts), others, strict=True))
+    def _of_all(self, packed: np.ndarray, others: Sequence[Array], lanes: int, counts: bool) -> State:
+        """The outputs by key, of one chunk of all lanes."""
+        behind = len(self._names(counts=False))
+        found = [*self._of_examples(others[:behind], lanes), *others[behind:]]
+        return self._kept(self._ends(packed, lanes)[:, :lanes], found, counts)
+
+    def _kept(self, ends: np.ndarray, others: Sequence[Array], counts: bool) -> State:
+        """The outputs by key: the `ENDS`, `[ENDS, lanes]`, and the others."""
+        return dict(zip(ENDS, ends, strict=True)) | dict(zip(self._names(counts), others, strict=True))
+
+    def _ends(self, packed: np.ndarray, lanes: int) -> np.ndarray:
+        """The `ENDS` of all lanes of a room, as a chunk packs them: `[ENDS, room]`."""
+        room = self._room(lanes)
+        return packed[: len(ENDS) * room].reshape(len(ENDS), room)
+
+    def _of_examples(self, arrays: Sequence[Array], lanes: int) -> Sequence[Array]:
+        """The first `lanes` rows of arrays that have a row for each lane of a room."""
+        return arrays if self._room(lanes) == lanes else [self.backend.first(array, lanes) for array in arrays]
 
     def _lanes(self, lanes: int) -> Lanes:
         """The program over so many lanes: in tiles where there are enough for one, and that is better."""
@@ -220,12 +213,12 @@ class NativeProgram:
 
         What it gives is packed where it is of one type: each array that comes back costs the call a microsecond.
         """
-        over = self._lanes(lanes)
+        over, room = self._lanes(lanes), self._room(lanes)
 
         def program(*arrays: Array) -> list[Array]:
             with self.machine.tracing(counts=True):
                 held = len(over.carried) if goes_on else 0
-                run = partial(over.run, lanes, counts=counts)
+                run = partial(over.run, room, counts=counts)
                 found = self.backend.natively(
                     lambda bounds, *given: run(bounds, given[held:], carried=given[:held]), arrays
                 )
@@ -235,9 +228,9 @@ class NativeProgram:
                 ends = self.backend.joined(*kept[: len(ENDS)], self.backend.stack([*reached, witness]))
                 return [ends, *kept[len(ENDS) :], *others]
 
-        key = (lanes, counts, goes_on)
+        key = (room, over.at_once, counts, goes_on)
         if key not in self._compiled:
-            name = self.machine.name_of("native", lanes, counts, goes_on)
+            name = self.machine.name_of("native", *key)
             self._compiled[key] = self.backend.compile(program, jit=True, name=name)
         return self._compiled[key]
 

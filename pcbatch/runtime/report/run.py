@@ -87,7 +87,8 @@ class Run:
                 "PCB532",
                 f"{program.name} can fail (an assert, a raise, a division, an index, a depth or step limit), and in "
                 "a function compiled with jit_compile=True nothing can raise; "
-                f"call {program.name}.run(...) and read .status",
+                f"call {program.name}.run(...) and read .status; in a Keras layer that calls it write "
+                "self.supports_jit = False",
             )
         texts = [_templates(program, site) for site in program.faults]
         leaves = backend.checked_values(program, outcome, texts) if outcome.can_fail else outcome.values

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pcbatch.ir.analysis.callgraph import components
-from pcbatch.ir.analysis.effects import back_of, joining_blocks, successors
+from pcbatch.ir.analysis.effects import successors
 from pcbatch.ir.machine import Program
 
 
@@ -38,8 +38,7 @@ class Flow:
     def of(cls, program: Program) -> Flow:
         """Where lanes go in `program`."""
         sync = [number for number, block in enumerate(program.blocks) if block.sync]
-        joining = {number: back_of(program, number) for number in joining_blocks(program)}
-        return cls(successors(program), sync, list(program.order), joining)
+        return cls(successors(program), sync, list(program.order))
 
     def with_merged(self, merged: Sequence[Sequence[int]]) -> Flow:
         """The same with blocks that are run as one."""

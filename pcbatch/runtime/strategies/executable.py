@@ -66,3 +66,10 @@ def resumable(executable: Executable) -> Machine:
         machine = executable.machine
     assert isinstance(machine, Machine), f"{type(executable).__name__} does not run leg by leg"
     return machine
+
+
+def made_rooms(executable: Executable) -> tuple[int, ...]:
+    """For how many lanes it has programs that serve fewer, too (`machine.rooms`)."""
+    if isinstance(executable, Machine | NativeProgram | MixedProgram | StraightLine):
+        return executable.rooms.made
+    return ()

@@ -23,6 +23,7 @@ from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.rooms import Rooms
 from pcbatch.runtime.machine.rows import Rows
 
 ENDS = {"status": int(LaneStatus.OK), "site": -1, "place": -1, "steps": 0}
@@ -60,34 +61,36 @@ class StraightLine:
 
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
-        legs = self.machine.legs
-        examples = legs.example_specs(lanes)
+        legs, room = self.machine.legs, self._room(lanes)
+        examples = legs.example_specs(room)
         specs: list[Spec] = [examples[key] for key in legs.layout.inputs]
         shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
         specs += [(leaf.dtype, leaf.shape) for leaf in shared]
         with self.machine.timed(), explaining(self.program, self.backend, self.machine.jit):
-            self.backend.lower(self._whole(lanes), specs, self.machine.jit)
+            self.backend.lower(self._whole(room), specs, self.machine.jit)
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` lanes; see `Machine.run`."""
-        flat = self.machine.arrays_given(arguments, shared, lanes)
+        room = self._room(lanes)
+        flat = self.machine.extended(self.machine.arrays_given(arguments, shared, lanes), lanes, room)
         if not isinstance(lanes, int):
             flat.append(lanes)
-        sealed = self.backend.forbid_gradients(self._whole(lanes), self.program.name)
+        sealed = self.backend.forbid_gradients(self._whole(room), self.program.name)
         with self.machine.timed(), explaining(self.program, self.backend, self.machine.jit):
             computed = sealed(*flat) if isinstance(lanes, int) else self._if_any(lanes, lambda: list(sealed(*flat)))
-            return self._outcome(computed, lanes)
+            return self._outcome(self._of_examples(computed, lanes), lanes)
 
     def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
         """A run of `lanes` lanes on arrays like these; see `Machine.ready`."""
-        direct = self.backend.direct(self._whole(lanes), arrays)
+        room, extended = self._room(lanes), self.machine.extended
+        direct = self.backend.direct(self._whole(room), extended(arrays, lanes, room))
         layout = self.machine.legs.layout
         results = [self._computed.index(key) for name in self.program.results for key in layout.keys("result", name)]
         status = self._computed.index("status") if "status" in self._computed else None
 
         def run(given: Sequence[Array]) -> Finished:
             try:
-                computed = direct(given)
+                computed = self._of_examples(direct(extended(given, lanes, room)), lanes)
                 failed = status is not None and np.count_nonzero(np.asarray(computed[status]))
             except Exception:
                 with explaining(self.program, self.backend, self.machine.jit):
@@ -96,6 +99,19 @@ class StraightLine:
             return Finished(values, lambda: self._outcome(computed, lanes))
 
         return run
+
+    def _room(self, lanes: Any) -> Any:
+        """How many lanes the program computes that is run for so many: those beyond them are thrown away."""
+        return self.rooms.of(lanes) if isinstance(lanes, int) and self.backend.runs_now() else lanes
+
+    @property
+    def rooms(self) -> Rooms:
+        """For how many lanes programs are compiled."""
+        return self.machine.rooms
+
+    def _of_examples(self, arrays: Sequence[Array], lanes: Any) -> Sequence[Array]:
+        room = self._room(lanes)
+        return arrays if room is lanes or room == lanes else [self.backend.first(array, lanes) for array in arrays]
 
     def _outcome(self, computed: Sequence[Array], lanes: Any) -> Outcome:
         outputs = {**self._settled(lanes), **dict(zip(self._computed, computed, strict=True))}

@@ -39,7 +39,10 @@ class NumPyArrays:
         return np.pad(stack, [(0, 0), (0, entries - stack.shape[1]), *[(0, 0)] * (stack.ndim - 2)])
 
     def extended(self, array: Any, length: int) -> Any:
-        return np.pad(array, [(0, length - len(array)), *[(0, 0)] * (array.ndim - 1)])
+        return np.concatenate([array, np.repeat(array[-1:], length - len(array), axis=0)])
+
+    def first(self, array: Any, length: Any) -> Any:
+        return array[:length]
 
     # -- element by element --------------------------------------------------------------------------------------------
 
@@ -138,8 +141,21 @@ class NumPyArrays:
         axes = tuple(at for at, size in enumerate(shape, 1) if size == 1 and summed.shape[at] != 1)
         return summed.sum(axis=axes, keepdims=True)
 
+    def live(self, array: Any, mask: Any, shape: tuple[int, ...]) -> Any:
+        return array[mask].reshape(-1, *shape)
+
+    def rows_of_table(self, rows: Any, numbers: Any, table: TensorType) -> Any:
+        found = np.zeros(table.shape, table.dtype)
+        np.add.at(found, numbers, rows)
+        return found
+
     def sum_rows(self, array: Any, mask: Any) -> Any:
         return array[mask].sum(axis=0)
+
+    def sums_of_rows(self, array: Any, mask: Any, lanes: Any, count: Any) -> Any:
+        found = np.zeros((count, *array.shape[1:]), array.dtype)
+        np.add.at(found, lanes[mask], array[mask])
+        return found
 
     # -- one lane alone ------------------------------------------------------------------------------------------------
 
@@ -172,6 +188,9 @@ class NumPyArrays:
 
     def counted(self, mask: Any) -> Any:
         return np.cumsum(mask, dtype=np.int32)
+
+    def ranks(self, numbers: Any) -> Any:
+        return np.array([np.count_nonzero(numbers[:place] == number) for place, number in enumerate(numbers)], np.int32)
 
     def marked(self, size: Any, numbers: Any, mask: Any) -> Any:
         _inside([numbers[mask]], (size,))

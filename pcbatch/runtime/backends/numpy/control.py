@@ -77,6 +77,12 @@ class NumPyControl:
     def without_last(self, records: Sequence[Any], specs: Sequence[Spec]) -> tuple[list[Any], list[Any]]:
         return [record[:-1] for record in records], [record[-1] for record in records]
 
+    def joined_records(self, records: Sequence[Any], specs: Sequence[Spec]) -> list[Any]:
+        return [
+            np.concatenate([np.zeros((0, *map(int, shape[1:])), dtype), *record])  # type: ignore[arg-type]
+            for record, (dtype, shape) in zip(records, specs, strict=True)
+        ]
+
     # -- programs ------------------------------------------------------------------------------------------------------
 
     def scope(self, name: str) -> AbstractContextManager[Any]:

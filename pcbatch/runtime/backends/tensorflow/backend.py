@@ -25,6 +25,7 @@ from pcbatch.runtime.backends.tensorflow import (
     gradients,
     graphs,
     kernels,
+    lengths,
     linearize,
     native,
     pieces,
@@ -201,7 +202,10 @@ class TensorFlowBackend:
         return tf.pad(stack, [[0, 0], [0, entries - self.entries_of(stack)]] + [[0, 0]] * (len(stack.shape) - 2))
 
     def extended(self, array: tf.Tensor, length: int) -> tf.Tensor:
-        return tf.pad(array, [[0, length - self.lanes_of(array)]] + [[0, 0]] * (array.shape.rank - 1))
+        return lengths.extended(array, length)
+
+    def first(self, array: Any, length: tf.Tensor | int) -> Any:
+        return lengths.first(array, length) if isinstance(array, tf.Tensor) else array[:length]
 
     # -- elementwise ---------------------------------------------------------------------------------------------------
 
@@ -280,8 +284,21 @@ class TensorFlowBackend:
         axes = [at for at, size in enumerate(shape, 1) if size == 1 and summed.shape[at] != 1]
         return tf.reduce_sum(summed, axis=axes, keepdims=True)
 
+    def live(self, array: tf.Tensor, mask: tf.Tensor, shape: tuple[int, ...]) -> tf.Tensor:
+        return tf.reshape(tf.boolean_mask(array, mask), [-1, *shape])
+
+    def rows_of_table(self, rows: tf.Tensor, numbers: tf.Tensor, table: TensorType) -> tf.IndexedSlices:
+        # Each once: optimizers of Keras square what they are given for a row part by part, and not the sum.
+        each, place = tf.unique(numbers)
+        return tf.IndexedSlices(
+            tf.math.unsorted_segment_sum(rows, place, tf.size(each)), each, tf.constant(table.shape, tf.int32)
+        )
+
     def sum_rows(self, array: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(self.where(mask, array, tf.zeros([], array.dtype)), axis=0)
+
+    def sums_of_rows(self, array: tf.Tensor, mask: tf.Tensor, lanes: tf.Tensor, count: Any) -> tf.Tensor:
+        return tf.math.unsorted_segment_sum(self.where(mask, array, tf.zeros([], array.dtype)), lanes, count)
 
     # -- one lane alone ------------------------------------------------------------------------------------------------
 
@@ -310,6 +327,9 @@ class TensorFlowBackend:
 
     def counted(self, mask: tf.Tensor) -> tf.Tensor:
         return tf.cumsum(tf.cast(mask, tf.int32))
+
+    def ranks(self, numbers: tf.Tensor) -> tf.Tensor:
+        return counting.ranks(numbers)
 
     def marked(self, size: Any, numbers: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         nobody = tf.zeros([size], tf.int32)  # XLA scatters numbers six times faster than bools
@@ -424,6 +444,9 @@ class TensorFlowBackend:
     ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
         found = [record_lists.popped(record, *spec) for record, spec in zip(records, specs, strict=True)]
         return [record for record, _ in found], [array for _, array in found]
+
+    def joined_records(self, records: Sequence[tf.Tensor], specs: Sequence[Spec]) -> list[tf.Tensor]:
+        return [record_lists.joined(record, *spec) for record, spec in zip(records, specs, strict=True)]
 
     def has_native(self) -> bool:
         return native.are_made()

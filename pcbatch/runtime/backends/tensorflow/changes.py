@@ -6,6 +6,7 @@ their object. What is copied are lists, dicts and records; arrays are shared, si
 
 from __future__ import annotations
 
+import operator
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -25,10 +26,14 @@ from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.structures import describe, spelling, type_of
 from pcbatch.runtime.backends.tensorflow.weak import commit, is_lane_value, is_number
 
-OF_LISTS = frozenset({"append", "clear", "extend", "insert", "pop", "reverse", "__delitem__", "__iadd__"})
-OF_DICTS = frozenset({"clear", "pop", "popitem", "setdefault", "update", "__delitem__"})
+OF_LISTS = frozenset({"append", "clear", "extend", "insert", "pop", "reverse"})
+OF_LISTS |= {"__delitem__", "__iadd__", "__imul__"}
+OF_DICTS = frozenset({"clear", "pop", "popitem", "setdefault", "update", "__delitem__", "__ior__"})
 OF_BOUNDED = frozenset({"append", "clear", "pop"})
 """The methods that change their object, of those kinds that are not the user's."""
+
+
+_OPERATORS = {"__iadd__": operator.add, "__imul__": operator.mul, "__ior__": operator.or_}
 
 
 # -- parts -------------------------------------------------------------------------------------------------------------
@@ -171,8 +176,9 @@ def taken(whole: Any, method: str, *args: Any, site: int = 0, **options: Any) ->
     """
     if isinstance(whole, Bounded) and method in OF_BOUNDED:
         return _bounded_taken(whole, method, *args, site=site, **options)
-    if method == "__iadd__" and not isinstance(whole, list):
-        return None, whole + args[0]
+    is_object = isinstance(whole, (list, dict)) or _is_users(whole)
+    if method in _OPERATORS and not (is_object and hasattr(type(whole), method)):
+        return None, _OPERATORS[method](whole, args[0])
     if isinstance(whole, list) and method in OF_LISTS:
         if method in ("insert", "pop", "__delitem__") and args and is_lane_value(args[0]):
             raise PieceRefusalError("PCB422", "a list takes constant positions only", _BY_LANE)
@@ -183,7 +189,8 @@ def taken(whole: Any, method: str, *args: Any, site: int = 0, **options: Any) ->
     elif not _is_users(whole) or isinstance(whole, tuple):
         raise _no_change(whole, method)
     result = copied(whole)
-    return _call(result, method, args, options), result
+    value = _call(result, method, args, options)
+    return (None, value) if method in _OPERATORS else (value, result)
 
 
 def _bounded_taken(whole: Bounded, method: str, *args: Any, site: int) -> tuple[Any, Bounded]:

@@ -8,10 +8,11 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.ir import values
+from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.gradients import refuse_variables
 from pcbatch.runtime.backends.tensorflow.recorder import when
-from pcbatch.runtime.backends.tensorflow.structures import joined_type, leaf_tensors, wrap
+from pcbatch.runtime.backends.tensorflow.structures import joined_type, leaf_tensors, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.weak import carrier, is_lane_value
 
 
@@ -41,6 +42,7 @@ def both(a: Any, b: Callable[[], Any]) -> Any:
     holds = to_bool(a)
     with when(holds):
         other = b()
+    _refuse_mixed(a, other, "and")
     return choose(holds, other, a)
 
 
@@ -51,7 +53,16 @@ def either(a: Any, b: Callable[[], Any]) -> Any:
     holds = to_bool(a)
     with when(tf.logical_not(holds)):
         other = b()
+    _refuse_mixed(a, other, "or")
     return choose(holds, a, other)
+
+
+def _refuse_mixed(a: Any, b: Any, operator: str) -> None:
+    """TypeError for a number and a bool: Python gives one of them, a lane's value has one type."""
+    kinds = [type_of(each) for each in (a, b)]
+    names = [each.dtype for each in kinds if isinstance(each, TensorType)]
+    if len(names) == len(kinds) and len([name for name in names if name == "bool"]) == 1:
+        raise TypeError(f"`{operator}` gives one of its operands, got {names[0]} or {names[1]}")
 
 
 def select(condition: Any, a: Callable[[], Any], b: Callable[[], Any]) -> Any:

@@ -145,6 +145,7 @@ def _pulled_back(
     if tf.executing_eagerly() and not private.may_record():
         return list(pull_back(known))
     missing: set[int] = set()
+    rows: dict[int, tf.TensorShape] = {}
     count = 0
 
     def no_gradient(*upstream: tf.Tensor, variables: Any = None) -> NoReturn:
@@ -159,10 +160,16 @@ def _pulled_back(
         found = list(pull_back(seeds))
         count = len(found)
         missing.update(place for place, each in enumerate(found) if each is None)
-        return [each for each in found if each is not None], no_gradient
+        slices = {n: each for n, each in enumerate(found) if isinstance(each, tf.IndexedSlices)}
+        rows.update((n, each.shape) for n, each in slices.items())
+        parts = [each for n, each in enumerate(found) if n not in missing and n not in slices]
+        return parts + [part for each in slices.values() for part in (each.values, each.indices)], no_gradient
 
     there = iter(tf.custom_gradient(sealed)(*known.values(), *arrays))
-    return [None if place in missing else next(there) for place in range(count)]
+    whole = {place: next(there) for place in range(count) if place not in missing and place not in rows}
+    for place, shape in rows.items():
+        whole[place] = tf.IndexedSlices(next(there), next(there), tf.constant(shape.as_list(), tf.int32))
+    return [whole.get(place) for place in range(count)]
 
 
 def _has_gradient(array: tf.Tensor) -> bool:

@@ -29,7 +29,7 @@ def getitem(a: Any, index: Any, site: int) -> Any:
     lane_index = any(is_lane_value(part) for part in _parts(index))
     if isinstance(a, np.ndarray) and (lane_index or any(isinstance(part, Window) for part in _entries(index))):
         a = tf.convert_to_tensor(a)
-    if isinstance(a, (tf.Tensor, tf.Variable)):
+    if isinstance(a, tf.Variable) or hasattr(type(a), "__tf_tensor__"):  # Keras's variables, too
         return _element(tf.convert_to_tensor(a), index, site)
     if lane_index:
         told = f"a {type(a).__name__} takes constant indices only"

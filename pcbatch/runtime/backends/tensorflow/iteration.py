@@ -12,6 +12,7 @@ from pcbatch.errors import LengthError, PieceRefusalError, RefusedBeforeError
 from pcbatch.ir import values
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import Type
+from pcbatch.runtime.backends.tensorflow import written_out
 from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.structures import describe, leaf_tensors, spelling, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.weak import Weak
@@ -41,7 +42,7 @@ def shortest(*sequences: Any, strict: bool = False) -> Any:
     return min(lengths)
 
 
-def unrolled(length: int, known: int | None) -> int:
+def unrolled(length: int, known: int | None, turns: tuple[int, ...] = ()) -> int:
     """`length`, if it is the one that was `known` when a comprehension was written out; else LengthError."""
     if length != known:
         message = "the length of what a comprehension with a batched call goes over is not known"
@@ -49,16 +50,32 @@ def unrolled(length: int, known: int | None) -> int:
             message = (
                 f"a comprehension with a batched call goes over {known} elements in one call and {length} in another"
             )
-        raise LengthError("PCB130", message, "write a loop that adds to a total, or stores into an array", length)
+        raise LengthError(
+            "PCB130", message, "write a loop that adds to a total, or stores into an array", length, turns
+        )
     return length
+
+
+def unbound(name: str, header: str) -> Any:
+    """PieceRefusalError PCB201: `name` has no value behind a loop that may make no turn."""
+    raise PieceRefusalError(
+        "PCB201",
+        f"`{name}` is not assigned on every path to this place: the loop `{header}` may make no turn",
+        f"assign `{name}` once before the loop; a loop over a constant range, or over an array, does assign it",
+    )
 
 
 def _is_array(x: Any) -> bool:
     return isinstance(x, (tf.Tensor, tf.Variable, np.ndarray))
 
 
-def sequence(value: Any) -> Any:
-    """`value`, what is read from a variable, if a loop can go over it; else PieceRefusalError."""
+def sequence(value: Any, is_written_out: bool = False, is_changed: bool = False) -> Any:
+    """`value`, what is read from a variable, if a loop can go over it; else PieceRefusalError.
+
+    A loop that is written out can go over more; see `written_out.held`.
+    """
+    if is_written_out:
+        return written_out.held(value, is_changed=is_changed)
     if not isinstance(value, Bounded):
         _length(value)
     return tf.convert_to_tensor(value) if isinstance(value, tf.Variable) else value
@@ -91,12 +108,15 @@ def _no_sequence(value: Any) -> tuple[str, str]:
     return describe(value), "make a tuple or a list of its elements"
 
 
-def element(sequence: Any, position: Any) -> Any:
+def element(sequence: Any, position: Any, count: int | None = None) -> Any:
     """The element at `position`, which is in range for every lane that is really there.
 
+    With `count` it is a number that is known, in a loop over so many elements that is written out. Else
     Arrays `[n, ...]` give `[...]`. The elements of tuples and lists must have types that join, as the values of one
     variable do; TypeError where they do not.
     """
+    if count is not None:
+        return written_out.entry(sequence, position)
     if isinstance(sequence, Bounded):
         sequence = sequence.items
     size = _length(sequence, RefusedBeforeError)  # the head of the loop has asked for the length

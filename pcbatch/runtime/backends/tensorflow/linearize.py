@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -20,7 +20,7 @@ from pcbatch.errors import CompileError, Diagnostic, GradientError
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends.pieces import Leaves, Note, Signature, Wanted
+from pcbatch.runtime.backends.pieces import Apart, Leaves, Note, Signature, Wanted
 from pcbatch.runtime.backends.tensorflow import blame, marked, pieces, ready, rules, traces
 from pcbatch.runtime.backends.tensorflow.anatomy import Anatomy, Meeting, makes_functions
 from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
@@ -57,6 +57,8 @@ class Linearized:
         self.residuals: Sequence[TensorType] = [_type_of(tensor) for tensor in self.kept]
         self.deltas: Sequence[TensorType] = [_type_of(delta) for _, delta in self.meetings]
         self.summed: Sequence[TensorType] = [_type_of(part) for part in self.parts]
+        self.seeds_of: Sequence[TensorType] = [_type_of(seed) for seed in self.seeds]
+        self.is_late = not self.read_gradients
 
     # -- the derivative of one example ---------------------------------------------------------------------------------
 
@@ -105,13 +107,23 @@ class Linearized:
         tensors = [*self.shared_tensors, *(each.operation.inputs[each.inputs[0]] for each, _ in self.meetings)]
         self.ends = [*{id(tensor): tensor for tensor in tensors}.values()]
         roots = {id(root): place for root, place in self.anatomy.roots}
-        made = [tensor for tensor in self.ends if id(tensor) not in roots]
+        origins = {id(tensor): id(_origin(tensor)) for tensor in self.ends}
+        self.own = {tensor: roots[origin] for tensor, origin in origins.items() if origin in roots}
+        made = [tensor for tensor in self.ends if id(tensor) not in self.own]
         self.end_seeds = {id(t): ready.placeholder(t.dtype, tuple(t.shape)) for t in made}
         found = _gradients([(t, self.end_seeds[id(t)]) for t in made], [root for root, _ in self.anatomy.roots])
         self.root_gradients = [
             (place, each) for (_, place), each in zip(self.anatomy.roots, found, strict=True) if each is not None
         ]
-        self.own = {id(tensor): roots[id(tensor)] for tensor in self.ends if id(tensor) in roots}
+        tables = [meeting.operation.inputs[meeting.inputs[0]] for meeting, _ in self.meetings]
+        self.lookups: Mapping[int, int] = {
+            number: self.own[id(table)]
+            for number, (table, (meeting, _)) in enumerate(zip(tables, self.meetings, strict=True))
+            if meeting.is_lookup and id(table) in self.own
+        }
+        others = [table for number, table in enumerate(tables) if number not in self.lookups]
+        ends = {self.own[id(tensor)] for tensor in (*self.shared_tensors, *others) if id(tensor) in self.own}
+        self.dense = frozenset(ends | {place for place, _ in self.root_gradients})
 
     def _without_gradient(self, error: Exception) -> GradientError:
         """PCB602, at the line of the operation that TensorFlow names, if it names one."""
@@ -182,29 +194,43 @@ class Linearized:
         sums: Sequence[tf.Tensor],
         shared: Sequence[Leaves],
         mask: tf.Tensor,
+        left_out: Collection[int] = (),
+        apart: Apart | None = None,
     ) -> list[list[tf.Tensor | None]]:
         """See `pieces.Linear.pull_back`."""
         operands = [*chain(*shared)]
         by_tensor: dict[int, list[tf.Tensor]] = {}
         for tensor, total in zip(self.shared_tensors, sums, strict=True):
             by_tensor.setdefault(id(tensor), []).append(total)
-        if self.meetings:
-            conversion = self._rows(residuals, operands, mask)
-            for (meeting, _), delta in zip(self.meetings, deltas, strict=True):
+        numbered = enumerate(self.meetings)
+        together = [(meeting, deltas[number]) for number, (meeting, _) in numbered if number not in left_out]
+        if together:
+            conversion = self._rows([meeting for meeting, _ in together], residuals, operands, mask)
+            for meeting, delta in together:
                 tensor = meeting.operation.inputs[meeting.inputs[0]]
-                found = _pulled(conversion, meeting, _where(mask, delta), mask, self._shape_of(tensor))
+                found = _pulled(conversion, meeting, _where(mask, delta), mask, self._shape_of(tensor), apart)
                 by_tensor.setdefault(id(tensor), []).append(found)
         totals = {key: tf.add_n(each) if len(each) > 1 else each[0] for key, each in by_tensor.items()}
-        return self._by_operand(totals, operands)
+        return self._by_operand(totals, operands, apart)
 
     def _shape_of(self, tensor: tf.Tensor) -> tf.TensorShape:
         """The shape of a shared tensor; of the handle of a variable that of its value."""
         place = self.own.get(id(tensor))
         return tensor.shape if place is None else self.traced.shared[place].shape
 
-    def _rows(self, residuals: Sequence[tf.Tensor], operands: Sequence[Any], mask: tf.Tensor) -> rules.Conversion:
-        """The conversion for many rows, in which the inputs of the meetings are found."""
-        wanted = [meeting.operation.inputs[n] for meeting, _ in self.meetings for n in meeting.of_lane]
+    def looked_up(
+        self, number: int, residuals: Sequence[tf.Tensor], shared: Sequence[Leaves], mask: tf.Tensor
+    ) -> tf.Tensor:
+        """See `pieces.Linear.looked_up`."""
+        meeting, _ = self.meetings[number]
+        rows = self._rows([meeting], residuals, [*chain(*shared)], mask)
+        return _of_rows(rows, meeting.operation.inputs[1])
+
+    def _rows(
+        self, meetings: Sequence[Meeting], residuals: Sequence[tf.Tensor], operands: Sequence[Any], mask: tf.Tensor
+    ) -> rules.Conversion:
+        """The conversion for many rows, in which the inputs of meetings are found."""
+        wanted = [meeting.operation.inputs[n] for meeting in meetings for n in meeting.of_lane]
         lanes = mask.shape[0] if mask.shape[0] is not None else tf.shape(mask)[0]
         conversion = rules.Conversion(self.traced.graph, lanes, wanted, rules.Lane())
         conversion.run(
@@ -218,16 +244,22 @@ class Linearized:
         values = {id(leaf): value for leaf, value in zip(self.traced.shared, operands, strict=True)}
         return [(handle, values[id(leaf)]) for handle, leaf in self.traced.handles]
 
-    def _by_operand(self, totals: dict[int, tf.Tensor], operands: Sequence[Any]) -> list[list[tf.Tensor | None]]:
+    def _by_operand(
+        self, totals: dict[int, tf.Tensor], operands: Sequence[Any], apart: Apart | None
+    ) -> list[list[tf.Tensor | None]]:
         found: dict[int, list[tf.Tensor]] = {}
         for tensor in self.ends:
-            if id(tensor) in self.own:
+            if id(tensor) in self.own and id(tensor) in totals:
                 found.setdefault(self.own[id(tensor)], []).append(totals[id(tensor)])
         if self.root_gradients:
             graph, same = self.traced.graph, [*zip(self.traced.shared, operands, strict=True)]
-            same += [(seed, totals[key]) for key, seed in self.end_seeds.items()]
+            seeds = [(seed, totals[key]) for key, seed in self.end_seeds.items()]
             outputs = [each for _, each in self.root_gradients]
-            values = rules.taken_over(graph, outputs, same, self._handles(operands), ())
+            if apart is None:
+                values = rules.taken_over(graph, outputs, [*same, *seeds], self._handles(operands), ())
+            else:
+                handles = self._handles(operands)
+                values = rules.vectorized(graph, outputs, seeds, same, handles, apart.lanes, rules.Lane())
             for (place, _), value in zip(self.root_gradients, values, strict=True):
                 found.setdefault(place, []).append(value)
         totalled = {place: tf.add_n(each) if len(each) > 1 else each[0] for place, each in found.items()}
@@ -257,26 +289,51 @@ def _gradients(
 
 
 def _pulled(
-    rows: rules.Conversion, meeting: Meeting, delta: tf.Tensor, mask: tf.Tensor, shape: tf.TensorShape
+    rows: rules.Conversion,
+    meeting: Meeting,
+    delta: tf.Tensor,
+    mask: tf.Tensor,
+    shape: tf.TensorShape,
+    apart: Apart | None,
 ) -> tf.Tensor:
-    """The gradient by the shared input of a meeting, of all rows: one product, or one sum by what was looked up."""
+    """The gradient by the shared input of a meeting, of all rows: one product, or one sum by what was looked up.
+
+    Of each lane `apart` it is a product for each row, and sums of these.
+    """
     operation, count = meeting.operation, rows.lanes
     of_lane: dict[int, tf.Tensor] = {}
     for place in meeting.of_lane:
-        known = rows.value(operation.inputs[place])
-        each = known.t if known.is_stacked else tf.broadcast_to(known.t, [count, *known.t.shape])
-        of_lane[place] = _where(mask, each)
+        of_lane[place] = _where(mask, _of_rows(rows, operation.inputs[place]))
     if meeting.is_lookup:
-        flat = tf.reshape(delta, [-1, *shape[1:]])
-        return tf.math.unsorted_segment_sum(flat, tf.reshape(of_lane[1], [-1]), tf.constant(shape[0], tf.int32))
+        flat, numbers = tf.reshape(delta, [-1, *shape[1:]]), tf.cast(of_lane[1], tf.int32)
+        if apart is None:
+            return tf.math.unsorted_segment_sum(flat, tf.reshape(numbers, [-1]), tf.constant(shape[0], tf.int32))
+        numbers += tf.reshape(apart.lane, [count, *[1] * (numbers.shape.rank - 1)]) * shape[0]
+        found = tf.math.unsorted_segment_sum(flat, tf.reshape(numbers, [-1]), apart.lanes * shape[0])
+        return tf.reshape(found, [apart.lanes, *shape])
     by = rows.value(operation.inputs[meeting.inputs[0]]).t
+    if apart is not None:
+        by = tf.broadcast_to(by, [count, *by.shape])
     output = operation.outputs[0]
     alone = rules.Conversion(operation.graph, count, [output], rules.Lane())
     for place, tensor in enumerate(operation.inputs):
-        alone.give(tensor, Converted(of_lane[place], True) if place in of_lane else Converted(by, False))
+        alone.give(tensor, Converted(of_lane.get(place, by), place in of_lane or apart is not None))
     (product,) = alone.run([], [], [])
     (found,) = tf.gradients([product.t], [by], grad_ys=[delta])
-    return found
+    return found if apart is None else tf.math.unsorted_segment_sum(found, apart.lane, apart.lanes)
+
+
+def _origin(tensor: tf.Tensor) -> tf.Tensor:
+    """What a tensor is read from as it is."""
+    while tensor.op.type in ("Identity", "ReadVariableOp"):
+        tensor = tensor.op.inputs[0]
+    return tensor
+
+
+def _of_rows(rows: rules.Conversion, tensor: tf.Tensor) -> tf.Tensor:
+    """What stands for a tensor, `[rows, ...]`."""
+    known = rows.value(tensor)
+    return known.t if known.is_stacked else tf.broadcast_to(known.t, [rows.lanes, *known.t.shape])
 
 
 def _where(mask: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:

@@ -15,6 +15,8 @@ _MIXED = (
     re.compile(r"Input 'y' of '\w+' Op has type (?P<right>\w+) that does not match type (?P<left>\w+) of argument 'x'"),
 )
 """What TensorFlow says of two operands."""
+_CHOSEN = re.compile(r"^`(?P<operator>and|or)` gives one of its operands, got (?P<left>\w+) or (?P<right>\w+)$")
+"""What `choice` says of `and` and `or` of a number and a bool."""
 
 _OPERATORS: dict[str, type[ast.operator]] = {
     "divide": ast.Div,
@@ -24,6 +26,8 @@ _OPERATORS: dict[str, type[ast.operator]] = {
     "power": ast.Pow,
 }
 """What stands for operators in generated code."""
+_CHOICES: dict[str, type[ast.boolop]] = {"both": ast.And, "either": ast.Or}
+"""What stands for `and` and `or`."""
 LONG = 40
 """Operands of more characters are not shown."""
 
@@ -42,6 +46,9 @@ def mixed(why: str, place: TracebackType | None, span: Span | None = None) -> tu
 
     `span` is the user's statement or expression that the operator is in.
     """
+    chosen = _CHOSEN.search(why)
+    if chosen is not None:
+        return _of_choice(chosen, _operands(place, span))
     found = next((match for pattern in _MIXED if (match := pattern.search(why))), None)
     if found is None:
         return None
@@ -55,6 +62,16 @@ def mixed(why: str, place: TracebackType | None, span: Span | None = None) -> tu
     holds, cast = (right, one) if _rank(right) > _rank(left) else (left, other)  # a cast to an int would cut off
     text = cast.strip("`") if names is not None else ".."
     return told, f"write `{_cast(text, holds)}`"
+
+
+def _of_choice(found: re.Match[str], names: tuple[str, str] | None) -> tuple[str, str]:
+    """What to say of `and` or `or` of a number and a bool whose value is used."""
+    kinds = found["left"], found["right"]
+    one, other = names or ("the left operand", "the right one")
+    number = next(name for name, kind in zip((one, other), kinds, strict=True) if kind != "bool").strip("`")
+    number = number if names is not None else "k"
+    told = f"`{found['operator']}` gives one of its operands, {one} ({kinds[0]}) or {other} ({kinds[1]})"
+    return told, f"a lane's value has one type: write `{number} != 0` for the truth of the number"
 
 
 def product(place: TracebackType | None) -> str | None:
@@ -114,6 +131,8 @@ def _parts(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     match node:
         case ast.BinOp(left=left, right=right) | ast.Compare(left=left, comparators=[right]):
             return left, right
+        case ast.BoolOp(values=[left, right]):
+            return left, right
         case ast.Call(args=[left, right, *_]):
             return left, right
     return None
@@ -121,7 +140,7 @@ def _parts(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
 
 def _kind(node: ast.expr) -> type[ast.AST]:
     """Which operator a node is."""
-    return type(node.op) if isinstance(node, ast.BinOp) else type(node)
+    return type(node.op) if isinstance(node, ast.BinOp | ast.BoolOp) else type(node)
 
 
 def _tree(span: Span | None) -> ast.AST | None:
@@ -163,4 +182,6 @@ class _AsWritten(ast.NodeTransformer):
             case ast.Call(func=ast.Attribute(value=ast.Name(id="_ops"), attr=name), args=[left, right, *_]):
                 if name in _OPERATORS:
                     return ast.BinOp(left, _OPERATORS[name](), right)
+                if name in _CHOICES and isinstance(right, ast.Lambda):
+                    return ast.BoolOp(_CHOICES[name](), [left, right.body])
         return node

@@ -23,3 +23,13 @@ def popped(record: tf.Tensor, dtype: str, shape: tuple[int | None, ...]) -> tupl
         input_handle=record, element_shape=_ANY_SHAPE, element_dtype=tf.as_dtype(dtype)
     )
     return rest, tf.ensure_shape(array, shape)
+
+
+def joined(record: tf.Tensor, dtype: str, shape: tuple[int | None, ...]) -> tf.Tensor:
+    """The entries as one array, the first at its beginning: their lengths along the first axis may differ."""
+    return tf.raw_ops.TensorListConcatV2(
+        input_handle=record,
+        element_dtype=tf.as_dtype(dtype),
+        element_shape=tf.constant([-1 if size is None else size for size in shape], tf.int32),
+        leading_dims=tf.zeros([0], tf.int64),
+    ).tensor

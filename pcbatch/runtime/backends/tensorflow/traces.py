@@ -66,8 +66,9 @@ _remembered: ContextVar[dict[_Key, Trace] | None] = ContextVar("remembered", def
 
 
 def remembering(function: Callable[..., Any], *arrays: Any) -> Any:
-    """`function(*arrays)`, in which no piece is traced twice for the same types."""
-    token = _remembered.set({})
+    """`function(*arrays)`, in which no piece is traced twice for the same types, nor again that has been around it."""
+    known = _remembered.get()
+    token = _remembered.set({} if known is None else known)
     try:
         with ready.reusing():
             return function(*arrays)

@@ -1,0 +1,103 @@
+"""Which loops are written out, turn by turn, and how many turns they make, as far as that is known.
+
+A loop stays a loop unless something in it cannot be done that way. Then the program is built anew with the innermost
+loop around that place written out, and then the next one: `failed` has the places, with how many loops around each.
+A loop of which it is not known whether all lanes make equally many turns has a question in front, `__turns__`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import gast
+
+from pcbatch.errors import Diagnostic, Note, Span
+from pcbatch.frontend.source.nodes import walk
+
+MOST_TURNS = 256
+"""So many turns are written out, those of loops in loops multiplied. A turn of a loop that appends to a list takes some
+10 ms to compile, one that branches 20 to 30."""
+Turns = tuple[int, ...]
+"""The turns of the written-out loops around a place."""
+
+
+@dataclass(frozen=True)
+class Unrolling:
+    """What a program is built with, see above, and what is found out while it is.
+
+    `lengths` are the numbers of turns that are known, None where lanes differ.
+    """
+
+    lengths: Mapping[tuple[Span, Turns], int | None] = field(default_factory=dict)
+    failed: Mapping[Span, int] = field(default_factory=dict)
+    in_place: frozenset[Span] = frozenset()
+    """The augmented assignments that are known to change a list, or another object, in place."""
+    augmented: dict[Span, str] = field(default_factory=dict, init=False)
+    """The others, with the methods that they would call of such."""
+    asked: list[Span] = field(default_factory=list, init=False)
+    """The lines of the loops that have a question in front."""
+    long: list[tuple[Span, Span, int]] = field(default_factory=list, init=False)
+    """Loops that make too many turns: their lines, their headers and how many, those of loops around it multiplied."""
+
+    def length(self, span: Span, turns: Turns) -> int | None:
+        """How many turns or elements there are, None where that is not known, or differs."""
+        return self.lengths.get((span, turns))
+
+    def is_known(self, span: Span, turns: Turns) -> bool:
+        """Whether the question has been answered."""
+        return (span, turns) in self.lengths
+
+    def wants(self, loop: Any, file: str) -> bool:
+        """Whether `loop`, a For node of `file`, is to be written out, if that can be."""
+        inner = [each for node in loop.body for each in walk(node) if isinstance(each, gast.For)]
+        return any(
+            is_inside(span, _lines(loop, file)) and sum(is_inside(span, _lines(each, file)) for each in inner) < depth
+            for span, depth in self.failed.items()
+        )
+
+    def is_long(self, loop: Any, header: Span, count: int) -> bool:
+        """Whether `count` turns are too many; noted if so."""
+        if count > MOST_TURNS:
+            self.long.append((_lines(loop, header.file), header, count))
+        return count > MOST_TURNS
+
+    def ask(self, loop: Any, file: str) -> None:
+        """Note that `loop` has a question in front: the program will not run as it is built now."""
+        self.asked.append(_lines(loop, file))
+
+    def left_open(self, found: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+        """Those of the diagnostics that are no matter of loops about which something is asked."""
+        for each in found:
+            if not any(is_inside(span, lines) for span in places(each) for lines in self.asked):
+                yield each
+
+    def told(self, diagnostic: Diagnostic) -> Diagnostic:
+        """`diagnostic`, and that the innermost loop around it would be written out if it made fewer turns."""
+        inside = (
+            (header, count)
+            for lines, header, count in self.long
+            if any(is_inside(each, lines) for each in places(diagnostic))
+        )
+        header, count = max(inside, default=(None, 0))
+        if header is None:
+            return diagnostic
+        label = f"this makes {count} turns, more than the {MOST_TURNS} that can be written out one by one"
+        return replace(diagnostic, notes=(*diagnostic.notes, Note(header, label)))
+
+
+def _lines(loop: Any, file: str) -> Span:
+    """The lines of a loop, without its `else`."""
+    return Span(file, loop.lineno, 0, loop.body[-1].end_lineno, 0)
+
+
+def is_inside(span: Span, lines: Span) -> bool:
+    """Whether a place is in these lines."""
+    return span.file == lines.file and lines.line <= span.line <= span.end_line <= lines.end_line
+
+
+def places(diagnostic: Diagnostic) -> tuple[Span, ...]:
+    """All places that a diagnostic shows."""
+    notes = (note.span for note in diagnostic.notes)
+    return (*notes, diagnostic.span) if diagnostic.span is not None else tuple(notes)

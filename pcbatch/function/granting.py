@@ -1,0 +1,64 @@
+"""A program built anew until nothing that its diagnostics ask for is left to grant, or nothing helps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+from pcbatch.errors import CompileError, Diagnostic
+from pcbatch.function.grants import Grants
+
+T = TypeVar("T")
+
+
+def granted(make: Callable[[Grants], T], known: Grants, fewest: Grants) -> tuple[T, Grants]:
+    """What `make` gives with grants from those `known` to help on, or from the `fewest`, and these; else CompileError.
+
+    What helped before may be wrong where a captured value is another one now.
+    """
+    if known != fewest:
+        try:
+            return make(known), known
+        except CompileError:
+            pass
+    return _granted(make, fewest)
+
+
+def _granted(make: Callable[[Grants], T], known: Grants) -> tuple[T, Grants]:
+    """A loop is written out only where the program is wrong without, the innermost one first."""
+    first: CompileError | None = None
+    grants = known
+    while True:
+        try:
+            return make(grants), grants
+        except CompileError as error:
+            more = grants.extended(error)
+            if more == grants:
+                first = first or error
+                more = grants.unrolled(error)
+            if more == grants:
+                raise _final(first or error, error) from None
+            grants = more
+
+
+def _final(first: CompileError, last: CompileError) -> CompileError:
+    """What is told: the faults of the program as it is written, or those that are left once loops are written out."""
+    left = list(_each_once(last.diagnostics))
+    is_better = {_place(each) for each in first.diagnostics} - {_place(each) for each in left}
+    has_notes = any(one.notes != other.notes for one, other in zip(first.diagnostics, left, strict=False))
+    told = left if is_better or has_notes else first.diagnostics
+    return type(last if told is left else first)(replace(each, wants=None) for each in told)
+
+
+def _each_once(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Of what is wrong in several turns of a loop the first."""
+    seen = set()
+    for each in diagnostics:
+        if _place(each) not in seen:
+            seen.add(_place(each))
+            yield each
+
+
+def _place(diagnostic: Diagnostic) -> tuple[object, ...]:
+    return diagnostic.code, diagnostic.span

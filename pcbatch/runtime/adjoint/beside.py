@@ -1,0 +1,42 @@
+"""What pieces give beside gradients of their lanes: what gradients by shared operands are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pcbatch.ir.types import TensorType
+from pcbatch.runtime.adjoint.tape import Tapes, residual_field
+from pcbatch.runtime.backends.pieces import Linear
+from pcbatch.runtime.backends.protocol import Array, State
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What the piece at `place` of a block gives beside gradients of its lanes, by key: see `pieces.Linear`."""
+
+    number: int
+    place: int
+    linear: Linear
+
+    @property
+    def by_row(self) -> dict[str, TensorType]:
+        """What is written for each row when it is undone: the deltas, or, of a late piece, the seeds they come from."""
+        if not self.linear.is_late:
+            return self.deltas
+        return {f"seed {self.number} {self.place} {n}": type_ for n, type_ in enumerate(self.linear.seeds_of)}
+
+    @property
+    def deltas(self) -> dict[str, TensorType]:
+        """What each row gives for gradients by operands that it meets in a product, or looks up rows of."""
+        return {f"delta {self.number} {self.place} {n}": type_ for n, type_ in enumerate(self.linear.deltas)}
+
+    @property
+    def sums(self) -> dict[str, TensorType]:
+        """What is summed over all rows."""
+        return {f"sum {self.number} {self.place} {n}": type_ for n, type_ in enumerate(self.linear.summed)}
+
+
+def residuals(tapes: Tapes, each: Beside, tape: State) -> list[Array]:
+    """What a segment has kept of the rows of a piece."""
+    block = tapes.blocks[each.number]
+    return [tape[block.key(residual_field(each.place, n))] for n, _ in enumerate(each.linear.residuals)]

@@ -1,0 +1,110 @@
+"""Gradients by tables of which a run has only looked up rows: these rows and their numbers, and no sum over all rows.
+
+A table that is looked up in alone has as its gradient what each lookup gives back, as TensorFlow's `tf.gather` has it.
+Where gradients come to it in another way, too, one sum is made of all, as TensorFlow does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pcbatch.ir.machine import Piece
+from pcbatch.ir.types import TensorType
+from pcbatch.runtime.adjoint.beside import Beside, residuals
+from pcbatch.runtime.adjoint.tape import LANE, Tapes
+from pcbatch.runtime.backends.pieces import Leaves
+from pcbatch.runtime.backends.protocol import Array, Spec, State
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A place of a program at which rows of a table are looked up: the delta of this `number` of a piece."""
+
+    each: Beside
+    number: int
+
+
+class Lookups:
+    """Those of one program; `beside` has what its pieces give, by block, none for which sums are wanted anyhow."""
+
+    def __init__(self, tapes: Tapes, beside: Mapping[int, Sequence[Beside]]):
+        self.tapes, self.backend, self.program = tapes, tapes.backend, tapes.program
+        self.beside = beside
+
+    def _leaves(self, each: Beside) -> list[str]:
+        """The keys of the gradients by the leaves of what a piece shares."""
+        piece = self.program.blocks[each.number].body[each.place]
+        assert isinstance(piece, Piece)
+        return [key for name in piece.shared for key, _ in self.tapes.shared_keys(name)]
+
+    @cached_property
+    def by_key(self) -> dict[str, list[Lookup]]:
+        """The gradients that are rows, by key, with the lookups that they come from."""
+        found: dict[str, list[Lookup]] = {}
+        dense: set[str] = set()
+        for each in (each for every in self.beside.values() for each in every):
+            leaves = self._leaves(each)
+            dense.update(leaves[place] for place in each.linear.dense)
+            for number, place in each.linear.lookups.items():
+                found.setdefault(leaves[place], []).append(Lookup(each, number))
+        return {key: lookups for key, lookups in found.items() if key not in dense}
+
+    def numbers(self, each: Beside) -> list[int]:
+        """The numbers of the deltas of a piece that are not summed."""
+        every = (lookup for lookups in self.by_key.values() for lookup in lookups)
+        return [lookup.number for lookup in every if lookup.each is each]
+
+    @cached_property
+    def tables(self) -> dict[str, TensorType]:
+        """What they are rows of, by key."""
+        every = (pair for name in self.program.shared for pair in self.tapes.shared_keys(name))
+        return {key: type_ for key, type_ in every if key in self.by_key and type_ is not None}
+
+    @property
+    def specs(self) -> list[Spec]:
+        """The dtypes and shapes of what `flat` gives: for each key the rows, and their numbers."""
+        return [
+            spec
+            for table in self.tables.values()
+            for spec in ((table.dtype, (None, *table.shape[1:])), ("int32", (None,)))
+        ]
+
+    def of_segment(self, end: State, tape: State, sound: Array, shared: Mapping[str, Leaves]) -> list[Array]:
+        """For each lookup three arrays: the rows that it gives back, their numbers in the table, which of them count.
+
+        `end` is the state when all runs of the segment have been undone; see `Replay.segment`.
+        """
+        backend, found = self.backend, []
+        lanes = backend.lanes_of(sound)
+        for key in self.tables:
+            for each, number in ((lookup.each, lookup.number) for lookup in self.by_key[key]):
+                block = self.tapes.blocks[each.number]
+                piece = self.program.blocks[each.number].body[each.place]
+                assert isinstance(piece, Piece)
+                kept, used = residuals(self.tapes, each, tape), tape[block.used]
+                place = backend.lane_numbers(self.tapes.length(block, lanes))
+                margin = self.tapes.margin(lanes)
+                mask = (place >= margin) & (place < margin + used) & backend.take(sound, tape[block.key(LANE)])
+                operands = [shared[name] for name in piece.shared]
+                numbers = each.linear.looked_up(number, kept, operands, mask)
+                found += [end[[*each.deltas][number]], backend.cast(numbers, "int32"), mask]
+        return found
+
+    @property
+    def count(self) -> int:
+        """How many arrays `of_segment` gives."""
+        return 3 * sum(len(self.by_key[key]) for key in self.tables)
+
+    def flat(self, arrays: Sequence[Array]) -> list[Array]:
+        """From what `of_segment` gives to the rows that count and their numbers: for each key, of all its lookups."""
+        remaining, backend = iter(arrays), self.backend
+        found: list[Array] = []
+        for key, table in self.tables.items():
+            parts = []
+            for _ in self.by_key[key]:
+                rows, numbers, mask = (next(remaining) for _ in range(3))
+                parts.append((backend.live(rows, mask, table.shape[1:]), backend.live(numbers, mask, ())))
+            found += [backend.joined(*each) for each in zip(*parts, strict=True)]
+        return found

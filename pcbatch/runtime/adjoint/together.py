@@ -1,0 +1,154 @@
+"""What is done at the end of a segment for all its rows, so many at a time.
+
+Late pieces are undone, and what gradients by shared operands need of all rows together is pulled back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from pcbatch.ir.machine import Piece
+from pcbatch.ir.types import TensorType
+from pcbatch.runtime.adjoint.beside import Beside, residuals
+from pcbatch.runtime.adjoint.lookups import Lookups
+from pcbatch.runtime.adjoint.tape import LANE, Tapes
+from pcbatch.runtime.backends.pieces import Apart, Leaves
+from pcbatch.runtime.backends.protocol import Array, Backend, State
+from pcbatch.runtime.costs.device import CPU
+from pcbatch.runtime.machine.rows import Rows
+
+Totals = dict[str, Array]
+"""The gradients by shared operands so far, by key."""
+Carried = list[Array]
+
+
+class Together:
+    """For one program; gradients by shared operands are sums of all lanes, or of each lane."""
+
+    def __init__(self, tapes: Tapes, lookups: Lookups, *, by_lane: bool):
+        self.tapes, self.lookups, self.by_lane = tapes, lookups, by_lane
+        self.backend, self.program = tapes.backend, tapes.program
+
+    def nothing(self, type_: TensorType, lanes: Any) -> Array:
+        """No gradient by a shared operand: of all lanes, or of each."""
+        return self.backend.zeros(lanes, type_) if self.by_lane else self.backend.zeros_of(type_)
+
+    def late(self, each: Beside, end: State, tape: State, sound: Array, shared: Mapping[str, Leaves]) -> State:
+        """`end` with the deltas and sums of a piece that is late, of all rows; with nothing more where it is not."""
+        if not each.linear.is_late:
+            return end
+        backend, operands = self.backend, [shared[name] for name in self._piece(each).shared]
+        kept = residuals(self.tapes, each, tape)
+        deltas, seeds = [*each.deltas], [end[key] for key in each.by_row]
+        lanes = backend.lanes_of(sound)
+        length = self.tapes.length(self.tapes.blocks[each.number], lanes)
+
+        def some(start: Array, rows: Rows, arrays: Sequence[Array], before: Carried) -> Carried:
+            coming = [[seed] for seed in arrays[len(kept) :]]
+            _, found, parts = each.linear.backward(arrays[: len(kept)], operands, coming, backend.lanes_of(rows.mask))
+            written = [backend.with_rows(*pair) for pair in zip(before, [start] * len(deltas), found, strict=False)]
+            sums = zip(before[len(deltas) :], parts, strict=True)
+            return [*written, *(summed(backend, total, part, rows, by_lane=self.by_lane) for total, part in sums)]
+
+        blank = [backend.zeros(length, type_) for type_ in each.deltas.values()]
+        blank += [self.nothing(type_, lanes) for type_ in each.sums.values()]
+        found = self._over_rows(each, tape, sound, [*kept, *seeds], blank, some)
+        return {**end, **dict(zip((*deltas, *each.sums), found, strict=True))}
+
+    def pulled_back(
+        self, each: Beside, end: State, tape: State, sound: Array, shared: Mapping[str, Leaves], totals: Totals
+    ) -> Totals:
+        """`totals` with what a piece gives of all rows of the segment."""
+        backend, piece, linear = self.backend, self._piece(each), each.linear
+        operands = [shared[name] for name in piece.shared]
+        sums = [end[key] for key in each.sums]
+        names = [key for name in piece.shared for key, _ in self.tapes.shared_keys(name)]
+        left_out, lanes = self.lookups.numbers(each), backend.lanes_of(sound)
+        if len(each.deltas) == len(left_out):
+            if not each.sums:
+                return totals
+            apart = Apart(None, lanes) if self.by_lane else None
+            return _added(totals, names, linear.pull_back([], [], sums, operands, sound, left_out, apart))
+        kept = residuals(self.tapes, each, tape)
+        keys = [key for key in names if key in totals]
+
+        def some(_: Array, rows: Rows, arrays: Sequence[Array], before: Carried) -> Carried:
+            assert rows.lanes is not None
+            apart = Apart(rows.lanes, lanes) if self.by_lane else None
+            given = arrays[: len(kept)], arrays[len(kept) :], before[: len(sums)], operands
+            after = _added(
+                dict(zip(keys, before[len(sums) :], strict=True)),
+                names,
+                linear.pull_back(*given, rows.mask, left_out, apart),
+            )
+            none = [self.nothing(type_, lanes) for type_ in each.sums.values()]  # they count once
+            return [*none, *(after[key] for key in keys)]
+
+        arrays = [*kept, *(end[key] for key in each.deltas)]
+        found = self._over_rows(each, tape, sound, arrays, [*sums, *(totals[key] for key in keys)], some)
+        return {**totals, **dict(zip(keys, found[len(sums) :], strict=True))}
+
+    def _piece(self, each: Beside) -> Piece:
+        piece = self.program.blocks[each.number].body[each.place]
+        assert isinstance(piece, Piece)
+        return piece
+
+    def _over_rows(
+        self,
+        each: Beside,
+        tape: State,
+        sound: Array,
+        arrays: Sequence[Array],
+        carried: Carried,
+        some: Callable[[Array, Rows, Sequence[Array], Carried], Carried],
+    ) -> Carried:
+        """What is `carried` on by `some`, which is given so many rows of `arrays` at a time, and where they start.
+
+        Each row is of the mask once.
+        """
+        backend, block = self.backend, self.tapes.blocks[each.number]
+        lanes, used = backend.lanes_of(sound), tape[block.used]
+        length, margin = self.tapes.length(block, lanes), self.tapes.margin(lanes)
+
+        def turn(at_once: Any, now: tuple[Array, Carried]) -> tuple[Array, Carried]:
+            begun, before = now
+            beyond = begun + at_once > length
+            start = backend.where(beyond, begun * 0 + (length - at_once), begun)
+            place = start + backend.lane_numbers(at_once)
+            numbers, *found = [backend.rows_at(array, start, at_once) for array in (tape[block.key(LANE)], *arrays)]
+            mask = (place >= begun) & (place < margin + used) & backend.take(sound, numbers)
+            return begun + at_once, some(start, Rows(backend, numbers, mask), found, before)
+
+        now = backend.constant(0) + margin, carried
+        for at_once, least in self._at_once(length, lanes):
+
+            def are_left(now: tuple[Array, Carried], least: int = least) -> Array:
+                return now[0] + least <= margin + used
+
+            now = backend.while_loop(are_left, partial(turn, at_once), now)
+        return now[1]
+
+    def _at_once(self, length: Any, lanes: Any) -> list[tuple[Any, int]]:
+        """How many rows are looked at together, if at least so many are left: first many, then of the rest fewer."""
+        if self.by_lane:  # a row takes much more then
+            return [(lanes, 1)]
+        if not isinstance(length, int):
+            return [(lanes * self.tapes.sizes.batches, 1)]
+        many, few = CPU.pulled, CPU.pulled // 4
+        return [(many, many // 2), (few, 1)] if many <= length else [(min(few, length), 1)]
+
+
+def summed(backend: Backend, total: Array, part: Array, rows: Rows, *, by_lane: bool) -> Array:
+    """A total with what rows add to it; `[lanes, ...]` if it is `by_lane`, and several rows may be of one lane."""
+    if by_lane:
+        assert rows.lanes is not None
+        return total + backend.sums_of_rows(part, rows.mask, rows.lanes, backend.lanes_of(total))
+    return total + backend.sum_rows(part, rows.mask)
+
+
+def _added(totals: Totals, names: Sequence[str], found: Sequence[Sequence[Array | None]]) -> Totals:
+    """`totals` with gradients by the leaves of operands, of these names."""
+    more = zip(names, (leaf for leaves in found for leaf in leaves), strict=True)
+    return {**totals, **{key: totals[key] + leaf for key, leaf in more if leaf is not None and key in totals}}

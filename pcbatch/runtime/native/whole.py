@@ -1,0 +1,111 @@
+"""What the executables with native code have in common: they make whole runs, and leave all others to the machine."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pcbatch.errors import Span
+from pcbatch.ir.machine import Program
+from pcbatch.ir.types import leaves
+from pcbatch.runtime.backends.protocol import Array, Spec
+from pcbatch.runtime.machine.explaining import explaining
+from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.machine.outcome import Outcome, Run, Statistics
+from pcbatch.runtime.machine.rooms import Rooms
+
+
+class WholeRuns(ABC):
+    """Runs the program of a machine from ordinary code, for numbers of lanes that are known and not 0.
+
+    Runs in slices, runs in a caller's graph and runs of no lanes are the affair of the `machine`.
+    """
+
+    form: str
+    """What `f.stats()` says of it."""
+
+    def __init__(self, machine: Machine):
+        self.machine, self.program, self.backend = machine, machine.program, machine.backend
+        self.statistics: Statistics = machine.statistics
+
+    @property
+    def notes(self) -> Sequence[tuple[Span | None, str]]:
+        """What was found out about the program while it was traced."""
+        return self.machine.notes
+
+    @property
+    @abstractmethod
+    def stack_entries(self) -> int:
+        """How many entries the stacks of the next run have at first; 0 if there are none."""
+
+    @abstractmethod
+    def program_for(self, lanes: Any) -> Program:
+        """What is executed for `lanes` lanes."""
+
+    def check(self, lanes: int) -> None:
+        """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
+        if lanes == 0:
+            self.machine.check(lanes)
+            return
+        given = [leaf for name in self.program.parameters for leaf in leaves(self.program.types[name])]
+        shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
+        specs: list[Spec] = [(leaf.dtype, (self._room(lanes), *leaf.shape)) for leaf in given]
+        specs += [(leaf.dtype, leaf.shape) for leaf in shared]
+        with self._timed():
+            self.backend.lower(self._compiled_for(lanes), [*self._told_first, *specs, *self._told_last], jit=True)
+
+    def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
+        """Run `lanes` lanes; see `Machine.run`."""
+        if not (isinstance(lanes, int) and lanes and self.backend.runs_now()):
+            return self.machine.run(arguments, shared, lanes)
+        return self._run_arrays(self.machine.arrays_given(arguments, shared, lanes), lanes)
+
+    def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
+        """A run of `lanes` lanes on arrays like these; see `Machine.ready`."""
+        return self._ready(arrays, lanes) if lanes else self.machine.ready(arrays, lanes)
+
+    _told_first: Sequence[Spec] = ()
+    """The dtypes and shapes of what the compiled program takes before the arguments."""
+    _told_last: Sequence[Spec] = ()
+    """And behind them."""
+
+    @property
+    @abstractmethod
+    def rooms(self) -> Rooms:
+        """For how many lanes programs are compiled."""
+
+    def _room(self, lanes: int) -> int:
+        """How many lanes the program has that is run for so many examples."""
+        return self.rooms.of(lanes)
+
+    @abstractmethod
+    def _compiled_for(self, lanes: int) -> Callable[..., Any]:
+        """The compiled program of a whole run."""
+
+    @abstractmethod
+    def _run_arrays(self, arrays: Sequence[Array], lanes: int) -> Outcome:
+        """A whole run on the leaves of all arguments and shared operands."""
+
+    @abstractmethod
+    def _ready(self, arrays: Sequence[Array], lanes: int) -> Run:
+        """See `ready`; of lanes, of which there are some."""
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Within, what is compiled is counted and what fails is explained."""
+        with self.machine.timed(), explaining(self.program, self.backend, jit=True):
+            yield
+
+    def _explained(self, run: Run) -> Run:
+        """`run`, of which what fails is explained, at no cost for what does not."""
+
+        def explained(given: Sequence[Array]) -> Any:
+            try:
+                return run(given)
+            except Exception:
+                with explaining(self.program, self.backend, jit=True):
+                    raise
+
+        return explained
