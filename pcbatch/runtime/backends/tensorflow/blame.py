@@ -10,6 +10,8 @@ from types import CodeType, TracebackType
 from typing import Any
 
 from pcbatch.errors import (
+    Change,
+    ChangeError,
     Diagnostic,
     InPlace,
     InPlaceError,
@@ -100,6 +102,9 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
             return PrimitiveError([replace(found, help=_HANDED)])
         if isinstance(error, InPlaceError):
             return PrimitiveError([replace(found, wants=None if found.span is None else InPlace(found.span))])
+        if isinstance(error, ChangeError):
+            wish = None if found.span is None else Change(found.span, error.name)
+            return PrimitiveError([replace(found, wants=wish)])
         if isinstance(error, LengthError):
             wants = None if found.span is None else Unroll(found.span, error.length, error.turns)
         return PrimitiveError([replace(found, wants=wants if error.code in (CALLED, LENGTH) else None)])
