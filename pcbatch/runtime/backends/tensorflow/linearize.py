@@ -11,6 +11,7 @@ import contextlib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -20,7 +21,7 @@ from pcbatch.errors import CompileError, Diagnostic, GradientError
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends.pieces import Apart, Backward, Element, Leaves, Note, Signature, Wanted
+from pcbatch.runtime.backends.pieces import Apart, Backward, Element, Leaves, Note, Origin, Signature, Wanted
 from pcbatch.runtime.backends.tensorflow import blame, elements, marked, pieces, ready, rules, traces
 from pcbatch.runtime.backends.tensorflow.anatomy import Anatomy, Meeting, makes_functions
 from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
@@ -61,6 +62,13 @@ class Linearized:
         self.seeds_of: Sequence[TensorType] = [_type_of(seed) for seed in self.seeds]
         self.elements: Sequence[Element] = [Element(each.place, len(each.indices)) for each, _ in self.taken]
         self.is_late = not self.read_gradients and not self.taken
+
+    @cached_property
+    def origins(self) -> Sequence[Origin]:
+        """See `pieces.Linear`."""
+        reads = [place for place, type_ in enumerate(self.signature.reads) for _ in leaf_types(type_)]
+        places = {id(tensor): place for tensor, place in zip(self.traced.reads, reads, strict=True)}
+        return [Origin(places.get(id(each)), each.op.type, blame.span_of(self.piece, each.op)) for each in self.kept]
 
     # -- the derivative of one example ---------------------------------------------------------------------------------
 
