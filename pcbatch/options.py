@@ -113,8 +113,20 @@ class Options:
     @property
     def may_fork(self) -> bool:
         """Whether independent calls may be run by lanes of their own, if the program has some."""
-        is_machine = self.strategy == "pc" and self.backend != "reference" and self.form != "native"
-        return self.fork is not False and is_machine and self.schedule != "switch" and not self.trace
+        return self.fork_obstacle is None
+
+    @property
+    def fork_obstacle(self) -> str | None:
+        """Why independent calls are not run by lanes of their own; None if they may be."""
+        obstacles = {
+            "fork=False; `fork=True` makes them at the same time": self.fork is False,
+            f"strategy={self.strategy!r}": self.strategy != "pc",
+            f"backend={self.backend!r}": self.backend == "reference",
+            f"form={self.form!r}": self.form == "native",
+            f"schedule={self.schedule!r}": self.schedule == "switch",
+            "trips are to be recorded": bool(self.trace),
+        }
+        return next((why for why, holds in obstacles.items() if holds), None)
 
     @property
     def is_unmerged(self) -> bool:

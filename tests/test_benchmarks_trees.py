@@ -70,6 +70,18 @@ def test_trees_are_trees(name, fewest, most):
     assert len({leaves for _, leaves in found}) > 5
 
 
+@pytest.mark.skipif(not data("wikigold/wikigold_word_tag.txt").is_file(), reason="needs wikigold/ in PCBATCH_DATA")
+def test_texts_are_sentences():
+    batch = NETWORKS["small tagger"].batch(30, 3)
+    lengths = (batch["word"] >= 0).sum(1)
+    np.testing.assert_array_equal(batch["length"], lengths)
+    for word, length in zip(batch["word"], lengths, strict=True):
+        assert 0 < length <= len(word)
+        assert (word[:length] >= 0).all(), "what is behind a sentence comes last"
+        assert word.max() < WORDS
+    assert units(NETWORKS["small tagger"], batch) == lengths.sum()
+
+
 @pytest.mark.skipif(not data("ud_ewt/train_subset.conllu").is_file(), reason="needs ud_ewt/ in PCBATCH_DATA")
 def test_dependencies_are_trees():
     batch = NETWORKS["dependencies"].batch(30, 3)

@@ -113,6 +113,22 @@ def _sentences(longest: int) -> Callable[[int, int], Arrays]:
     return batch
 
 
+_TEXTS = "wikigold/wikigold_word_tag.txt"
+
+
+def _texts(examples: int, seed: int) -> Arrays:
+    """Sentences of Wikigold, a word known by its place in the list of all, those longer than `LONGEST` left out."""
+    lines = data(_TEXTS).read_text(encoding="utf-8").splitlines()
+    texts = [[each.rsplit("|", 1)[0] for each in line.split()] for line in lines]
+    texts = [text for text in texts if 0 < len(text) <= LONGEST]
+    number = {word: place % WORDS for place, word in enumerate(sorted({word for text in texts for word in text}))}
+    chosen = np.random.RandomState(seed).choice(len(texts), examples, replace=examples > len(texts))
+    word = np.full((examples, LONGEST), -1, np.int32)
+    for row, text in zip(word, (texts[each] for each in chosen)):
+        row[: len(text)] = [number[each] for each in text]
+    return {"word": word, "length": (word >= 0).sum(1).astype(np.int32)}
+
+
 _TREES = "ud_ewt/train_subset.conllu"
 
 
@@ -152,6 +168,7 @@ NETWORKS = {
         Network("small trees", "binary", 128, "leaves", _binary(2, 15)),
         Network("large trees", "binary", 128, "leaves", _binary(2, 100)),
         Network("tagger", "tagger", 256, "tokens", _sentences(LONGEST)),
+        Network("small tagger", "tagger", 64, "tokens", _texts, _TEXTS),
         Network("dependencies", "child-sum", 128, "tokens", _dependencies, _TREES),
     )
 }

@@ -210,13 +210,15 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--rate", type=float, default=0.005)
     parser.add_argument("--out", type=Path, default=Path("out/tree_sentiment"))
     options = parser.parse_args(arguments)
+    if options.batch > options.trees:
+        parser.error(f"a batch of {options.batch} is more than there are trees")
 
     trees, held_out = make_trees(options.trees, seed=1), make_trees(options.held_out, seed=2)
     model = TreeLSTM(options.width)
-    started = time.perf_counter()
+    started, cpu = time.perf_counter(), time.process_time()
     losses = train(model, trees, epochs=options.epochs, batch=options.batch, rate=options.rate)
-    seconds = time.perf_counter() - started
-    print(f"{len(losses)} steps of {options.batch} trees in {seconds:.0f} s, ", end="")
+    seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+    print(f"{len(losses)} steps of {options.batch} trees in {seconds:.0f} s ({cpu:.0f} of CPU), ", end="")
     print(f"loss {losses[0]:.3f} to {np.mean(losses[-20:]):.3f}")
 
     found = model.scores(*held_out[:3]).numpy()

@@ -19,8 +19,9 @@ from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.ir.verify.verifier import IRError
 from pcbatch.lowering.codegen.emit import checked_sites
 from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
-from pcbatch.optimize.machine import forks
-from pcbatch.optimize.machine.forks import find_forks, pays
+from pcbatch.optimize.machine import call_groups
+from pcbatch.optimize.machine.call_groups import DEPENDS, OPAQUE, WAITS
+from pcbatch.optimize.machine.forks import CHEAP, RECURSES_NOT, apart, find_forks, loss
 from pcbatch.optimize.pipeline import machine_passes, run_passes
 from tests.goldens import check_golden
 from tests.optimize.programs import fibonacci
@@ -143,7 +144,7 @@ def test_calls_in_sequence_are_what_they_were(name):
 
 
 def test_what_a_call_may_change_is_not_known_behind_it(monkeypatch):
-    monkeypatch.setattr(forks._Finder, "_return", lambda self, values, end: None)
+    monkeypatch.setattr(call_groups.Finder, "_return", lambda self, values, end: None)
     _, program = compiled("dependent")
     assert groups(program), "sabotaged, the second call is given what was there before the first"
 
@@ -151,8 +152,20 @@ def test_what_a_call_may_change_is_not_known_behind_it(monkeypatch):
 def test_forks_pay_where_calls_recurse_and_come_to_something_expensive():
     _, program = compiled("fibonacci")
     (group,) = groups(program)
-    assert pays(program, group, [1])
-    assert not pays(program, group, [])
+    assert loss(program, group, [1]) is None
+    assert loss(program, group, []) == CHEAP
+    _, program = compiled("helped")
+    (group,) = groups(program)
+    twice = replace(group, members=group.members[:1])
+    assert loss(program, twice, [twice.members[0].entry]) == RECURSES_NOT
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("dependent", [DEPENDS]), ("opaque", [OPAQUE]), ("stopping", [WAITS]), ("fibonacci", [])]
+)
+def test_why_calls_are_apart(name, why):
+    compilation, _ = compiled(name)
+    assert list(apart(compilation.lowered).values()) == why
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def with_nested(source: FunctionSource) -> tuple[FunctionSource, list[Diagnostic
     counts.update(parameter.name for parameter in source.parameters)
     faults: list[Diagnostic] = []
     kept: dict[str, Any] = {}
-    for name, (function, rest) in found.items():
+    for name, (function, _) in found.items():
         is_lambda = isinstance(function, gast.Lambda)
         if counts[name] - is_lambda > 1:  # the assignment of a lambda counts twice
             faults += [] if is_lambda else [_several(name, function, source)]

@@ -101,7 +101,7 @@ def _build_function(
     drafts = code.draft.finish()
     missing = unassigned(_finished(name, code, drafts), drafts, source)
     if missing:
-        again = make([].append)
+        again = make(lambda _: None)
         again.unbound = {each: where.span or source.span for each, where in missing.items()}
         again.function()
         entered = again.draft.finish()

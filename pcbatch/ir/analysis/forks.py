@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import starmap
 
@@ -50,26 +50,21 @@ def _members(program: Program, number: int, fork: Fork) -> Iterator[Member]:
         number = end.back
 
 
-def without_forks(program: Program, kept: Collection[int] = ()) -> Program:
-    """The same program, its calls made one after the other, but for groups that begin in the blocks `kept`."""
+def without_forks(program: Program) -> Program:
+    """The same program, its calls made one after the other."""
     if not groups(program):
         return program
     joins = first_join(program)
 
-    def sequential(number: int, block: Block) -> Block:
-        if number in kept:
-            return block
+    def sequential(block: Block) -> Block:
         body = tuple(item for item in block.body if not (isinstance(item, Piece) and item.speculative))
         end = block.terminator
         return replace(block, body=body, terminator=replace(end, fork=None) if isinstance(end, PushJump) else end)
 
-    changed = replace(program, blocks=tuple(starmap(sequential, enumerate(program.blocks))))
-    if kept:
-        return changed
-    blocks = changed.blocks[:joins]
+    blocks = tuple(map(sequential, program.blocks[:joins]))
     used = {name for block in blocks for name in _names(block)} | {*program.parameters, *program.results}
     return replace(
-        changed,
+        program,
         blocks=blocks,
         storage={
             name: "register" if kind == "example" else kind for name, kind in program.storage.items() if name in used

@@ -7,6 +7,7 @@
       pointer n: left, right                       variables that move with the stack pointer of `n`
       site 0: MAX_DEPTH "RecursionError: .."       the fault sites, in order; behind a message its arguments
       order b0, b2, b1                             in which a trip goes through the blocks, if not as written
+      merged b2, b1                                blocks that it runs as one
       extern fibonacci: np, tf                     free names of a function's code
 
     function fibonacci                             the user's function of the blocks that follow
@@ -95,6 +96,8 @@ def _tables(program: Program, labels: Sequence[str], lines: bool) -> Iterator[st
         yield f"extern {scope}: {', '.join(names)}"
     if program.order:
         yield f"order {', '.join(_label(number, labels) for number in program.order)}"
+    for members in program.merged:
+        yield f"merged {', '.join(_label(number, labels) for number in members)}"
 
 
 def _variable(name: str, type_: Type | None, storage: str) -> str:

@@ -18,13 +18,13 @@ from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.runtime.adjoint.borders import by_parameters, seeded
 from pcbatch.runtime.adjoint.hidden import with_hidden
 from pcbatch.runtime.adjoint.put_aside import POLICIES, PutAside
+from pcbatch.runtime.adjoint.refusing import refusing
 from pcbatch.runtime.adjoint.replay import Replay
 from pcbatch.runtime.adjoint.segments import Segment, Segments
 from pcbatch.runtime.adjoint.tape import Sizes, Sources, Tapes
 from pcbatch.runtime.adjoint.text import print_adjoint
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Outcome, Statistics
 from pcbatch.runtime.machine.pool import Pool
@@ -127,7 +127,7 @@ class Reverse:
         """Run `lanes` lanes on such arrays, taped."""
         forward = self._once(("forward", _known(lanes)), lambda: self._forward(_known(lanes)))
         given = [*arrays, self.backend.constant(self.capacity), self.backend.constant(0) + lanes]
-        with explaining(self.program, self.backend, self.jit):
+        with refusing(self.program, self.backend, self.jit):
             found = iter(list(self.backend.unseen(forward)(*given)))
         legs = self.segments.legs
         capacity = next(found)
@@ -233,7 +233,7 @@ class Reverse:
             *(taped.outcome.status, taped.outcome.stack_entries, taped.segments),
             *(*taped.pointers, *shared, *seeds, *taped.always, *taped.records),
         ]
-        with explaining(self.program, self.backend, self.jit):
+        with refusing(self.program, self.backend, self.jit):
             found = iter(list(self.backend.unseen(back)(*given)))
         return self._packed(found)
 

@@ -25,7 +25,7 @@ from pcbatch.ir.status import LaneStatus
 from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.explaining import explaining
-from pcbatch.runtime.machine.forking import Forking, Needs
+from pcbatch.runtime.machine.forking import MOST_GROWTH, Forking, Needs
 from pcbatch.runtime.machine.legs import Legs, Snapshot
 from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.machine import Machine
@@ -36,8 +36,6 @@ from pcbatch.runtime.machine.state import Layout
 
 FIRST_CAPACITY = 2
 """How many live calls the stacks of a lane have room for at first: lanes that fork have one or two."""
-MOST_GROWTH = 8
-"""How many times as many lanes a run may have as the last one."""
 
 
 class ForkedMachine:
@@ -62,7 +60,7 @@ class ForkedMachine:
         self.spread, self.limit, self._sequel = spread, limit, sequel
         context = machine.context
         limits = replace(context.limits, roomy=False)
-        self._context = replace(context, layout=Layout(forking(program)), limits=limits)
+        self._context = replace(context, layout=Layout(forking(program)), limits=limits, merging=None)
         self._legs = Legs(self._context)
         self.capacity = min(FIRST_CAPACITY, limits.largest_capacity)
         self.form = "lockstep, calls forked"
@@ -108,8 +106,9 @@ class ForkedMachine:
             pool = self._pool(examples)
             program, returned = self._whole_run(pool)
             needs, *found = program(*arrays)
-            self._learn(pool, Needs(*np.asarray(needs).tolist()))
-            return self._completed(returned.outcome(found), arrays, examples)
+            known = Needs(*np.asarray(needs).tolist())
+            self._learn(pool, known)
+            return self._completed(returned.outcome(found), arrays, known, pool)
 
     # -- how large -----------------------------------------------------------------------------------------------------
 
@@ -160,10 +159,11 @@ class ForkedMachine:
 
     # -- what is left --------------------------------------------------------------------------------------------------
 
-    def _completed(self, outcome: Outcome, arrays: Sequence[Array], examples: int) -> Outcome:
+    def _completed(self, outcome: Outcome, arrays: Sequence[Array], needs: Needs, pool: Pool) -> Outcome:
         """The outcome with what becomes, in sequence, of examples that have been given up or lack room."""
         status = np.asarray(outcome.status)
         left = np.flatnonzero(status == LaneStatus.UNFINISHED).astype(np.int32)
+        outcome = replace(outcome, notes=(*outcome.notes, (None, _told(needs, pool, left.size))))
         if not left.size:
             return outcome
         backend, count = self.backend, len(self.machine.legs.layout.inputs)
@@ -194,6 +194,13 @@ class ForkedMachine:
             place=numbers("place"),
             steps=numbers("steps"),
         )
+
+
+def _told(needs: Needs, pool: Pool, left: int) -> str:
+    """What a run has forked, as a note."""
+    short = f", which were too few in {needs.short:,} trips" if needs.short else ""
+    again = f"; {left:,} of {pool.examples:,} examples ran again, their calls one after the other" if left else ""
+    return f"{needs.forked:,} calls were forked, on {needs.most:,} of {pool.lanes:,} lanes at most{short}{again}"
 
 
 def _size(dtype: str) -> int:

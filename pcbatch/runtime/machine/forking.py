@@ -42,6 +42,8 @@ from pcbatch.runtime.machine.worklists import LENGTHS, LISTS, Worklists
 
 GIVEN_UP = "given up"
 """The key of which examples are given up: int32 `[examples]`, 0 or 1."""
+MOST_GROWTH = 8
+"""How many times as many lanes a run may have as the last one."""
 OWN = (LISTS, LENGTHS, GIVEN_UP)
 
 
@@ -210,6 +212,8 @@ class Forking:
         end = backend.while_loop(lambda carried: self.can_run(carried["state"]) > 0, turn, start)
         forked = backend.cast(backend.sum(end["counters"]["active"] * makes), "int32")
         wanted = backend.where(end["short"] > 0, self.examples + forked, end["most"])
+        stuck = backend.sum(end["state"][LENGTHS][: len(self.blocks)]) > 0  # who knows what they would have forked
+        wanted = backend.where(stuck, backend.constant(self.lists.lanes * MOST_GROWTH), wanted)
         found = [wanted, lists.length(end["state"], lists.paused), forked, end["most"], end["short"]]
         return end["state"], end["counters"], backend.stack(found)
 

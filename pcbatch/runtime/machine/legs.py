@@ -27,8 +27,8 @@ from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.guarded import MakeRunner
 from pcbatch.runtime.machine.limits import GROWTH
-from pcbatch.runtime.machine.loop import Counters, Loop
-from pcbatch.runtime.machine.outcome import Counts, Outcome
+from pcbatch.runtime.machine.loop import COUNTED, Counters, Loop
+from pcbatch.runtime.machine.outcome import Counting, Counts, Outcome
 from pcbatch.runtime.machine.pool import Pool
 
 QUEUE: dict[str, Spec] = {"examples": ("int32", ()), "begun": ("int32", ())}
@@ -73,6 +73,10 @@ class Arrived:
     paused: Array
 
 
+def _same(counts: Counts) -> Counts:
+    return counts
+
+
 def _moving(snapshot: Snapshot) -> dict[str, State]:
     """The parts of a snapshot that change in a leg."""
     return {name: getattr(snapshot, name) for name in ("state", "counters", "outputs", "queue")}
@@ -85,7 +89,7 @@ class Legs:
     """
 
     def __init__(self, context: Context, runner: MakeRunner = BlockRunner):
-        self.program, self.backend = context.program, context.backend
+        self.program, self.backend, self.counts = context.program, context.backend, context.counts
         self.layout, self.limits, self.notes = context.layout, context.limits, context.notes
         self.loop = Loop(context, runner)
 
@@ -298,21 +302,31 @@ class Legs:
         return zeros + float("nan") if type_.dtype.startswith(("float", "bfloat", "complex")) else zeros
 
     def outcome(
-        self, counters: Mapping[str, Array], outputs: Mapping[str, Array], capacity: Any, examples: Any = None
+        self,
+        counters: Mapping[str, Array],
+        outputs: Mapping[str, Array],
+        capacity: Any,
+        examples: Any = None,
+        counting: Counting | None = None,
     ) -> Outcome:
-        """What a run leaves behind; of so many `examples`, where outputs have room for more."""
+        """What a run leaves behind; of so many `examples`, where outputs have room for more.
+
+        Where it has not counted, `counting` finds out.
+        """
         layout = self.layout
         if examples is not None:
             outputs = {key: self.backend.first(array, examples) for key, array in outputs.items()}
         keys = [key for name in self.program.results for key in layout.keys("result", name)]
-        counts = Counts(*(counters[name] for name in ("executions", "active", "rows", "trips")))
+        if counting is None:
+            counts = Counts(*(counters[name] for name in (*COUNTED, "trips")))
+            counting = partial(_same, counts)
         return Outcome(
             values=tuple(self.blanked([outputs[key] for key in keys], outputs["status"])),
             status=outputs["status"],
             site=outputs["site"],
             place=outputs["place"],
             fault_values={name: [outputs[key] for key in layout.keys("shown", name)] for name in layout.shown},
-            counting=lambda: counts,
+            counting=counting,
             steps=outputs["steps"],
             stack_entries=capacity + 1 if layout.all_stacks else 0,
             backend=self.backend,

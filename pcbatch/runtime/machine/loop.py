@@ -26,8 +26,10 @@ from pcbatch.runtime.schedules.trip import Again, Trip, Turns
 
 Counters = dict[str, Array]
 """Int64: `executions`, `active` and `rows`, `[blocks]`: how often each block ran, for how many lanes, how many rows
-it computed in all; `trips`, a scalar; `memory`, `[blocks]`: what the schedule remembers from trip to trip. Where trips
-are recorded, `trace` as well: see `runtime.trace`."""
+it computed in all, if the context `counts`; `trips`, a scalar; `memory`, `[blocks]`: what the schedule remembers from
+trip to trip. Where trips are recorded, `trace` as well: see `runtime.trace`."""
+
+COUNTED = ("executions", "active", "rows")
 
 Carried = dict[str, Any]
 """What the loop carries from trip to trip: `state`, `waiting` (how many lanes wait at each block), `counters` and
@@ -64,23 +66,20 @@ class Loop:
         """What is known of one row of each block."""
         return block_rows(self.layout.program, self.row_costs, self.backend)
 
-    def prices(self, lanes: int) -> Prices:
-        """What trips and blocks are estimated to cost with so many lanes."""
-        return Prices(self.row_costs, lanes)
+    def prices(self, lanes: int, flow: Flow) -> Prices:
+        """What trips and blocks are estimated to cost with so many lanes; of a merged block the first has the price."""
+        costs = [*self.row_costs]
+        for first, members in flow.merged.items():
+            costs[first] = sum(self.row_costs[number] for number in members)
+        return Prices(costs, lanes)
 
     @property
     def counter_specs(self) -> dict[str, tuple[str, tuple[int, ...]]]:
         """Dtypes and shapes of the counters, in the order in which they are passed on."""
         per_block = ("int64", (len(self.blocks),))
+        counted = dict.fromkeys(COUNTED, per_block) if self.context.counts else {}
         trace = {"trace": ("int32", (self.trace + 1, 4, len(self.blocks)))} if self.trace else {}
-        return {
-            "executions": per_block,
-            "active": per_block,
-            "rows": per_block,
-            "trips": ("int64", ()),
-            "memory": per_block,
-            **trace,
-        }
+        return {**counted, "trips": ("int64", ()), "memory": per_block, **trace}
 
     def start(self) -> Counters:
         """The counters of a run that has not begun."""
@@ -108,23 +107,28 @@ class Loop:
         backend = self.backend
         every = backend.lanes_of(state["pc"])
         counted = every if examples is None else examples
-        chunks = [block.chunks for block in self.chunked(every).blocks]
-        prices = functools.partial(self.prices, every if isinstance(every, int) else USUAL_LANES)
+        program = self.chunked(every)
+        chunks = [block.chunks for block in program.blocks]
+        flow = self.flow.with_merged(program.merged)
+        prices = functools.partial(self.prices, every if isinstance(every, int) else USUAL_LANES, flow)
 
         def turn(carried: Carried) -> tuple[Carried, Array]:
             before, arrival_counters = carried["counters"], dict(carried["arrivals"])
 
             def guarded(
                 number: int, predicate: Array, lanes: Array, state: State, followed: Sequence[int], again: Again | None
-            ) -> tuple[State, list[Array], Turns, Array]:
-                counter = arrival_counters.get(number) if followed == self.flow.ahead[number] else None
+            ) -> tuple[State, list[Array], dict[int, Turns], Array]:
+                counter = arrival_counters.get(number) if followed == flow.ahead[number] else None
                 visit = Visit(number, lanes, followed, shared, chunks[number], counter)
+                if number in flow.merged:
+                    return self.guarded.merged(visit, flow.merged[number], predicate, state, again, counted)
                 if again is not None:
-                    return self.guarded.repeated(visit, predicate, state, again, counted)
+                    state, arrivals, turns, left = self.guarded.repeated(visit, predicate, state, again, counted)
+                    return state, arrivals, {number: turns}, left
                 state, arrivals, after = self.guarded.once(visit, predicate, state)
                 if counter is not None:
                     arrival_counters[number] = after
-                return state, arrivals, Turns(lanes), backend.constant(0)
+                return state, arrivals, {number: Turns(lanes)}, backend.constant(0)
 
             def switched(number: Array, state: State) -> State:
                 return self.guarded.switched(number, state, shared, chunks)
@@ -135,18 +139,13 @@ class Loop:
                 carried["waiting"],
                 self._counted,
                 guarded,
-                self.flow,
+                flow,
                 prices,
                 switched,
+                refills=stop is not None,
             )
             memory = self.context.schedule.trip(trip, before["memory"])
-            counters = {
-                "executions": before["executions"] + backend.cast(trip.times, "int64"),
-                "active": before["active"] + backend.cast(trip.lanes, "int64"),
-                "rows": self._rows(before["rows"], trip, chunks, counted),
-                "trips": before["trips"] + 1,
-                "memory": memory,
-            }
+            counters = {**self._after(before, trip, chunks, counted), "trips": before["trips"] + 1, "memory": memory}
             after, counters = self._elsewhere(trip.state, counters, shared)
             waiting = self._counted(after)
             if stop is not None:
@@ -175,14 +174,16 @@ class Loop:
 
         arrival_counters = {
             number: backend.zeros(len(places), TensorType("int32"))
-            for number, places in enumerate(self.flow.ahead)
-            if self.guarded.counts(number, places)
+            for number, places in enumerate(flow.ahead)
+            if number not in flow.merged and self.guarded.counts(number, places)
         }
         start = {"state": state, "waiting": self._counted(state), "counters": counters, "arrivals": arrival_counters}
         if stop is not None:
             start["stop"] = until < until
         end = backend.while_loop(goes_on, recording if self.trace else lambda carried: turn(carried)[0], start)
-        if not any(chunks):  # every run of a block computed a row for every lane
+        if self.context.counts and not (
+            any(chunks) or flow.merged
+        ):  # every run of a block computed a row for every lane
             ran = end["counters"]["executions"] - counters["executions"]
             end["counters"]["rows"] = counters["rows"] + ran * backend.cast(counted, "int64")
         return end["state"], self._of_one_lane(end["counters"]), ready(end)
@@ -208,18 +209,32 @@ class Loop:
         }
 
     def chunked(self, lanes: Array | int) -> Program:
-        """The program with the chunks in which its blocks run for `lanes` lanes, perhaps not known when tracing."""
-        compaction = self.context.compaction
-        if compaction is None:
-            return self.layout.program
-        return compaction.chunked(self.layout.program, self.rows, lanes if isinstance(lanes, int) else None)
+        """The program with the chunks in which its blocks run for `lanes` lanes, perhaps not known when tracing.
+
+        And with those that are run as one.
+        """
+        compaction, merging, program = self.context.compaction, self.context.merging, self.layout.program
+        known = lanes if isinstance(lanes, int) else None
+        if compaction is not None:
+            program = compaction.chunked(program, self.rows, known)
+        return program if merging is None else merging.merged(program, self.rows, known)
+
+    def _after(self, before: Counters, trip: Trip, chunks: Sequence[Chunks | None], lanes: Array | int) -> Counters:
+        """What is counted of blocks, after a trip."""
+        if not self.context.counts:
+            return {}
+        return {
+            "executions": before["executions"] + self.backend.cast(trip.times, "int64"),
+            "active": before["active"] + self.backend.cast(trip.lanes, "int64"),
+            "rows": self._rows(before["rows"], trip, chunks, lanes),
+        }
 
     def _rows(self, before: Array, trip: Trip, chunks: Sequence[Chunks | None], lanes: Array | int) -> Array:
         """`before` and the rows that the blocks computed in a trip: int64 `[blocks]`.
 
         Only `before` where all blocks compute a row for every lane: these are counted once, at the end.
         """
-        if not any(chunks):
+        if not (any(chunks) or trip.flow.merged):
             return before
         backend, ran = self.backend, trip.ran
         size = backend.array([each.rows if each else 1 for each in chunks], "int32")

@@ -44,7 +44,7 @@ class MixedProgram(WholeRuns):
         context, limits = machine.context, machine.context.limits
         layout = Layout(_cached(self.program))
         region = Region(self.backend, layout, limits, machine.legs.loop.row_costs, lockstep)
-        self.legs = Legs(replace(context, layout=layout, elsewhere=region))
+        self.legs = Legs(replace(context, layout=layout, elsewhere=region, merging=None))
         self.capacity = limits.first_capacity
         self._compiled: dict[tuple[int, int], Callable[..., Any]] = {}
         self._returned: dict[int, Returned] = {}

@@ -67,8 +67,8 @@ CALLED, LENGTH = "PCB405", "PCB130"
 _NO_VALUE = re.compile(r"SymbolicTensor|[Ss]ymbolic `?(tf\.)?Tensor|\bWeak\b")
 _HELPER_OF_TENSORS = (
     "a function that is not called by its name in the batched function sees tensors that have no value yet, as in a "
-    "tf.function: write `tf.sin` for `math.sin` and `np.sin`, tf.where for `if`, `a.shape[0]` for `len(a)`; or call `{}` by its name, then all of "
-    "these may stay"
+    "tf.function: write `tf.sin` for `math.sin` and `np.sin`, tf.where for `if`, `a.shape[0]` for `len(a)`; or call "
+    "`{}` by its name, then all of these may stay"
 )
 _HANDED = (
     "what is handed to pcbatch's own functions, a density for one, is one piece: write `tf.sin` for `math.sin`, "
