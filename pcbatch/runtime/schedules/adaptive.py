@@ -85,8 +85,7 @@ class Adaptive:
                 some = (waiting > 0) & (best | _are_overdue(backend, memory, price, held))
                 if trip.flow.joining and (before := trip.flow.before[number]):
                     coming = backend.weighted(waiting > 0, [float(other in before) for other in trip.blocks])
-                    nobody = (coming <= 0) & (trip.asking() <= 0)
-                    some = some & (nobody | (memory >= price))
+                    some = some & ((coming <= 0) | (memory >= price))
                 trip.run_block(number, backend.unstack(some, len(trip.blocks))[number], trip.ahead(number), again)
             else:
                 trip.run_block(number, None, trip.ahead(number), again)
