@@ -69,7 +69,6 @@ class Trip:
         flow: Flow,
         prices: Callable[[], Prices],
         switched: Switched | None = None,
-        asking: Callable[[State], Array] | None = None,
         refills: bool = False,
     ):
         self.backend, self.state, self.flow = backend, state, flow
@@ -77,7 +76,7 @@ class Trip:
         self.counted = waiting
         self.waiting = backend.unstack(waiting, len(self.blocks))
         self._count, self._guarded, self._prices = count, guarded, prices
-        self._switched, self._asking = switched, asking
+        self._switched = switched
         self._ran: dict[int, Turns] = {}
         self.refills = refills
 
@@ -134,10 +133,6 @@ class Trip:
         counted = self._count(self.state)
         self.waiting = self.backend.unstack(counted, len(self.blocks))
         return counted
-
-    def asking(self) -> Array:
-        """How many lanes want to fork calls, after the trip: a scalar. It costs a pass over the lanes."""
-        return self.backend.constant(0) if self._asking is None else self._asking(self.state)
 
     def onward(self, number: int) -> list[int]:
         """The blocks to which `number` can send lanes and at which they do not wait for others."""
