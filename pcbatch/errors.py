@@ -8,7 +8,7 @@ from __future__ import annotations
 import linecache
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import Any
 
@@ -222,6 +222,20 @@ class UsageError(PcbatchError, ValueError):
 
 class GradientError(PcbatchError, NotImplementedError):
     """PCB6xx: a gradient was asked through a batched call where there is none."""
+
+
+def in_gradient(error: CompileError, help: str) -> GradientError:
+    """PCB603: what is refused of a program that a gradient is taken of, or of the gradient; `help` is one way more."""
+    text = [
+        replace(
+            each,
+            code="PCB603",
+            message=f"in the gradient, {each.message}",
+            help="; or ".join(filter(None, (each.help, help))),
+        ).render()
+        for each in error.diagnostics
+    ]
+    return GradientError("\n\n".join(text))
 
 
 _FAMILIES: dict[str, type[CompileError]] = {

@@ -17,10 +17,12 @@ from pcbatch.runtime.schedules import schedule_named
 Strategy = Literal["pc", "local", "hybrid"]
 ScheduleName = Literal["auto", "earliest", "busiest", "sweep", "adaptive", "switch"]
 Form = Literal["auto", "native", "lockstep"]
+TapeName = Literal["keep", "replay"]
 BackendName = Literal["tensorflow", "reference"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
 BACKENDS: tuple[str, ...] = get_args(BackendName)
 FORMS: tuple[str, ...] = get_args(Form)
+TAPES: tuple[str, ...] = get_args(TapeName)
 
 
 class OptionValues(TypedDict, total=False):
@@ -41,6 +43,7 @@ class OptionValues(TypedDict, total=False):
     max_lanes: int | None
     fork: bool | Literal["auto"]
     deterministic: bool
+    tape: TapeName
     trace: int
     name: str | None
     progress: bool
@@ -63,6 +66,7 @@ class Options:
     max_lanes: int | None = None
     fork: bool | Literal["auto"] = False
     deterministic: bool = False
+    tape: str = "keep"
     trace: int = 0
     name: str | None = None
     progress: bool = False
@@ -72,6 +76,7 @@ class Options:
         _one_of("strategy", self.strategy, STRATEGIES)
         _one_of("backend", self.backend, BACKENDS)
         _one_of("form", self.form, FORMS)
+        _one_of("tape", self.tape, TAPES)
         schedule_named(self.schedule)
         self._check_strategy()
         object.__setattr__(self, "static_argnames", _names(self.static_argnames))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import doctest
+import inspect
 import io
 import os
 import re
@@ -15,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import pcbatch
 from examples.fibonacci import fibonacci
 from pcbatch.commands.cli import main
 from pcbatch.optimize.pipeline import CFG_PASSES, STACK_PASSES, machine_passes
@@ -124,6 +127,28 @@ def test_pages_show_what_is_printed(page, monkeypatch):
         path.write_text(expected, encoding="utf-8")
     assert text == expected or os.environ.get("UPDATE_GOLDENS"), f"{page} has drifted; UPDATE_GOLDENS=1 rewrites it"
     assert len(BOX.findall(text)) == text.count("<!-- ")
+
+
+def test_the_page_of_random_numbers_has_every_function_and_an_example_of_it():
+    text = (ROOT / "docs" / "random.md").read_text(encoding="utf-8")
+    _, examples = text.split("## An example of each")
+    for name in pcbatch.random.__all__:
+        signature = inspect.signature(getattr(pcbatch.random, name))
+        given = [
+            f"dtype=tf.{getattr(each.default, 'name', each.default).removeprefix('tf.')}"
+            if each.name == "dtype"
+            else f"{each.name}={each.default!r}"
+            for each in _optional(signature)
+        ]
+        needed = [p.name for p in signature.parameters.values() if p.default is p.empty]
+        assert f"`{name}({', '.join([*needed, *given])})`" in text, name
+        assert f"{name}(" in examples, name
+    found = doctest.DocTestParser().get_doctest(examples, {"np": np}, "random.md", None, 0)
+    assert doctest.DocTestRunner().run(found).failed == 0
+
+
+def _optional(signature: inspect.Signature) -> list[inspect.Parameter]:
+    return [each for each in signature.parameters.values() if each.default is not each.empty]
 
 
 @pytest.mark.slow

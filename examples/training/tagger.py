@@ -196,7 +196,7 @@ def train(name: str, model: Tagger, scores: Scores, sentences: Sentences, epochs
                     by_token = tf.nn.sparse_softmax_cross_entropy_with_logits(some.tags, scores(some))
                     loss = tf.reduce_sum(tf.where(inside, by_token, 0.0)) / inside.sum()
                 gradients = tape.gradient(loss, model.weights)
-                # Keras's Adam squares what one index has in parts, not its sum: of tables it is to get the whole.
+                # The twin's gradient of a table has a row for each look-up; Keras's Adam squares these, not their sum.
                 gradients = [tf.convert_to_tensor(each) for each in gradients]
                 optimizer.apply_gradients(zip(gradients, model.weights, strict=True))
                 losses.append(float(loss))
@@ -250,6 +250,8 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if not options.data.is_file():
         parser.error(f"there is no {options.data}; --data or PCBATCH_DATA says where Wikigold is")
+    if options.batch > options.sentences:
+        parser.error(f"a batch of {options.batch} is more than there are sentences")
 
     sentences, held_out, words, letters = read(options.data, options.sentences, options.held_out)
     losses, taggers = {}, {}

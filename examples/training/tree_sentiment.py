@@ -210,6 +210,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--rate", type=float, default=0.005)
     parser.add_argument("--out", type=Path, default=Path("out/tree_sentiment"))
     options = parser.parse_args(arguments)
+    if options.batch > options.trees:
+        parser.error(f"a batch of {options.batch} is more than there are trees")
 
     trees, held_out = make_trees(options.trees, seed=1), make_trees(options.held_out, seed=2)
     model = TreeLSTM(options.width)

@@ -17,6 +17,7 @@ CELL.build((None, 3))
 
 VECTORS = tf.constant(_rng.normal(size=(6, 3)))
 NUMBERS = tf.constant(_rng.normal(size=6))
+MATRICES = tf.constant(_rng.normal(size=(6, 2, 3)))
 COUNTS = tf.constant([3, 0, 5, 1, 7, 2])
 
 
@@ -73,6 +74,29 @@ def stores(a, x, n):
 
 
 @pcbatch.autobatch
+def elements(a, m, n):
+    """Of `a` and `m` only elements are read, of `seen` they are stored, too."""
+    x, seen = tf.zeros([], tf.float64), tf.zeros([4], tf.float64)
+    i = 0
+    while i < n:
+        x = tf.sin(x + a[i % 3] * m[i % 2, (i + 1) % 3] + a[(i + 1) % 3] * a[i % 3])
+        seen[i % 4] = x
+        x = x + seen[(i + 1) % 4] * 0.5
+        i = i + 1
+    return x, seen
+
+
+@pcbatch.autobatch
+def saved(a, n):
+    """Elements of an array that lies in a stack."""
+    if n <= 0:
+        return a[0]
+    left = saved(a * 0.9, n - 1)
+    right = saved(a + 0.1, n - 3)
+    return tf.sin(left * a[n % 3] + right * a[(n + 1) % 3])
+
+
+@pcbatch.autobatch
 def deep(x, n):
     if n <= 0:
         return x
@@ -124,6 +148,8 @@ CASES = {
     "cells": (cells, (VECTORS, COUNTS, COUNTS), (W, B, TABLE)),
     "even": (even, (NUMBERS, COUNTS), ()),
     "stores": (stores, (VECTORS, NUMBERS, COUNTS), ()),
+    "elements": (elements, (VECTORS, MATRICES, COUNTS), ()),
+    "saved": (saved, (VECTORS, COUNTS), ()),
     "deep": (deep, (NUMBERS, tf.constant([3, 0, 50, 7, 120, 1])), ()),
     "layered": (layered, (VECTORS, COUNTS), (CELL.kernel.value, CELL.bias.value, TABLE)),
     "own_gradient": (own_gradient, (NUMBERS, COUNTS), ()),

@@ -34,7 +34,7 @@ def _own_names(function: Any) -> list[str]:
     return [] if any(each is not None for each in others) else [each.id for each in given.args]
 
 
-class _Maps(gast.NodeTransformer):  # type: ignore[misc]
+class _Maps(gast.NodeTransformer):  # type: ignore[misc]  # gast has no types
     def __init__(self, local_names: Set[str], names: Set[str], scope: Scope):
         self.local_names, self.scope, self.taken = local_names, scope, {*names}
 

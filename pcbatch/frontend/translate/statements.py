@@ -25,6 +25,7 @@ from pcbatch.frontend.translate.expressions import Expressions
 from pcbatch.frontend.translate.matching import Match
 from pcbatch.frontend.translate.messages import template
 from pcbatch.frontend.translate.ranges import RangeLoop, literal
+from pcbatch.frontend.translate.reductions import as_loop
 from pcbatch.frontend.translate.sequences import SequenceLoop
 from pcbatch.frontend.translate.stores import store_indices, stored_element
 from pcbatch.frontend.translate.written_out import WrittenOut
@@ -132,6 +133,8 @@ class Statements(Expressions):
 
     def unrolled(self, node: Any) -> Any:
         """The list that a comprehension with batched calls gives; of `any(..)` and `all(..)` of one, a chain."""
+        if self.effects.is_loop(node):
+            return as_loop(self, node)
         if isinstance(node, gast.Call):
             return self.rewrite(as_chain(self, node.args[0], stops_if_true=node.func.id == "any"))
         return as_list(self, node)

@@ -24,7 +24,7 @@ _KINDS: dict[str, type] = {"__iadd__": list, "__imul__": list, "__ior__": dict}
 def target_of(code: Code) -> str:
     """What the augmented assignment that became `code` is of: the left operand; "" where that is not seen."""
     match code.value:
-        case ast.BinOp(left=left) | ast.Call(func=ast.Attribute(), args=[left, _, *_]):
+        case ast.BinOp(left=left) | ast.Call(func=ast.Attribute(attr="multiply"), args=[left, _, *_]):
             return ast.unparse(left)
     return ""
 

@@ -47,9 +47,10 @@ class Together:
 
         def some(start: Array, rows: Rows, arrays: Sequence[Array], before: Carried) -> Carried:
             coming = [[seed] for seed in arrays[len(kept) :]]
-            _, found, parts = each.linear.backward(arrays[: len(kept)], operands, coming, backend.lanes_of(rows.mask))
-            written = [backend.with_rows(*pair) for pair in zip(before, [start] * len(deltas), found, strict=False)]
-            sums = zip(before[len(deltas) :], parts, strict=True)
+            back = each.linear.backward(arrays[: len(kept)], operands, coming, backend.lanes_of(rows.mask))
+            places = [start] * len(deltas)
+            written = [backend.with_rows(*each) for each in zip(before, places, back.deltas, strict=False)]
+            sums = zip(before[len(deltas) :], back.parts, strict=True)
             return [*written, *(summed(backend, total, part, rows, by_lane=self.by_lane) for total, part in sums)]
 
         blank = [backend.zeros(length, type_) for type_ in each.deltas.values()]

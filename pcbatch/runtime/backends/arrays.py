@@ -187,6 +187,9 @@ class Arrays(Protocol):
     def stack(self, scalars: Sequence[Array]) -> Array:
         """A vector of scalars."""
 
+    def beside(self, vectors: Sequence[Array]) -> Array:
+        """Vectors of one length and dtype, `[rows]`, as the columns of an array `[rows, vectors]`."""
+
     def joined(self, *vectors: Array) -> Array:
         """Vectors one behind the other, as one."""
 

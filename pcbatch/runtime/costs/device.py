@@ -48,17 +48,18 @@ class Device:
     chunk_work: float
     """Work of a chunk from which on it has rows enough: beside that its own 1 us is little."""
     chunk_shared: int
-    """The fewest rows of a chunk that are multiplied by something that all lanes share. 128 of 512 lanes at a product
-    of 512 x 512 take 528, 428, 473 and 497 us in chunks of 8, 16, 32 and 64, one lane 53, 73, 106 and 218; of 128 x 128
-    60, 48, 43 and 42. TreeLSTM of 128 cells, 64 and 256 trees: 16 is as fast as 8 and 0.9 of its time."""
+    """The fewest rows of a chunk that are multiplied by something that all lanes share. From 4 rows on a row costs the
+    same, of 256 x 640 1.7 us of 4 rows and 1.5 of 64; of 512 x 1024, 9.4, 6.5, 7.0 and 5.2 us of 4, 8, 16 and 64. So
+    what counts is that few rows are left over: 64 examples of small and large TreeLSTMs of 128 cells, a child-sum one
+    and a tagger of 256 take 0.89, 0.93, 0.91 and 0.91 times as long in chunks of 8 as of 16, on a busy machine."""
     chunk_least: int
     """The fewest rows of other chunks."""
     chunk_most: int
     """The most rows of a chunk. 512 of 2048 lanes at a product of 64 x 64 take 92, 76, 71 and 77 us in chunks of 8, 16,
     32 and 64."""
     chunk_share: float
-    """The part of a batch from which on all lanes are computed at once, not in chunks. At a product of 64 x 64 that is
-    as fast at 0.5 of 2048 lanes, of 512 x 512 at 0.65 of 512 lanes, of 128 x 128 at 0.9."""
+    """The part of a batch from which on all lanes are computed at once, not in chunks. The same four take 0.8, 0.9, 1.0
+    and 1.1 times as long from 0.9 on as from 0.6 on; at 0.75 they lie between these."""
     masked_element: float
     """Work: to keep an element from being written for lanes that take no part: it is read and written, too."""
     moved_array: float
@@ -257,10 +258,10 @@ CPU = Device(
     gathered_tail=0.03,
     gathered_share=0.02,
     chunk_work=2.0**18,
-    chunk_shared=16,
+    chunk_shared=8,
     chunk_least=4,
     chunk_most=32,
-    chunk_share=0.6,
+    chunk_share=0.8,
     masked_element=4.0,
     moved_array=100.0,
     moved_element=4.0,

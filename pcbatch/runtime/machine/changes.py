@@ -31,7 +31,7 @@ def changes(layout: Layout, number: int, max_steps: int | None) -> tuple[str, ..
         if layout.storage(name) is not None and name not in block.dead:
             keys.update(layout.tops(name))
     for name in pushed:
-        keys.update(layout.stacks(name))
+        keys.update(layout.stack_arrays(name))
     for name in written(block):
         if layout.storage(name) == "stack":
             keys.update(layout.stacks(name))

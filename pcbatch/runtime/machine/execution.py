@@ -13,7 +13,7 @@ from pcbatch.runtime.backends.pieces import Leaves, Signature
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.rows import Rows
-from pcbatch.runtime.machine.state import load_entry, to_stored
+from pcbatch.runtime.machine.state import from_stored, to_stored
 
 Computed = tuple[list[list[Array]], Array | None]
 """What a piece gives for its rows: the leaves of each output, and fault sites plus one, if it has checks."""
@@ -41,6 +41,8 @@ class Execution:
         self.failed_before = False
         self.forkable: Array | None = None  # the rows for which the arguments of later calls could be computed
         self.taken: dict[str, Array] = {}  # the rows of arrays of the state
+        self.frames: dict[str, Array] = {}  # entries of packed stacks that are being popped
+        self.parts: dict[tuple[str, int], Array] = {}  # what is pushed on packed stacks, by key and place above the top
         self.whole: State = {}  # arrays of the state of which elements were written
         self.written: dict[str, tuple[Array, Array]] = {}  # by key: the rows that are written, and what
         self.values: dict[str, list[Array]] = {}  # what the block has read, popped and written
@@ -50,6 +52,7 @@ class Execution:
     def execute(self) -> None:
         """Run the block."""
         self.pop()
+        self.frames.clear()
         for place, item in enumerate(self.block.body):
             self.item = place
             match item:
@@ -84,8 +87,17 @@ class Execution:
 
     def entry(self, name: str) -> list[Array]:
         """What lies at the stack pointer of `name`."""
-        stacks = [self.now(key) for key in self.layout.stacks(name)]
-        return load_entry(self.backend, stacks, self.pointer(name), self.layout.leaves(name), self.rows.lanes)
+        entries = [self.stacked(key, self.pointer(name)) for key in self.layout.stacks(name)]
+        return [from_stored(self.backend, *each) for each in zip(entries, self.layout.leaves(name), strict=True)]
+
+    def stacked(self, key: str, place: Array) -> Array:
+        """Entry `place` of a stack for every row; of one that is packed with others its own part."""
+        frame, column = self.layout.places.get(key, (key, None))
+        if column is None:
+            return self.rows.load(self.now(key), [place])
+        if frame not in self.frames:
+            self.frames[frame] = self.rows.load(self.now(frame), [place])
+        return self.frames[frame][:, column]
 
     def read(self, name: str) -> list[Array]:
         """The leaves of the value that `name` has at this point of the block."""
@@ -341,6 +353,7 @@ class Execution:
         for name, pushed in entries.items():
             for place, entry in enumerate(pushed):
                 self.store_entry(name, place, entry)
+        self.store_frames()
         for name in dict.fromkeys((*self.block.pops, *entries)):
             key = self.layout.pointer(name)
             count = sum(push.variable == name for push in self.block.pushes)
@@ -366,8 +379,26 @@ class Execution:
         return entries
 
     def store_entry(self, name: str, above: int, entry: Sequence[Array]) -> None:
-        """Write `entry` into the writing lanes' stacks of `name`, `above` entries above the pointer."""
+        """Write `entry` into the writing lanes' stacks of `name`, `above` entries above the pointer.
+
+        Parts of packed stacks wait until all are there.
+        """
         place = self.pointer(name) + above
         for key, type_, value in zip(self.layout.stacks(name), self.layout.leaves(name), entry, strict=True):
             stored = to_stored(self.backend, value, type_)
-            self.whole[key] = self.rows.store(self.now(key), [place], self.writing, stored)
+            if key in self.layout.places:
+                self.parts[key, above] = stored
+            else:
+                self.whole[key] = self.rows.store(self.now(key), [place], self.writing, stored)
+
+    def store_frames(self) -> None:
+        """Write the parts of packed stacks: they are pushed together."""
+        firsts = {keys[0]: frame for frame, keys in self.layout.frames.items()}
+        for key, above in self.parts:
+            if key in firsts:
+                frame = firsts[key]
+                _, leader, _ = frame.split()
+                parts = [self.parts[part, above] for part in self.layout.frames[frame]]
+                entry = self.backend.beside([p if p.shape else self.backend.where(self.moving, p, p) for p in parts])
+                place = self.pointer(leader) + above
+                self.whole[frame] = self.rows.store(self.now(frame), [place], self.writing, entry)

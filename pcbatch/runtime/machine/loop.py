@@ -181,9 +181,8 @@ class Loop:
         if stop is not None:
             start["stop"] = until < until
         end = backend.while_loop(goes_on, recording if self.trace else lambda carried: turn(carried)[0], start)
-        if self.context.counts and not (
-            any(chunks) or flow.merged
-        ):  # every run of a block computed a row for every lane
+        whole = not (any(chunks) or flow.merged)  # every run of a block computed a row for every lane
+        if whole and self.context.counts:
             ran = end["counters"]["executions"] - counters["executions"]
             end["counters"]["rows"] = counters["rows"] + ran * backend.cast(counted, "int64")
         return end["state"], self._of_one_lane(end["counters"]), ready(end)

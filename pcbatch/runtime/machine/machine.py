@@ -108,7 +108,8 @@ class Machine:
 
     @cached_property
     def _quiet_legs(self) -> Legs:
-        return Legs(replace(self.context, counts=False))
+        # Their states do not leave the machine, so that stacks may lie in them as they like.
+        return Legs(replace(self.context, counts=False, layout=Layout(self.program, packs=True)))
 
     def _roomy(self, legs: Legs) -> Legs:
         """`legs` on stacks that have their full size at once, which a caller's XLA program needs."""
@@ -235,6 +236,8 @@ class Machine:
 
     def program_for(self, lanes: Any) -> Program:
         """What is executed for `lanes` lanes: the program, and on how many rows its blocks may run."""
+        if self.max_lanes is None and isinstance(lanes, int):
+            return self.legs.loop.chunked(self.rooms.to_be(lanes))
         return self.legs.loop.chunked(self.pool_for(lanes).lanes)
 
     def check(self, lanes: int) -> None:

@@ -23,6 +23,9 @@ is shown where nothing failed.
 A "register" has a top only. A "cached stack" keeps the top apart; entries `0 .. pointer - 1` of the stack lie below
 it. A "stack" has no top apart: it is entry `pointer` of the stack.
 
+Where a layout `packs`, the numbers of one dtype that are pushed and popped together lie side by side in one array,
+`frames v int32`, named after the variable whose pointer they share: `[lanes, entries, variables]`.
+
 All stacks have the same number of entries, one more than their *capacity*, the live calls that they have room for: for
 every lane `room`. So a state can leave the machine, be given longer stacks (`Layout.grown`), and go on.
 """
@@ -65,9 +68,13 @@ NUMBER = Held(TensorType("int32"))
 
 @dataclass(frozen=True)
 class Layout:
-    """Which arrays a program's state has, and what its program counters mean."""
+    """Which arrays a program's state has, and what its program counters mean.
+
+    Where it `packs`, stacks that move together are packed: a push or a pop of all of them is one scatter, one gather.
+    """
 
     program: Program
+    packs: bool = False
 
     @cached_property
     def has_calls(self) -> bool:
@@ -154,6 +161,28 @@ class Layout:
         has_some = self.storage(name) in STACKED
         return [f"stack {name} {i}" for i, _ in enumerate(self.leaves(name))] if has_some else []
 
+    @cached_property
+    def frames(self) -> dict[str, list[str]]:
+        """The keys of packed stacks by the key of the array in which they lie, in their order."""
+        found: dict[str, list[str]] = {}
+        for name, storage in self.program.storage.items() if self.packs else ():
+            for key, type_ in (
+                zip(self.stacks(name), self.leaves(name), strict=True) if storage == "cached stack" else ()
+            ):
+                if type_.shape == ():
+                    leader = self.program.pointers.get(name, name)
+                    found.setdefault(f"frames {leader} {Held(type_, stacked=True).type.dtype}", []).append(key)
+        return {frame: keys for frame, keys in found.items() if len(keys) > 1}
+
+    @cached_property
+    def places(self) -> dict[str, tuple[str, int]]:
+        """Of every packed stack the key of the array in which it lies, and where in an entry of that."""
+        return {key: (frame, place) for frame, keys in self.frames.items() for place, key in enumerate(keys)}
+
+    def stack_arrays(self, name: str) -> list[str]:
+        """The keys of the arrays in which the stacks of `name` lie."""
+        return [self.places[key][0] if key in self.places else key for key in self.stacks(name)]
+
     def keys(self, what: str, name: str) -> list[str]:
         """The keys of the arrays of `name`: "input", "result" or "shown", by example, or, say, "slot 0", by lane."""
         return [f"{what} {name} {i}" for i, _ in enumerate(self.leaves(name))]
@@ -186,7 +215,12 @@ class Layout:
             found.update(zip(self.tops(name), map(Held, types), strict=False))  # no keys for a "stack"
             if storage in STACKED:
                 found[self.pointer(name)] = NUMBER
-                found.update((key, Held(t, stacked=True)) for key, t in zip(self.stacks(name), types, strict=True))
+                for key, type_ in zip(self.stacks(name), types, strict=True):
+                    held = Held(type_, stacked=True)
+                    if key in self.places:
+                        key, _ = self.places[key]
+                        held = Held(TensorType(held.type.dtype, (len(self.frames[key]),)), stacked=True)
+                    found[key] = held
         return found
 
     @cached_property
@@ -281,7 +315,9 @@ def load_entry(
 ) -> list[Array]:
     """Entry `index[row]` of the stack of every row's lane, leaf by leaf; `rows` as in `Arrays.load`."""
     entries = [backend.load(stack, [index], rows) for stack in stacks]
-    return [
-        backend.cast(entry, "bool") if type_.dtype == "bool" else entry
-        for entry, type_ in zip(entries, types, strict=True)
-    ]
+    return [from_stored(backend, *each) for each in zip(entries, types, strict=True)]
+
+
+def from_stored(backend: Backend, entry: Array, type_: TensorType) -> Array:
+    """The inverse of `to_stored`."""
+    return backend.cast(entry, "bool") if type_.dtype == "bool" else entry

@@ -54,7 +54,7 @@ class MixedProgram(WholeRuns):
         return self.capacity + 1 if self.legs.layout.all_stacks else 0
 
     def program_for(self, lanes: Any) -> Program:
-        return self.legs.loop.chunked(self._room(lanes))
+        return self.legs.loop.chunked(self.rooms.to_be(lanes))
 
     @property
     def rooms(self) -> Rooms:

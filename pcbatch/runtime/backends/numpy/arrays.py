@@ -222,6 +222,10 @@ class NumPyArrays:
         _agree(*scalars)
         return np.stack(scalars)
 
+    def beside(self, vectors: Sequence[Any]) -> Any:
+        _agree(*vectors)
+        return np.stack(vectors, axis=-1)
+
     def joined(self, *vectors: Any) -> Any:
         _agree(*vectors)
         return np.concatenate(vectors)

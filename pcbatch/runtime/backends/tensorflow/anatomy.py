@@ -25,7 +25,7 @@ LOOKUPS = frozenset(("GatherV2", "ResourceGather"))
 _COMPUTED_AGAIN = ELEMENTWISE | {
     "BroadcastTo", "ConcatV2", "ExpandDims", "Fill", "IdentityN", "Maximum", "Minimum", "OnesLike", "Pack", "PadV2",
     "Pad", "PreventGradient", "Range", "Rank", "Relu", "Relu6", "Reshape", "ReverseV2", "Select", "Shape", "Size",
-    "Softplus", "Squeeze", "Tile", "Transpose", "ZerosLike",
+    "Softplus", "Squeeze", "Tile", "Transpose", "Unpack", "ZerosLike",
 }  # fmt: skip
 
 
@@ -66,8 +66,7 @@ class Anatomy:
     def __init__(self, traced: Trace, outputs: Sequence[tf.Tensor], wanted: Collection[int]):
         """`wanted` are the places among `traced.shared` of which gradients are wanted."""
         self.names = frozenset(operation.name for operation in traced.graph.get_operations())
-        needed = work.needed(outputs)
-        self.operations = [each for each in traced.graph.get_operations() if each.name in needed]
+        self.operations = work.in_order(outputs)
         self.reads = {id(tensor) for tensor in traced.reads}
         self.leaves = [traced.shared[place] for place in wanted]
         places = {id(leaf): place for place, leaf in enumerate(traced.shared)}

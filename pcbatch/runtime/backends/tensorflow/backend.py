@@ -356,6 +356,9 @@ class TensorFlowBackend:
     def stack(self, scalars: Sequence[tf.Tensor]) -> tf.Tensor:
         return stacking.stack(scalars)
 
+    def beside(self, vectors: Sequence[tf.Tensor]) -> tf.Tensor:
+        return tf.stack(vectors, axis=-1)
+
     def joined(self, *vectors: tf.Tensor) -> tf.Tensor:
         return tf.concat(vectors, axis=0)
 

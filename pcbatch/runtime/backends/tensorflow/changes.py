@@ -22,6 +22,7 @@ from pcbatch.ir.values import copied
 from pcbatch.runtime.backends.tensorflow import scattering
 from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.indexing import in_range, place_in
+from pcbatch.runtime.backends.tensorflow.positions import replaced_at
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.structures import describe, spelling, type_of
 from pcbatch.runtime.backends.tensorflow.weak import commit, is_lane_value, is_number
@@ -67,8 +68,9 @@ def with_field(record: Any, value: Any, name: str) -> Any:
 def with_item(whole: Any, value: Any, key: Any) -> Any:
     """The list or dict `whole` with `whole[key] = value`; PieceRefusalError PCB422 for what cannot be changed."""
     if isinstance(whole, list):
-        if is_lane_value(key):
-            raise PieceRefusalError("PCB422", "a list takes constant positions only", _BY_LANE)
+        if is_lane_value(key) and whole:
+            last = len(whole) - 1
+            return replaced_at(whole, value, tf.clip_by_value(_from_the_front(key, len(whole)), 0, last))
         changed_list = [*whole]
         changed_list[key] = value
         return changed_list
@@ -119,6 +121,8 @@ def stored(whole: Any, value: Any, *indices: Any, site: int) -> Any:
     if isinstance(whole, (tf.Tensor, tf.Variable, np.ndarray)):
         return _array_stored(tf.convert_to_tensor(whole), value, indices, site)
     if len(indices) == 1:
+        if isinstance(whole, list) and is_lane_value(indices[0]):
+            in_range(indices[0], len(whole), site)
         return with_item(whole, value, indices[0])
     raise TypeError(f"{describe(whole)} takes one index")
 

@@ -352,6 +352,21 @@ def set_gradient(operation: Any, gradient: Callable[..., Any]) -> None:
     operation._gradient_function = lambda _, *upstream: gradient(*upstream)
 
 
+def has_own_gradient(operation: Any) -> bool:
+    """Whether an operation has a gradient of its own, as `tf.custom_gradient` gives it."""
+    return "_gradient_op_type" in operation.node_def.attr or getattr(operation, "_gradient_function", None) is not None
+
+
+def rewires() -> bool:
+    """Whether `update_input` works."""
+    return hasattr(tf.Operation, "_update_input")
+
+
+def update_input(operation: Any, place: int, tensor: tf.Tensor) -> None:
+    """Let an operation read another tensor of its graph, of the same dtype."""
+    operation._update_input(place, tensor)
+
+
 # -- the vectoriser ----------------------------------------------------------------------------------------------------
 
 

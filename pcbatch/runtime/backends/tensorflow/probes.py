@@ -215,6 +215,44 @@ def _tapes_pause() -> bool:
     return (outside, inside) == (False, True) and tape.gradient(hidden, x) is None and tape.gradient(shown, x) == 7.0
 
 
+def _watchers_are_known() -> bool:
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        before = private.is_watched([x])
+        tape.watch(x)
+        watched = private.is_watched([x * 2.0])
+    return (before, watched, private.is_watched([x])) == (False, True, False)
+
+
+def _reads_are_known() -> bool:
+    variable, graph = tf.Variable(1.0), private.new_graph("probe")
+    with graph.as_default():
+        variable.read_value()
+    return [each is variable for each in private.variables_read(graph)] == [True]
+
+
+def _gradients_are_set() -> bool:
+    graph = private.new_graph("probe")
+    with graph.as_default():
+        x = tf.compat.v1.placeholder(tf.float32, [])
+        plain, own = tf.sin(x), tf.sin(x)
+        private.set_gradient(own.op, lambda upstream: upstream * 7.0)
+        custom = tf.custom_gradient(lambda y: (y * 2.0, lambda upstream: upstream * 5.0))(x)
+        (found,) = tf.gradients(own, x)
+    has_own = [private.has_own_gradient(each.op) for each in (plain, own, custom)]
+    return has_own == [False, True, True] and "Mul" in found.op.type
+
+
+def _inputs_are_changed() -> bool:
+    graph = private.new_graph("probe")
+    with graph.as_default():
+        x = tf.compat.v1.placeholder(tf.float32, [])
+        first, second = tf.sin(x), tf.exp(x)
+        last = tf.cos(first)
+        private.update_input(last.op, 0, second)
+    return private.rewires() and last.op.inputs[0] is second and not first.consumers()
+
+
 def _no_rules(registry: Any, wrap: Any) -> None:
     """Leave a copy of pfor as it is."""
 
@@ -362,6 +400,26 @@ USES = (
         _tapes_pause,
         "a batched call under a gradient tape fails with an error of TensorFlow's own; PCB580 for calls of "
         "pcbatch.primitive and pcbatch.fallback functions",
+    ),
+    Use(
+        "who watches",
+        _watchers_are_known,
+        "under any tape every batched call is recorded, whether the tape watches it or not",
+    ),
+    Use(
+        "variables of a graph",
+        _reads_are_known,
+        "gradients through a batched call whose helpers read variables fail with an error of TensorFlow's own",
+    ),
+    Use(
+        "gradients of operations",
+        _gradients_are_set,
+        "no gradients through pcbatch.primitive; conditionals under a tape lose a gradient of one's own in an arm",
+    ),
+    Use(
+        "inputs that change",
+        _inputs_are_changed,
+        "PCB603 for conditionals, and under XLA for loops, in lines that a gradient flows through",
     ),
     Use("pfor converts", _pfor_converts, "PCB580: batched functions run with backend='reference' only"),
     Use("a copy of pfor", _copies_are_apart, "PCB580: batched functions run with backend='reference' only"),

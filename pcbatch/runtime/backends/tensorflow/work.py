@@ -51,6 +51,21 @@ def needed(outputs: Sequence[Any], given: Collection[int] = ()) -> set[str]:
     return found
 
 
+def in_order(outputs: Sequence[Any], given: Collection[int] = ()) -> list[Any]:
+    """The operations that `outputs` depend on, inputs first, but for those of tensors that are `given`, by `id`."""
+    found: dict[str, Any] = {}
+    for output in outputs:
+        pending = [output.op] if tf.is_symbolic_tensor(output) and id(output) not in given else []
+        while pending:
+            operation = pending[-1]
+            inputs = (each.op for each in operation.inputs if id(each) not in given)
+            missing = [each for each in inputs if each.name not in found]
+            pending += missing
+            if not missing:
+                found[pending.pop().name] = operation
+    return [*found.values()]
+
+
 def _operation(operation: Any) -> float:
     rule = RULES.get(operation.type)
     if rule is not None:

@@ -1,0 +1,23 @@
+"""What the array library's compiler refuses of a taped run, or of the way back, is a refusal of the gradient."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from pcbatch.errors import PrimitiveError, in_gradient
+from pcbatch.ir.machine import Program
+from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.machine.explaining import explaining
+
+
+@contextlib.contextmanager
+def refusing(program: Program, backend: Backend, jit: bool) -> Iterator[None]:
+    """Raise what the library refuses inside at the user's source: GradientError PCB603 for what cannot be compiled."""
+    try:
+        with explaining(program, backend, jit):
+            yield
+    except PrimitiveError as error:
+        if any(each.code != "PCB440" for each in error.diagnostics):
+            raise
+        raise in_gradient(error, "") from error
