@@ -243,4 +243,4 @@ def test_recursion_with_exponentially_many_calls_stays_within_the_bytes():
     machine = fibonacci.pipeline(np.array([3, 2], np.int32)).machine
     machine.limit = 2**22
     np.testing.assert_array_equal(fibonacci(np.array([30, 5], np.int32)), [832040, 5])
-    assert machine._pool(2).lanes * machine._bytes <= machine.limit
+    assert machine._pool(2).lanes * machine._bytes(machine.capacity) <= machine.limit
