@@ -15,6 +15,7 @@ from tests.harness import (
     BATCH,
     CORPUS,
     EITHER,
+    FORKED,
     GRAPH,
     INTERPRETERS,
     LIMITS,
@@ -90,6 +91,17 @@ LONG_REFILL_RUNS = tuple(
 )
 LONG_STRATEGY_RUNS = tuple(
     run for run in itertools.product(NAMES, OTHER_STRATEGIES, (BATCH, *SIZES)) if run not in set(STRATEGY_RUNS)
+)
+WITH_GROUPS = (
+    "adaptive_simpson", "comprehensions", "fibonacci", "function_arguments", "hanoi", "many_live", "mapped_calls",
+    "optional_values", "tak", "tree_sum", "tribonacci",
+)  # fmt: skip
+"""The programs with calls that can be made at the same time."""
+FORKED_RUNS = tuple(
+    pytest.param(
+        name, FORKED[place % 2], (BATCH, *SIZES)[place % 4], marks=[] if name == "many_live" else pytest.mark.slow
+    )
+    for place, name in enumerate(WITH_GROUPS)
 )
 MIXED_RUNS = tuple((name, (BATCH, *SIZES)[place % 4]) for place, name in enumerate(NAMES[5::24]))
 """Some programs with native code between blocks in lockstep."""
@@ -184,6 +196,13 @@ def test_programs_under_other_strategies(name: str, mode: Mode, lanes: int) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "mode", "lanes"), LONG_STRATEGY_RUNS, ids=str)
 def test_all_programs_under_other_strategies(name: str, mode: Mode, lanes: int) -> None:
+    check(name, mode, lanes)
+
+
+@pytest.mark.parametrize(("name", "mode", "lanes"), FORKED_RUNS, ids=str)
+def test_programs_whose_calls_are_forked(name: str, mode: Mode, lanes: int) -> None:
+    function = load(name).function.options(**mode.options)
+    assert function.pipeline(*load(name).arguments(3)).machine.form.endswith("forked")
     check(name, mode, lanes)
 
 

@@ -184,3 +184,63 @@ def test_under_xla_and_again(forked):
         arguments = trees(leaves)
         np.testing.assert_allclose(compiled(*arguments), encoded(*arguments), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(compiled(*arguments), encoded(*arguments), rtol=1e-4, atol=1e-5)
+
+
+@pcbatch.autobatch(jit=False, form="lockstep")
+def wide(children, word, node):
+    """Nodes of three children, or none."""
+    if children[node, 0] < 0:
+        return leaf(word[node])
+    states = pcbatch.map(lambda child: wide(children, word, child), children[node])
+    return joined(states[0], states[1] + states[2])
+
+
+def ternary(height):
+    """A tree in which all nodes above the leaves have three children."""
+    size = (3 ** (height + 1) - 1) // 2
+    inner = (3**height - 1) // 2
+    children = np.full((size, 3), -1, np.int32)
+    children[:inner] = 1 + 3 * np.arange(inner)[:, None] + np.arange(3)
+    return children[None], np.arange(size, dtype=np.int32)[None] % 7, np.zeros(1, np.int32)
+
+
+def test_mapped_calls_are_made_at_the_same_time():
+    arguments = ternary(2)
+    run = wide.options(fork=True).run(*arguments)
+    np.testing.assert_allclose(run.value, wide(*arguments), rtol=1e-5)
+    np.testing.assert_allclose(run.value[0], wide.single(*(each[0] for each in arguments)), rtol=1e-5)
+    functions = {b.label: b.function for b in run.program.blocks}
+    executions = {(functions[label], count) for label, count in run.executions.items() if count}
+    assert {("leaf", 1), ("joined", 2)} <= executions
+    (note,) = run.profile().notes
+    assert note == "12 calls were forked, on 13 of 16 lanes at most"
+
+
+def test_profiles_and_explanations_say_why_calls_were_not_forked():
+    arguments = trees([3, 2])
+    assert not encoded.run(*arguments).profile().notes
+    told = pcbatch.explain(encoded, *arguments)
+    (line,) = told.calls
+    assert line.endswith("made one after the other: fork=False; `fork=True` makes them at the same time")
+    assert line in str(told)
+
+    @pcbatch.autobatch(fork=True, jit=False)
+    def dependent(n):
+        return n if n <= 0 else dependent(dependent(n - 1) - 1) + 1
+
+    (note,) = dependent.run(np.array([3], np.int32)).profile().notes
+    assert "not made at the same time as the one before it: what it is given depends on what the call before" in note
+
+
+@pytest.mark.slow
+def test_recursion_with_exponentially_many_calls_stays_within_the_bytes():
+    """fib(30): 1.6 million calls, which would all be alive at once."""
+
+    @pcbatch.autobatch(fork=True, max_steps=10**7)
+    def fibonacci(n):
+        return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+    machine = fibonacci.pipeline(np.array([3, 2], np.int32)).machine
+    machine.limit = 2**22
+    np.testing.assert_array_equal(fibonacci(np.array([30, 5], np.int32)), [832040, 5])
+    assert machine._pool(2).lanes * machine._bytes(machine.capacity) <= machine.limit

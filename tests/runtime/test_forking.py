@@ -208,7 +208,7 @@ def test_recursion_without_end_stays_within_the_bytes():
     outcome = machine.run([n, NONE[:2], NONE[:2]], [], 2)
     assert_equal(outcome, expected(trapped(), [n, NONE[:2], NONE[:2]]))
     pool = machine._pool(2)
-    assert pool.lanes * machine._bytes <= 20_000
+    assert pool.lanes * machine._bytes(machine.capacity) <= 20_000
 
 
 def test_fewer_lanes_than_examples():

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from pcbatch.ir.analysis import effects
 from pcbatch.ir.analysis.cheap_code import calls_opaque
 from pcbatch.ir.analysis.effects import behind, written
 from pcbatch.ir.analysis.live_tops import live_at_start
@@ -174,6 +175,7 @@ class Finder:
             *(name for names in program.externs.values() for name in names),
         }
         self._changed: dict[int, frozenset[str]] = {}
+        self._read: dict[int, frozenset[str]] = {}
 
     @cached_property
     def fixed(self) -> frozenset[str]:
@@ -235,9 +237,11 @@ class Finder:
         """The call with what it is given, or why that cannot be said."""
         assert isinstance(end.target, int)
         storage = self.program.storage
-        needed = sorted(self.live[end.target] & storage.keys() - self.fixed)
-        given = [(name, values.of(name)) for name in needed]
         results = sorted(self.live[end.back] & self.changed(end.target))
+        # On some path a result may be what was given: nobody reads it there.
+        read = self.read(end.target).union(results)
+        needed = sorted(self.live[end.target] & read & storage.keys() - self.fixed)
+        given = [(name, values.of(name)) for name in needed]
         if any(storage[name] not in HELD for name in (*needed, *results) if name in storage):
             return ON_STACKS
         known = tuple((name, value) for name, value in given if value is not None)
@@ -312,6 +316,15 @@ class Finder:
         assert isinstance(end.target, int)
         values.names.update(dict.fromkeys(self.changed(end.target)))
 
+    def read(self, entry: int) -> frozenset[str]:
+        """What a call that begins at block `entry` may read: others, that only its callers do, it need not be given."""
+        if entry not in self._read:
+            blocks = [self.program.blocks[number] for number in called_blocks(self.program, entry)]
+            stored = {item.array for block in blocks for item in block.body if isinstance(item, Store)}
+            found = stored.union(*map(effects.read, blocks), *(item.writes for b in blocks for item in _chosen(b)))
+            self._read[entry] = frozenset(found)
+        return self._read[entry]
+
     def changed(self, entry: int) -> frozenset[str]:
         """The variables that a call of the function that begins at block `entry` may change, calls in it included."""
         if entry not in self._changed:
@@ -343,3 +356,8 @@ def _changing(block: Block) -> Iterator[str]:
     yield from written(block)
     yield from block.pops
     yield from (push.variable for push in block.pushes)
+
+
+def _chosen(block: Block) -> Iterator[Piece]:
+    """The pieces of a block that leave what was before where their predicate does not hold."""
+    yield from (item for item in block.body if isinstance(item, Piece) and item.predicate is not None)

@@ -113,8 +113,6 @@ class Device:
     """So many rows of an expensive block are computed at a time, where calls are forked."""
     cheap_chunk: int
     """So many rows of other blocks."""
-    forked: int
-    """So many lanes at a time are given what their forked calls are given, or hand over what these give."""
     growth: int
     """By what stacks grow. Each size is compiled anew (1 to 3 s), so few sizes: from 32 to 8192 there are five."""
 
@@ -287,7 +285,6 @@ CPU = Device(
     lane_bytes=256 * 1024 * KIB,
     expensive_chunk=16,
     cheap_chunk=128,
-    forked=64,
     growth=4,
     split_read=512 * KIB,
     long_row=1024,

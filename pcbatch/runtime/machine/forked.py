@@ -64,6 +64,7 @@ class ForkedMachine:
         self._legs = Legs(self._context)
         self.capacity = min(FIRST_CAPACITY, limits.largest_capacity)
         self.form = "lockstep, calls forked"
+        self._sizes: dict[int, int] = {}
         self._made: dict[Any, tuple[Callable[..., Any], Returned]] = {}
 
     @property
@@ -99,7 +100,29 @@ class ForkedMachine:
         """A run of `lanes` examples on arrays like these; see `Machine.ready`."""
         if not lanes:
             return self.machine.ready(arrays, lanes)
-        return lambda given: Finished.of(self._run_arrays(given, lanes))
+        known: dict[Any, tuple[Callable[..., Any], Returned]] = {}
+
+        def run(given: Sequence[Array]) -> Finished:
+            pool = self._pool(lanes)
+            key = (pool, self.capacity)
+            if key not in known:
+                program, returned = self._whole_run(pool)
+                with self.machine.timed(), explaining(self.program, self.backend, self.machine.jit):
+                    known[key] = (self.backend.direct(program, given), returned)
+            direct, returned = known[key]
+            try:
+                needs, *found = direct(given)
+            except Exception:
+                with explaining(self.program, self.backend, self.machine.jit):
+                    raise
+            seen = Needs(*np.asarray(needs).tolist())
+            self._learn(pool, seen)
+            finished = returned.finished(found)
+            if finished.values is None:
+                return Finished.of(self._completed(finished.outcome(), given, seen, pool))
+            return Finished(finished.values, lambda: self._completed(finished.outcome(), given, seen, pool))
+
+        return run
 
     def _run_arrays(self, arrays: Sequence[Array], examples: int) -> Outcome:
         with self.machine.timed(), explaining(self.program, self.backend, self.machine.jit):
@@ -113,7 +136,7 @@ class ForkedMachine:
     # -- how large -----------------------------------------------------------------------------------------------------
 
     def _pool(self, examples: int) -> Pool:
-        lanes = min(examples * self.spread, self.limit // self._bytes, self.machine.max_lanes or 2**30)
+        lanes = min(examples * self.spread, self.limit // self._bytes(self.capacity), self.machine.max_lanes or 2**30)
         return Pool(max(examples, lanes), examples)
 
     def _learn(self, pool: Pool, needs: Needs) -> None:
@@ -123,14 +146,15 @@ class ForkedMachine:
         if needs.paused:
             self.capacity = min(self.capacity * GROWTH, self._context.limits.largest_capacity)
 
-    @property
-    def _bytes(self) -> int:
-        """The bytes of a lane."""
-        entries, lists = self.capacity + 1, 4 * (len(self.program.blocks) + 3)
-        return lists + sum(
-            (entries if held.stacked else 1) * math.prod(held.type.shape) * _size(held.type.dtype)
-            for held in self._context.layout.arrays.values()
-        )
+    def _bytes(self, capacity: int) -> int:
+        """The bytes of a lane whose stacks have room for so many live calls."""
+        if capacity not in self._sizes:
+            lists = 4 * (len(self.program.blocks) + 3)
+            self._sizes[capacity] = lists + sum(
+                (capacity + 1 if held.stacked else 1) * math.prod(held.type.shape) * _size(held.type.dtype)
+                for held in self._context.layout.arrays.values()
+            )
+        return self._sizes[capacity]
 
     # -- what is compiled ----------------------------------------------------------------------------------------------
 

@@ -47,9 +47,6 @@ class Adaptive:
     second on its own. (The second cell of a tagger for sentences of 1 to 63 words, 64 of them: 64 runs, 160 without;
     the longest sentence needs 63.) Not where examples come in while others run: they would never all have come.
 
-    In programs that fork calls an expensive block first waits for all lanes that are on their way to it and never come
-    back to where they are: so all leaves of a tree run at once, then its nodes level by level.
-
     A block that sends lanes to itself, as the innermost loop of a program or the way down a recursion, runs again in
     the same trip while that moves more lanes for its price than the rest of the trip would. One that costs more than
     all the rest does not: it would save next to nothing, and a run can be stopped between trips only.
@@ -83,9 +80,6 @@ class Adaptive:
                 held = _held(trip, waiting, gathering)
                 best = _best(trip, waiting, expensive, held)
                 some = (waiting > 0) & (best | _are_overdue(backend, memory, price, held))
-                if trip.flow.joining and (before := trip.flow.before[number]):
-                    coming = backend.weighted(waiting > 0, [float(other in before) for other in trip.blocks])
-                    some = some & ((coming <= 0) | (memory >= price))
                 trip.run_block(number, backend.unstack(some, len(trip.blocks))[number], trip.ahead(number), again)
             else:
                 trip.run_block(number, None, trip.ahead(number), again)

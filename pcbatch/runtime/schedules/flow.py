@@ -24,8 +24,6 @@ class Flow:
     successors: Sequence[Sequence[int]]
     sync: Collection[int] = ()
     order: Sequence[int] = ()
-    joining: Mapping[int, int] = field(default_factory=dict)
-    """Where lanes go from blocks that make a call which others have run for them (`ir.machine.Fork`)."""
     merged: Mapping[int, Sequence[int]] = field(default_factory=dict)
     """The blocks that are run as one, by the first of them, which alone is in `order`."""
 
@@ -69,8 +67,7 @@ class Flow:
     def before(self) -> list[list[int]]:
         """For each block those from which lanes can come to it, and to which none can go from it.
 
-        They are in components of the flow that are earlier than its own. Lanes whose calls others run are taken not to
-        make them: so the end of a recursion that forks lies behind its beginning.
+        They are in components of the flow that are earlier than its own.
         """
         return [[other for other in self._beyond if number in self._beyond[other]] for number in self._beyond]
 
@@ -115,7 +112,6 @@ class Flow:
             number: [place for place in places if place < len(self.successors)]
             for number, places in enumerate(self.successors)
         }
-        edges |= {number: [place] for number, place in self.joining.items()}
         beyond: dict[int, set[int]] = {}
         within: dict[int, set[int]] = {}
         for members in map(set, components(edges)):  # what lies behind comes first
