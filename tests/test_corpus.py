@@ -20,6 +20,7 @@ from tests.harness import (
     INTERPRETERS,
     LIMITS,
     MACHINES,
+    MERGED,
     MIXED,
     MODES,
     NAMES,
@@ -103,6 +104,8 @@ FORKED_RUNS = tuple(
     )
     for place, name in enumerate(WITH_GROUPS)
 )
+MERGED_PROGRAMS = ("nested_loops", "row_then_store", "short_circuit_index", "range_zero_step")
+"""Some whose loops are merged: a loop in a loop, stores, faults."""
 MIXED_RUNS = tuple((name, (BATCH, *SIZES)[place % 4]) for place, name in enumerate(NAMES[5::24]))
 """Some programs with native code between blocks in lockstep."""
 OTHER_MIXED_RUNS = tuple(
@@ -215,6 +218,20 @@ def test_programs_that_are_refilled(name: str, mode: Mode, lanes: int) -> None:
 @pytest.mark.parametrize(("name", "mode", "lanes"), LONG_REFILL_RUNS, ids=str)
 def test_all_programs_refilled(name: str, mode: Mode, lanes: int) -> None:
     check(name, mode, lanes)
+
+
+@pytest.mark.parametrize("name", MERGED_PROGRAMS)
+def test_programs_whose_loops_are_merged(name: str) -> None:
+    check(name, MERGED, BATCH)
+    program = load(name)
+    assert "  merged " in program.function.options(**MERGED.options).ir("machine", *program.arguments(BATCH))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in MERGED_PROGRAMS])
+def test_all_programs_in_lockstep(name: str) -> None:
+    """Those without loops of several cheap blocks run as ever."""
+    check(name, MERGED, BATCH)
 
 
 @pytest.mark.parametrize(("name", "lanes"), MIXED_RUNS)
