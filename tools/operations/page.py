@@ -37,9 +37,9 @@ lockstep, because they do not run there, or run better in lockstep, or are not k
 
 The column *gradient* is about taped runs ([gradients](gradients.md)), under XLA where that is not refused: **yes**,
 the gradient by every float that goes in, summed over the lanes where all share it, is that of a tape over one lane
-after another; **none**, there is no float from which a float comes smoothly, so it is None or zero; a code: it is refused,
-when it is asked for. PCB602: TensorFlow has no gradient of an operation. PCB603: it has one that cannot be batched, or
-that XLA cannot compile. PCB441: it fails while it runs.
+after another; **none**, there is no float from which a float comes smoothly, so it is None or zero; a code: it is
+refused when it is asked for. PCB602: TensorFlow has no gradient of an operation. PCB603: it has one that cannot be
+batched, or that XLA cannot compile. PCB441: it fails while it runs.
 
 Names are values of one example, capitals are shared by all lanes:
 
