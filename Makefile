@@ -46,6 +46,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.straight --json out/straight.json
 	$(BIN)/python -m benchmarks.mixed --json out/mixed.json
 	$(BIN)/python -m benchmarks.trees --repeats 3 --json out/trees.json
+	$(BIN)/python -m benchmarks.training --repeats 3 --json out/training.json
 	$(BIN)/python -m benchmarks.against --quick --json out/against.json
 	$(BIN)/python -m benchmarks.nuts --quick --json out/nuts.json
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pcbatch.function.primitives import fallback, primitive
     from pcbatch.ir.status import LaneStatus
     from pcbatch.runtime.backends.tensorflow.bounded import Bounded, bounded
+    from pcbatch.runtime.backends.tensorflow.mapping import map
     from pcbatch.runtime.report.run import LaneError, Run, RunInterruptedError
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "debug",
     "explain",
     "fallback",
+    "map",
     "nuts",
     "per_example_gradients",
     "primitive",
@@ -58,6 +60,7 @@ _HOMES = {
     "cost": "pcbatch.function.hints",
     "debug": "pcbatch.function.hints",
     "explain": "pcbatch.function.explaining",
+    "map": "pcbatch.runtime.backends.tensorflow.mapping",
     "sync": "pcbatch.function.hints",
     "CompileError": "pcbatch.errors",
     "GradientError": "pcbatch.errors",

@@ -62,6 +62,9 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         deterministic: a lane gives the same bits in every batch, alone or beside any others: every block that rounds
             runs in chunks of one size (default: in chunks, or for all lanes at once, as is faster). Cheap blocks in
             lockstep take 2 to 3 times as long; expensive ones and the native form are as fast.
+        tape: what a run that a gradient tape watches keeps for the way back: "keep" (the default), what every row of
+            it needs; or "replay", only where each segment of the run begins, which is run again when its turn comes:
+            memory for one segment, for one forward run more. Gradients are the same to the bit.
         trace: of how many trips of the machine's loop, from the first, to record which blocks ran for how many lanes;
             `Run.trace` then has them. The default, 0, records nothing and costs nothing.
         name: a name for messages.

@@ -67,6 +67,17 @@ class Unroll:
 
 
 @dataclass(frozen=True)
+class InPlace:
+    """A fault that would be none if the augmented assignment at `span` changed its object, as that of a list does."""
+
+    span: Span
+
+
+Wish = TakeIn | Unroll | InPlace
+"""What a program may be built with so that a fault is none."""
+
+
+@dataclass(frozen=True)
 class Diagnostic:
     """One fault found in a user's program: a code, where it is, what is wrong and what to write instead."""
 
@@ -76,7 +87,7 @@ class Diagnostic:
     label: str = ""
     help: str = ""
     notes: tuple[Note, ...] = ()
-    wants: TakeIn | Unroll | None = field(default=None, compare=False, repr=False)
+    wants: Wish | None = field(default=None, compare=False, repr=False)
 
     def render(self) -> str:
         """Draw the diagnostic: header, source line with carets, notes and the help line."""
@@ -149,6 +160,10 @@ class LengthError(PieceRefusalError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.code, self.message, self.help, self.length, self.turns)
+
+
+class InPlaceError(PieceRefusalError):
+    """An augmented assignment changes an object in place, which was not known when it was translated."""
 
 
 class PlacedError(PcbatchError, ValueError):

@@ -17,10 +17,12 @@ from pcbatch.runtime.schedules import schedule_named
 Strategy = Literal["pc", "local", "hybrid"]
 ScheduleName = Literal["auto", "earliest", "busiest", "sweep", "adaptive", "switch"]
 Form = Literal["auto", "native", "lockstep"]
+TapeName = Literal["keep", "replay"]
 BackendName = Literal["tensorflow", "reference"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
 BACKENDS: tuple[str, ...] = get_args(BackendName)
 FORMS: tuple[str, ...] = get_args(Form)
+TAPES: tuple[str, ...] = get_args(TapeName)
 
 
 class OptionValues(TypedDict, total=False):
@@ -41,6 +43,7 @@ class OptionValues(TypedDict, total=False):
     max_lanes: int | None
     fork: bool | Literal["auto"]
     deterministic: bool
+    tape: TapeName
     trace: int
     name: str | None
     progress: bool
@@ -63,6 +66,7 @@ class Options:
     max_lanes: int | None = None
     fork: bool | Literal["auto"] = False
     deterministic: bool = False
+    tape: str = "keep"
     trace: int = 0
     name: str | None = None
     progress: bool = False
@@ -72,6 +76,7 @@ class Options:
         _one_of("strategy", self.strategy, STRATEGIES)
         _one_of("backend", self.backend, BACKENDS)
         _one_of("form", self.form, FORMS)
+        _one_of("tape", self.tape, TAPES)
         schedule_named(self.schedule)
         self._check_strategy()
         object.__setattr__(self, "static_argnames", _names(self.static_argnames))
@@ -108,8 +113,20 @@ class Options:
     @property
     def may_fork(self) -> bool:
         """Whether independent calls may be run by lanes of their own, if the program has some."""
-        is_machine = self.strategy == "pc" and self.backend != "reference" and self.form != "native"
-        return self.fork is not False and is_machine and self.schedule != "switch" and not self.trace
+        return self.fork_obstacle is None
+
+    @property
+    def fork_obstacle(self) -> str | None:
+        """Why independent calls are not run by lanes of their own; None if they may be."""
+        obstacles = {
+            "fork=False; `fork=True` makes them at the same time": self.fork is False,
+            f"strategy={self.strategy!r}": self.strategy != "pc",
+            f"backend={self.backend!r}": self.backend == "reference",
+            f"form={self.form!r}": self.form == "native",
+            f"schedule={self.schedule!r}": self.schedule == "switch",
+            "trips are to be recorded": bool(self.trace),
+        }
+        return next((why for why, holds in obstacles.items() if holds), None)
 
     @property
     def is_unmerged(self) -> bool:

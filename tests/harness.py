@@ -53,12 +53,14 @@ Engine = Literal[
     "xla",
     "native",
     "mixed",
+    "merged",
     "auto",
     "plain",
     "either",
     "local",
     "hybrid",
     "refill",
+    "forked",
 ]
 
 
@@ -89,9 +91,11 @@ class Mode:
                 "jit": self.schedule == "auto",
                 "schedule": self.schedule,
             }
+        if self.engine == "forked":
+            return {"form": "lockstep", "fork": True, "jit": self.schedule == "auto"}
         if self.engine in ("plain", "either"):
             return {"jit": "auto" if self.engine == "either" else False}
-        if self.engine == "mixed":
+        if self.engine in ("mixed", "merged"):
             return {"form": "lockstep"}
         return {"jit": self.engine == "xla", "schedule": self.schedule, "form": "lockstep"}
 
@@ -109,10 +113,15 @@ REFILLED = 5
 """Lanes of a pool that is refilled: fewer than `BATCH`."""
 REFILL = (Mode("refill", "sweep"), Mode("refill", tests.schedules.GATHERING), Mode("refill", "auto"))
 """At most so many lanes: in graph mode, and under XLA."""
+FORKED = Mode("forked", "auto"), Mode("forked", "earliest")
+"""Calls that can be made at the same time are: under XLA, and in graph mode. Other programs than such with groups of
+calls run as in other modes there."""
 NATIVE = Mode("native")
 """Native form, or the reason why there is none."""
 MIXED = Mode("mixed")
 """Lockstep in every second block, native code between these."""
+MERGED = Mode("merged")
+"""Lockstep, the cheap blocks of loops merged."""
 OTHER_STRATEGIES = (Mode("local"), Mode("hybrid"), Mode("xla", "switch"))
 """The paper's other machines: launches of blocks, decided on the host."""
 MACHINES = (*REFERENCE, *GRAPH, *XLA, AUTO)
@@ -378,7 +387,7 @@ def check(name: str, mode: Mode, lanes: int) -> None:
     actual, arrays = run_lanes(program.function, mode, arguments, lanes)
     for leaf, given in zip(leaves(arguments), before, strict=True):
         np.testing.assert_array_equal(leaf, given, err_msg="the caller's arrays must not change")
-    if mode in (*MACHINES, PLAIN, EITHER, NATIVE, MIXED):
+    if mode in (*MACHINES, PLAIN, EITHER, NATIVE, MIXED, MERGED):
         finished = next(lane for lane in expected(name, BATCH) if lane.status == "OK")
         assert [array.dtype.name for array in arrays] == list(program.dtypes)
         assert [array.shape[1:] for array in arrays] == [np.shape(leaf) for leaf in leaves(finished.value)]

@@ -7,7 +7,7 @@ from benchmarks.conversation import ContestantError
 from benchmarks.environments import Environment, PeerUnavailableError
 from benchmarks.trees.crew import Contestant, Crew
 from benchmarks.trees.networks import NETWORKS, WORDS, data, units
-from benchmarks.trees.report import failures, line, page, picture
+from benchmarks.trees.report import STYLES, failures, line, page, picture
 
 
 class Pretender:
@@ -34,10 +34,10 @@ def pretenders(monkeypatch, tmp_path):
 
     def make(**given):
         def process(contestant):
-            behaviour = given.get(contestant.script, {})
+            behaviour = given.get(contestant.module.rpartition(".")[2], {})
             if behaviour is None:
                 raise PeerUnavailableError("python3.8 is not installed")
-            return Pretender(tmp_path / f"{contestant.script}.npy", **behaviour)
+            return Pretender(tmp_path / f"{contestant.module}.npy", **behaviour)
 
         monkeypatch.setattr(Contestant, "process", process)
 
@@ -70,6 +70,18 @@ def test_trees_are_trees(name, fewest, most):
     assert len({leaves for _, leaves in found}) > 5
 
 
+@pytest.mark.skipif(not data("wikigold/wikigold_word_tag.txt").is_file(), reason="needs wikigold/ in PCBATCH_DATA")
+def test_texts_are_sentences():
+    batch = NETWORKS["small tagger"].batch(30, 3)
+    lengths = (batch["word"] >= 0).sum(1)
+    np.testing.assert_array_equal(batch["length"], lengths)
+    for word, length in zip(batch["word"], lengths, strict=True):
+        assert 0 < length <= len(word)
+        assert (word[:length] >= 0).all(), "what is behind a sentence comes last"
+        assert word.max() < WORDS
+    assert units(NETWORKS["small tagger"], batch) == lengths.sum()
+
+
 @pytest.mark.skipif(not data("ud_ewt/train_subset.conllu").is_file(), reason="needs ud_ewt/ in PCBATCH_DATA")
 def test_dependencies_are_trees():
     batch = NETWORKS["dependencies"].batch(30, 3)
@@ -100,7 +112,7 @@ def test_who_cannot_take_part_has_a_reason(pretenders, tmp_path):
     assert failures(found) == ["- DyNet, agenda: python3.8 is not installed", "- by hand: ended: exit code -6"]
     assert "by hand --" in line("small trees", 4, cell)
     assert "| by hand | -- | 1.0 |" in page(found, "trees.png", "Measured.")
-    picture(tmp_path / "trees.png", found)
+    picture(tmp_path / "trees.png", found, STYLES)
     assert (tmp_path / "trees.png").stat().st_size > 1000
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import doctest
+import inspect
 import io
 import os
 import re
@@ -15,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import pcbatch
 from examples.fibonacci import fibonacci
 from pcbatch.commands.cli import main
 from pcbatch.optimize.pipeline import CFG_PASSES, STACK_PASSES, machine_passes
@@ -126,11 +129,36 @@ def test_pages_show_what_is_printed(page, monkeypatch):
     assert len(BOX.findall(text)) == text.count("<!-- ")
 
 
+def test_the_page_of_random_numbers_has_every_function_and_an_example_of_it():
+    text = (ROOT / "docs" / "random.md").read_text(encoding="utf-8")
+    _, examples = text.split("## An example of each")
+    for name in pcbatch.random.__all__:
+        signature = inspect.signature(getattr(pcbatch.random, name))
+        given = [
+            f"dtype=tf.{getattr(each.default, 'name', each.default).removeprefix('tf.')}"
+            if each.name == "dtype"
+            else f"{each.name}={each.default!r}"
+            for each in _optional(signature)
+        ]
+        needed = [p.name for p in signature.parameters.values() if p.default is p.empty]
+        assert f"`{name}({', '.join([*needed, *given])})`" in text, name
+        assert f"{name}(" in examples, name
+    found = doctest.DocTestParser().get_doctest(examples, {"np": np}, "random.md", None, 0)
+    assert doctest.DocTestRunner().run(found).failed == 0
+
+
+def _optional(signature: inspect.Signature) -> list[inspect.Parameter]:
+    return [each for each in signature.parameters.values() if each.default is not each.empty]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["docs/trees.md", "docs/gradients.md"])
+@pytest.mark.parametrize("page", ["docs/trees.md", "docs/gradients.md", "docs/training.md"])
 def test_the_code_of_a_page_runs_as_one_program(page, tmp_path, capsys):
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     program = tmp_path / "program.py"
     program.write_text("\n".join(blocks), encoding="utf-8")
     runpy.run_path(str(program))
-    assert "(" in capsys.readouterr().out
+    printed = capsys.readouterr().out.splitlines()
+    promised = re.findall(r"^print\(.*\)  # (\S+)", "\n".join(blocks), re.MULTILINE)
+    assert promised
+    assert all(any(line.startswith(start) for line in printed) for start in promised)

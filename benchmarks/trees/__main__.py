@@ -4,10 +4,11 @@
                                [--repeats 5] [--page docs/figures/trees.md] [--json out/trees.json]
 
 Networks: a binary TreeLSTM of 128 on trees of 2 to 15 and of 2 to 100 leaves, a BiLSTM tagger of 256 on sentences of 1
-to 64 tokens, a child-sum TreeLSTM of 128 on dependency trees (from PCBATCH_DATA). Figures are thousands of leaves or
-tokens per CPU second of one thread, of whole calls: from trees as arrays to results as arrays, so that DyNet builds its
-graph and the batches by hand their schedule in each. All give the same results, or this fails. DyNet gets a Python
-environment of its own in out/peers, if there is a python3.8; else the reason stands in place of its figures.
+to 64 tokens and one of 64 on those of Wikigold, a child-sum TreeLSTM of 128 on dependency trees (these two from
+PCBATCH_DATA). Figures are thousands of leaves or tokens per CPU second of one thread, of whole calls: from trees as
+arrays to results as arrays, so that DyNet builds its graph and the batches by hand their schedule in each. All give the
+same results, or this fails. DyNet gets a Python environment of its own in out/peers, if there is a python3.8; else the
+reason stands in place of its figures.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from benchmarks.harness import arguments, load, origin, write_json, write_page
 from benchmarks.trees.crew import CONTESTANTS, Cell, Crew
 from benchmarks.trees.networks import NETWORKS, data
-from benchmarks.trees.report import Found, failures, line, page, picture
+from benchmarks.trees.report import STYLES, Found, failures, line, page, picture
 
 EXAMPLES = (1, 16, 64, 256)
 
@@ -47,7 +48,7 @@ def main() -> None:
     print("\n".join(failures(found)))
     if given.page:
         path = given.page.with_suffix(".png")
-        picture(path, found)
+        picture(path, found, STYLES)
         write_page(given.page, page(found, path.name, origin(before)))
     if given.json:
         plain = {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,26 +21,28 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Contestant:
-    """A script of `contestants/`, one of its variants, and where it runs: beside pcbatch unless said otherwise."""
+    """A module, one of its variants, and where it runs: beside pcbatch unless said otherwise."""
 
-    script: str
+    module: str
     variant: str = ""
     environment: Environment | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def process(self) -> Process:
         """A new process; PeerUnavailableError if its environment cannot be made."""
         python = self.environment.python(conversation.ROOT / FOLDER) if self.environment else sys.executable
-        variables = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        return Process(f"benchmarks.trees.contestants.{self.script}", python, variables)
+        variables = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **self.variables}
+        return Process(self.module, python, variables)
 
 
+_HERE = "benchmarks.trees.contestants"
 CONTESTANTS = {
-    "pcbatch": Contestant("pcbatch_batched"),
-    "pcbatch, forks": Contestant("pcbatch_batched", "forks"),
-    "by hand": Contestant("by_hand"),
-    "DyNet, agenda": Contestant("dynet_graphs", "agenda", DYNET),
-    "DyNet, depth": Contestant("dynet_graphs", "depth", DYNET),
-    "DyNet, unbatched": Contestant("dynet_graphs", "none", DYNET),
+    "pcbatch": Contestant(f"{_HERE}.pcbatch_batched"),
+    "pcbatch, forks": Contestant(f"{_HERE}.pcbatch_batched", "forks"),
+    "by hand": Contestant(f"{_HERE}.by_hand"),
+    "DyNet, agenda": Contestant(f"{_HERE}.dynet_graphs", "agenda", DYNET),
+    "DyNet, depth": Contestant(f"{_HERE}.dynet_graphs", "depth", DYNET),
+    "DyNet, unbatched": Contestant(f"{_HERE}.dynet_graphs", "none", DYNET),
 }
 
 
@@ -64,42 +66,67 @@ Cell = dict[str, Figures]
 """All contestants by name, of one network at one number of examples."""
 
 
-class Crew:
-    """The processes of `names`; a context manager that ends them. One that cannot be had has a failure in each cell."""
+Crowd = TypeVar("Crowd", bound="Processes")
 
-    def __init__(self, names: Iterable[str]):
+
+class Processes:
+    """The processes of contestants; a context manager that ends them. One that cannot be had has a reason, by name."""
+
+    def __init__(self, contestants: Mapping[str, Contestant]):
+        self.names = tuple(contestants)
+        self.missing: dict[str, str] = {}
         self._processes: dict[str, Process] = {}
-        self._missing: dict[str, str] = {}
-        for name in names:
+        for name, contestant in contestants.items():
             try:
-                self._processes[name] = CONTESTANTS[name].process()
+                self._processes[name] = contestant.process()
             except PeerUnavailableError as why:
-                self._missing[name] = str(why)
-        for name, process in list(self._processes.items()):  # or first calls would be timed beside others' imports
-            try:
-                process.ask(LIMIT, do="start", variant=CONTESTANTS[name].variant)
-            except ContestantError as why:
-                self._gave_up(name, str(why))
+                self.missing[name] = str(why)
+        for name, contestant in contestants.items():  # or first calls would be timed beside others' imports
+            self.asked(name, do="start", variant=contestant.variant)
 
-    def __enter__(self) -> Crew:
+    def __enter__(self: Crowd) -> Crowd:
         return self
 
     def __exit__(self, *_: object) -> None:
         for process in self._processes.values():
             process.close()
 
+    def asked(self, name: str, **command: Any) -> dict[str, Any] | None:
+        """The reply of a contestant, None if it has failed: then it takes no more part."""
+        if name in self.missing:
+            return None
+        try:
+            return self._processes[name].ask(LIMIT, **command)
+        except ContestantError as why:
+            self.missing[name] = str(why)
+            self._processes.pop(name).close()
+            return None
+
+    def turns(self, repeats: int) -> Iterator[str]:
+        """Names, all of them `repeats` times; every repeat starts with another one."""
+        for repeat in range(repeats):
+            start = repeat % len(self.names)
+            yield from self.names[start:] + self.names[:start]
+
+
+class Crew(Processes):
+    """Contestants by name, in the order of `CONTESTANTS`. One that cannot be had has a failure in each cell."""
+
+    def __init__(self, names: Iterable[str]):
+        wanted = set(names)
+        super().__init__({name: each for name, each in CONTESTANTS.items() if name in wanted})
+
     def measured(self, network: str, examples: int, *, repeats: int) -> Cell:
-        """Figures of all contestants, `repeats` timed calls of each; every repeat starts with another one.
+        """Figures of all contestants, `repeats` timed calls of each.
 
         Raises:
             AssertionError: if two contestants disagree.
         """
         count = units(NETWORKS[network], NETWORKS[network].batch(examples, SEED))
-        names = [name for name in CONTESTANTS if name in self._processes or name in self._missing]
-        cell = {name: Figures(count, failure=self._missing.get(name)) for name in names}
+        cell = {name: Figures(count) for name in self.names}
         expected: tuple[str, np.ndarray] | None = None
         for name, figures in cell.items():
-            reply = self._asked(name, figures, do="prepare", network=network, examples=examples, seed=SEED)
+            reply = self.asked(name, do="prepare", network=network, examples=examples, seed=SEED)
             if reply is None:
                 continue
             figures.first, figures.counts = reply["seconds"], reply["counts"]
@@ -108,26 +135,10 @@ class Crew:
                 expected = name, result
             message = f"{expected[0]} and {name} disagree on {network}"
             np.testing.assert_allclose(result, expected[1], rtol=1e-3, atol=1e-5, err_msg=message)
-        for repeat in range(repeats):
-            start = repeat % len(names)
-            for name in names[start:] + names[:start]:
-                reply = self._asked(name, cell[name], do="run")
-                if reply is not None:
-                    cell[name].seconds.append(reply["seconds"])
+        for name in self.turns(repeats):
+            reply = self.asked(name, do="run")
+            if reply is not None:
+                cell[name].seconds.append(reply["seconds"])
+        for name, figures in cell.items():
+            figures.failure = self.missing.get(name)
         return cell
-
-    def _asked(self, name: str, figures: Figures, **command: Any) -> dict[str, Any] | None:
-        """The reply of a contestant, None if it has failed."""
-        if figures.failure:
-            return None
-        try:
-            return self._processes[name].ask(LIMIT, **command)
-        except ContestantError as why:
-            figures.failure = self._gave_up(name, str(why))
-            return None
-
-    def _gave_up(self, name: str, why: str) -> str:
-        """A contestant that has failed once takes no more part."""
-        self._missing[name] = why
-        self._processes.pop(name).close()
-        return why

@@ -20,11 +20,16 @@ WORDS = 1000
 TAGS = 9
 LONGEST = 64
 """Tokens of the longest sentence of a tagger."""
+STEPS = 99
+"""Tokens of the longest sentence that an LSTM is trained on."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """A network, how wide it is, what its speed counts, and batches of so many examples for it, from a seed."""
+    """A network, how wide it is, what its speed counts, and batches of so many examples for it, from a seed.
+
+    `inputs` is the width of its words, where that is not `width`.
+    """
 
     name: str
     cell: str
@@ -33,6 +38,7 @@ class Network:
     batch: Callable[[int, int], Arrays]
     data: str = ""
     """A file below PCBATCH_DATA without which there is no batch."""
+    inputs: int = 0
 
     def weights(self) -> Arrays:
         """The weights by name, float32: `[in, out]`, `[out]` or, of words, `[words, width]`."""
@@ -41,11 +47,14 @@ class Network:
         def drawn(*shape: int) -> np.ndarray:
             return (random.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32)
 
-        words = random.standard_normal((WORDS, width)).astype(np.float32)
+        inputs = self.inputs or width
+        words = random.standard_normal((WORDS, inputs)).astype(np.float32)
         if self.cell == "binary":
             found = {"leaf": drawn(width, 3 * width), "node": drawn(2 * width, 5 * width)}
         elif self.cell == "child-sum":
             found = {"leaf": drawn(width, 4 * width), "node": drawn(width, 3 * width), "forget": drawn(width, width)}
+        elif self.cell == "lstm":
+            found = {"cell": drawn(inputs + width, 4 * width)}
         else:
             found = {
                 "forward": drawn(2 * width, 4 * width),
@@ -91,13 +100,33 @@ def _binary(fewest: int, most: int) -> Callable[[int, int], Arrays]:
     return batch
 
 
-def _sentences(examples: int, seed: int) -> Arrays:
-    """Sentences of 1 to `LONGEST` words."""
-    random = np.random.RandomState(seed)
-    length = random.randint(1, LONGEST + 1, examples).astype(np.int32)
-    word = random.randint(WORDS, size=(examples, LONGEST)).astype(np.int32)
-    word[np.arange(LONGEST) >= length[:, np.newaxis]] = -1
-    return {"word": word, "length": length}
+def _sentences(longest: int) -> Callable[[int, int], Arrays]:
+    """Batches of sentences of 1 to `longest` words."""
+
+    def batch(examples: int, seed: int) -> Arrays:
+        random = np.random.RandomState(seed)
+        length = random.randint(1, longest + 1, examples).astype(np.int32)
+        word = random.randint(WORDS, size=(examples, longest)).astype(np.int32)
+        word[np.arange(longest) >= length[:, np.newaxis]] = -1
+        return {"word": word, "length": length}
+
+    return batch
+
+
+_TEXTS = "wikigold/wikigold_word_tag.txt"
+
+
+def _texts(examples: int, seed: int) -> Arrays:
+    """Sentences of Wikigold, a word known by its place in the list of all, those longer than `LONGEST` left out."""
+    lines = data(_TEXTS).read_text(encoding="utf-8").splitlines()
+    texts = [[each.rsplit("|", 1)[0] for each in line.split()] for line in lines]
+    texts = [text for text in texts if 0 < len(text) <= LONGEST]
+    number = {word: place % WORDS for place, word in enumerate(sorted({word for text in texts for word in text}))}
+    chosen = np.random.RandomState(seed).choice(len(texts), examples, replace=examples > len(texts))
+    word = np.full((examples, LONGEST), -1, np.int32)
+    for row, text in zip(word, (texts[each] for each in chosen)):
+        row[: len(text)] = [number[each] for each in text]
+    return {"word": word, "length": (word >= 0).sum(1).astype(np.int32)}
 
 
 _TREES = "ud_ewt/train_subset.conllu"
@@ -138,7 +167,13 @@ NETWORKS = {
     for network in (
         Network("small trees", "binary", 128, "leaves", _binary(2, 15)),
         Network("large trees", "binary", 128, "leaves", _binary(2, 100)),
-        Network("tagger", "tagger", 256, "tokens", _sentences),
+        Network("tagger", "tagger", 256, "tokens", _sentences(LONGEST)),
+        Network("small tagger", "tagger", 64, "tokens", _texts, _TEXTS),
         Network("dependencies", "child-sum", 128, "tokens", _dependencies, _TREES),
     )
 }
+LSTM = Network("LSTM", "lstm", 256, "tokens", _sentences(STEPS), inputs=128)
+TRAINED = {
+    network.name: network for network in (NETWORKS["small trees"], NETWORKS["large trees"], LSTM, NETWORKS["tagger"])
+}
+"""Those that `benchmarks.training` trains."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from benchmarks.figures.pictures import BLUE, GREEN, GREY, ORANGE, RED, SKY, Style
 from benchmarks.harness import table
-from benchmarks.trees.crew import CONTESTANTS, Cell, Figures
-from benchmarks.trees.networks import NETWORKS
+from benchmarks.trees.crew import Cell, Figures
+from benchmarks.trees.networks import NETWORKS, TRAINED
 
 Found = dict[str, Mapping[int, Cell]]
 """Cells by network and number of examples."""
@@ -53,15 +54,25 @@ def page(found: Found, picture: str, measured: str) -> list[str]:
         described = NETWORKS[network]
         kind = {"binary": "a binary TreeLSTM", "tagger": "a BiLSTM tagger", "child-sum": "a child-sum TreeLSTM"}
         said += [f"## {network.capitalize()}: {kind[described.cell]} of {described.width}, {described.unit}", ""]
-        names = [name for name in CONTESTANTS if any(name in cell for cell in cells.values())]
-        rows = [[name, *(_against(cell, name) for cell in cells.values()), _first(cells, name)] for name in names]
-        head = ["", *(f"{each} {'example' if each == 1 else 'examples'}" for each in cells), "first call, s"]
-        said += [*table(head, rows), ""]
-    missing = failures(found)
-    return [*said, *(["What is missing:", "", *missing] if missing else [])]
+        said += [*speeds(cells), ""]
+    return [*said, *missing(found)]
 
 
-def _against(cell: Cell, name: str) -> str:
+def speeds(cells: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    """The table of a network: a row for each contestant, a column for each number of examples."""
+    names = list(dict.fromkeys(name for cell in cells.values() for name in cell))
+    rows = [[name, *(_against(cell, name) for cell in cells.values()), _first(cells, name)] for name in names]
+    head = ["", *(f"{each} {'example' if each == 1 else 'examples'}" for each in cells), "first call, s"]
+    return table(head, rows)
+
+
+def missing(found: Mapping[str, Mapping[int, Mapping[str, Any]]]) -> list[str]:
+    """What a page says of who is not there."""
+    reasons = failures(found)
+    return ["What is missing:", "", *reasons] if reasons else []
+
+
+def _against(cell: Mapping[str, Any], name: str) -> str:
     figures, ours = cell.get(name), cell.get("pcbatch")
     if figures is None or figures.rate is None:
         return "--"
@@ -71,13 +82,13 @@ def _against(cell: Cell, name: str) -> str:
     return f"{shown} ({ours.rate / figures.rate:.2f})"
 
 
-def _first(cells: Mapping[int, Cell], name: str) -> str:
+def _first(cells: Mapping[int, Mapping[str, Any]], name: str) -> str:
     """The longest first call, at whatever number of examples."""
     firsts = [cell[name].first for cell in cells.values() if name in cell and cell[name].first is not None]
     return f"{max(each for each in firsts if each is not None):.1f}" if firsts else "--"
 
 
-def failures(found: Found) -> list[str]:
+def failures(found: Mapping[str, Mapping[int, Mapping[str, Any]]]) -> list[str]:
     """Every reason for which figures are missing, once."""
     reasons = {
         f"- {name}: {figures.failure}"
@@ -89,7 +100,7 @@ def failures(found: Found) -> list[str]:
     return sorted(reasons)
 
 
-def picture(path: Path, found: Found) -> None:
+def picture(path: Path, found: Mapping[str, Mapping[int, Mapping[str, Any]]], styles: Mapping[str, Style]) -> None:
     """Speed by number of examples, a panel for each network; both axes are logarithmic."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator
@@ -97,7 +108,7 @@ def picture(path: Path, found: Found) -> None:
     figure = Figure(figsize=(11, 3.2 * ((len(found) + 1) // 2)), layout="constrained")
     panels = figure.subplots((len(found) + 1) // 2, 2, squeeze=False).ravel()
     for panel, (network, cells) in zip(panels, found.items(), strict=False):
-        for name, style in STYLES.items():
+        for name, style in styles.items():
             points = [(n, cell[name].rate) for n, cell in cells.items() if name in cell and cell[name].rate]
             if points:
                 panel.plot(*zip(*points, strict=True), color=style.color, marker=style.marker, label=name)
@@ -108,13 +119,13 @@ def picture(path: Path, found: Found) -> None:
         panel.minorticks_off()
         panel.grid(color="0.9", linewidth=0.8)
         panel.spines[["top", "right"]].set_visible(False)
-        unit = NETWORKS[network].unit
+        unit = {**NETWORKS, **TRAINED}[network].unit
         panel.set(title=network, xlabel="examples in a batch", ylabel=f"{unit} per CPU second")
         panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         panel.yaxis.set_major_formatter(lambda value, _: _thousands(value))
     for panel in panels[len(found) :]:
         panel.set_visible(False)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(STYLES), frameon=False)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(styles), frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120, metadata={"Software": None})
 

@@ -152,6 +152,7 @@ def make_reverse(program: Program, options: Options, statistics: Statistics) -> 
         max_steps=options.max_steps,
         statistics=statistics,
         compaction=DETERMINISTIC if options.deterministic else DEFAULT,
+        tape=options.tape,
     )
 
 

@@ -21,6 +21,7 @@ from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.report.advice import advised
 from pcbatch.runtime.report.explanation import Expensive, Explanation, Figures, Way
 from pcbatch.runtime.report.on_the_fly import launches_by_agenda, launches_by_depth
+from pcbatch.runtime.report.profile import noted
 from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.local import LocalMachine
@@ -73,7 +74,8 @@ def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanati
         native=usual.form.startswith("native"),
         failed=len(usual.run.errors),
     )
-    return Explanation(function.__name__, lanes, usual.form, found, blocks, tuple(advice))
+    calls = [noted(*each) for each in usual.pipeline.unforked] if blocks else []
+    return Explanation(function.__name__, lanes, usual.form, found, blocks, tuple(advice), tuple(calls))
 
 
 @dataclass(frozen=True)

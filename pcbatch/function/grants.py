@@ -18,6 +18,7 @@ from typing import Any
 from pcbatch.errors import (
     CompileError,
     Diagnostic,
+    InPlace,
     NameResolutionError,
     Note,
     Span,
@@ -44,6 +45,8 @@ class Grants:
     taken: frozenset[types.CodeType] = frozenset()
     lengths: tuple[tuple[tuple[Span, Turns], int | None], ...] = ()
     failed: tuple[tuple[Span, int], ...] = ()
+    in_place: frozenset[Span] = frozenset()
+    """The augmented assignments that change an object."""
 
     def extended(self, error: CompileError) -> Grants:
         """With what the diagnostics of `error` ask for; the same where they ask for nothing new."""
@@ -53,7 +56,10 @@ class Grants:
         for want in wants:
             if isinstance(want, Unroll):
                 lengths.setdefault((want.span, want.turns), want.length)
-        return replace(self, taken=taken, lengths=tuple(sorted(lengths.items(), key=lambda each: each[0])))
+        in_place = self.in_place.union(want.span for want in wants if isinstance(want, InPlace))
+        return replace(
+            self, taken=taken, in_place=in_place, lengths=tuple(sorted(lengths.items(), key=lambda each: each[0]))
+        )
 
     def unrolled(self, error: CompileError) -> Grants:
         """With one more loop written out around each fault of `error`; the same where there is none.
@@ -71,7 +77,7 @@ class Grants:
     @property
     def unrolling(self) -> Unrolling:
         """What the frontend is told of it."""
-        return Unrolling(dict(self.lengths), dict(self.failed))
+        return Unrolling(dict(self.lengths), dict(self.failed), self.in_place)
 
 
 NOTHING = Grants()

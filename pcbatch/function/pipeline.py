@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
+from pcbatch.errors import Span
 from pcbatch.function.arguments import Arguments
 from pcbatch.function.executing import make_executable, make_reverse, parameters, run_on
 from pcbatch.function.identity import program_digest
 from pcbatch.function.linking import Linked
 from pcbatch.function.longruns import LongRun
 from pcbatch.ir import machine
-from pcbatch.ir.analysis.forks import groups, without_forks
+from pcbatch.ir.analysis.forks import first_join, groups
 from pcbatch.ir.program import Program
 from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.lowering.calls import lower_calls
@@ -33,7 +34,7 @@ from pcbatch.lowering.inference.static import Static
 from pcbatch.lowering.inference.typed import Typed
 from pcbatch.lowering.inference.types import infer
 from pcbatch.lowering.machine import lower_stacks
-from pcbatch.optimize.machine.forks import pays
+from pcbatch.optimize.machine.forks import apart, loss
 from pcbatch.optimize.pipeline import machine_passes, optimize, run_passes, verifying
 from pcbatch.options import Options
 from pcbatch.runtime.adjoint.reverse import Reverse
@@ -44,6 +45,9 @@ from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.resume.checkpoint import Saved
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.executable import Executable, resumable
+
+APART = "this call is not made at the same time as the one before it"
+IN_TURN = "this call and those behind it are made one after the other"
 
 
 @dataclass(frozen=True)
@@ -116,34 +120,60 @@ class Pipeline:
     @cached_property
     def machine_program(self) -> machine.Program:
         """The machine program after all passes: what Python is generated from."""
-        if self.options.may_fork:
-            forked = self._passed(forking=True)
-            kept = self._forks_that_pay(forked)
-            if kept:
-                return without_forks(forked, kept)
-        return self._passed(forking=False)
+        if not self.options.may_fork:
+            return self._passed(())
+        losses = {} if self.options.fork is True else self.losses
+        return self._passed([number for number in self._groups if number not in losses])
 
-    def _forks_that_pay(self, program: machine.Program) -> list[int]:
-        """The blocks in which groups of calls begin that are to be forked."""
-        found = groups(program)
-        if not found or self.options.fork is True:
-            return [group.block for group in found]
+    @cached_property
+    def _forkable(self) -> machine.Program:
+        """The machine program with all groups of calls that can be made at the same time."""
+        return self._passed(None)
+
+    @property
+    def _groups(self) -> list[int]:
+        """The blocks in which groups of calls begin."""
+        joins = first_join(self._forkable)
+        return [group.block for group in groups(self._forkable) if group.block < joins]
+
+    @cached_property
+    def losses(self) -> dict[int, str]:
+        """Of the blocks in which groups of calls begin that do not pay to be forked, why they do not."""
+        program = self._forkable
+        if not groups(program):
+            return {}
         table = emit(program, self.typed.environment).load()
-        costs = Prices(block_costs(table, self.environment.backend), USUAL_LANES)
-        return [group.block for group in found if pays(program, group, expensive_blocks(costs, EXPENSIVE))]
+        prices = Prices(block_costs(table, self.environment.backend), USUAL_LANES)
+        expensive = expensive_blocks(prices, EXPENSIVE)
+        found = {group.block: loss(program, group, expensive) for group in groups(program)}
+        return {number: why for number, why in found.items() if why is not None}
 
-    def _passed(self, *, forking: bool) -> machine.Program:
+    @cached_property
+    def unforked(self) -> tuple[tuple[Span | None, str], ...]:
+        """The places of calls that follow each other and are not made at the same time, and why."""
+        blocks, obstacle = self.lowered.blocks, self.options.fork_obstacle
+        found = {number: f"{APART}: {why}" for number, why in apart(self.lowered).items()}
+        if obstacle is not None:
+            found |= dict.fromkeys(self._groups, f"{IN_TURN}: {obstacle}")
+        elif self.options.fork == "auto":
+            found |= {number: f"{IN_TURN}: {self.losses[number]}" for number in self._groups if number in self.losses}
+        return tuple((blocks[number].terminator.span, text) for number, text in sorted(found.items()))
+
+    def _passed(self, forking: Collection[int] | None) -> machine.Program:
         shared = [name for name, user in self.parameters().items() if user in self.arguments.shared]
         checked = partial(checked_sites, environment=self.typed.environment)
         passes = machine_passes(checked, shared, merging=not self.options.is_unmerged, forking=forking)
         return run_passes(self.lowered, passes, verifying(verify_machine))
 
     def executed(self, lanes: Any) -> machine.Program:
-        """What the machine executes for `lanes` lanes: on which numbers of rows blocks may run depends on these."""
-        sized = self.machine.program_for(lanes).blocks
-        pairs = zip(self.machine_program.blocks, sized, strict=True)
+        """What the machine executes for `lanes` lanes.
+
+        On which numbers of rows blocks may run depends on these, and which are run as one.
+        """
+        sized = self.machine.program_for(lanes)
+        pairs = zip(self.machine_program.blocks, sized.blocks, strict=True)
         blocks = tuple(replace(block, chunks=each.chunks) for block, each in pairs)
-        return replace(self.machine_program, name=self.machine.program.name, blocks=blocks)
+        return replace(self.machine_program, name=self.machine.program.name, blocks=blocks, merged=sized.merged)
 
     @cached_property
     def emitted(self) -> Emitted:
@@ -174,7 +204,10 @@ class Pipeline:
     def run_at_once(self, arguments: Arguments, captured: Captured) -> Outcome:
         """Run the machine on `arguments`, which fit this pipeline's, and on the captured values of now."""
         given = self.parameters()
-        return run_on(self.machine, given, arguments, captured.leaves, lambda: self.reverse, self.options)
+        outcome = run_on(self.machine, given, arguments, captured.leaves, lambda: self.reverse, self.options)
+        if self.options.fork is False:
+            return outcome
+        return replace(outcome, notes=(*outcome.notes, *self.unforked))
 
     @cached_property
     def digest(self) -> str:

@@ -316,7 +316,14 @@ class Session:
             known = kept(captured.leaves, others, backend.is_variable)
             free = captured.without_values()
             environment = Environment(
-                backend, linked.namespaces, free, free.types, linked.statics, kept=known, tapes=tapes
+                backend,
+                linked.namespaces,
+                free,
+                free.types,
+                linked.statics,
+                kept=known,
+                tapes=tapes,
+                augmented=linked.built.unrolling.augmented,
             )
             pipeline = Pipeline(linked, environment, arguments.without_values(), self._options)
             started = time.perf_counter()

@@ -63,6 +63,10 @@ def _plain(value: Any, name: str, line: int) -> None:
         raise_all([Diagnostic("PCB421", f"what may run later reads `{name}`, which is assigned before", None)])
 
 
+def _unbound(name: str, header: str) -> None:
+    raise UnboundLocalError(f"local variable {name!r} referenced before assignment: `{header}` has made no turn")
+
+
 def _cast(value: Any, types: Iterator[str]) -> Any:
     """`value` with ints as floats where the types of its leaves, left to right, are floating."""
     match value:
@@ -117,6 +121,7 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__plain__": _plain,
     "__record__": lambda number, text, *values: np.zeros(WORDS, np.int32),
     "__recorded__": lambda record: (1, 0, int(record[0, 0]) + 1),
+    "__unbound__": _unbound,
     "__unrolled__": lambda length, known, turns=(): length,
     "__sequence__": lambda sequence, *options: sequence,
     "__turns__": lambda known, *given, **options: known,

@@ -176,11 +176,11 @@ class ForkedCall:
     """One call of a group: which variables of the callee are `given` which values, and where its `results` come back.
 
     `given` are pairs of a variable and of the name whose value at the end of the group's first block it gets, `results`
-    variables that the callee has written when it returns.
+    of the name by which the join block knows a result, in a "slot", and of the variable that the callee has written.
     """
 
     given: tuple[tuple[str, str], ...]
-    results: tuple[str, ...]
+    results: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -188,12 +188,13 @@ class Fork:
     """Calls none of which needs what another gives: lanes of their own may run them, at the same time.
 
     The first is that of the block whose terminator has the fork, each other one that of the block to which the one
-    before comes back (`ir.analysis.forks`). A lane whose calls are run by others waits, then goes through these blocks
-    as ever; only that it finds the results where it would call. Nobody has to fork: without it the calls are made one
-    after the other.
+    before comes back (`ir.analysis.forks`). A lane whose calls are run by others neither pushes nor calls: it waits,
+    and goes on at block `join`, which does what is done behind and between the calls. Nobody has to fork: without it
+    the calls are made one after the other, and no lane comes to `join`.
     """
 
     calls: tuple[ForkedCall, ...]
+    join: int
 
 
 @dataclass(frozen=True)
@@ -268,12 +269,14 @@ class Program:
     """A whole program. `types` covers every name that a block reads or writes; `storage` every variable of the state.
 
     `storage` maps a variable to "register", "stack", "cached stack" or, of a parameter that nothing writes, "example":
-    it lies where it came in, one value for all lanes of an example. Names without storage are temporaries of a block.
+    it lies where it came in, one value for all lanes of an example; or "slot": a result of a forked call, which lies
+    with the lane that has run it. Names without storage are temporaries of a block.
     `parameters` and `results` are state variables of the entry function. `shared` names the shared operands,
     in the order in which the machine is given them; `shared_types` their types. `pointers` maps variables with a stack
     to the one whose stack pointer is theirs, too; one that is not in it has its own. `order` is in which order a trip
-    goes through the blocks that lanes can come to; empty, it is that of `blocks`. `externs` are the free names, sorted,
-    of the statements of each scope.
+    goes through the blocks that lanes can come to; empty, it is that of `blocks`. Each of `merged` is blocks that it
+    runs as one: for the lanes that wait at any of them, one after another, each for those who are there by then.
+    `externs` are the free names, sorted, of the statements of each scope.
     """
 
     name: str
@@ -287,6 +290,7 @@ class Program:
     shared_types: Mapping[str, Type] = field(default_factory=dict)
     pointers: Mapping[str, str] = field(default_factory=dict)
     order: tuple[int, ...] = ()
+    merged: tuple[tuple[int, ...], ...] = ()
     externs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 

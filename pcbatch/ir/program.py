@@ -219,7 +219,7 @@ class Block:
     sync: bool = False
 
 
-StorageKind = Literal["temporary", "register", "stack", "cached stack", "shared", "example"]
+StorageKind = Literal["temporary", "register", "stack", "cached stack", "shared", "example", "slot"]
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,8 @@ class Variable:
 
     Storage kinds: "temporary" never leaves its block and is not stored; "register" has a top only; "stack" lives in a
     stack alone, every read and write touching it; "cached stack" keeps its top apart and touches the stack on push and
-    pop only; "shared" is one value for all lanes; "example" (in "machine") is one for all lanes of an example.
+    pop only; "shared" is one value for all lanes; "example" (in "machine") is one for all lanes of an example;
+    "slot" (there, too) lies with another lane, that which has run a forked call.
     """
 
     name: str

@@ -5,6 +5,9 @@ from __future__ import annotations
 CHANGED, STORED, TAKEN, WITHIN = "__changed__", "__stored__", "__taken__", "__within__"
 """What changes of structures are made of; see `pcbatch.frontend.translate.changes`."""
 
+UNBOUND = "__unbound__"
+"""What a variable is behind a loop that has made no turn; see `pcbatch.frontend.translate.statements`."""
+
 PSEUDO_BUILTINS = frozenset(
     {
         "__apart__",  # refuses values of which one is, or contains, what another is
@@ -20,6 +23,7 @@ PSEUDO_BUILTINS = frozenset(
         "__plain__",  # refuses what is no plain data
         "__record__",  # the words of an entry of `pcbatch.debug`
         "__recorded__",  # where the next entry of a record goes, and how many there are then
+        "__unbound__",  # refuses to be a value
         "__unrolled__",  # refuses a length that is not the one known
         "__sequence__",  # something that a loop can go over
         "__unrecorded__",  # a record without entries

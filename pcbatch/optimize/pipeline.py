@@ -69,15 +69,15 @@ MachinePass = Callable[[machine.Program], machine.Program]
 
 
 def machine_passes(
-    checked: Checked, shared: Collection[str], *, merging: bool = True, forking: bool = False
+    checked: Checked, shared: Collection[str], *, merging: bool = True, forking: Collection[int] | None = ()
 ) -> Mapping[str, MachinePass]:
     """The passes over machine programs, in their order.
 
     `checked` says which fault sites of a piece are really checked, `shared` names the parameters that all lanes share.
-    Without `merging` every block stays what it is in the source. With `forking` calls that can be made at the same time
-    are found.
+    Without `merging` every block stays what it is in the source. Calls that can be made at the same time are found
+    where groups of them begin in blocks of `forking`; None stands for all blocks.
     """
-    forks: dict[str, MachinePass] = {"forks": find_forks} if forking else {}
+    forks: dict[str, MachinePass] = {} if forking == () else {"forks": partial(find_forks, only=forking)}
     merges: dict[str, MachinePass] = {"loop_header_duplication": duplicate_headers} if merging else {}
     return {
         **forks,

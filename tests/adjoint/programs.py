@@ -17,6 +17,7 @@ CELL.build((None, 3))
 
 VECTORS = tf.constant(_rng.normal(size=(6, 3)))
 NUMBERS = tf.constant(_rng.normal(size=6))
+MATRICES = tf.constant(_rng.normal(size=(6, 2, 3)))
 COUNTS = tf.constant([3, 0, 5, 1, 7, 2])
 
 
@@ -35,6 +36,16 @@ def tree(x, n, k):
     left = tree(x * 0.9, n - 2, (k + 1) % 7)
     right = tree(x + 0.1, n - 1, (k + 3) % 7)
     return tf.tanh(tf.linalg.matvec(W, left) + right + B)
+
+
+@pcbatch.autobatch
+def cells(x, n, k):
+    """What a leaf gives depends on no lane's floats: its piece is late, in chunks that have several rows of a lane."""
+    if n <= 1:
+        return tf.tanh(tf.linalg.matvec(W, tf.gather(TABLE, k)) + B)
+    left = cells(x, n - 2, (k + 1) % 7)
+    right = cells(x, n - 1, (k + 3) % 7)
+    return tf.tanh(tf.linalg.matvec(W, left * x) + right + B)
 
 
 @pcbatch.autobatch
@@ -60,6 +71,29 @@ def stores(a, x, n):
         a[1:3] = a[0:2] * x
         i = i + 1
     return a, x
+
+
+@pcbatch.autobatch
+def elements(a, m, n):
+    """Of `a` and `m` only elements are read, of `seen` they are stored, too."""
+    x, seen = tf.zeros([], tf.float64), tf.zeros([4], tf.float64)
+    i = 0
+    while i < n:
+        x = tf.sin(x + a[i % 3] * m[i % 2, (i + 1) % 3] + a[(i + 1) % 3] * a[i % 3])
+        seen[i % 4] = x
+        x = x + seen[(i + 1) % 4] * 0.5
+        i = i + 1
+    return x, seen
+
+
+@pcbatch.autobatch
+def saved(a, n):
+    """Elements of an array that lies in a stack."""
+    if n <= 0:
+        return a[0]
+    left = saved(a * 0.9, n - 1)
+    right = saved(a + 0.1, n - 3)
+    return tf.sin(left * a[n % 3] + right * a[(n + 1) % 3])
 
 
 @pcbatch.autobatch
@@ -111,8 +145,11 @@ def fails(x, n):
 CASES = {
     "loop": (loop, (VECTORS, COUNTS), (W, B)),
     "tree": (tree, (VECTORS, COUNTS, COUNTS), (W, B, TABLE)),
+    "cells": (cells, (VECTORS, COUNTS, COUNTS), (W, B, TABLE)),
     "even": (even, (NUMBERS, COUNTS), ()),
     "stores": (stores, (VECTORS, NUMBERS, COUNTS), ()),
+    "elements": (elements, (VECTORS, MATRICES, COUNTS), ()),
+    "saved": (saved, (VECTORS, COUNTS), ()),
     "deep": (deep, (NUMBERS, tf.constant([3, 0, 50, 7, 120, 1])), ()),
     "layered": (layered, (VECTORS, COUNTS), (CELL.kernel.value, CELL.bias.value, TABLE)),
     "own_gradient": (own_gradient, (NUMBERS, COUNTS), ()),

@@ -14,6 +14,7 @@ from tests.harness import load
 
 slow = pytest.mark.slow
 QUICK = {("loop", "graph", "whole"), ("tree", "xla", "many"), ("stores", "graph", "many"), ("layered", "graph", "many")}
+QUICK |= {("elements", "xla", "many"), ("saved", "graph", "whole")}
 
 
 def _marked(name, mode, segments):
@@ -51,7 +52,7 @@ def test_custom_gradients_are_kept():
 
 
 @slow
-@pytest.mark.parametrize("name", ["loop", "tree", "even", "stores", "deep"])
+@pytest.mark.parametrize("name", ["loop", "tree", "even", "stores", "elements", "saved", "deep"])
 def test_like_differences(name):
     function, arguments, _ = CASES[name]
     assert_like_differences(function, arguments)

@@ -46,14 +46,14 @@ def helper(x):
     return x * B
 
 
-QUICK = {("tree", "graph", "many"), ("mixed", "graph", "whole")}
+QUICK = {("cells", "graph", "many"), ("mixed", "graph", "whole")}
 
 
 @pytest.mark.parametrize(
     ("name", "mode", "segments"),
     [
         pytest.param(name, mode, segments, marks=() if (name, mode, segments) in QUICK else slow)
-        for name in ("mixed", "loop", "tree", "layered")
+        for name in ("mixed", "loop", "tree", "cells", "layered")
         for mode, segments in (("graph", "whole"), ("graph", "many"), ("xla", "whole"))
     ],
 )

@@ -202,7 +202,16 @@ b3:
 """
 
 FORKED = (
-    FIBONACCI.replace("  var t0", "  var n_1: int32[]  temporary\n  var n_2: int32[]  temporary\n  var t0", 1)
+    FIBONACCI.replace(
+        "  var t0",
+        """\
+  var n_1: int32[]  register
+  var one: int32[]  slot
+  var other: int32[]  slot
+  var n_2: int32[]  temporary
+  var t0""",
+        1,
+    )
     .replace(
         """b2:
   piece (n) -> n:
@@ -218,7 +227,13 @@ FORKED = (
 """,
         1,
     )
-    .replace("b3, site 0", "b3, site 0, fork (n = n) -> result; (n = n_2) -> result", 1)
+    .replace("b3, site 0", "b3, site 0, fork (n = n) -> one = result; (n = n_2) -> other = result; join b5", 1)
+    + """\
+b5:
+  piece (one, other) -> result:
+    result = one + other
+  return
+"""
 )
 
 ALL = {

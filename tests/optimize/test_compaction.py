@@ -32,16 +32,16 @@ def chunks_in(text):
 
 def test_what_is_executed_says_on_how_many_rows():
     text = walk.ir("machine", *batch(64))
-    assert chunks_in(text) == ["rows 16, all from 39"]
+    assert chunks_in(text) == ["rows 8, all from 52"]
     program = parse_machine(text)
     verify_machine(program)
-    assert [block.chunks for block in program.blocks if block.chunks] == [Chunks(16, 39)]
+    assert [block.chunks for block in program.blocks if block.chunks] == [Chunks(8, 52)]
 
 
 def test_deterministic_programs_are_the_same_for_all_numbers_of_lanes():
     fixed = walk.options(deterministic=True)
     text = fixed.ir("machine", *batch(64))
-    assert chunks_in(text) == ["rows 16"]
+    assert chunks_in(text) == ["rows 8"]
     assert fixed.ir("machine", *batch(3)) == text
 
 

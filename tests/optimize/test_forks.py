@@ -12,7 +12,6 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.ir.analysis.forks import groups, without_forks
-from pcbatch.ir.machine import Fork
 from pcbatch.ir.machine_interpreter import interpret_machine
 from pcbatch.ir.text.machine_parser import parse_machine
 from pcbatch.ir.text.machine_printer import print_machine
@@ -20,8 +19,9 @@ from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.ir.verify.verifier import IRError
 from pcbatch.lowering.codegen.emit import checked_sites
 from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
-from pcbatch.optimize.machine import forks
-from pcbatch.optimize.machine.forks import find_forks, pays
+from pcbatch.optimize.machine import call_groups
+from pcbatch.optimize.machine.call_groups import DEPENDS, OPAQUE, WAITS
+from pcbatch.optimize.machine.forks import CHEAP, RECURSES_NOT, apart, find_forks, loss
 from pcbatch.optimize.pipeline import machine_passes, run_passes
 from tests.goldens import check_golden
 from tests.optimize.programs import fibonacci
@@ -144,7 +144,7 @@ def test_calls_in_sequence_are_what_they_were(name):
 
 
 def test_what_a_call_may_change_is_not_known_behind_it(monkeypatch):
-    monkeypatch.setattr(forks._Finder, "_return", lambda self, values, end: None)
+    monkeypatch.setattr(call_groups.Finder, "_return", lambda self, values, end: None)
     _, program = compiled("dependent")
     assert groups(program), "sabotaged, the second call is given what was there before the first"
 
@@ -152,8 +152,20 @@ def test_what_a_call_may_change_is_not_known_behind_it(monkeypatch):
 def test_forks_pay_where_calls_recurse_and_come_to_something_expensive():
     _, program = compiled("fibonacci")
     (group,) = groups(program)
-    assert pays(program, group, [1])
-    assert not pays(program, group, [])
+    assert loss(program, group, [1]) is None
+    assert loss(program, group, []) == CHEAP
+    _, program = compiled("helped")
+    (group,) = groups(program)
+    twice = replace(group, members=group.members[:1])
+    assert loss(program, twice, [twice.members[0].entry]) == RECURSES_NOT
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("dependent", [DEPENDS]), ("opaque", [OPAQUE]), ("stopping", [WAITS]), ("fibonacci", [])]
+)
+def test_why_calls_are_apart(name, why):
+    compilation, _ = compiled(name)
+    assert list(apart(compilation.lowered).values()) == why
 
 
 @pytest.mark.parametrize(
@@ -163,14 +175,17 @@ def test_forks_pay_where_calls_recurse_and_come_to_something_expensive():
         (lambda calls: (*calls, calls[0]), "makes no call that could be forked"),
         (lambda calls: (replace(calls[0], given=(("n", "nobody"),)), calls[1]), "'nobody' was never written"),
         (lambda calls: (replace(calls[0], given=(("n", "t0"),)), calls[1]), "'n' is given a value of another type"),
-        (lambda calls: (replace(calls[0], results=("t0",)), calls[1]), "'t0' has no top that could be handed over"),
+        (
+            lambda calls: (replace(calls[0], results=(("result_1", "t0"),)), calls[1]),
+            "'t0' has no top that could be handed over",
+        ),
     ],
 )
 def test_groups_that_are_none(change, message):
     _, program = compiled("fibonacci")
     (group,) = groups(program)
     block = program.blocks[group.block]
-    fork = Fork(change(block.terminator.fork.calls))
+    fork = replace(block.terminator.fork, calls=change(block.terminator.fork.calls))
     body = block.body if "type" not in message else (*program.blocks[0].body, *block.body)
     broken = replace(block, body=body, terminator=replace(block.terminator, fork=fork))
     blocks = tuple(broken if each is block else each for each in program.blocks)

@@ -49,7 +49,7 @@ def test_another_device_has_other_prices_and_chunks():
     assert [Compaction(device=each)._size(Row(1e3)) for each in (CPU, two)] == [32, 64]
     blocks = Block("b0", (), Jump(1)), Block("b1", (), Return())
     program, rows = Program("two", (), (), {}, {}, blocks), [Row(1.0), Row(1e6)]
-    assert Compaction().chunks(program, rows, 64)[1] == Chunks(4, 39)
+    assert Compaction().chunks(program, rows, 64)[1] == Chunks(4, 52)
     assert Compaction(device=two).chunks(program, rows, 64)[1] is None
 
 

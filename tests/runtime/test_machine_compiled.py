@@ -31,7 +31,7 @@ def optimized_hlo(machine, roomy):
     else:
         pool = Pool.of(64)
         specs = [*machine.legs.specs(pool, 32), ("int64", ())]
-        arguments, compiled = [tf.zeros(shape, dtype) for dtype, shape in specs], machine._leg(pool)
+        arguments, compiled = [tf.zeros(shape, dtype) for dtype, shape in specs], machine._leg(machine.legs, pool)
     return compiled.experimental_get_compiler_ir(*arguments)(stage="optimized_hlo")
 
 

@@ -131,6 +131,9 @@ SAME = {
     "unspread": lambda b: b.unspread(b.array(CUBE, "float32"), (1, 2)),
     "unspread to less": lambda b: b.unspread(b.array(CUBE, "float32"), (2,)),
     "sum_rows": lambda b: b.sum_rows(b.array(CUBE, "float32"), b.array(MASK, "bool")),
+    "sums_of_rows": lambda b: b.sums_of_rows(
+        b.array(CUBE, "float32"), b.array(MASK, "bool"), b.array([1] * len(MASK), "int32"), 3
+    ),
     "cond": lambda b: b.cond(b.constant(0) == 0, lambda: [b.constant(1)], [b.constant(2)])[0],
     "cond that does not hold": lambda b: b.cond(b.constant(1) == 0, lambda: [b.constant(1)], [b.constant(2)])[0],
     "guarded": lambda b: b.guarded(b.constant(0) == 0, lambda go, n: [b.where(go, n + 1, n)], [b.constant(1)], [False])[

@@ -26,6 +26,15 @@ def test_the_first_number_has_a_room_of_its_own():
     assert Rooms(lambda: 1).of(0) == 0
 
 
+def test_to_look_makes_no_room():
+    rooms = Rooms(lambda: 8)
+    assert [rooms.to_be(n) for n in (50, 3, 0)] == [50, 3, 0]
+    assert rooms.made == ()
+    assert rooms.of(50) == 50
+    assert [rooms.to_be(n) for n in (50, 37, 3)] == [50, 50, 8]
+    assert rooms.made == (50,)
+
+
 def test_a_room_stays_what_it_was():
     rooms = Rooms(lambda: 1)
     assert [rooms.of(n) for n in (7, 20, 9, 10, 9)] == [7, 24, 12, 12, 12]

@@ -11,7 +11,7 @@ from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.costs.prices import Prices
 from pcbatch.runtime.schedules import SCHEDULES, schedule_named
-from pcbatch.runtime.schedules.adaptive import SHARE
+from pcbatch.runtime.schedules.adaptive import PATIENCE, SHARE
 from pcbatch.runtime.schedules.busiest import AGEING
 from pcbatch.runtime.schedules.flow import Flow
 from pcbatch.runtime.schedules.trip import Trip, Turns
@@ -68,11 +68,12 @@ def test_a_diamond(library, schedule, x, executions, trips):
 class Waiting:
     """Trips by hand: lanes that come back to their block at once, so that no number of waiting lanes ever changes."""
 
-    def __init__(self, library, schedule, waiting, row_costs):
+    def __init__(self, library, schedule, waiting, row_costs, successors=None):
         self.backend, self.schedule = library.backend, schedule_named(schedule)
         self.waiting = self.backend.array(waiting, "int32")
         self.prices = Prices(row_costs, sum(waiting))
         self.memory = self.backend.zeros(len(waiting), TensorType("int64"))
+        self.flow = Flow(successors or [tuple(range(len(waiting)))] * len(waiting))
 
     def trip(self):
         """One trip; the blocks that ran."""
@@ -80,11 +81,10 @@ class Waiting:
         def guarded(number, predicate, lanes, state, followed, again):
             ran.extend([number] if predicate else [])
             nobody = self.backend.constant(0)
-            return state, [nobody for _ in followed], Turns(lanes), nobody
+            return state, [nobody for _ in followed], {number: Turns(lanes)}, nobody
 
         ran = []
-        flow = Flow([(number, number + 1) for number in range(len(self.waiting))])
-        trip = Trip(self.backend, {}, self.waiting, lambda state: self.waiting, guarded, flow, lambda: self.prices)
+        trip = Trip(self.backend, {}, self.waiting, lambda state: self.waiting, guarded, self.flow, lambda: self.prices)
         self.memory = self.schedule.trip(trip, self.memory)
         return ran
 
@@ -107,6 +107,63 @@ def test_expensive_blocks_take_turns(library):
     waiting = Waiting(library, "adaptive", [60, 1], [1e6, 1e6])
     assert waiting.longest(0, 30) <= 1
     assert waiting.longest(1, 30) <= 1 / SHARE + 1
+
+
+LOOPS = [(0, 1), (1, 2), (2, 3)]
+"""A loop behind a loop behind a loop, whose entry is the first."""
+
+
+def test_a_loop_behind_a_loop_waits_only_so_long(library):
+    """Lanes that never leave the first loop hold up those at the second, but not for ever."""
+    waiting = Waiting(library, "adaptive", [1, 60, 3], [1e6, 1e6, 1e6], LOOPS)
+    assert waiting.longest(0, 300) <= 1 / SHARE + 1
+    assert PATIENCE < waiting.longest(1, 300) <= PATIENCE / SHARE + 1
+    assert PATIENCE < waiting.longest(2, 300) <= PATIENCE / SHARE + 1
+
+
+@ON_BOTH
+def test_what_lies_behind_waits_its_turn(library):
+    """Of expensive blocks that lie one behind the other the first runs, whatever waits at the others."""
+    assert Waiting(library, "adaptive", [1, 60, 60], [1e6] * 3, LOOPS).trip() == [0]
+    assert Waiting(library, "adaptive", [0, 1, 60], [1e6] * 3, LOOPS).trip() == [1]
+    assert Waiting(library, "adaptive", [0, 0, 60], [1e6] * 3, LOOPS).trip() == [2]
+
+
+def test_which_blocks_wait_for_which():
+    """For lanes that come to another expensive block first, from which there is no way back."""
+    loops = Flow([(1,), (2, 3), (1,), (4, 5), (3,), (6,)])  # two loops, b1 b2 and b3 b4, and what is behind
+    assert loops.gathering([2, 4]) == {frozenset({0, 1, 2}): [4]}
+    assert loops.gathering([1, 2]) == {}, "in one loop"
+    assert loops.gathering([0, 2]) == {}, "all lanes leave the entry at once"
+    assert loops.gathering([2, 4, 5]) == {frozenset({0, 1, 2}): [4], frozenset({0, 1, 2, 3, 4}): [5]}
+    arms = Flow([(1, 2), (3,), (3,), (4,)])
+    assert arms.gathering([1, 2]) == {}
+    assert arms.gathering([1, 3]) == {frozenset({0, 1}): [3]}
+    assert arms.before == [[], [0], [0], [0, 1, 2], [0, 1, 2, 3]][: len(arms.successors)]
+    assert loops.before == [[], [0], [0], [0, 1, 2], [0, 1, 2], [0, 1, 2, 3, 4]]
+
+
+def loops():
+    """`n` turns of one expensive loop, then `m` of another."""
+    blocks = (
+        Block("b0", (piece(lambda n: (n > 0,), "n", "t"),), Branch("t", 1, 2)),
+        Block("b1", (piece(lambda n: (n - 1, n > 1), "n", "n t"),), Branch("t", 1, 2), cost=1e7),
+        Block("b2", (piece(lambda m: (m - 1, m > 1), "m", "m t"),), Branch("t", 2, 3), cost=1e7),
+        Block("b3", (piece(lambda n, m: (n * 10 + m,), "n m", "n"),), Return()),
+    )
+    types, storage = {"n": INT, "m": INT, "t": BOOL}, {"n": "register", "m": "register"}
+    return Program("loops", ("n", "m"), ("n",), types, storage, blocks)
+
+
+@pytest.mark.parametrize("max_lanes", [None, 4])
+@ON_BOTH
+def test_a_loop_behind_a_loop_gathers(library, max_lanes):
+    """Each of two loops runs as often as the example needs that needs most; not where examples come in meanwhile."""
+    n, m = ints(5, 9, 1, 0, 20, 3, 7), ints(20, 3, 8, 2, 6, 1, 19)
+    outcome = library.run(loops(), n, m, schedule="adaptive", max_lanes=max_lanes)
+    np.testing.assert_array_equal(outcome.values[0], [0] * 7)
+    runs = [int(outcome.executions[number]) for number in (1, 2)]
+    assert runs == [20, 20] if max_lanes is None else sum(runs) < 80
 
 
 def test_busiest_ages(library):

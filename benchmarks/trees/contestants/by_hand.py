@@ -7,7 +7,7 @@ one compiled loop serves every batch of so many chunks.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -45,6 +45,47 @@ def _bucket(count: int, least: int = 1) -> int:
     return least
 
 
+class Levels(NamedTuple):
+    """What a loop over the nodes of a batch is given: nodes by height, each height in whole chunks.
+
+    Attributes:
+        words: `[places]`, of the leaves of all trees, and of what pads them.
+        first: `[room * CHUNK]`, of each other node the row of its first child: leaves come first, then nodes.
+        second: the rows of their second ones.
+        chunks: how many chunks there are, at most `room`.
+        roots: `[examples]`, the row of each tree's root.
+    """
+
+    words: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    chunks: int
+    roots: np.ndarray
+
+
+def levels(batch: Arrays) -> Levels:
+    """The schedule of a batch of binary trees."""
+    left, right = _flat(batch, ("left", "right"))
+    word = batch["word"].ravel()
+    heights = np.where(word >= 0, _heights([left, right]), -1)
+    leaves = np.flatnonzero(heights == 0)
+    row = np.zeros(len(word), np.int32)  # where the state of each node is computed
+    row[leaves] = np.arange(len(leaves))
+    at_height = [np.flatnonzero(heights == height) for height in range(1, heights.max() + 1)]
+    sizes = [-(-len(level) // CHUNK) for level in at_height]
+    room, places = _bucket(sum(sizes)), _bucket(len(leaves), CHUNK)
+    first, second = (np.zeros(room * CHUNK, np.int32) for _ in range(2))
+    at = 0
+    for level, size in zip(at_height, sizes, strict=True):
+        row[level] = places + at + np.arange(len(level))
+        first[at : at + len(level)], second[at : at + len(level)] = row[left[level]], row[right[level]]
+        at += size * CHUNK
+    words = np.zeros(places, np.int32)
+    words[: len(leaves)] = word[leaves]
+    examples, nodes = batch["word"].shape
+    return Levels(words, first, second, sum(sizes), row[np.arange(examples) * nodes])
+
+
 def binary(weights: Arrays) -> Callable[[Arrays], np.ndarray]:
     """See `pcbatch_batched.binary`."""
     embedding, leaf, leaf_bias, node, node_bias = (
@@ -72,29 +113,7 @@ def binary(weights: Arrays) -> Callable[[Arrays], np.ndarray]:
         _, states = tf.while_loop(lambda at, _: at < chunks, chunk, [0, states])
         return tf.gather(states, roots)[:, :width]
 
-    def roots(batch: Arrays) -> np.ndarray:
-        left, right = _flat(batch, ("left", "right"))
-        word = batch["word"].ravel()
-        heights = np.where(word >= 0, _heights([left, right]), -1)
-        leaves = np.flatnonzero(heights == 0)
-        row = np.zeros(len(word), np.int32)  # where the state of each node is computed
-        row[leaves] = np.arange(len(leaves))
-        levels = [np.flatnonzero(heights == height) for height in range(1, heights.max() + 1)]
-        sizes = [-(-len(level) // CHUNK) for level in levels]
-        chunks = sum(sizes)
-        room, places = _bucket(chunks), _bucket(len(leaves), CHUNK)
-        first, second = (np.zeros(room * CHUNK, np.int32) for _ in range(2))
-        at = 0
-        for level, size in zip(levels, sizes, strict=True):
-            row[level] = places + at + np.arange(len(level))
-            first[at : at + len(level)], second[at : at + len(level)] = row[left[level]], row[right[level]]
-            at += size * CHUNK
-        words = np.zeros(places, np.int32)
-        words[: len(leaves)] = word[leaves]
-        examples, nodes = batch["word"].shape
-        return compute(words, first, second, chunks, row[np.arange(examples) * nodes]).numpy()
-
-    return roots
+    return lambda batch: compute(*levels(batch)).numpy()
 
 
 def tagger(weights: Arrays) -> Callable[[Arrays], np.ndarray]:

@@ -18,6 +18,8 @@ MEMORY = "4096"  # megabytes
 
 dy: Any = None
 models: list[Any] = []
+Graph = Callable[[Arrays], "list[Any]"]
+"""Gives the results of a batch as expressions: a vector for each tree or for each token."""
 
 
 def start(variant: str) -> None:
@@ -31,21 +33,38 @@ def start(variant: str) -> None:
     dy = dynet
 
 
-def _gates(model: Any, matrix: np.ndarray, bias: np.ndarray, count: int) -> list[tuple[Any, Any]]:
-    """A matrix and a bias for each of `count` gates, of one matrix `[in, gates * width]` for all."""
-    parts = zip(np.split(matrix.T, count), np.split(bias, count))
-    return [(model.parameters_from_numpy(m), model.parameters_from_numpy(b)) for m, b in parts]
+class Model:
+    """The weights as parameters of DyNet, by name; what is one matrix for all gates is one for each gate here."""
+
+    def __init__(self, weights: Arrays):
+        self._collection = dy.ParameterCollection()
+        models.append(self)  # or its parameters are gone
+        self._weights = weights
+        self.parts: dict[str, list[Any]] = {}
+        self.words = self._collection.lookup_parameters_from_numpy(weights["words"])
+        self.width = weights["words"].shape[1]
+
+    def matrix(self, name: str, count: int = 1) -> list[Any]:
+        """`count` matrices `[out, in]` of one `[in, count * out]`."""
+        return self._kept(name, np.split(self._weights[name].T, count))
+
+    def gates(self, name: str, count: int) -> list[tuple[Any, Any]]:
+        """A matrix and a bias for each of `count` gates."""
+        biases = self._kept(f"{name} bias", np.split(self._weights[f"{name} bias"], count))
+        return list(zip(self.matrix(name, count), biases))
+
+    def _kept(self, name: str, parts: list[np.ndarray]) -> list[Any]:
+        self.parts[name] = [self._collection.parameters_from_numpy(part) for part in parts]
+        return self.parts[name]
 
 
 def _affine(gates: list[tuple[Any, Any]], x: Any) -> list[Any]:
     return [dy.affine_transform([bias, matrix, x]) for matrix, bias in gates]
 
 
-def binary(model: Any, weights: Arrays) -> Callable[[Arrays], np.ndarray]:
+def binary(model: Model) -> Graph:
     """See `pcbatch_batched.binary`."""
-    words = model.lookup_parameters_from_numpy(weights["words"])
-    leaf = _gates(model, weights["leaf"], weights["leaf bias"], 3)
-    node = _gates(model, weights["node"], weights["node bias"], 5)
+    words, leaf, node = model.words, model.gates("leaf", 3), model.gates("node", 5)
 
     def encode(left: Any, right: Any, word: Any, at: int) -> tuple[Any, Any]:
         if left[at] < 0:
@@ -59,21 +78,17 @@ def binary(model: Any, weights: Arrays) -> Callable[[Arrays], np.ndarray]:
         c = dy.cmult(dy.logistic(i), dy.tanh(u)) + kept
         return dy.cmult(dy.logistic(o), dy.tanh(c)), c
 
-    def roots(batch: Arrays) -> np.ndarray:
-        trees = zip(*(batch[name].tolist() for name in ("left", "right", "word")))
-        found = [encode(*tree, 0)[0] for tree in trees]
-        return _computed(found)
-
-    return roots
+    return lambda batch: [
+        encode(*tree, 0)[0] for tree in zip(*(batch[name].tolist() for name in ("left", "right", "word")))
+    ]
 
 
-def child_sum(model: Any, weights: Arrays) -> Callable[[Arrays], np.ndarray]:
+def child_sum(model: Model) -> Graph:
     """See `pcbatch_batched.child_sum`."""
-    words = model.lookup_parameters_from_numpy(weights["words"])
-    width = weights["words"].shape[1]
-    *leaf, forget_leaf = _gates(model, weights["leaf"], weights["leaf bias"], 4)
-    node = _gates(model, weights["node"], weights["node bias"], 3)
-    forget = model.parameters_from_numpy(weights["forget"].T)
+    words, width = model.words, model.width
+    *leaf, forget_leaf = model.gates("leaf", 4)
+    node = model.gates("node", 3)
+    (forget,) = model.matrix("forget")
 
     def encode(first: Any, following: Any, word: Any, at: int) -> tuple[Any, Any]:
         x = words[word[at]]
@@ -90,42 +105,55 @@ def child_sum(model: Any, weights: Arrays) -> Callable[[Arrays], np.ndarray]:
             c = dy.esum([c, *(dy.cmult(dy.logistic(mine + forget * h), below) for h, below in children)])
         return dy.cmult(dy.logistic(o), dy.tanh(c)), c
 
-    def roots(batch: Arrays) -> np.ndarray:
-        trees = zip(*(batch[name].tolist() for name in ("first", "following", "word")))
-        return _computed([encode(*tree, 0)[0] for tree in trees])
-
-    return roots
+    return lambda batch: [
+        encode(*tree, 0)[0] for tree in zip(*(batch[name].tolist() for name in ("first", "following", "word")))
+    ]
 
 
-def tagger(model: Any, weights: Arrays) -> Callable[[Arrays], np.ndarray]:
-    """See `pcbatch_batched.tagger`."""
-    words = model.lookup_parameters_from_numpy(weights["words"])
-    width = weights["words"].shape[1]
-    forward = _gates(model, weights["forward"], weights["forward bias"], 4)
-    backward = _gates(model, weights["backward"], weights["backward bias"], 4)
-    (tags,) = _gates(model, weights["tags"], weights["tags bias"], 1)
+def _states(gates: list[tuple[Any, Any]], inputs: list[Any], width: int) -> list[Any]:
+    """The states of an LSTM."""
+    h, c, found = dy.zeros(width), dy.zeros(width), []
+    for x in inputs:
+        i, f, o, u = _affine(gates, dy.concatenate([x, h]))
+        c = dy.cmult(dy.logistic(i), dy.tanh(u)) + dy.cmult(dy.logistic(f), c)
+        h = dy.cmult(dy.logistic(o), dy.tanh(c))
+        found.append(h)
+    return found
 
-    def states(gates: list[tuple[Any, Any]], inputs: list[Any]) -> list[Any]:
-        h, c, found = dy.zeros(width), dy.zeros(width), []
-        for x in inputs:
-            i, f, o, u = _affine(gates, dy.concatenate([x, h]))
-            c = dy.cmult(dy.logistic(i), dy.tanh(u)) + dy.cmult(dy.logistic(f), c)
-            h = dy.cmult(dy.logistic(o), dy.tanh(c))
-            found.append(h)
-        return found
 
-    def scores(batch: Arrays) -> np.ndarray:
-        length, found = batch["length"].tolist(), []
-        for sentence, count in zip(batch["word"].tolist(), length):
-            inputs = [words[word] for word in sentence[:count]]
-            before, after = states(forward, inputs), states(backward, inputs[::-1])[::-1]
+def _inputs(model: Model, batch: Arrays) -> list[list[Any]]:
+    """The words of each sentence."""
+    sentences = zip(batch["word"].tolist(), batch["length"].tolist())
+    return [[model.words[word] for word in sentence[:count]] for sentence, count in sentences]
+
+
+def lstm(model: Model) -> Graph:
+    """See `pcbatch_batched.lstm`."""
+    cell = model.gates("cell", 4)
+    width = cell[0][1].shape[0]
+    return lambda batch: [_states(cell, inputs, width)[-1] for inputs in _inputs(model, batch)]
+
+
+def tagger(model: Model) -> Graph:
+    """See `pcbatch_batched.tagger`; scores of all tokens, one sentence after another."""
+    forward, backward, tags = (
+        model.gates(name, count) for name, count in (("forward", 4), ("backward", 4), ("tags", 1))
+    )
+
+    def scores(batch: Arrays) -> list[Any]:
+        found = []
+        for inputs in _inputs(model, batch):
+            before = _states(forward, inputs, model.width)
+            after = _states(backward, inputs[::-1], model.width)[::-1]
             found += [dy.concatenate(list(both)) for both in zip(before, after)]
-        computed = _computed([_affine([tags], each)[0] for each in found])
-        result = np.zeros((len(length), LONGEST, TAGS), np.float32)
-        result[np.arange(LONGEST) < np.asarray(length)[:, np.newaxis]] = computed
-        return result
+        return [_affine(tags, each)[0] for each in found]
 
     return scores
+
+
+def inside(length: np.ndarray) -> np.ndarray:
+    """Whether there is a token, `[examples, LONGEST]`."""
+    return np.arange(LONGEST) < length[:, np.newaxis]
 
 
 def _computed(found: list[Any]) -> np.ndarray:
@@ -134,22 +162,27 @@ def _computed(found: list[Any]) -> np.ndarray:
     return together.npvalue().reshape(-1, len(found)).T
 
 
-NETWORKS: dict[str, Callable[..., Callable[[Arrays], np.ndarray]]] = {
+NETWORKS: dict[str, Callable[[Model], Graph]] = {
     "binary": binary,
     "child-sum": child_sum,
+    "lstm": lstm,
     "tagger": tagger,
 }
 
 
 def prepare(job: Job) -> Ready:
     """A call that builds the graph of the batch and computes it."""
-    model = dy.ParameterCollection()
-    models.append(model)  # or its parameters are gone
-    compute = NETWORKS[job.network.cell](model, job.weights)
+    graph = NETWORKS[job.network.cell](Model(job.weights))
 
     def call() -> np.ndarray:
         dy.renew_cg()
-        return compute(job.batch)
+        computed = _computed(graph(job.batch))
+        if job.network.cell != "tagger":
+            return computed
+        length = job.batch["length"]
+        result = np.zeros((len(length), LONGEST, TAGS), np.float32)
+        result[inside(length)] = computed
+        return result
 
     return Ready(call)
 

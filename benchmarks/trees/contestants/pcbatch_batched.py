@@ -1,7 +1,11 @@
-"""pcbatch: each network for one example, in plain Python. The variant is a name of `OPTIONS`."""
+"""pcbatch: each network for one example, in plain Python. The variant is a name of `OPTIONS`.
+
+Weights are tensors, or variables where they are to be trained.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,15 +14,17 @@ import tensorflow as tf
 import pcbatch
 from benchmarks.trees.contestants import one_thread  # noqa: F401 -- sets threads
 from benchmarks.trees.contestants.worker import Job, Ready, serve
-from benchmarks.trees.networks import LONGEST, TAGS, Arrays
+from benchmarks.trees.networks import LONGEST, TAGS
+
+Weights = Mapping[str, Any]
 
 OPTIONS: dict[str, dict[str, Any]] = {"": {}, "forks": {"fork": True}, "lockstep": {"form": "lockstep"}}
 
 
-def binary(weights: Arrays) -> Any:
+def binary(weights: Weights) -> Any:
     """A TreeLSTM over binary trees (Tai, Socher and Manning, 2015): the state of the root."""
     embedding, leaf, leaf_bias, node, node_bias = (
-        tf.constant(weights[name]) for name in ("words", "leaf", "leaf bias", "node", "node bias")
+        weights[name] for name in ("words", "leaf", "leaf bias", "node", "node bias")
     )
 
     @pcbatch.autobatch
@@ -42,18 +48,34 @@ def binary(weights: Arrays) -> Any:
     return root
 
 
-def tagger(weights: Arrays) -> Any:
+def cell(matrix, bias, x, h, c):
+    """One step of an LSTM."""
+    i, f, o, u = tf.split(tf.linalg.matvec(matrix, tf.concat([x, h], 0), transpose_a=True) + bias, 4)
+    c = tf.sigmoid(i) * tf.tanh(u) + tf.sigmoid(f) * c
+    return tf.sigmoid(o) * tf.tanh(c), c
+
+
+def lstm(weights: Weights) -> Any:
+    """An LSTM over a sentence: its last state."""
+    embedding, matrix, bias = (weights[name] for name in ("words", "cell", "cell bias"))
+    width = bias.shape[0] // 4
+
+    @pcbatch.autobatch
+    def last(word, length):
+        h, c = tf.zeros([width]), tf.zeros([width])
+        for t in range(length):
+            h, c = cell(matrix, bias, embedding[word[t]], h, c)
+        return h
+
+    return last
+
+
+def tagger(weights: Weights) -> Any:
     """A BiLSTM tagger: scores of all tags, `[longest, tags]`, 0 behind the end of the sentence."""
     embedding, forward, forward_bias, backward, backward_bias, tags, tags_bias = (
-        tf.constant(weights[name])
-        for name in ("words", "forward", "forward bias", "backward", "backward bias", "tags", "tags bias")
+        weights[name] for name in ("words", "forward", "forward bias", "backward", "backward bias", "tags", "tags bias")
     )
     width = embedding.shape[1]
-
-    def cell(matrix, bias, x, h, c):
-        i, f, o, u = tf.split(tf.linalg.matvec(matrix, tf.concat([x, h], 0), transpose_a=True) + bias, 4)
-        c = tf.sigmoid(i) * tf.tanh(u) + tf.sigmoid(f) * c
-        return tf.sigmoid(o) * tf.tanh(c), c
 
     @pcbatch.autobatch
     def tag(word, length):
@@ -72,10 +94,10 @@ def tagger(weights: Arrays) -> Any:
     return tag
 
 
-def child_sum(weights: Arrays) -> Any:
+def child_sum(weights: Weights) -> Any:
     """A child-sum TreeLSTM over dependencies (Tai, Socher and Manning, 2015): the state of the root."""
     embedding, leaf, leaf_bias, node, node_bias, forget = (
-        tf.constant(weights[name]) for name in ("words", "leaf", "leaf bias", "node", "node bias", "forget")
+        weights[name] for name in ("words", "leaf", "leaf bias", "node", "node bias", "forget")
     )
     width = embedding.shape[1]
 
@@ -101,7 +123,7 @@ def child_sum(weights: Arrays) -> Any:
     return root
 
 
-NETWORKS = {"binary": binary, "tagger": tagger, "child-sum": child_sum}
+NETWORKS = {"binary": binary, "lstm": lstm, "tagger": tagger, "child-sum": child_sum}
 _options: dict[str, Any] = {}
 
 
@@ -112,7 +134,8 @@ def start(variant: str) -> None:
 
 def prepare(job: Job) -> Ready:
     """A call of the batched function."""
-    function = NETWORKS[job.network.cell](job.weights).options(**_options)
+    weights = {name: tf.constant(each) for name, each in job.weights.items()}
+    function = NETWORKS[job.network.cell](weights).options(**_options)
     given = list(job.batch.values())
 
     def counts() -> dict[str, Any]:

@@ -33,7 +33,7 @@ CODES: dict[str, str] = {
     "PCB127": "`pcbatch.cost` of something that is not a positive number",
     "PCB128": "`pcbatch.cost` of something that only running the file would tell",
     "PCB129": "`range`, `enumerate`, `zip` and `reversed` in combinations that a loop does not take",
-    "PCB130": "a comprehension that calls a batched function",
+    "PCB130": "a comprehension or a loop that cannot be written out",
     "PCB131": "`pcbatch.debug(..)` as a value, or with arguments that do not fit",
     "PCB150": "something other than a plain Python function is made into a batched function",
     "PCB151": "a function that does not stand in its file as it is now",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from typing import Any
 
 import gast
 
 from pcbatch.errors import Diagnostic
+from pcbatch.frontend.source.iteration import reduced
 from pcbatch.frontend.source.nested import definition, is_expression, of_lambda
 from pcbatch.frontend.source.nodes import INNER_SCOPES, dotted, span_of, unparse
 from pcbatch.frontend.source.scope import is_builtin
@@ -26,11 +27,13 @@ class Callees:
         self._resolve = resolve
         self._known: dict[str, FunctionSource | None] = {}
         self._lambdas: dict[int, Closure] = {}
+        self.variables: Set[str] = source.locals
+        """The variables of the function, those of the compiler's own included."""
 
     def named(self, node: Any) -> FunctionSource | None:
         """The batched function, or the function of this one, that the expression `node` denotes, or None."""
         name = dotted(node)
-        if name is None or name.partition(".")[0] in self.source.locals:
+        if name is None or name.partition(".")[0] in self.variables:
             return None
         if name in self.source.functions:
             return self.source.functions[name].source
@@ -42,6 +45,8 @@ class Callees:
         """Whether a comprehension calls functions of the program, for which nothing can stand."""
         if isinstance(node, gast.Lambda):
             return False
+        if getattr(node, "is_written_out", False):  # `source.mapping`
+            return True
         called = self.closure(node.func) if isinstance(node, gast.Call) else None
         if called is not None and not (_is_given(node.func, self.source) and is_expression(called.source)):
             return not isinstance(node.func, gast.Lambda)
@@ -74,6 +79,9 @@ def check_uses(callees: Callees, report: Report) -> None:
     def root(node: Any) -> str:
         return (dotted(node) or "").partition(".")[0]
 
+    loops: set[int] = set()
+    """The comprehensions that are loops."""
+
     def visit(node: Any, hidden: frozenset[str], inner: Any, unrolled: bool = False) -> None:
         found = definition(node)
         if isinstance(node, gast.FunctionDef) or (found is not None and found[0] in source.functions):
@@ -103,8 +111,10 @@ def check_uses(callees: Callees, report: Report) -> None:
         if isinstance(node, INNER_SCOPES):
             targets = [node.args] if isinstance(node, gast.Lambda) else [each.target for each in node.generators]
             hidden |= {each.id for target in targets for each in gast.walk(target) if isinstance(each, gast.Name)}
-            unrolled = _is_written_out(node, consumed=unrolled)
+            unrolled = id(node) in loops or _is_written_out(node, consumed=unrolled)
             inner = node if inner is None else inner
+        if isinstance(node, gast.Call):
+            loops.add(id(reduced(node, lambda name: name not in source.locals and is_builtin(source.scope, name))))
         for child in gast.iter_child_nodes(node):
             given = isinstance(node, gast.Call) and isinstance(child, gast.GeneratorExp)
             visit(child, hidden, inner, unrolled or (given and _is_consumed(node, source)))

@@ -24,12 +24,12 @@ COST_ATTRIBUTE = "__pcbatch_cost__"
 
 def is_sync(node: Any, local_names: Set[str], scope: Scope) -> bool:
     """Whether the Call `node` calls `pcbatch.sync`."""
-    return _calls(node, local_names, scope, SYNC)
+    return calls(node, local_names, scope, SYNC)
 
 
 def is_debug(node: Any, local_names: Set[str], scope: Scope) -> bool:
     """Whether the Call `node` calls `pcbatch.debug`."""
-    return _calls(node, local_names, scope, DEBUG)
+    return calls(node, local_names, scope, DEBUG)
 
 
 def is_text(node: Any, values: int) -> bool:
@@ -43,7 +43,8 @@ def is_text(node: Any, values: int) -> bool:
     return not any(fields) and len(fields) in (0, values)
 
 
-def _calls(node: Any, local_names: Set[str], scope: Scope, paths: tuple[str, ...]) -> bool:
+def calls(node: Any, local_names: Set[str], scope: Scope, paths: tuple[str, ...]) -> bool:
+    """Whether the Call `node` calls what is known by one of these paths."""
     path = dotted(node.func)
     root, _, rest = (path or "").partition(".")
     origin = None if path is None or root in local_names else scope.origin(root)

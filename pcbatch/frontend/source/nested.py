@@ -49,11 +49,11 @@ def with_nested(source: FunctionSource) -> tuple[FunctionSource, list[Diagnostic
     counts.update(parameter.name for parameter in source.parameters)
     faults: list[Diagnostic] = []
     kept: dict[str, Any] = {}
-    for name, (function, rest) in found.items():
+    for name, (function, _) in found.items():
         is_lambda = isinstance(function, gast.Lambda)
         if counts[name] - is_lambda > 1:  # the assignment of a lambda counts twice
             faults += [] if is_lambda else [_several(name, function, source)]
-        elif not _is_before_all_uses(name, function, rest, source):
+        elif not _is_before_all_uses(name, found, source):
             faults += [] if is_lambda else [_late(name, function, source)]
         else:
             kept[name] = function
@@ -144,11 +144,27 @@ def _is_stored(node: Any) -> bool:
     return isinstance(node, gast.Name) and isinstance(node.ctx, gast.Store)
 
 
-def _is_before_all_uses(name: str, function: Any, rest: Sequence[Any], source: FunctionSource) -> bool:
-    """Whether a function is used behind its definition only, in the same block or in blocks inside that."""
+def _is_before_all_uses(name: str, found: Mapping[str, tuple[Any, Sequence[Any]]], source: FunctionSource) -> bool:
+    """Whether a function is used behind its definition only, in the same block or in blocks inside that.
+
+    A function in which it is read before may be defined there, if it is used behind the definition only, in turn.
+    """
+    function, rest = found[name]
     inside = {id(each) for node in (*rest, function) for each in walk(node)}
-    every = (each for node in source.tree.body for each in walk(node))
-    return all(id(each) in inside for each in every if isinstance(each, gast.Name) and each.id == name and _reads(each))
+    holders = {each: {id(node) for node in walk(found[each][0])} for each in found}
+    every = [each for node in source.tree.body for each in walk(node) if isinstance(each, gast.Name) and _reads(each)]
+    work, known = [name], {name}
+    while work:
+        used = work.pop()
+        for each in every:
+            if each.id != used or id(each) in inside or id(each) in holders[used]:
+                continue
+            around = [other for other, held in holders.items() if id(each) in held]
+            if not around:
+                return False
+            work += [other for other in around if other not in known]
+            known.update(around)
+    return True
 
 
 def _reads(node: Any) -> bool:
@@ -170,7 +186,7 @@ def _late(name: str, function: Any, source: FunctionSource) -> Diagnostic:
         "PCB102",
         f"`{name}` is used where it may not have been defined",
         span_of(function, source.file),
-        "defined here, on one path only",
+        "defined here, behind a use of it, or on one path only",
         "define it at the beginning of the function, before the branch or the loop",
     )
 

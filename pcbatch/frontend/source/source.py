@@ -10,6 +10,7 @@ from typing import Any, Literal
 import gast
 
 from pcbatch.errors import Span
+from pcbatch.frontend.source.mapping import with_comprehensions
 from pcbatch.frontend.source.nodes import assigned_in, names_in, span_of
 from pcbatch.frontend.source.scope import Scope
 
@@ -103,6 +104,8 @@ def from_tree(
     arguments = tree.args
     stars = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
     parameters = parameters_of(arguments)
+    locals_ = assigned_in(tree.body) | {p.name for p in parameters} | {each.id for each in stars}
+    tree.body = with_comprehensions(tree.body, locals_, frozenset().union(*map(names_in, tree.body)) | locals_, scope)
     source = FunctionSource(
         name=node.name,
         qualname=qualname,
@@ -110,7 +113,7 @@ def from_tree(
         tree=tree,
         parameters=parameters,
         span=span_of(tree, file),
-        locals=assigned_in(tree.body) | {p.name for p in parameters} | {each.id for each in stars},
+        locals=locals_,
         names=frozenset().union(*map(names_in, (tree.args, *tree.body))),
         scope=scope,
     )

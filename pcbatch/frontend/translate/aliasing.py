@@ -210,13 +210,16 @@ class _Aliases:
     def checked(self) -> Function:
         """The function with a check behind each call that must give something new for its stores to be right."""
         possible = PossibleNames(self.function, self.kind_of, self.live)
-        spots = possible.calls_to_check()
+        with_parts = possible.calls_with_parts()
+        spots = list(dict.fromkeys((*possible.calls_to_check(), *with_parts)))
         blocks = {block.label: block for block in self.function.blocks}
         self.objects = bool(self.summaries)
         before = {(block.label, at): facts for block, at, facts in (self._before_each_op() if spots else ())}
         checks = {
-            (label, at): self._check(blocks[label], at, possible.related((label, at)), before[label, at])
-            for label, at in spots
+            spot: self._check(
+                blocks[spot[0]], spot[1], possible.related(spot), before[spot], has_parts=spot in with_parts
+            )
+            for spot in spots
         }
         return with_ops_behind(self.function, checks)
 
@@ -274,7 +277,9 @@ class _Aliases:
 
     # -- what is said --------------------------------------------------------------------------------------------------
 
-    def _check(self, block: Block, at: int, related: frozenset[str], facts: Facts) -> tuple[Primitive, ...]:
+    def _check(
+        self, block: Block, at: int, related: frozenset[str], facts: Facts, *, has_parts: bool
+    ) -> tuple[Primitive, ...]:
         """The check behind op `at` of `block`: what it assigns is nothing that it read, or that is read later.
 
         An object may keep what its method is given, unless that may be read later, under whatever name.
@@ -289,7 +294,7 @@ class _Aliases:
         if changed_by(op) is not None:
             kept = (part for name in reads(op) if name not in live for part in parts_related(name, facts, later))
             given += dict.fromkeys(kept)
-        if not given and len(writes(op)) == 1:
+        if not given and len(writes(op)) == 1 and not has_parts:
             return ()
         every = [each for each_block in self.function.blocks for each in each_block.ops]
         stores = (each for each in every if isinstance(each, Store) or ((c := changed_by(each)) and c.is_element))

@@ -39,7 +39,7 @@ def rebound_receiver(source: FunctionSource) -> list[Diagnostic]:
     return [Diagnostic("PCB209", message, span_of(found, source.file), "assigned here", help_)]
 
 
-def unassigned(function: Function, drafts: Sequence[DraftBlock], source: FunctionSource) -> list[Diagnostic]:
+def unassigned(function: Function, drafts: Sequence[DraftBlock], source: FunctionSource) -> dict[str, Diagnostic]:
     """One diagnostic for each variable that some path leaves unassigned, at the first place that reads it."""
     facts = definitely_assigned(function)
     found: dict[str, Diagnostic] = {}
@@ -50,7 +50,7 @@ def unassigned(function: Function, drafts: Sequence[DraftBlock], source: Functio
                 if name not in assigned and name in source.locals and name not in found:
                     found[name] = _unassigned(name, places.get(name, node.span), source)
             assigned |= frozenset(writes(node)) | frozenset(found)
-    return list(found.values())
+    return found
 
 
 def _unassigned(name: str, span: Span | None, source: FunctionSource) -> Diagnostic:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import gast
 
@@ -65,8 +66,8 @@ def build(entry: FunctionSource, resolve: Resolve, unrolling: Unrolling | None =
         source, faults = with_nested(each)
         found += faults
         sources[names[each]] = source
-        statements = Statements(source, Callees(source, resolve), name_of, versions, unrolling, found.append)
-        functions.append(_build_function(names[each], statements, numbers, found.append))
+        code = partial(Statements, source, Callees(source, resolve), name_of, versions, unrolling)
+        functions.append(_build_function(names[each], code, numbers, found.append))
     shared, checked = shared_stores(functions, sources)
     found += shared
     late = [late_reads(function) for function in checked]
@@ -86,36 +87,51 @@ def _explicit(function: Function) -> Function:
     return replace(function, blocks=tuple(blocks))
 
 
-def _build_function(name: str, code: Statements, numbers: itertools.count[int], report: Report) -> Function:
+def _build_function(
+    name: str, make: Callable[[Report], Statements], numbers: itertools.count[int], report: Report
+) -> Function:
+    """The function that `make` translates; once more where a variable has a value only if a loop makes a turn."""
+    found: list[Diagnostic] = []
+    code = make(found.append)
     source = code.source
     # Names may have got their meaning since the function was read: `np.random` is known by its import.
-    for diagnostic in check_syntax(source.tree, source.file, source.locals, source.scope, source.receiver):
-        report(diagnostic)
-    check_uses(code.callees, report)
+    found += check_syntax(source.tree, source.file, source.locals, source.scope, source.receiver)
+    check_uses(code.callees, found.append)
     code.function()
     drafts = code.draft.finish()
-    labels = {draft.label: f"b{next(numbers)}" for draft in drafts}
-    function = Function(
-        name=name,
-        parameters=tuple(parameter.name for parameter in source.parameters),
-        results=(code.result,),
-        blocks=relabelled(drafts, labels),
-        cost=source.cost,
-        span=source.span,
-    )
+    missing = unassigned(_finished(name, code, drafts), drafts, source)
+    if missing:
+        again = make(lambda _: None)
+        again.unbound = {each: where.span or source.span for each, where in missing.items()}
+        again.function()
+        entered = again.draft.finish()
+        left = unassigned(_finished(name, again, entered), entered, source)
+        if left:
+            missing = {each: where for each, where in missing.items() if each in left or each in again.left_out}
+        else:
+            code, drafts, missing = again, entered, {}
+    function = _finished(name, code, drafts, numbers)
     free = free_names(function, frozenset(code.variables))
-    for diagnostic in _check(function, drafts, source, free):
+    defined = {node.name for each in source.tree.body for node in walk(each) if isinstance(node, gast.FunctionDef)}
+    known = {*PSEUDO_BUILTINS, source.receiver, *defined}
+    unknown = unknown_names(free, drafts, source, known)
+    for diagnostic in (*found, *rebound_receiver(source), *missing.values(), *unknown):
         report(diagnostic)
     externs = [each for each in free if each not in PSEUDO_BUILTINS and not is_builtin(source.scope, each)]
     made = tuple(name for name in variables_of(function) if name in code.made)
     return replace(function, externs=tuple(sorted(externs)), made=made)
 
 
-def _check(function: Function, drafts: list[DraftBlock], source: FunctionSource, free: list[str]) -> list[Diagnostic]:
-    defined = {node.name for each in source.tree.body for node in walk(each) if isinstance(node, gast.FunctionDef)}
-    known = {*PSEUDO_BUILTINS, source.receiver, *defined}
-    return [
-        *rebound_receiver(source),
-        *unassigned(function, drafts, source),
-        *unknown_names(free, drafts, source, known),
-    ]
+def _finished(
+    name: str, code: Statements, drafts: list[DraftBlock], numbers: itertools.count[int] | None = None
+) -> Function:
+    """The function of finished blocks, which are numbered if there are `numbers` for them."""
+    labels = {draft.label: draft.label if numbers is None else f"b{next(numbers)}" for draft in drafts}
+    return Function(
+        name=name,
+        parameters=tuple(parameter.name for parameter in code.source.parameters),
+        results=(code.result,),
+        blocks=relabelled(drafts, labels),
+        cost=code.source.cost,
+        span=code.source.span,
+    )

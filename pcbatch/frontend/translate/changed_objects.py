@@ -104,11 +104,11 @@ def _innermost(target: str, call: ast.Call) -> Change | None:
 
 _OF_ONE = frozenset({"append", "insert", "setdefault", "pop"})
 """Methods whose arguments become elements of their object."""
-_OF_ELEMENTS = frozenset({"extend", "update", "__iadd__", "__delitem__"})
+_OF_ELEMENTS = frozenset({"extend", "update", "__iadd__", "__ior__", "__delitem__"})
 """Methods that take elements of their arguments. What the user's own keep is seen when they are traced."""
 
 
-_OF_NOTHING = frozenset({"clear", "popitem", "reverse"})
+_OF_NOTHING = frozenset({"clear", "popitem", "reverse", "__imul__"})
 
 
 def _method(call: ast.Call) -> str:
@@ -170,6 +170,8 @@ def takings(code: Code, kind_of: KindOf, *, objects: bool = True) -> tuple[Takin
         if change.method in _OF_ONE:
             taken += found
             target += _below((*inside, ANY), found)
+        elif change.method == "__imul__":
+            target += list(_below((*inside, ANY), tuple(element((((), (root, path)),), ANY)))) * 2
         elif change.method in _OF_ELEMENTS:
             target += _below((*inside, ANY), tuple(element(found, ANY)))
     every = [(change.target, reference) for reference in target]

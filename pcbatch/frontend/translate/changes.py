@@ -66,10 +66,14 @@ def call_method(code: Expressions, node: Any) -> None:
     _put_back(code, part, _called(CHANGED, part, node, arguments, keywords), code.span(node))
 
 
-def extend(code: Expressions, part: Any, value: Any, span: Span) -> None:
-    """Emit `part += [..]`, which changes a list in place."""
+IN_PLACE: dict[type[Any], str] = {gast.Add: "__iadd__", gast.Mult: "__imul__", gast.BitOr: "__ior__"}
+"""The operators of augmented assignments that change lists or dicts in place, and the methods that they call."""
+
+
+def augment(code: Expressions, part: Any, method: str, value: Any, span: Span) -> None:
+    """Emit `part += value` where that changes an object in place."""
     settled = code.settled(value, [])
-    _put_back(code, part, call(CHANGED, part, constant("__iadd__"), settled), span)
+    _put_back(code, part, call(CHANGED, part, constant(method), settled), span)
 
 
 def delete(code: Expressions, target: Any, span: Span) -> None:

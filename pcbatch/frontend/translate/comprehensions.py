@@ -12,7 +12,7 @@ from typing import Any
 
 import gast
 
-from pcbatch.errors import Diagnostic
+from pcbatch.errors import Diagnostic, Span
 from pcbatch.frontend.source.iteration import range_arguments
 from pcbatch.frontend.source.nested import renamed
 from pcbatch.frontend.source.nodes import call, constant, load, store, target_leaves, unparse
@@ -28,6 +28,8 @@ UNROLLED = "__unrolled__"
 
 def as_list(code: Expressions, node: Any) -> Any:
     """The list of the elements of a comprehension, each computed by what has been emitted."""
+    if any(each.ifs for each in node.generators):
+        code.report(_varies(node, code.span(node)))
     names = [code.operand(element) for element in _elements(code, node.generators, node.elt, {}, hold=True)]
     return gast.copy_location(gast.List([load(name, node) for name in names], gast.Load()), node)
 
@@ -106,6 +108,17 @@ def _count(code: Expressions, length: Any, place: Any) -> int:
     code.primitive([target], question, code.span(place))
     _limit(code, known or 0, place)
     return min(known or 0, MOST)
+
+
+def _varies(node: Any, span: Span) -> Diagnostic:
+    return Diagnostic(
+        "PCB130",
+        "which elements this list has may differ from lane to lane",
+        span,
+        "a list has one length in all lanes",
+        "`sum`, `len`, `any`, `all`, `min` and `max` of it are fine, as `sum(.. for .. in .. if ..)`; else append to a "
+        "`pcbatch.bounded(shape, dtype, capacity)` in a loop",
+    )
 
 
 def _limit(code: Expressions, count: int, place: Any) -> None:

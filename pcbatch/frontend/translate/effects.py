@@ -15,6 +15,7 @@ from typing import Any
 import gast
 
 from pcbatch.frontend.source.changes import takes
+from pcbatch.frontend.source.iteration import reduced
 from pcbatch.frontend.source.nodes import INNER_SCOPES, children
 
 CHEAP_BUILTINS = frozenset({"abs", "min", "max", "int", "float", "bool", "round", "len", "range"})
@@ -37,6 +38,8 @@ class Effects:
     is_builtin: Callable[[str], bool]
     is_math: Callable[[Any], bool]
     has_calls: Callable[[Any], bool] = lambda node: False
+    is_wanted: Callable[[Any], bool] = lambda node: False
+    """Whether a comprehension cannot be traced as it stands."""
 
     def splits(self, node: Any) -> bool:
         """Whether the expression must be taken apart."""
@@ -44,20 +47,29 @@ class Effects:
             return self.is_unrolled(node)
         if isinstance(node, gast.NamedExpr) or self.branches(node):
             return True
-        if isinstance(node, gast.Call) and (self.is_batched(node) or takes(node)):
+        if isinstance(node, gast.Call) and (self.is_batched(node) or takes(node) or self.is_loop(node)):
             return True
         return any(self.splits(child) for child in children(node))
 
     def is_unrolled(self, node: Any) -> bool:
         """Whether a comprehension, or `any(..)` or `all(..)` of a generator, is written out for its batched calls."""
+        if self.is_loop(node):
+            return True
         match node:
             case gast.ListComp() | gast.GeneratorExp():
-                return self.has_calls(node)
+                return self.has_calls(node) or self.is_wanted(node)
             case gast.Call(
                 func=gast.Name(id="any" | "all" as name), args=[gast.GeneratorExp() as generator], keywords=[]
             ):
                 return self.is_builtin(name) and self.has_calls(generator)
         return False
+
+    def is_loop(self, node: Any) -> bool:
+        """Whether a `sum(..)` or the like of a comprehension is a loop of the program."""
+        given = reduced(node, self.is_builtin)
+        if given is None:
+            return False
+        return self.is_wanted(given) or (self.has_calls(given) and any(each.ifs for each in given.generators))
 
     def branches(self, node: Any) -> bool:
         """Whether one of the expression's own conditional operands needs control flow."""

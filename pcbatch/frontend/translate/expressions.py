@@ -73,7 +73,11 @@ class Expressions(ABC):
         self.report = report
         self.draft = Draft()
         self.effects = Effects(
-            lambda node: callees.called(node) is not None, self.is_builtin, self._is_math, callees.has_calls
+            lambda node: callees.called(node) is not None,
+            self.is_builtin,
+            self._is_math,
+            callees.has_calls,
+            lambda node: unrolling.wants_comprehension(node, source.file),
         )
         self.result = next(
             name
@@ -81,6 +85,7 @@ class Expressions(ABC):
             if self._free(name)
         )
         self.variables = {*source.locals, self.result}
+        callees.variables = self.variables
         self.made = {self.result}
         self._booleans: set[str] = set()
         self._temporaries = filter(self._free, map("t{}".format, itertools.count()))

@@ -6,10 +6,12 @@ names that may share an object with it. Only what such a call adds to its answer
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterator, Mapping
 
 from pcbatch.frontend.translate.changed_objects import calls_users_method, changed_by, changed_name, takings
-from pcbatch.frontend.translate.references import KindOf, has_unknown_call
+from pcbatch.frontend.translate.references import KindOf, has_unknown_call, repeats
 from pcbatch.ir.analysis.dataflow import Analysis, solve
 from pcbatch.ir.program import Block, Coded, Function, Op, Store, reads, statement, writes
 
@@ -43,6 +45,9 @@ class PossibleNames:
             and op.outputs
             and (has_unknown_call(statement(op), kind_of) or calls_users_method(statement(op)))
         ]
+        self.products = [
+            spot for spot, op in self.places.items() if objects and isinstance(op, Coded) and repeats(statement(op))
+        ]
         self.sources = {
             spot: self._bits(source for _, (_, (source, _)) in taken if source in self.bit)
             for spot, op in self.places.items()
@@ -58,6 +63,18 @@ class PossibleNames:
             return []
         found = [spot for spot in self.unknown if self._clashes(frozenset((spot,))) != known]
         return found or self.unknown
+
+    def calls_with_parts(self) -> list[Spot]:
+        """The ops with calls, or products, of whose values a part of a part changes: no object may be there twice."""
+        changes = [change for op in self.places.values() if (change := changed_by(op)) is not None]
+        roots = {change.place[0] for change in changes if change.place[1] and not change.is_put_back}
+        wanted = self._bits(name for name in roots if name in self.bit)
+        while True:
+            sources = (self.sources[spot] for spot, written in self.rebound.items() if written & wanted)
+            more = functools.reduce(operator.or_, sources, wanted)
+            if more == wanted:
+                return [spot for spot in (*self.unknown, *self.products) if self.rebound[spot] & wanted]
+            wanted = more
 
     def related(self, spot: Spot) -> frozenset[str]:
         """The names that may hold what op `spot` assigns, if its calls give back what they take."""

@@ -33,42 +33,52 @@ class RangeLoop:
         inside = [*node.body, node.iter]
         self.changed = assigned_in(inside) | changed_in(inside)
         self.counter = ""
+        self.first: Any = None
         self.stop: Any = None
         self.step: Any = None
 
-    def start(self) -> None:
-        """Evaluate the arguments, from left to right, and set the counter."""
+    def start(self, *, is_tested: bool = False) -> None:
+        """Evaluate the arguments, from left to right, and set the counter; where the loop begins is kept if tested."""
         arguments = self.arguments
         first = arguments[0] if len(arguments) > 1 else self._number(0)
         self.counter = self.code.temporary()
         if self.backwards:
-            self._start_backwards(first, arguments[-1])
+            self._start_backwards(first, arguments[-1], is_tested=is_tested)
             return
-        self.code.assign(self.counter, self._bound(first, kept=False), self.code.span(first))
+        self.first = self._bound(first, kept=is_tested)
+        self.code.assign(self.counter, self.first, self.code.span(first))
         self.stop = self._bound(arguments[1] if len(arguments) > 1 else arguments[0])
         self.step = self._bound(arguments[2]) if len(arguments) > 2 else self._number(1)
         if literal(self.step) is None:
             self._refuse_zero_step(arguments[2])
 
-    def _start_backwards(self, low: Any, high: Any) -> None:
+    def _start_backwards(self, low: Any, high: Any, *, is_tested: bool) -> None:
         """From `high - 1` down to `low`."""
         low = self._bound(low)
         number = literal(low)
         self.stop = self._placed(gast.BinOp(low, gast.Sub(), self._number(1)) if number is None else signed(number - 1))
-        first = self._placed(gast.BinOp(self._bound(high, kept=False), gast.Sub(), self._number(1)))
-        self.code.assign(self.counter, first, self.code.span(high))
+        self.first = self._placed(gast.BinOp(self._bound(high, kept=is_tested), gast.Sub(), self._number(1)))
+        self.code.assign(self.counter, self.first, self.code.span(high))
         self.step = self._placed(signed(-1))
 
     def test(self, body: str, otherwise: str) -> None:
         """Go to `body` while the counter has not reached the end."""
+        self.code.condition(self._goes_on(load(self.counter)), body, otherwise)
+
+    def has_turns(self) -> Any:
+        """The condition that there is a turn: known where the arguments are."""
+        numbers = [each for each in map(literal, self.arguments) if each is not None]
+        if len(numbers) == len(self.arguments):
+            return self._placed(constant(len(range(*numbers)) > 0))
+        return self._goes_on(self.first)
+
+    def _goes_on(self, counter: Any) -> Any:
         step = literal(self.step)
-        below, above = self._compared(gast.Lt()), self._compared(gast.Gt())
+        below, above = self._compared(counter, gast.Lt()), self._compared(counter, gast.Gt())
         if step is None:
             upward = self._placed(gast.Compare(self.step, [gast.Gt()], [self._number(0)]))
-            condition = self._placed(gast.IfExp(upward, below, above))
-        else:
-            condition = below if step > 0 else above
-        self.code.condition(condition, body, otherwise)
+            return self._placed(gast.IfExp(upward, below, above))
+        return below if step > 0 else above
 
     def begin_turn(self) -> None:
         """Give the target the counter's value."""
@@ -118,8 +128,8 @@ class RangeLoop:
         self.code.draft.end(Fault("ValueError: range() arg 3 must not be zero", (), "raise", self.code.span(node)))
         self.code.draft.open(fine)
 
-    def _compared(self, op: Any) -> Any:
-        return self._placed(gast.Compare(load(self.counter), [op], [self.stop]))
+    def _compared(self, counter: Any, op: Any) -> Any:
+        return self._placed(gast.Compare(counter, [op], [self.stop]))
 
     def _number(self, value: int) -> Any:
         return self._placed(constant(value))

@@ -104,6 +104,16 @@ def has_unknown_call(code: Code, kind_of: KindOf) -> bool:
     return any(isinstance(node, ast.Call) and kind_of(node) == "unknown" for node in nodes)
 
 
+def repeats(code: Code) -> bool:
+    """Whether `code` may give a list times a number, `xs * n`, which has its elements several times."""
+    match code.value:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            parts = (left, right)
+            is_float = any(isinstance(each, ast.Constant) and isinstance(each.value, float) for each in parts)
+            return not is_float and any(isinstance(each, ast.Name | ast.Attribute | ast.Subscript) for each in parts)
+    return False
+
+
 def free_arguments(code: Code, variables: Collection[str]) -> list[str]:
     """The free names, and paths from them, that calls in `code` take as arguments."""
     nodes = [node for statement in code.body for node in ast.walk(statement)]
@@ -260,7 +270,7 @@ def _may_be_list(node: ast.expr) -> bool:
         case ast.BinOp(op=ast.Add(), left=left, right=right):
             return _may_be_list(left) and _may_be_list(right)
         case ast.BinOp(op=ast.Mult(), left=left, right=right):
-            return isinstance(left, ast.List | ast.ListComp) or isinstance(right, ast.List | ast.ListComp)
+            return any(isinstance(each, ast.List | ast.ListComp | ast.Tuple) for each in (left, right))
     return not isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Constant)
 
 

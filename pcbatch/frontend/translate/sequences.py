@@ -50,7 +50,7 @@ class SequenceLoop:
         self.counter = ""
         self.sequence = _Sequence((), load)
 
-    def start(self) -> None:
+    def start(self, *, is_tested: bool = False) -> None:
         """Evaluate what the loop goes over, from left to right, and set the counter."""
         self.sequence = self.sequence_of(self.node.iter)
         self.counter = self.code.temporary()
@@ -63,6 +63,10 @@ class SequenceLoop:
             body,
             otherwise,
         )
+
+    def has_turns(self) -> Any:
+        """The condition that there is an element."""
+        return self._placed(gast.Compare(self.length_of(self.sequence), [gast.Gt()], [self._placed(constant(0))]))
 
     def begin_turn(self) -> None:
         """Give the targets the element."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import gast
@@ -15,7 +16,7 @@ from pcbatch.frontend.source.changes import called_part, root_of, steps_of
 from pcbatch.frontend.source.hints import is_debug
 from pcbatch.frontend.source.iteration import range_arguments
 from pcbatch.frontend.source.nested import definition
-from pcbatch.frontend.source.nodes import constant, dotted, load, store, target_leaves
+from pcbatch.frontend.source.nodes import assigned_in, call, constant, dotted, load, store, target_leaves, unparse
 from pcbatch.frontend.source.scope import Origin
 from pcbatch.frontend.translate import changes
 from pcbatch.frontend.translate.comprehensions import as_chain, as_list
@@ -24,11 +25,13 @@ from pcbatch.frontend.translate.expressions import Expressions
 from pcbatch.frontend.translate.matching import Match
 from pcbatch.frontend.translate.messages import template
 from pcbatch.frontend.translate.ranges import RangeLoop, literal
+from pcbatch.frontend.translate.reductions import as_loop
 from pcbatch.frontend.translate.sequences import SequenceLoop
 from pcbatch.frontend.translate.stores import store_indices, stored_element
 from pcbatch.frontend.translate.written_out import WrittenOut
 from pcbatch.ir.debugging import ENTRY, number_of
 from pcbatch.ir.program import Fault, FaultKind, Return, Store
+from pcbatch.ir.pseudo_builtins import UNBOUND
 
 PARTS = gast.Subscript | gast.Attribute
 """Targets that are parts of variables."""
@@ -47,6 +50,10 @@ class Statements(Expressions):
     """Translates the statements of one function; see `Expressions` for its arguments."""
 
     loops: tuple[Loop, ...] = ()
+    unbound: Mapping[str, Span] = MappingProxyType({})
+    """Variables that are assigned behind a `for` loop only if that makes a turn, and where they are read then."""
+    left_out: frozenset[str] = frozenset()
+    """Those of them of which it is not known yet whether the loop makes one."""
 
     def function(self) -> None:
         """Translate the whole body."""
@@ -126,6 +133,8 @@ class Statements(Expressions):
 
     def unrolled(self, node: Any) -> Any:
         """The list that a comprehension with batched calls gives; of `any(..)` and `all(..)` of one, a chain."""
+        if self.effects.is_loop(node):
+            return as_loop(self, node)
         if isinstance(node, gast.Call):
             return self.rewrite(as_chain(self, node.args[0], stops_if_true=node.func.id == "any"))
         return as_list(self, node)
@@ -239,8 +248,9 @@ class Statements(Expressions):
     def _augmented(self, node: Any) -> None:
         target, span = node.target, self.span(node)
         if isinstance(target, gast.Name):
-            if _is_list(node):
-                changes.extend(self, load(target.id, target), node.value, span)
+            method = self._method_in_place(node)
+            if method is not None:
+                changes.augment(self, load(target.id, target), method, node.value, span)
                 return
             value = gast.copy_location(gast.BinOp(load(target.id, target), node.op, node.value), node)
             self.into(value, target.id, span)
@@ -248,11 +258,22 @@ class Statements(Expressions):
         target = self._settled_target(target, [node.value])
         names = [] if self._is_named(target) else self._indices(target, [node.value])
         old = _read(target) if self._is_named(target) else stored_element(target, names)
-        if _is_list(node):
-            changes.extend(self, old, node.value, span)
+        method = self._method_in_place(node)
+        if method is not None:
+            changes.augment(self, old, method, node.value, span)
             return
         value = gast.copy_location(gast.BinOp(old, node.op, node.value), node)
         self._emit_change(target, names, self.operand(value), span)
+
+    def _method_in_place(self, node: Any) -> str | None:
+        """The method that changes the target of an augmented assignment, if it is known to be a list or the like."""
+        method, span = changes.IN_PLACE.get(type(node.op)), self.span(node)
+        if method is None or span in self.unrolling.in_place:
+            return method
+        if isinstance(node.op, gast.Add) and isinstance(node.value, gast.List | gast.ListComp):
+            return method
+        self.unrolling.augmented[span] = method
+        return None
 
     def take(self, node: Any) -> str:
         """Emit `xs.pop()`; gives the variable with its value."""
@@ -315,14 +336,17 @@ class Statements(Expressions):
         head, body, again, orelse, leave = (self.draft.label() for _ in range(5))
         found = range_arguments(node.iter, self.is_builtin)
         loop = RangeLoop(self, node, *found) if found is not None else SequenceLoop(self, node)
-        loop.start()
-        if isinstance(loop, SequenceLoop) and self._may_be_empty(node.iter):
-            some = gast.Compare(loop.length_of(loop.sequence), [gast.Gt()], [constant(0)])
-            self.condition(gast.copy_location(some, node.iter), head, orelse)
+        left_out = {name: self.unbound[name] for name in sorted(assigned_in([node]) & self.unbound.keys())}
+        loop.start(is_tested=bool(left_out))
+        if left_out:
+            self._first_turn(loop, node, left_out, body, orelse)
         else:
-            self.jump(head, span)
-        self.draft.open(head)
-        loop.test(body, orelse)
+            if isinstance(loop, SequenceLoop) and self._may_be_empty(node.iter):
+                self.condition(loop.has_turns(), head, orelse)
+            else:
+                self.jump(head, span)
+            self.draft.open(head)
+            loop.test(body, orelse)
         self.draft.open(body)
         loop.begin_turn()
         self._loop_body(node.body, Loop(leave, again, turns=False))
@@ -330,7 +354,26 @@ class Statements(Expressions):
         self.draft.open(again)
         loop.advance()
         self.jump(head, span, turn=True)
+        if left_out:
+            self.draft.open(head)
+            loop.test(body, orelse)
         self._orelse(node, orelse, leave)
+
+    def _first_turn(
+        self, loop: RangeLoop | SequenceLoop, node: Any, left_out: Mapping[str, Span], body: str, orelse: str
+    ) -> None:
+        """Begin the first turn without a test where there is one; elsewhere the variables `left_out` have no value.
+
+        Whether there is one is known with the types. Where it is not, what reads them is refused then.
+        """
+        empty = self.draft.label()
+        self.condition(loop.has_turns(), body, empty)
+        self.draft.open(empty)
+        header = f"for {unparse(node.target)} in {unparse(node.iter)}:"
+        self.left_out |= left_out.keys() if self.draft.current is not None else frozenset()
+        for name, place in left_out.items():
+            self.assign(name, call(UNBOUND, constant(name), constant(header)), place)
+        self.jump(orelse, self.span(node))
 
     def _written_out(self, node: Any) -> bool:
         """Write a loop out, turn by turn, if it is known how many there are and they are not too many."""
@@ -401,11 +444,6 @@ class Statements(Expressions):
         names = tuple(self.operand(field, fields[at + 1 :]) for at, field in enumerate(fields))
         places = {name: self.span(field) for name, field in zip(names, fields, strict=True)}
         self.draft.end(Fault(text, names, kind, span), places)
-
-
-def _is_list(node: Any) -> bool:
-    """Whether an augmented assignment is `xs += [..]`, which changes a list in place."""
-    return isinstance(node.op, gast.Add) and isinstance(node.value, gast.List | gast.ListComp)
 
 
 def _loaded(part: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic, Note, Span
+from pcbatch.frontend.source.iteration import Place, are_nested
 from pcbatch.frontend.source.nodes import walk
 
 MOST_TURNS = 256
@@ -32,6 +33,10 @@ class Unrolling:
 
     lengths: Mapping[tuple[Span, Turns], int | None] = field(default_factory=dict)
     failed: Mapping[Span, int] = field(default_factory=dict)
+    in_place: frozenset[Span] = frozenset()
+    """The augmented assignments that are known to change a list, or another object, in place."""
+    augmented: dict[Span, str] = field(default_factory=dict, init=False)
+    """The others, with the methods that they would call of such."""
     asked: list[Span] = field(default_factory=list, init=False)
     """The lines of the loops that have a question in front."""
     long: list[tuple[Span, Span, int]] = field(default_factory=list, init=False)
@@ -47,11 +52,27 @@ class Unrolling:
 
     def wants(self, loop: Any, file: str) -> bool:
         """Whether `loop`, a For node of `file`, is to be written out, if that can be."""
-        inner = [each for node in loop.body for each in walk(node) if isinstance(each, gast.For)]
+        if hasattr(loop, "of_comprehension"):
+            return any(depth > 1 and are_nested(span, _place(loop)) for span, depth in self._failed_in(file))
+        every = [each for node in loop.body for each in walk(node)]
+        inner = [_lines(each, file) for each in every if isinstance(each, gast.For)]
+        comprehensions = [_place(each) for each in every if isinstance(each, gast.ListComp | gast.GeneratorExp)]
+
+        def around(span: Span) -> int:
+            """How much else could be written out."""
+            loops = sum(is_inside(span, each) for each in inner)
+            return loops + 2 * any(are_nested(span, each) for each in comprehensions)
+
         return any(
-            is_inside(span, _lines(loop, file)) and sum(is_inside(span, _lines(each, file)) for each in inner) < depth
-            for span, depth in self.failed.items()
+            is_inside(span, _lines(loop, file)) and around(span) < depth for span, depth in self._failed_in(file)
         )
+
+    def wants_comprehension(self, node: Any, file: str) -> bool:
+        """Whether a comprehension cannot be traced as it stands."""
+        return any(are_nested(span, _place(node)) for span, _ in self._failed_in(file))
+
+    def _failed_in(self, file: str) -> Iterator[tuple[Span, int]]:
+        return ((span, depth) for span, depth in self.failed.items() if span.file == file)
 
     def is_long(self, loop: Any, header: Span, count: int) -> bool:
         """Whether `count` turns are too many; noted if so."""
@@ -81,6 +102,10 @@ class Unrolling:
             return diagnostic
         label = f"this makes {count} turns, more than the {MOST_TURNS} that can be written out one by one"
         return replace(diagnostic, notes=(*diagnostic.notes, Note(header, label)))
+
+
+def _place(node: Any) -> Place:
+    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
 
 
 def _lines(loop: Any, file: str) -> Span:

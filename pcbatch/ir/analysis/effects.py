@@ -70,35 +70,19 @@ def successors(program: Program) -> list[tuple[int, ...]]:
     for number, block in enumerate(program.blocks):
         if isinstance(block.terminator, Return | Fault):
             onward[number].add(len(program.blocks))
-    for block in program.blocks:
+    for caller, block in enumerate(program.blocks):
         if isinstance(block.terminator, PushJump):
             for number in calls_from(program, targets(block.terminator)):
                 if isinstance(program.blocks[number].terminator, Return):
                     onward[number].add(block.terminator.back)
-    for number in joining_blocks(program):
-        onward[number].add(back_of(program, number))
+            if block.terminator.fork is not None:
+                onward[caller].add(block.terminator.fork.join)
     return [tuple(sorted(places)) for places in onward]
 
 
-def joining_blocks(program: Program) -> list[int]:
-    """The blocks that make the calls of a group (`ir.machine.Fork`), but for the first: what others run is not called.
-
-    Each is that to which the call before comes back.
-    """
-    found = []
-    for number, block in enumerate(program.blocks):
-        end = block.terminator
-        for _ in end.fork.calls[1:] if isinstance(end, PushJump) and end.fork is not None else ():
-            number = back_of(program, number)
-            found.append(number)
-    return found
-
-
-def back_of(program: Program, number: int) -> int:
-    """The block to which the call that a block makes comes back."""
-    end = program.blocks[number].terminator
-    assert isinstance(end, PushJump), f"{program.blocks[number].label} makes no call"
-    return end.back
+def behind(call: PushJump) -> tuple[int, ...]:
+    """The blocks at which a lane goes on when a call has come back, or all those of a group have."""
+    return (call.back,) if call.fork is None else (call.back, call.fork.join)
 
 
 def calls_from(program: Program, entries: tuple[int, ...]) -> set[int]:
@@ -110,7 +94,7 @@ def calls_from(program: Program, entries: tuple[int, ...]) -> set[int]:
         if number not in found:
             found.add(number)
             terminator = program.blocks[number].terminator
-            waiting += [terminator.back] if isinstance(terminator, PushJump) else targets(terminator)
+            waiting += behind(terminator) if isinstance(terminator, PushJump) else targets(terminator)
     return found
 
 

@@ -162,7 +162,7 @@ def _statement(number: int, text: str) -> Statement:
 _BRANCH = rf"branch ({NAME}) ({NAME}) ({NAME})"
 _TARGET = rf"(?:{_BRANCH}|({NAME}))"
 _GIVEN = rf"{NAME} = {NAME}"
-_FORKED = rf"\((?:{_GIVEN}(?:, {_GIVEN})*)?\)(?: -> {NAMES})?"
+_FORKED = rf"\((?:{_GIVEN}(?:, {_GIVEN})*)?\)(?: -> {_GIVEN}(?:, {_GIVEN})*)?"
 _STEPS = re.compile(r"(.*?)(?:  steps (-?\d+))?")
 
 
@@ -198,8 +198,10 @@ def _terminator(at: int, text: str, numbers: dict[str, int]) -> Terminator | Non
         (r"return", lambda m: Return()),
         (r"fault (\d+)", lambda m: Fault(int(m[1]))),
         (
-            rf"pushjump {_TARGET}, back to ({NAME}), site (\d+)(?:, fork ({_FORKED}(?:; {_FORKED})*))?",
-            lambda m: PushJump(target(m), place(m[5]), int(m[6]), fork=_fork(m[7])),
+            rf"pushjump {_TARGET}, back to ({NAME}), site (\d+)(?:, fork ({_FORKED}(?:; {_FORKED})*); join ({NAME}))?",
+            lambda m: PushJump(
+                target(m), place(m[5]), int(m[6]), fork=None if m[7] is None else _fork(m[7], place(m[8]))
+            ),
         ),
     )
     for pattern, build in kinds:
@@ -208,14 +210,16 @@ def _terminator(at: int, text: str, numbers: dict[str, int]) -> Terminator | Non
     return None
 
 
-def _fork(text: str | None) -> Fork | None:
-    """The fork that `(n = t1) -> r; (n = t2) -> r` denotes."""
-    if text is None:
-        return None
+def _fork(text: str, join: int) -> Fork:
+    """The fork that `(n = t1) -> s = r; (n = t2) -> t = r` denotes."""
     calls = []
     for each in text.split("; "):
         inside, _, results = each.removeprefix("(").partition(")")
-        pairs = (pair.partition(" = ") for pair in split(inside))
-        given = tuple((variable, name) for variable, _, name in pairs)
-        calls.append(ForkedCall(given, split(results.removeprefix(" -> "))))
-    return Fork(tuple(calls))
+        calls.append(ForkedCall(_pairs(inside), _pairs(results.removeprefix(" -> "))))
+    return Fork(tuple(calls), join)
+
+
+def _pairs(text: str) -> tuple[tuple[str, str], ...]:
+    """The pairs that `a = b, c = d` denotes."""
+    pairs = (pair.partition(" = ") for pair in split(text))
+    return tuple((one, other) for one, _, other in pairs)

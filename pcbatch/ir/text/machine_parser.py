@@ -64,6 +64,7 @@ def parse_machine(text: str) -> Program:
         {name: type_ for name, type_ in tables.shared.items() if type_ is not None},
         tables.pointers,
         tuple(number_of(at, label, numbers) for at, label in tables.order),
+        tuple(tuple(number_of(at, label, numbers) for at, label in members) for members in tables.merged),
         tables.externs,
     )
     return with_inputs(program)
@@ -82,6 +83,7 @@ class _Tables:
     pointers: dict[str, str] = field(default_factory=dict)
     faults: list[FaultSite] = field(default_factory=list)
     order: list[tuple[int, str]] = field(default_factory=list)
+    merged: list[list[tuple[int, str]]] = field(default_factory=list)
     externs: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -89,6 +91,7 @@ _POINTER = re.compile(rf"pointer ({NAME}): ({NAMES})")
 _SITE = re.compile(rf'site (\d+): ({"|".join(LaneStatus.__members__)}) (".*")(?: ({NAMES}))?')
 _EXTERN = re.compile(rf"extern ([^\s:]+): ({NAMES})")
 _ORDER = re.compile(r"order (\w+(?:, \w+)*)")
+_MERGED = re.compile(r"merged (\w+(?:, \w+)*)")
 
 
 def _entry(tables: _Tables, number: int, text: str) -> None:
@@ -103,6 +106,8 @@ def _entry(tables: _Tables, number: int, text: str) -> None:
         tables.externs[match[1]] = split(match[2])
     elif match := _ORDER.fullmatch(text):
         tables.order += [(number, label) for label in split(match[1])]
+    elif match := _MERGED.fullmatch(text):
+        tables.merged.append([(number, label) for label in split(match[1])])
     else:
         _variable(tables, number, text)
 

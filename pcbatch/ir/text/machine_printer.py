@@ -7,6 +7,7 @@
       pointer n: left, right                       variables that move with the stack pointer of `n`
       site 0: MAX_DEPTH "RecursionError: .."       the fault sites, in order; behind a message its arguments
       order b0, b2, b1                             in which a trip goes through the blocks, if not as written
+      merged b2, b1                                blocks that it runs as one
       extern fibonacci: np, tf                     free names of a function's code
 
     function fibonacci                             the user's function of the blocks that follow
@@ -28,11 +29,11 @@
 
 The other terminators are `return`, `fault 4` and `pushjump b0, back to b3, site 0`; for a label of a jump or a call
 there may be a branch: `jump branch t0 b1 b2, turn`. The first call of a group that may fork says of each call what the
-callee is given and in what its results come: `pushjump .., site 0, fork (n = t1) -> r; (n = t2, k = k) -> r`. A piece
-that is only there for that is `speculative`. Statements are written as in the other dialects. A piece that is
-part of a program with gradient tapes says `tapes`, one whose names are another function's `of g`; one whose fault sites
-are not those of its statements names them, `sites 3, 4`. One that is generated code is written `piece fibonacci_b0(n)
--> t0` and cannot be read back.
+callee is given and which of its variables are results, and where the lane goes on: `pushjump .., site 0, fork (n = t1)
+-> s = r; (n = t2, k = k) -> t = r; join b7`. A piece that is only there for that is `speculative`. Statements are
+written as in the other dialects. A piece that is part of a program with gradient tapes says `tapes`, one whose names
+are another function's `of g`; one whose fault sites are not those of its statements names them, `sites 3, 4`. One that
+is generated code is written `piece fibonacci_b0(n) -> t0` and cannot be read back.
 """
 
 from __future__ import annotations
@@ -95,6 +96,8 @@ def _tables(program: Program, labels: Sequence[str], lines: bool) -> Iterator[st
         yield f"extern {scope}: {', '.join(names)}"
     if program.order:
         yield f"order {', '.join(_label(number, labels) for number in program.order)}"
+    for members in program.merged:
+        yield f"merged {', '.join(_label(number, labels) for number in members)}"
 
 
 def _variable(name: str, type_: Type | None, storage: str) -> str:
@@ -175,13 +178,16 @@ def print_terminator(terminator: Terminator, labels: Sequence[str]) -> str:
             return f"fault {site}"
         case PushJump(target, back, site, fork=fork):
             call = f"pushjump {_target(target, labels)}, back to {_label(back, labels)}, site {site}"
-            return call if fork is None else f"{call}, fork {'; '.join(map(_forked, fork.calls))}"
+            if fork is None:
+                return call
+            return f"{call}, fork {'; '.join(map(_forked, fork.calls))}; join {_label(fork.join, labels)}"
     raise TypeError(f"not a terminator: {terminator!r}")
 
 
 def _forked(call: ForkedCall) -> str:
     given = ", ".join(f"{variable} = {name}" for variable, name in call.given)
-    return f"({given}) -> {', '.join(call.results)}" if call.results else f"({given})"
+    results = ", ".join(f"{name} = {variable}" for name, variable in call.results)
+    return f"({given}) -> {results}" if results else f"({given})"
 
 
 def _target(target: int | Branch, labels: Sequence[str]) -> str:

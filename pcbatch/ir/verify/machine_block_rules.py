@@ -77,12 +77,18 @@ def _condition(program: Program, where: str, name: str | None, known: set[str]) 
 def forks(program: Program) -> Violations:
     """Calls of a group follow each other; they are given values of the right types, and give what lies apart.
 
-    What lies by example is a parameter that nothing writes.
+    What lies by example is a parameter that nothing writes; what lies in a slot is a result of a forked call, of the
+    callee's type, that nothing writes.
     """
     changed = {name for block in program.blocks for name in (*written(block), *block.pops)}
+    ends = (block.terminator for block in program.blocks)
+    made = [end.fork for end in ends if isinstance(end, PushJump) and end.fork is not None]
+    slots = {slot for fork in made for call in fork.calls for slot, _ in call.results}
     for name, kind in program.storage.items():
         if kind == "example" and (name in changed or name not in program.parameters):
             yield f"{program.name}: {name!r} lies by example, and is no parameter or is written"
+        if kind == "slot" and (name in changed or name not in slots):
+            yield f"{program.name}: {name!r} lies in a slot, and is no result of a forked call or is written"
     for block in program.blocks:
         end = block.terminator
         if not isinstance(end, PushJump) or end.fork is None:
@@ -93,9 +99,17 @@ def forks(program: Program) -> Violations:
         known = {*program.storage, *written(block)}
         for call in end.fork.calls:
             yield from _unknown(where, (name for _, name in call.given), known)
-            for name in (*(variable for variable, _ in call.given), *call.results):
+            for name in (
+                variable for pairs in (call.given, ((r, s) for s, r in call.results)) for variable, _ in pairs
+            ):
                 if program.storage.get(name) not in ("register", "cached stack"):
                     yield f"{where}: {name!r} has no top that could be handed over"
+            for slot, _ in call.results:
+                if program.storage.get(slot) != "slot":
+                    yield f"{where}: {slot!r} is no slot"
+            for variable, name in call.results:
+                if _kind(program, variable) != _kind(program, name):
+                    yield f"{where}: {variable!r} is a result of another type"
             for variable, name in call.given:
                 if _kind(program, variable) != _kind(program, name):
                     yield f"{where}: {variable!r} is given a value of another type"

@@ -32,6 +32,8 @@ class Environment:
     overruns: frozenset[Span] = frozenset()
     kept: Mapping[str, Kept] = field(default_factory=dict)
     tapes: bool = False
+    augmented: Mapping[Span, str] = field(default_factory=dict)
+    """Augmented assignments, with the methods by which they would change lists and the like."""
 
     def lookup(self, function: str, name: str) -> Any:
         """The value of free `name` in `function`'s code; KeyError where it is bound to nothing."""

@@ -147,7 +147,8 @@ def _terminator(terminator: Terminator) -> str:
             if fork is None:
                 return f"_pcb.PushJump({_target(target)}, {back}, {site})"
             calls = (f"_pcb.ForkedCall({_tuple(call.given)}, {_tuple(call.results)})" for call in fork.calls)
-            return f"_pcb.PushJump({_target(target)}, {back}, {site}, fork=_pcb.Fork(({_list(calls)})))"
+            made = f"_pcb.Fork(({_list(calls)}), {fork.join})"
+            return f"_pcb.PushJump({_target(target)}, {back}, {site}, fork={made})"
     raise TypeError(f"not a terminator: {terminator!r}")
 
 

@@ -47,6 +47,7 @@ BUILTINS = {
     "__with_field__": "with_field",
     "__with_item__": "with_item",
     "__within__": "within",
+    "__unbound__": "unbound",
     "__unrolled__": "unrolled",
     "__turns__": "turns",
     "__flag__": "same_flag",

@@ -1,7 +1,9 @@
 """Which `and`, `or` and conditional expressions are asked for their truth alone: their operands need no common type.
 
-k and c < 2                 one of its operands, a number or a bool: a lane's value has one type
-not (k and c < 2)           the truth of both: every operand counts as a bool
+    k and c < 2                 one of its operands, a number or a bool: a lane's value has one type
+    not (k and c < 2)           the truth of both: every operand counts as a bool
+
+So does what `if`, `while` and `assert` test, which the frontend puts into `bool(..)`.
 """
 
 from __future__ import annotations

@@ -239,7 +239,9 @@ class Actions:
             **{name: known.value for name, known in bound.items()},
         }
         written = (name for each in run.text.statements for name in each.code.writes)
-        statements = tuple(guarded(run.text.statements, frozenset((*run.text.reads, *written))))
+        statements = tuple(
+            guarded(run.text.statements, frozenset((*run.text.reads, *written)), self.environment.augmented)
+        )
         noted: dict[str, Static] = {}
         if found is not None:
             values[KNOWN] = partial(self._note, run, noted)

@@ -168,7 +168,7 @@ class _Inference:
                 return members
             before = now
         self._round(members, entry, versions, RoundMode(report=True, widens=widens))
-        if not any(instance.diagnostics for instance in members.values()):
+        if not any(each.diagnostics for member in members.values() for each in reachable(member)):
             for instance in members.values():
                 instance.diagnostics += self._never_returning(instance)
         return members

@@ -11,27 +11,42 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pcbatch.errors import PieceRefusalError
+from pcbatch.errors import PieceRefusalError, Span
 from pcbatch.ir import records
 from pcbatch.ir.code import Code
 from pcbatch.lowering.codegen.pieces import Statement
 from pcbatch.lowering.codegen.translate import OPS
+from pcbatch.lowering.inference import in_place
 from pcbatch.runtime.backends.protocol import Backend
 
 LOOK, CHECK, SEEN = "_pcb_look", "_pcb_check", "_pcb_seen"
 """The names by which a traced piece knows the functions below, and what the first has seen."""
 
 
-def guarded(statements: Sequence[Statement], variables: frozenset[str]) -> Iterator[Statement]:
-    """`statements` with a look at what each is given before it, and a check behind it, where it calls something."""
+def guarded(
+    statements: Sequence[Statement], variables: frozenset[str], augmented: Mapping[Span, str]
+) -> Iterator[Statement]:
+    """`statements` with a look at what each is given before it, and a check behind it, where it calls something.
+
+    Before the `augmented` assignments, which might change an object by these methods, stands a look at that.
+    """
     for each in statements:
-        read = [name for name in each.code.reads if name in variables] if calls_something(each.code) else []
-        if not read:
-            yield each
-            continue
-        yield Statement(Code(f"{SEEN} = {LOOK}({', '.join(read)})"), each.span)
+        method = augmented.get(each.span) if each.span is not None else None
+        target = in_place.target_of(each.code) if method is not None and not each.opens else ""
+        if target:
+            yield Statement(Code(f"{in_place.LOOK}({target}, {method!r})"), each.span)
+        yield from _guarded(each, variables)
+
+
+def _guarded(each: Statement, variables: frozenset[str]) -> Iterator[Statement]:
+    """The same of one statement."""
+    read = [name for name in each.code.reads if name in variables] if calls_something(each.code) else []
+    if not read:
         yield each
-        yield Statement(Code(f"{CHECK}({SEEN}, {read!r})"), each.span)
+        return
+    yield Statement(Code(f"{SEEN} = {LOOK}({', '.join(read)})"), each.span)
+    yield each
+    yield Statement(Code(f"{CHECK}({SEEN}, {read!r})"), each.span)
 
 
 @lru_cache(maxsize=4096)
@@ -54,7 +69,7 @@ def helpers(backend: Backend) -> Mapping[str, Any]:
         """What can change in `values`, as it is now."""
         return [list(_held(value, set())) if _is_value(value, backend) else [] for value in values]
 
-    return {LOOK: look, CHECK: check}
+    return {LOOK: look, CHECK: check, in_place.LOOK: in_place.look}
 
 
 def _is_value(value: Any, backend: Backend) -> bool:

@@ -5,7 +5,7 @@ listed instead, and computed in chunks of so many rows, as often as it takes; wh
 So a block is compiled twice at most, whatever the batch:
 
     b4:                             b4:
-      piece (h, c) -> h, c:           rows 16, all from 39
+      piece (h, c) -> h, c:           rows 8, all from 52
                                       piece (h, c) -> h, c:
 
 Rows of a chunk are computed by the same code whoever they are of, so their bits are the same. Where that is to hold for

@@ -12,7 +12,7 @@ def share_pointers(program: Program) -> Program:
     first: dict[tuple[tuple[int, int], ...], str] = {}
     pointers: dict[str, str] = {}
     for name, storage in program.storage.items():
-        if storage not in ("register", "example"):
+        if storage in ("stack", "cached stack"):
             moves = [([push.variable for push in block.pushes], block.pops) for block in program.blocks]
             together = tuple((pushed.count(name), popped.count(name)) for pushed, popped in moves)
             leader = first.setdefault(together, name)

@@ -15,7 +15,9 @@ from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
+from pcbatch.runtime.adjoint.borders import by_parameters, seeded
 from pcbatch.runtime.adjoint.hidden import with_hidden
+from pcbatch.runtime.adjoint.put_aside import POLICIES, PutAside
 from pcbatch.runtime.adjoint.refusing import refusing
 from pcbatch.runtime.adjoint.replay import Replay
 from pcbatch.runtime.adjoint.segments import Segment, Segments
@@ -25,7 +27,7 @@ from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Outcome, Statistics
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.state import NUMBER, Layout
+from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules import schedule_named
 
 
@@ -33,17 +35,22 @@ from pcbatch.runtime.schedules import schedule_named
 class Taped:
     """A taped run: what it gave, and what it left for the way back.
 
-    `records` are lists of arrays, an entry for each of `segments` segments; `pointers` those at which the results lie.
+    `records` are lists of arrays, an entry for each of `segments` segments; `always` is the same for all of these;
+    `pointers` are those at which the results lie.
     """
 
     outcome: Outcome
     records: Sequence[Array]
     segments: Array
     pointers: Sequence[Array]
+    always: Sequence[Array]
 
 
 class Reverse:
-    """Runs one program taped, in lockstep, and gives gradients. Compiled once for each number of lanes."""
+    """Runs one program taped, in lockstep, and gives gradients. Compiled once for each number of lanes.
+
+    `tape` says what is put aside of each segment: a name of `put_aside.POLICIES`.
+    """
 
     def __init__(
         self,
@@ -59,9 +66,10 @@ class Reverse:
         sources: Sources | None = None,
         by_lane: bool = False,
         compaction: Compaction | None = DEFAULT,
+        tape: str = "keep",
     ):
         given: dict[str, Any] = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
-        given["compaction"] = compaction
+        given |= {"compaction": compaction, "tape": tape}
         self._anew = partial(Reverse, program, backend, **given, statistics=statistics, sizes=sizes)
         self._by_sources: dict[tuple[Sources, bool], Reverse] = {}
         self.by_lane = by_lane
@@ -73,7 +81,7 @@ class Reverse:
             limits = replace(limits, roomy=True)
         self.layout, self.limits = layout, limits
         self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction)
-        self._sizes, self._sources = sizes, sources
+        self._sizes, self._sources, self._tape = sizes, sources, tape
         self.statistics = Statistics() if statistics is None else statistics
         self.capacity = limits.first_capacity
         self._made: dict[Any, Any] = {}
@@ -99,6 +107,11 @@ class Reverse:
         return Segments(self.context, self.tapes)
 
     @cached_property
+    def put_aside(self) -> PutAside:
+        """What is put aside of them for the way back."""
+        return POLICIES[self._tape](self.segments)
+
+    @cached_property
     def replay(self) -> Replay:
         """Undoes them."""
         return Replay(self.tapes, self.segments.legs.loop.chunked, by_lane=self.by_lane)
@@ -118,10 +131,12 @@ class Reverse:
         )
         pointers = [next(found) for _ in self._pointers]
         segments = next(found)
+        remaining = list(found)
+        records = remaining[len(remaining) - len(self.put_aside.specs(None)) :]
         outcome = legs.outcome(counters, outputs, capacity)
         if not legs.limits.roomy and self.backend.is_concrete(outcome.status):
             self._note_capacity(int(capacity), outcome)
-        return Taped(outcome, list(found), segments, pointers)
+        return Taped(outcome, records, segments, pointers, remaining[: len(remaining) - len(records)])
 
     def _note_capacity(self, capacity: int, outcome: Outcome) -> None:
         """Begin the next run on stacks as long as these, unless a recursion without end wanted them."""
@@ -143,12 +158,15 @@ class Reverse:
             roomy = segments.legs.limits.roomy
             first = segments.legs.begin(given[:count], pool, self.limits.largest_capacity if roomy else capacity)
             compiled = self._segment(pool)
-            records = self.backend.no_records([*self.tapes.specs(lanes).values()])
+            records = self.backend.no_records(self.put_aside.specs(lanes))
 
             def ran(snapshot: Any, records: Sequence[Array]) -> tuple[list[Array], list[Array]]:
-                packed = list(compiled(*segments.legs.flat(snapshot), *shared))
+                flat = segments.legs.flat(snapshot)
+                packed = list(compiled(*flat, *shared))
                 tape = [*segments.unpack(packed, pool).tape.values()]
-                return self._without_tape(packed), self.backend.with_record(records, tape)
+                return self._without_tape(packed), self.backend.with_record(
+                    records, self.put_aside.of_segment(flat, tape)
+                )
 
             def more(carried: Any) -> Any:
                 packed, records, number = carried
@@ -163,7 +181,8 @@ class Reverse:
             reached = segments.legs.capacity(last)
             pointers = [last.state[self.layout.pointer(name)] for name in self._pointers]
             kept = [*last.counters.values(), *last.outputs.values(), *pointers]
-            return [self.backend.constant(0) + reached, *kept, number, *records]
+            always = self.put_aside.always(segments.legs.flat(first))
+            return [self.backend.constant(0) + reached, *kept, number, *always, *records]
 
         return self.backend.compile(program, False)
 
@@ -207,7 +226,7 @@ class Reverse:
         seeds = [each for each in upstream if each is not None]
         given = [
             *(taped.outcome.status, taped.outcome.stack_entries, taped.segments),
-            *(*taped.pointers, *shared, *seeds, *taped.records),
+            *(*taped.pointers, *shared, *seeds, *taped.always, *taped.records),
         ]
         with refusing(self.program, self.backend, self.jit):
             found = iter(list(self.backend.unseen(back)(*given)))
@@ -246,7 +265,7 @@ class Reverse:
         return arguments, [key for name in self.program.shared for key, _ in self.tapes.shared_keys(name)]
 
     def _back(self, lanes: int | None, wanted: Sequence[bool]) -> Callable[..., Any]:
-        specs = self.tapes.specs(lanes)
+        specs = self.put_aside.specs(lanes)
 
         def program(*arrays: Array) -> list[Array]:
             remaining = iter(arrays)
@@ -254,17 +273,23 @@ class Reverse:
             pointers = {name: next(remaining) for name in self._pointers}
             shared = [next(remaining) for _ in self._operand_specs]
             seeds = iter([next(remaining) if each else None for each in wanted])
-            records = [*remaining]
+            rest = [*remaining]
+            always, records = rest[: len(rest) - len(specs)], rest[len(rest) - len(specs) :]
             sound = self.backend.array(status, "int32") == 0
             every = self.backend.lanes_of(status)
-            gradients = self._seeded(seeds, pointers, sound, every, entries)
+            gradients = seeded(self.replay, seeds, pointers, sound, every, entries)
             totals = {key: self.replay.nothing(type_, every) for key, type_ in self.replay.totals.items()}
             compiled, lookups = self._undo(lanes), self.replay.lookups
             carried = (*gradients, *totals)
+            pool = Pool.of(lanes if lanes is not None else every)
+
+            def run(flat: Sequence[Array]) -> Sequence[Array]:
+                return list(self._segment(pool)(*flat, *shared))
 
             def undone(before: Any) -> Any:
                 number, records, arrays, rows = before
-                records, tape = self.backend.without_last(records, [*specs.values()])
+                records, entry = self.backend.without_last(records, specs)
+                tape = self.put_aside.tape(entry, always, pool, run)
                 found = list(compiled(*arrays, *tape, sound, *shared))
                 rows = self.backend.with_record(rows, lookups.flat(found[len(carried) :]))
                 return number - 1, records, found[: len(carried)], rows
@@ -273,45 +298,9 @@ class Reverse:
             _, _, found, rows = self.backend.while_loop(lambda before: before[0] > 0, undone, start)
             after = dict(zip(carried, found, strict=True))
             looked_up = self.backend.joined_records(rows, lookups.specs)
-            return [*self._by_arguments(after, every), *(after[key] for key in self.replay.totals), *looked_up]
+            return [*by_parameters(self.replay, after, every), *(after[key] for key in self.replay.totals), *looked_up]
 
         return self.backend.compile(program, False)
-
-    def _seeded(self, seeds: Any, pointers: Any, sound: Array, lanes: Any, entries: Any) -> dict[str, Array]:
-        """The gradients at the end of the run: those by results that lanes have given."""
-        backend = self.backend
-        found = {
-            key: backend.zeros(lanes, type_, entries if stacked else None)
-            for key, (type_, stacked) in self.replay.gradients.items()
-        }
-        for name in self.program.results:
-            for place, leaf in enumerate(self.tapes.floats(name)):
-                seed = next(seeds)
-                if seed is None or leaf is None or name not in self.tapes.activity.variables:
-                    continue
-                seed = backend.cast(seed, leaf.dtype)
-                if self.layout.storage(name) == "stack":
-                    key = self.layout.stacks(name)[place]
-                    known = backend.load(found[key], [pointers[name]])
-                    found[key] = backend.masked_store(found[key], [pointers[name]], sound, known + seed)
-                else:
-                    key = self.layout.tops(name)[place]
-                    found[key] = backend.where(sound, found[key] + seed, found[key])
-        return found
-
-    def _by_arguments(self, after: Any, lanes: Any) -> list[Array]:
-        """The gradients by the leaves of the arguments."""
-        found = []
-        nothing = self.backend.zeros(lanes, NUMBER.value)
-        for name in self.program.parameters:
-            if name not in self.tapes.activity.variables:
-                continue
-            is_stack = self.layout.storage(name) == "stack"
-            keys = self.layout.stacks(name) if is_stack else self.layout.tops(name)
-            for key, leaf in zip(keys, self.tapes.floats(name), strict=True):
-                if leaf is not None:
-                    found.append(self.backend.load(after[key], [nothing]) if is_stack else after[key])
-        return found
 
     def _undo(self, lanes: int | None) -> Callable[..., Any]:
         """The program of a segment's way back: gradients and totals, before and after it, come first; then lookups."""

@@ -6,6 +6,7 @@ Late pieces are undone, and what gradients by shared operands need of all rows t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pcbatch.ir.machine import Piece
@@ -15,6 +16,7 @@ from pcbatch.runtime.adjoint.lookups import Lookups
 from pcbatch.runtime.adjoint.tape import LANE, Tapes
 from pcbatch.runtime.backends.pieces import Apart, Leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
+from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.rows import Rows
 
 Totals = dict[str, Array]
@@ -45,9 +47,10 @@ class Together:
 
         def some(start: Array, rows: Rows, arrays: Sequence[Array], before: Carried) -> Carried:
             coming = [[seed] for seed in arrays[len(kept) :]]
-            _, found, parts = each.linear.backward(arrays[: len(kept)], operands, coming, backend.lanes_of(rows.mask))
-            written = [backend.with_rows(*pair) for pair in zip(before, [start] * len(deltas), found, strict=False)]
-            sums = zip(before[len(deltas) :], parts, strict=True)
+            back = each.linear.backward(arrays[: len(kept)], operands, coming, backend.lanes_of(rows.mask))
+            places = [start] * len(deltas)
+            written = [backend.with_rows(*each) for each in zip(before, places, back.deltas, strict=False)]
+            sums = zip(before[len(deltas) :], back.parts, strict=True)
             return [*written, *(summed(backend, total, part, rows, by_lane=self.by_lane) for total, part in sums)]
 
         blank = [backend.zeros(length, type_) for type_ in each.deltas.values()]
@@ -109,9 +112,8 @@ class Together:
         backend, block = self.backend, self.tapes.blocks[each.number]
         lanes, used = backend.lanes_of(sound), tape[block.used]
         length, margin = self.tapes.length(block, lanes), self.tapes.margin(lanes)
-        at_once = lanes if self.by_lane else lanes * self.tapes.sizes.batches  # by lane a row takes much more
 
-        def turn(now: tuple[Array, Carried]) -> tuple[Array, Carried]:
+        def turn(at_once: Any, now: tuple[Array, Carried]) -> tuple[Array, Carried]:
             begun, before = now
             beyond = begun + at_once > length
             start = backend.where(beyond, begun * 0 + (length - at_once), begun)
@@ -120,14 +122,30 @@ class Together:
             mask = (place >= begun) & (place < margin + used) & backend.take(sound, numbers)
             return begun + at_once, some(start, Rows(backend, numbers, mask), found, before)
 
-        begin = backend.constant(0) + margin
-        return backend.while_loop(lambda now: now[0] < margin + used, turn, (begin, carried))[1]
+        now = backend.constant(0) + margin, carried
+        for at_once, least in self._at_once(length, lanes):
+
+            def are_left(now: tuple[Array, Carried], least: int = least) -> Array:
+                return now[0] + least <= margin + used
+
+            now = backend.while_loop(are_left, partial(turn, at_once), now)
+        return now[1]
+
+    def _at_once(self, length: Any, lanes: Any) -> list[tuple[Any, int]]:
+        """How many rows are looked at together, if at least so many are left: first many, then of the rest fewer."""
+        if self.by_lane:  # a row takes much more then
+            return [(lanes, 1)]
+        if not isinstance(length, int):
+            return [(lanes * self.tapes.sizes.batches, 1)]
+        many, few = CPU.pulled, CPU.pulled // 4
+        return [(many, many // 2), (few, 1)] if many <= length else [(min(few, length), 1)]
 
 
 def summed(backend: Backend, total: Array, part: Array, rows: Rows, *, by_lane: bool) -> Array:
-    """A total with what rows add to it; `[lanes, ...]` if it is `by_lane`."""
+    """A total with what rows add to it; `[lanes, ...]` if it is `by_lane`, and several rows may be of one lane."""
     if by_lane:
-        return rows.put(total, rows.mask, rows.take(total) + part)
+        assert rows.lanes is not None
+        return total + backend.sums_of_rows(part, rows.mask, rows.lanes, backend.lanes_of(total))
     return total + backend.sum_rows(part, rows.mask)
 
 

@@ -67,14 +67,25 @@ class Names:
         found |= {store.value for store in self.stores.values()}
         for place, item in enumerate(self.block.body):
             if isinstance(item, Piece):
-                found |= {*item.writes, *(item.reads if place in self.tape.linear else ())}
+                found |= {*item.writes, *self.read_whole(place, item)}
         layout, active = self.tapes.layout, self.tapes.activity.variables
         return sorted(name for name in found & active if layout.storage(name) is not None)
 
+    def read_whole(self, place: int, piece: Piece) -> list[str]:
+        """What the piece at `place` reads, to which gradients flow, but for arrays of which it reads elements alone."""
+        linear = self.tape.linear.get(place)
+        by_element = () if linear is None else {each.read for each in linear.elements}
+        return [] if linear is None else [name for n, name in enumerate(piece.reads) if n not in by_element]
+
     @cached_property
     def by_element(self) -> list[str]:
-        """The arrays of which it only stores elements, sorted."""
-        found = {store.array for store in self.stores.values()}.difference(self.whole)
+        """The arrays of which it only stores and reads elements, sorted."""
+        found = {store.array for store in self.stores.values()}
+        for place, linear in self.tape.linear.items():
+            piece = self.block.body[place]
+            assert isinstance(piece, Piece)
+            found |= {piece.reads[each.read] for each in linear.elements}
+        found = found.difference(self.whole)
         return sorted(name for name in found if self.tapes.layout.storage(name) is not None)
 
     @cached_property
@@ -230,23 +241,48 @@ class Undoing:
         residuals = [self.taped[residual_field(place, n)] for n, _ in enumerate(linear.residuals)]
         lanes = self.backend.lanes_of(self.rows.mask)
         shared = [self.shared[name] for name in piece.shared]
-        reads, self.deltas[place], self.parts[place] = linear.backward(residuals, shared, seeds, lanes)
-        for name, adjoint in zip(piece.reads, reads, strict=True):
-            self.add(name, adjoint)
+        back = linear.backward(residuals, shared, seeds, lanes)
+        self.deltas[place], self.parts[place] = back.deltas, back.parts
+        for n, (name, adjoint) in enumerate(zip(piece.reads, back.reads, strict=True)):
+            if all(each.read != n for each in linear.elements):
+                self.add(name, adjoint)
+        for each, (indices, gradient) in zip(linear.elements, back.elements, strict=True):
+            self.element_read(piece.reads[each.read], indices, gradient)
+
+    def element_read(self, array: str, indices: Sequence[Array], gradient: Array) -> None:
+        """Let the gradient by an element of an array grow."""
+        key, at = self.of_array(array, indices)
+        if key is not None:
+            known = self.backend.load_each(self.state[key], at, self.rows.lanes)
+            self.state[key] = self.rows.store(self.state[key], at, self.rows.mask, known + gradient)
+            return
+        (type_,) = self.layout.leaves(array)
+        (whole,) = self.adjoints.get(array, [None])
+        whole = self.zeros(type_) if whole is None else whole
+        known = self.backend.load_each(whole, indices)
+        self.adjoints[array] = [self.backend.masked_store(whole, indices, self.rows.mask, known + gradient)]
+
+    def of_array(self, array: str, indices: Sequence[Array]) -> tuple[str | None, list[Array]]:
+        """The key of the gradients by an array of which there are elements alone, and where an element is in it.
+
+        None where the block has the gradient by the whole array.
+        """
+        if array not in self.names.by_element:
+            return None, [*indices]
+        if self.layout.storage(array) == "stack":
+            (key,) = self.layout.stacks(array)
+            return key, [self.place(array, 0), *indices]
+        (key,) = self.layout.tops(array)
+        return key, [*indices]
 
     def store(self, place: int, store: Store) -> None:
         """Undo a store: the element's gradient is the value's."""
         (value,) = self.layout.leaves(store.value)
         indices = [self.taped[index_field(place, axis)] for axis, _ in enumerate(store.indices)]
-        if store.array in self.names.by_element:
-            if self.layout.storage(store.array) == "stack":
-                (key,), indices = self.layout.stacks(store.array), [self.place(store.array, 0), *indices]
-            else:
-                (key,) = self.layout.tops(store.array)
-            element = self.backend.load_each(self.state[key], indices, self.rows.lanes)
-            self.state[key] = self.rows.store(
-                self.state[key], indices, self.rows.mask, self._nothing(store.array, element)
-            )
+        key, at = self.of_array(store.array, indices)
+        if key is not None:
+            element = self.backend.load_each(self.state[key], at, self.rows.lanes)
+            self.state[key] = self.rows.store(self.state[key], at, self.rows.mask, self._nothing(store.array, element))
         else:
             (whole,) = self.adjoints.get(store.array, [None])
             if whole is None:

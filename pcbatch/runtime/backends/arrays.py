@@ -127,6 +127,9 @@ class Arrays(Protocol):
     def sum_rows(self, array: Array, mask: Array) -> Array:
         """The sum of the rows at which `mask` holds; others may hold anything."""
 
+    def sums_of_rows(self, array: Array, mask: Array, lanes: Array, count: Array | int) -> Array:
+        """The same for each of `count` lanes: `[count, ...]`; `lanes` says which lane each row is of."""
+
     # -- one lane alone ------------------------------------------------------------------------------------------------
 
     def constant_bool(self, value: bool) -> Array:
@@ -155,6 +158,9 @@ class Arrays(Protocol):
     def counted(self, mask: Array) -> Array:
         """Of each element of a bool vector, how many up to it hold, itself included: int32, as long."""
 
+    def ranks(self, numbers: Array) -> Array:
+        """Of each of a few numbers how many before it are the same: int32, as long."""
+
     def marked(self, size: Array | int, numbers: Array, mask: Array) -> Array:
         """Whether each number below `size` is one of `numbers`, int32 `[n]`, where `mask` holds: bool `[size]`."""
 
@@ -180,6 +186,9 @@ class Arrays(Protocol):
 
     def stack(self, scalars: Sequence[Array]) -> Array:
         """A vector of scalars."""
+
+    def beside(self, vectors: Sequence[Array]) -> Array:
+        """Vectors of one length and dtype, `[rows]`, as the columns of an array `[rows, vectors]`."""
 
     def joined(self, *vectors: Array) -> Array:
         """Vectors one behind the other, as one."""

@@ -73,6 +73,28 @@ class Wanted:
     writes: tuple[bool, ...]
 
 
+@dataclass(frozen=True)
+class Element:
+    """Of the array that a piece reads at place `read` it takes an element; how many indices say which is `depth`."""
+
+    read: int
+    depth: int
+
+
+@dataclass(frozen=True)
+class Backward:
+    """What gradients by the results of a piece come from, all `[rows, ...]`.
+
+    `reads` are the gradients by what is read, None for leaves to which none flows; then the deltas, and what is to be
+    summed; of each element its indices, and the gradient by it.
+    """
+
+    reads: list[list[Array | None]]
+    deltas: list[Array]
+    parts: list[Array]
+    elements: list[tuple[list[Array], Array]]
+
+
 class Linear(Protocol):
     """A piece and its derivative: what it keeps of each row, and what the way back makes of that.
 
@@ -97,6 +119,9 @@ class Linear(Protocol):
     dense: frozenset[int]
     """The leaves of shared operands to which gradients come in another way than by lookups."""
 
+    elements: Sequence[Element]
+    """Of arrays of which the piece reads elements alone: gradients come to these, not to the array."""
+
     def forward(
         self,
         reads: Sequence[Leaves],
@@ -109,11 +134,10 @@ class Linear(Protocol):
 
     def backward(
         self, residuals: Sequence[Array], shared: Sequence[Leaves], seeds: Sequence[Leaves], lanes: Array | int
-    ) -> tuple[list[list[Array | None]], list[Array], list[Array]]:
-        """From the gradients by the results to those by what is read, the deltas, and what is to be summed.
+    ) -> Backward:
+        """From the gradients by the results to what these come from.
 
-        `seeds` are for the leaves of each result that is wanted, of those alone that have gradients. What is read gets
-        None for leaves to which none flows. All are `[rows, ...]`.
+        `seeds` are for the leaves of each result that is wanted, of those alone that have gradients.
         """
 
     def pull_back(

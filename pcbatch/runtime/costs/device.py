@@ -48,23 +48,38 @@ class Device:
     chunk_work: float
     """Work of a chunk from which on it has rows enough: beside that its own 1 us is little."""
     chunk_shared: int
-    """The fewest rows of a chunk that are multiplied by something that all lanes share. 128 of 512 lanes at a product
-    of 512 x 512 take 528, 428, 473 and 497 us in chunks of 8, 16, 32 and 64, one lane 53, 73, 106 and 218; of 128 x 128
-    60, 48, 43 and 42. TreeLSTM of 128 cells, 64 and 256 trees: 16 is as fast as 8 and 0.9 of its time."""
+    """The fewest rows of a chunk that are multiplied by something that all lanes share. From 4 rows on a row costs the
+    same, of 256 x 640 1.7 us of 4 rows and 1.5 of 64; of 512 x 1024, 9.4, 6.5, 7.0 and 5.2 us of 4, 8, 16 and 64. So
+    what counts is that few rows are left over: 64 examples of small and large TreeLSTMs of 128 cells, a child-sum one
+    and a tagger of 256 take 0.89, 0.93, 0.91 and 0.91 times as long in chunks of 8 as of 16, on a busy machine."""
     chunk_least: int
     """The fewest rows of other chunks."""
     chunk_most: int
     """The most rows of a chunk. 512 of 2048 lanes at a product of 64 x 64 take 92, 76, 71 and 77 us in chunks of 8, 16,
     32 and 64."""
     chunk_share: float
-    """The part of a batch from which on all lanes are computed at once, not in chunks. At a product of 64 x 64 that is
-    as fast at 0.5 of 2048 lanes, of 512 x 512 at 0.65 of 512 lanes, of 128 x 128 at 0.9."""
+    """The part of a batch from which on all lanes are computed at once, not in chunks. The same four take 0.8, 0.9, 1.0
+    and 1.1 times as long from 0.9 on as from 0.6 on; at 0.75 they lie between these."""
     masked_element: float
     """Work: to keep an element from being written for lanes that take no part: it is read and written, too."""
     moved_array: float
     """Work: to gather one array's row and scatter it back, whatever its size."""
     moved_element: float
     """Work: the same for each element."""
+
+    merged_lanes: int
+    """Up to so many lanes the blocks of a loop are run as one. In lockstep n-queens, quicksort, a Collatz of three
+    ways, primes, edit distance and insertion sort take 0.73, 0.68, 0.77, 0.72, 0.59, 0.51 of the time so at 16 lanes,
+    0.94, 0.70, 0.97, 1.05, 0.78 and 0.51 at 64, and 1.24, 0.64, 1.29, 1.75, 0.96 and 0.88 at 256. All blocks of a
+    program as one take 1.0 to 3.1 times as long at 64."""
+    merged_storing: int
+    """The same of a loop without others inside that writes elements of arrays. Edit distance and insertion sort take
+    0.72 and 0.71 of the time so at 256 lanes, 0.80 and 0.81 at 1,024."""
+    merged_blocks: int
+    """How many blocks are run as one at most: with each one more is computed anew for every variable. Not measured: one
+    more than the loops above have."""
+    merged_work: float
+    """Work of a row of all of them at most. Not measured: the loops above have 12 to 72."""
 
     quantile: float
     """Work: an element of the normal distribution's quantiles (`erfinv`, `ndtri`) in float32, by a polynomial."""
@@ -221,6 +236,10 @@ class Device:
     """And of how many bytes at most, in one array: fresh zeros are written at 5 GB a second."""
     tape_log: int
     """How many runs of blocks a segment logs, of eight bytes each."""
+    pulled: int
+    """How many rows of a tape are pulled back to what all lanes share together, and a quarter of it where fewer are
+    left. Products of `[rows, 384]` and `[rows, 1024]` run at 150, 161, 187, 192 and 200 GFLOP/s with 256, 512, 1024,
+    2048 and 3584 rows."""
 
     cached_numbers: int
     """How many numbers a sampler's diagnostics look at together: few enough to stay in a cache of the CPU's, which
@@ -241,13 +260,17 @@ CPU = Device(
     gathered_tail=0.03,
     gathered_share=0.02,
     chunk_work=2.0**18,
-    chunk_shared=16,
+    chunk_shared=8,
     chunk_least=4,
     chunk_most=32,
-    chunk_share=0.6,
+    chunk_share=0.8,
     masked_element=4.0,
     moved_array=100.0,
     moved_element=4.0,
+    merged_lanes=64,
+    merged_storing=1024,
+    merged_blocks=8,
+    merged_work=100.0,
     quantile=30.0,
     quantile_double=200.0,
     idle_most=64,
@@ -304,6 +327,7 @@ CPU = Device(
     tape_rows=4096,
     tape_bytes=16 * 1024 * KIB,
     tape_log=4096,
+    pulled=1024,
     cached_numbers=2**15,
 )
 """Two cores of a server, TensorFlow 2.21."""

@@ -20,12 +20,8 @@ def changes(layout: Layout, number: int, max_steps: int | None) -> tuple[str, ..
     if is_step(block):
         keys.add("steps")
     match block.terminator:
-        case PushJump(fork=fork):
+        case PushJump(fork=None):
             keys |= {"depth", "calls"}
-            for slot, call in enumerate(fork.calls if fork is not None else ()):
-                keys |= {key for name, _ in call.given for key in layout.keys(f"argument {slot}", name)}
-            if (later := layout.later_calls.get(number)) is not None:
-                keys |= {"joined", *(key for name in later[1].results for key in layout.tops(name))}
         case Return() if layout.has_calls:
             keys.add("depth")
     pushed = {push.variable for push in block.pushes}
@@ -35,7 +31,7 @@ def changes(layout: Layout, number: int, max_steps: int | None) -> tuple[str, ..
         if layout.storage(name) is not None and name not in block.dead:
             keys.update(layout.tops(name))
     for name in pushed:
-        keys.update(layout.stacks(name))
+        keys.update(layout.stack_arrays(name))
     for name in written(block):
         if layout.storage(name) == "stack":
             keys.update(layout.stacks(name))

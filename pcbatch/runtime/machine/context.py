@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
 from pcbatch.optimize.machine.compaction import Compaction
+from pcbatch.optimize.machine.merging import Merging
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.elsewhere import Elsewhere
 from pcbatch.runtime.machine.limits import Limits
@@ -21,9 +22,9 @@ class Context:
 
     With `spread_live`, junk lanes are fed the values of a lane that takes part, so that no operation can raise for
     them: needed where operations raise at all, which is everywhere but under XLA. `compaction` says which blocks
-    run on gathered lanes, None that none do; `trace` of how many trips is recorded what the schedule chose.
-    `elsewhere` runs some blocks in a way of its own, between two trips. Where calls are forked and the pool `grows`,
-    lanes that find no free ones for them wait for that.
+    run on gathered lanes, None that none do, `merging` which are run as one; `trace` of how many trips is recorded what
+    the schedule chose. Without `counts` nothing is counted but trips: who asks afterwards has the run made again.
+    `elsewhere` runs some blocks in a way of its own, between two trips.
     `notes` has what was found out while the program was traced, in order: a place in the source, and what to know.
     """
 
@@ -33,9 +34,10 @@ class Context:
     spread_live: bool = False
     schedule: Schedule = schedule_named("auto")
     compaction: Compaction | None = None
+    merging: Merging | None = None
     trace: int = 0
+    counts: bool = True
     elsewhere: Elsewhere | None = None
-    grows: bool = False
     notes: dict[tuple[Span | None, str], None] = field(default_factory=dict)
 
     @property

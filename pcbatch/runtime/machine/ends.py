@@ -78,10 +78,8 @@ def start(backend: Backend, layout: Layout, pool: Pool, state: State, inputs: Ma
     def give(key: str, value: Array) -> None:
         new[key] = value if pool.whole else backend.where(starting, value, state[key])
 
-    for key in ("pc", "fault", "steps", *layout.pointers, *(("base", "joined") if layout.groups else ())):
+    for key in ("pc", "fault", "steps", *layout.pointers):
         give(key, nothing)
-    for key in ("parent", "slot") if layout.groups else ():
-        give(key, nothing - 1)
     if layout.has_calls:  # the label at the bottom of `calls` is there from the first
         give("depth", nothing + 1)
     kept = program.parameters if pool.whole else program.storage  # in a new lane all else reads zero
@@ -107,13 +105,11 @@ def finish(backend: Backend, layout: Layout, pool: Pool, state: State, outputs: 
     of no account. In a whole pool `outputs` may be empty, and no lane is freed; what is beyond its examples reads as
     if it had not failed.
     """
-    given = _given(backend, layout, state)
+    given = given_by(backend, layout, state)
     if pool.whole:
         return state, given
     pc = state["pc"]
     holds = pc != layout.free
-    if layout.groups:  # what was forked has handed over what it gives
-        holds = holds & (state["parent"] < 0)
     written = {
         key: backend.masked_store(outputs[key], [], holds, value, state["example"]) for key, value in given.items()
     }
@@ -128,7 +124,7 @@ def blank_outputs(backend: Backend, layout: Layout, examples: Array | int) -> St
     return {**blanks, **{key: blanks[key] + number for key, number in unknown.items()}}
 
 
-def _given(backend: Backend, layout: Layout, state: State) -> State:
+def given_by(backend: Backend, layout: Layout, state: State) -> State:
     """The outputs of the examples that lanes hold, by lane, in the order of `Layout.outputs`."""
     program, pc, fault = layout.program, state["pc"], state["fault"]
     statuses = backend.array([LaneStatus.OK, *(site.status for site in program.faults)], "int32")

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from pcbatch.ir.analysis import effects
-from pcbatch.ir.machine import Branch, Fault, Fork, Jump, Piece, PushJump, Return, Store
+from pcbatch.ir.machine import Branch, Fault, Jump, Piece, PushJump, Return, Store
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.pieces import Leaves, Signature
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.rows import Rows
-from pcbatch.runtime.machine.state import load_entry, to_stored
+from pcbatch.runtime.machine.state import from_stored, to_stored
 
 Computed = tuple[list[list[Array]], Array | None]
 """What a piece gives for its rows: the leaves of each output, and fault sites plus one, if it has checks."""
@@ -39,9 +39,10 @@ class Execution:
         self.entered = rows.mask
         self.moving = rows.mask  # the rows whose lanes have not failed in this block
         self.failed_before = False
-        self.joined: dict[str, tuple[Array, Array]] = {}  # as `written`, of results of calls that others have made
         self.forkable: Array | None = None  # the rows for which the arguments of later calls could be computed
         self.taken: dict[str, Array] = {}  # the rows of arrays of the state
+        self.frames: dict[str, Array] = {}  # entries of packed stacks that are being popped
+        self.parts: dict[tuple[str, int], Array] = {}  # what is pushed on packed stacks, by key and place above the top
         self.whole: State = {}  # arrays of the state of which elements were written
         self.written: dict[str, tuple[Array, Array]] = {}  # by key: the rows that are written, and what
         self.values: dict[str, list[Array]] = {}  # what the block has read, popped and written
@@ -51,6 +52,7 @@ class Execution:
     def execute(self) -> None:
         """Run the block."""
         self.pop()
+        self.frames.clear()
         for place, item in enumerate(self.block.body):
             self.item = place
             match item:
@@ -60,10 +62,6 @@ class Execution:
                     self.store(item)
         self.leave()
         self.write()
-        for key, (mask, value) in self.joined.items():
-            # Of the old value: so XLA knows that an array is read before it is written, or it would copy it.
-            rows, before = self.written.get(key, (mask, self.old(key)))
-            self.written[key] = (rows | mask, self.backend.where(mask, value, before))
 
     def updates(self) -> State:
         """The arrays of the state that the block has changed, as they are after it."""
@@ -89,8 +87,17 @@ class Execution:
 
     def entry(self, name: str) -> list[Array]:
         """What lies at the stack pointer of `name`."""
-        stacks = [self.now(key) for key in self.layout.stacks(name)]
-        return load_entry(self.backend, stacks, self.pointer(name), self.layout.leaves(name), self.rows.lanes)
+        entries = [self.stacked(key, self.pointer(name)) for key in self.layout.stacks(name)]
+        return [from_stored(self.backend, *each) for each in zip(entries, self.layout.leaves(name), strict=True)]
+
+    def stacked(self, key: str, place: Array) -> Array:
+        """Entry `place` of a stack for every row; of one that is packed with others its own part."""
+        frame, column = self.layout.places.get(key, (key, None))
+        if column is None:
+            return self.rows.load(self.now(key), [place])
+        if frame not in self.frames:
+            self.frames[frame] = self.rows.load(self.now(frame), [place])
+        return self.frames[frame][:, column]
 
     def read(self, name: str) -> list[Array]:
         """The leaves of the value that `name` has at this point of the block."""
@@ -98,12 +105,20 @@ class Execution:
             match self.layout.storage(name):
                 case "stack":
                     self.values[name] = self.entry(name)
+                case "slot":
+                    self.values[name] = self.of_child(name)
                 case "example":
                     inputs = (self.state[key] for key in self.layout.keys("input", name))
                     self.values[name] = [self.backend.take(each, self.old("example")) for each in inputs]
                 case _:
                     self.values[name] = [self.top(key) for key in self.layout.tops(name)]
         return self.values[name]
+
+    def of_child(self, name: str) -> list[Array]:
+        """What a forked call has given: the tops of the lane that has run it."""
+        slot, variable = self.layout.in_slot[name]
+        lanes = self.old(f"child {slot}")
+        return [self.backend.load(self.state[key], [], lanes) for key in self.layout.tops(variable)]
 
     def top(self, key: str) -> Array:
         """The rows of a top as the block has left it so far."""
@@ -319,36 +334,11 @@ class Execution:
         raise TypeError(f"not a terminator: {self.block.terminator!r}")
 
     def called(self, target: int | Branch, back: int) -> Array:
-        """Where a call leads, pushing the stack of program counters; for others that make it see `machine.forking`."""
-        depth, backend, layout = self.old("depth"), self.backend, self.layout
-        place, calling = self.place(target), self.moving
-        if self.number in layout.later_calls:
-            joined = self.old("joined") > 0
-            self.take_back(self.moving & joined)
-            place, calling = backend.where(joined, backend.constant(back), place), self.moving & ~joined
-        elif isinstance(self.block.terminator, PushJump) and self.block.terminator.fork is not None:
-            self.hand_over(self.block.terminator.fork)
-            asks = backend.constant(layout.asks(self.number))
-            place = asks if self.forkable is None else backend.where(self.forkable, asks, place)
-        self.whole["calls"] = self.rows.store(self.state["calls"], [depth], calling, depth * 0 + back)
-        self.written["depth"] = (calling, depth + 1)
-        return place
-
-    def hand_over(self, fork: Fork) -> None:
-        """Lay what the calls of a group are given where the lanes find it that are to run them."""
-        for slot, call in enumerate(fork.calls):
-            for variable, name in call.given:
-                for key, value in zip(self.layout.keys(f"argument {slot}", variable), self.read(name), strict=True):
-                    self.written[key] = (self.moving, value)
-
-    def take_back(self, mask: Array) -> None:
-        """Have the results of a call in the tops of the rows of `mask`, for which it has been made."""
-        slot, call, is_last = self.layout.later_calls[self.number]
-        for name in call.results:
-            for key, top in zip(self.layout.keys(f"slot {slot}", name), self.layout.tops(name), strict=True):
-                self.joined[top] = (mask, self.rows.take(self.state[key]))
-        if is_last:
-            self.joined["joined"] = (mask, self.old("joined") * 0)
+        """Where a call leads, pushing the stack of program counters."""
+        depth = self.old("depth")
+        self.whole["calls"] = self.rows.store(self.state["calls"], [depth], self.moving, depth * 0 + back)
+        self.written["depth"] = (self.moving, depth + 1)
+        return self.place(target)
 
     def place(self, target: int | Branch) -> Array:
         """The number of the block that `target` means for every row."""
@@ -363,6 +353,7 @@ class Execution:
         for name, pushed in entries.items():
             for place, entry in enumerate(pushed):
                 self.store_entry(name, place, entry)
+        self.store_frames()
         for name in dict.fromkeys((*self.block.pops, *entries)):
             key = self.layout.pointer(name)
             count = sum(push.variable == name for push in self.block.pushes)
@@ -388,8 +379,26 @@ class Execution:
         return entries
 
     def store_entry(self, name: str, above: int, entry: Sequence[Array]) -> None:
-        """Write `entry` into the writing lanes' stacks of `name`, `above` entries above the pointer."""
+        """Write `entry` into the writing lanes' stacks of `name`, `above` entries above the pointer.
+
+        Parts of packed stacks wait until all are there.
+        """
         place = self.pointer(name) + above
         for key, type_, value in zip(self.layout.stacks(name), self.layout.leaves(name), entry, strict=True):
             stored = to_stored(self.backend, value, type_)
-            self.whole[key] = self.rows.store(self.now(key), [place], self.writing, stored)
+            if key in self.layout.places:
+                self.parts[key, above] = stored
+            else:
+                self.whole[key] = self.rows.store(self.now(key), [place], self.writing, stored)
+
+    def store_frames(self) -> None:
+        """Write the parts of packed stacks: they are pushed together."""
+        firsts = {keys[0]: frame for frame, keys in self.layout.frames.items()}
+        for key, above in self.parts:
+            if key in firsts:
+                frame = firsts[key]
+                _, leader, _ = frame.split()
+                parts = [self.parts[part, above] for part in self.layout.frames[frame]]
+                entry = self.backend.beside([p if p.shape else self.backend.where(self.moving, p, p) for p in parts])
+                place = self.pointer(leader) + above
+                self.whole[frame] = self.rows.store(self.now(frame), [place], self.writing, entry)

@@ -1,12 +1,12 @@
 """Whole runs of programs whose calls are forked, on as many lanes as that takes, and what is left of them in sequence.
 
-A run begins with some lanes for each example. If forks want more, or stacks have no room, it is over at once, and
-begins anew on a larger pool or stacks; the next run begins with these. Past a limit of bytes lanes that find no others
-make their calls one after the other.
+A run begins with some lanes for each example, or with what the last run could have used, up to a limit of bytes. Where
+there are fewer, lanes that find no free ones wait for others to come back.
 
-Examples that were given up, as one of their lanes has failed or has taken too many steps, are run again by the machine
-without forks, which says what becomes of them. That machine also runs what is not run at once from ordinary code: what
-becomes part of a caller's graph, runs under a tape, and runs in slices.
+Examples that were given up, as one of their lanes has failed or has taken too many steps, those whose lanes wait for
+each other's, and those that lack room on their stacks are run again by the machine without forks, which says what
+becomes of them. That machine also runs what is not run at once from ordinary code: what becomes part of a caller's
+graph, runs under a tape, and runs in slices.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import Span
-from pcbatch.ir.machine import Program
+from pcbatch.ir.analysis.forks import forking
+from pcbatch.ir.machine import Chunks, Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.explaining import explaining
-from pcbatch.runtime.machine.legs import Legs
+from pcbatch.runtime.machine.forking import MOST_GROWTH, Forking, Needs
+from pcbatch.runtime.machine.legs import Legs, Snapshot
 from pcbatch.runtime.machine.limits import GROWTH
-from pcbatch.runtime.machine.machine import NO_BUDGET, Machine
+from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.returned import Returned
@@ -58,8 +60,8 @@ class ForkedMachine:
         self.spread, self.limit, self._sequel = spread, limit, sequel
         context = machine.context
         limits = replace(context.limits, roomy=False)
-        context = replace(context, layout=Layout(program), limits=limits)
-        self._legs = {grows: Legs(replace(context, grows=grows)) for grows in (True, False)}
+        self._context = replace(context, layout=Layout(forking(program)), limits=limits, merging=None)
+        self._legs = Legs(self._context)
         self.capacity = min(FIRST_CAPACITY, limits.largest_capacity)
         self.form = "lockstep, calls forked"
         self._made: dict[Any, tuple[Callable[..., Any], Returned]] = {}
@@ -78,7 +80,10 @@ class ForkedMachine:
         """What is executed for `lanes` examples: the program, and on how many rows its blocks may run."""
         if not isinstance(lanes, int):
             return self.program
-        return self._legs[True].loop.chunked(self._pool(lanes).lanes)
+        trips = self._trips(self._pool(lanes))
+        blocks = enumerate(self.program.blocks)
+        chunked = (replace(block, chunks=Chunks(trips.size(number))) for number, block in blocks)
+        return replace(self.program, blocks=tuple(chunked))
 
     def check(self, lanes: int) -> None:
         """Compile what runs in sequence, without running; raises what `run` would raise before it runs."""
@@ -98,72 +103,67 @@ class ForkedMachine:
 
     def _run_arrays(self, arrays: Sequence[Array], examples: int) -> Outcome:
         with self.machine.timed(), explaining(self.program, self.backend, self.machine.jit):
-            while True:
-                pool = self._pool(examples)
-                program, returned = self._whole_run(pool)
-                wants, *found = program(*arrays)
-                lacks_lanes, lacks_room = np.asarray(wants).tolist()
-                if lacks_lanes:
-                    self.spread *= GROWTH
-                elif not (lacks_room and self._grow(pool)):
-                    return self._completed(returned.outcome(found), arrays, examples)
+            pool = self._pool(examples)
+            program, returned = self._whole_run(pool)
+            needs, *found = program(*arrays)
+            known = Needs(*np.asarray(needs).tolist())
+            self._learn(pool, known)
+            return self._completed(returned.outcome(found), arrays, known, pool)
 
     # -- how large -----------------------------------------------------------------------------------------------------
 
     def _pool(self, examples: int) -> Pool:
-        return Pool(min(examples * self.spread, self._most(examples, self.capacity)), examples)
+        lanes = min(examples * self.spread, self.limit // self._bytes, self.machine.max_lanes or 2**30)
+        return Pool(max(examples, lanes), examples)
 
-    def _most(self, examples: int, capacity: int) -> int:
-        """How many lanes there may be for so many examples, on stacks with room for `capacity` live calls."""
-        most = self.machine.max_lanes
-        return max(min(examples, most or examples), min(self.limit // self._bytes(capacity), most or 2**30))
+    def _learn(self, pool: Pool, needs: Needs) -> None:
+        """Have the next run begin with what this one could have used."""
+        if needs.lanes > pool.lanes and pool.lanes == pool.examples * self.spread:
+            self.spread = min(-(-needs.lanes // pool.examples), self.spread * MOST_GROWTH)
+        if needs.paused:
+            self.capacity = min(self.capacity * GROWTH, self._context.limits.largest_capacity)
 
-    def _grow(self, pool: Pool) -> bool:
-        """Let stacks be larger from now on, if they can be, and as many lanes have room."""
-        larger = min(self.capacity * GROWTH, self.machine.context.limits.largest_capacity)
-        if larger == self.capacity or self._most(pool.examples, larger) < pool.lanes:
-            return False
-        self.capacity = larger
-        return True
-
-    def _bytes(self, capacity: int) -> int:
+    @property
+    def _bytes(self) -> int:
         """The bytes of a lane."""
-        arrays = self._legs[True].layout.arrays.values()
-        return sum(
-            (capacity + 1 if held.stacked else 1) * math.prod(held.type.shape) * _size(held.type.dtype)
-            for held in arrays
+        entries, lists = self.capacity + 1, 4 * (len(self.program.blocks) + 3)
+        return lists + sum(
+            (entries if held.stacked else 1) * math.prod(held.type.shape) * _size(held.type.dtype)
+            for held in self._context.layout.arrays.values()
         )
 
     # -- what is compiled ----------------------------------------------------------------------------------------------
 
+    def _trips(self, pool: Pool) -> Forking:
+        return Forking(self._context, self._legs.loop.row_costs, pool.lanes, pool.examples)
+
     def _whole_run(self, pool: Pool) -> tuple[Callable[..., Any], Returned]:
-        """The program of a whole run in a pool, and how it comes back: behind two numbers, whether it lacks what."""
-        grows = pool.lanes < self._most(pool.examples, self.capacity)
-        legs, capacity, key = self._legs[grows], self.capacity, (pool, grows, self.capacity)
+        """The program of a whole run in a pool, and how it comes back: behind what the run needed."""
+        key = (pool, self.capacity)
         if key in self._made:
             return self._made[key]
-        returned, backend = Returned(legs, pool.examples), self.backend
-        count, forking = len(legs.layout.inputs), legs.forking
-        assert forking is not None, "the program has groups of calls"
+        legs, capacity, trips = self._legs, self.capacity, self._trips(pool)
+        returned, count = Returned(legs, pool.examples), len(legs.layout.inputs)
 
         def program(*arrays: Array) -> list[Array]:
             with self.machine.tracing(counts=True):
-                snapshot = legs.begin(arrays[:count], pool, capacity)
-                arrived = legs.leg(snapshot, arrays[count:], backend.array(NO_BUDGET, "int64"))
-                lacks = [forking.lacks_lanes(arrived.snapshot.state), arrived.paused]
-                wants = backend.stack([backend.cast(each, "int32") for each in lacks])
-                return [wants, *returned.pack(arrived.snapshot)]
+                inputs = dict(zip(legs.layout.inputs, arrays[:count], strict=True))
+                state = trips.start(inputs, capacity)
+                state, counters, needs = trips.run(state, inputs, legs.operands(arrays[count:]), legs.loop.start())
+                outputs = trips.outputs(state)
+                return [needs, *returned.pack(Snapshot(pool, state, counters, inputs, outputs))]
 
-        name = self.machine.name_of("forked", pool.lanes, pool.examples, grows, capacity)
-        self._made[key] = (backend.compile(program, self.machine.jit, name=name), returned)
+        name = self.machine.name_of("forked", pool.lanes, pool.examples, capacity)
+        self._made[key] = (self.backend.compile(program, self.machine.jit, name=name), returned)
         return self._made[key]
 
     # -- what is left --------------------------------------------------------------------------------------------------
 
-    def _completed(self, outcome: Outcome, arrays: Sequence[Array], examples: int) -> Outcome:
+    def _completed(self, outcome: Outcome, arrays: Sequence[Array], needs: Needs, pool: Pool) -> Outcome:
         """The outcome with what becomes, in sequence, of examples that have been given up or lack room."""
         status = np.asarray(outcome.status)
         left = np.flatnonzero(status == LaneStatus.UNFINISHED).astype(np.int32)
+        outcome = replace(outcome, notes=(*outcome.notes, (None, _told(needs, pool, left.size))))
         if not left.size:
             return outcome
         backend, count = self.backend, len(self.machine.legs.layout.inputs)
@@ -196,6 +196,13 @@ class ForkedMachine:
         )
 
 
+def _told(needs: Needs, pool: Pool, left: int) -> str:
+    """What a run has forked, as a note."""
+    short = f", which were too few in {needs.short:,} trips" if needs.short else ""
+    again = f"; {left:,} of {pool.examples:,} examples ran again, their calls one after the other" if left else ""
+    return f"{needs.forked:,} calls were forked, on {needs.most:,} of {pool.lanes:,} lanes at most{short}{again}"
+
+
 def _size(dtype: str) -> int:
     """The bytes of an element."""
     bits = "".join(filter(str.isdigit, dtype))
@@ -204,4 +211,12 @@ def _size(dtype: str) -> int:
 
 def _sum(one: Counts, other: Counts) -> Counts:
     names = ("executions", "active", "rows", "trips")
-    return Counts(*(np.asarray(getattr(one, name)) + np.asarray(getattr(other, name)) for name in names))
+    found = []
+    for name in names:
+        total, more = np.array(getattr(one, name)), np.asarray(getattr(other, name))
+        if more.shape:
+            total[: more.size] += more  # join blocks, which come last, are the forked program's alone
+        else:
+            total += more
+        found.append(total)
+    return Counts(*found)

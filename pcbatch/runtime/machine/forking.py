@@ -1,311 +1,456 @@
 """Forked calls: lanes of their own run the calls of a group, while the lane that makes them waits.
 
-What a block does is move lanes to program counters below 0 (`Layout.waits`, `asks`, `delivers`, `again`). The rest
-happens between two trips, here, for all lanes at once:
+Lanes are kept in lists (`worklists`), so all that is done is done for the lanes that take part, in chunks of rows:
 
-1. lanes that have run a forked call hand its results over to the lane that made it, into its slots, and are free;
-2. lanes whose calls have all come back go on behind the first of them, as if they had called; where they would make the
-   others, they find the results in their slots (`Execution.take_back`);
-3. an example of which any lane has failed, or has taken too many steps, is given up: its lanes are free, and it is to
-   be run anew without forks. So what becomes of it, its message and its steps are those of calls in sequence, and what
-   another lane of it might do for ever holds up nobody;
-4. lanes that are to fork get free lanes, by one prefix sum over those that want some and one over those that are free.
-   Where too few are left, they make their calls one after the other, unless the pool can become larger.
-
-There is no queue and no list of free lanes. What is moved beside program counters and the like is moved for the lanes
-that take part, in chunks: `Device.forked`.
+1. a trip goes through the blocks, callers before callees' ends (`Forking.order`). A block runs for all lanes on its
+   list; an expensive one only if nobody is at a block from which lanes come to it and never back: so all leaves of a
+   tree run at once, then its nodes level by level;
+2. where a block forks, each row takes a free lane for each call and gives it what the call is given; its lane waits.
+   Rows that find no free lanes stay where they are: others may come back. If none does, the run ends with them there;
+3. a lane that has run a forked call is HANDED: of the calls of each group the last one to come back sends the lane that
+   waits to the join block, which reads the results off the lanes that have them, and frees these;
+4. an example of which any lane has failed, or has taken too many steps, is given up: where its lanes are taken off a
+   list, they run nothing any more, and are handed back as if they had ended. It is to be run anew without forks. So
+   what becomes of it, its message and its steps are those of calls in sequence, and what another lane of it might do
+   for ever holds up nobody.
 """
 
 from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from pcbatch.ir.machine import ForkedCall
+from pcbatch.ir.analysis import effects
+from pcbatch.ir.analysis.callgraph import components
+from pcbatch.ir.analysis.forks import Group, onward_forking
+from pcbatch.ir.machine import PushJump, Return
+from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.costs.device import CPU
+from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
+from pcbatch.runtime.machine.ends import given_by
+from pcbatch.runtime.machine.execution import Execution
+from pcbatch.runtime.machine.loop import Counters
+from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.machine.state import HELD
+from pcbatch.runtime.machine.worklists import LENGTHS, LISTS, Worklists
 
-Act = Callable[[State, Array, Array], State]
-"""`act(state, lanes, mask)`: what changes of the state for those of some lanes (int32 `[n]`) for which `mask` holds."""
+GIVEN_UP = "given up"
+"""The key of which examples are given up: int32 `[examples]`, 0 or 1."""
+MOST_GROWTH = 8
+"""How many times as many lanes a run may have as the last one."""
+OWN = (LISTS, LENGTHS, GIVEN_UP)
 
-Pairs = list[tuple[str, str]]
-"""Keys of arrays where values are handed over, each with that of a top."""
-Slots = dict[int, Pairs]
-"""The same for each call of a group."""
+
+class ForkedExecution(Execution):
+    """One run of one block in a program that forks."""
+
+    def execute(self) -> None:
+        """Run the block; a lane whose calls have come back takes over their steps."""
+        if (group := self.layout.joins.get(self.number)) is None:
+            super().execute()
+            return
+        steps = self.old("steps") + (len(group.members) - 1)
+        for slot in range(len(group.members)):
+            steps = steps + self.backend.load(self.state["steps"], [], self.old(f"child {slot}"))
+        self.taken["steps"] = steps
+        if self.limits.max_steps is not None:
+            self.moving = self.moving & (steps <= self.limits.max_steps)
+        self.written["steps"] = (self.entered, steps)
+        super().execute()
+
+    def called(self, target: Any, back: int) -> Array:
+        """Where a call leads: one that forks to the join block, when all of the group have come back."""
+        end = self.block.terminator
+        assert isinstance(end, PushJump)
+        if end.fork is None:
+            return super().called(target, back)
+        if self.forkable is not None:
+            self.moving = self.moving & self.forkable
+        return self.backend.constant(end.fork.join)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a run could have used: how many `lanes`; and how many of them, `paused`, found no room on their stacks.
+
+    It has `forked` so many calls, and had `most` lanes at a time; lanes were `short` at the end of so many trips.
+    """
+
+    lanes: int
+    paused: int
+    forked: int
+    most: int
+    short: int
 
 
 class Forking:
-    """What happens between two trips of a program that forks.
+    """The trips of a program that forks, traced for a pool of `lanes` and so many `examples`."""
 
-    With `grows` lanes that find no free ones wait (`lacks_lanes`): the pool is to become larger.
-    """
+    def __init__(self, context: Context, costs: Sequence[float], lanes: int, examples: int):
+        self.context, self.layout, self.backend = context, context.layout, context.backend
+        self.blocks, self.examples = context.program.blocks, examples
+        self.lists = Worklists(self.backend, len(self.blocks), lanes)
+        self.groups = {group.block: group for group in self.layout.groups}
+        self.expensive = [number for number, cost in enumerate(costs) if cost > CPU.native_work]
+        self.runners = {number: BlockRunner(context, number) for number in context.program.order}
 
-    def __init__(self, context: Context, grows: bool):
-        self.layout, self.backend, self.limits, self.grows = context.layout, context.backend, context.limits, grows
+    def size(self, number: int) -> int:
+        """On how many rows a block runs at a time."""
+        return CPU.expensive_chunk if number in self.expensive else CPU.cheap_chunk
 
-    def step(self, state: State, examples: Array | int) -> State:
-        """The state of the lanes of so many examples after all that can be handed over, given up and forked is."""
+    # -- where lanes go ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def onward(self) -> dict[int, list[int]]:
+        """The blocks at which lanes may be next when lanes have left each: also others, that they fork or send on."""
+        entries = {number: [member.entry for member in group.members] for number, group in self.groups.items()}
+        program = self.context.program
+        found = {number: onward_forking(program, number, entries) for number in program.order}
+        for number in program.order:
+            end = self.blocks[number].terminator
+            if isinstance(end, PushJump):
+                calls = [(member.entry, end.fork.join) for member in self.groups[number].members] if end.fork else []
+                calls += [] if end.fork else [(entry, end.back) for entry in found[number][:-1]]
+                for entry, back in calls:
+                    for place in self._returns(entry, found):
+                        found[place] = [*found[place], back]
+        return found
+
+    def _returns(self, entry: int, onward: Mapping[int, Sequence[int]]) -> list[int]:
+        """The blocks that return from a call that begins at `entry`."""
+        seen: set[int] = set()
+        waiting = [entry]
+        while waiting:
+            number = waiting.pop()
+            if number not in seen:
+                seen.add(number)
+                end = self.blocks[number].terminator
+                if isinstance(end, PushJump):
+                    waiting.append(end.back if end.fork is None else end.fork.join)
+                elif not isinstance(end, Return):
+                    waiting += onward[number]
+        return [number for number in seen if isinstance(self.blocks[number].terminator, Return)]
+
+    @cached_property
+    def _components(self) -> list[list[int]]:
+        """The blocks that lanes come to, those together that send lanes to each other, in the order of a trip."""
+        order = self.context.program.order
+        found = components({number: self.onward[number] for number in order})
+        return [sorted(members, key=order.index) for members in reversed(found)]
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The blocks in the order of a trip."""
+        return [number for members in self._components for number in members]
+
+    def before(self, number: int) -> list[int]:
+        """The blocks that must be empty for a block to run, if any: those before an expensive one, others at a sync."""
+        if self.blocks[number].sync:
+            return [other for other in self.order if not self.blocks[other].sync]
+        if number not in self.expensive:
+            return []
+        (own,) = (members for members in self._components if number in members)
+        reaching = {*own}
+        for other in reversed(self.order):
+            if reaching.intersection(self.onward[other]):
+                reaching.add(other)
+        return [other for other in self.order if other in reaching and other not in own]
+
+    # -- a run ---------------------------------------------------------------------------------------------------------
+
+    def start(self, inputs: State, capacity: int) -> State:
+        """The state in which a run begins: lane i holds example i, the others are free."""
+        backend, layout, lanes = self.backend, self.layout, self.lists.lanes
+        state = layout.free_lanes(backend, lanes, capacity)
+        numbers = backend.lane_numbers(lanes)
+        state["example"] = backend.where(numbers < self.examples, numbers, numbers * 0)
+        state["pc"] = numbers * 0
+        state["depth"] = numbers * 0 + 1
+        state["parent"] = numbers * 0 - 1
+        for name in (name for name in self.context.program.parameters if layout.storage(name) in HELD):
+            for key, top in zip(layout.keys("input", name), layout.tops(name), strict=True):
+                state[top] = backend.extended(inputs[key], lanes)
+        return {**state, **self.lists.first(self.examples), GIVEN_UP: backend.lane_numbers(self.examples) * 0}
+
+    def run(
+        self, state: State, inputs: State, shared: Mapping[str, Leaves], counters: Counters
+    ) -> tuple[State, Counters, Array]:
+        """The end of a run: the state, the counters, and what it needed, a vector of `Needs`."""
+        backend, lists = self.backend, self.lists
+        by_example = {key: inputs[key] for key in self.layout.by_example}
+        sizes = backend.array([self.size(number) for number in range(len(self.blocks))], "int64")
+        makes = backend.array([len(self.groups[n].members) if n in self.groups else 0 for n in self._numbers], "int64")
+
+        def turn(carried: dict[str, Any]) -> dict[str, Any]:
+            state, lanes, chunks = self.trip(carried["state"], by_example, shared)
+            ran, several = (backend.cast(backend.stack(each), "int64") for each in (lanes, chunks))
+            before = carried["counters"]
+            used = lists.lanes - lists.length(state, lists.free)
+            most = backend.where(used > carried["most"], used, carried["most"])
+            lacks = self.can_run(state) < backend.sum(state[LENGTHS][: len(self.blocks)])
+            return {
+                "state": state,
+                "counters": {
+                    **before,
+                    "executions": before["executions"] + backend.cast(several > 0, "int64"),
+                    "active": before["active"] + ran,
+                    "rows": before["rows"] + several * sizes,
+                    "trips": before["trips"] + 1,
+                },
+                "most": most,
+                "short": carried["short"] + backend.cast(lacks, "int32"),
+            }
+
+        nobody = backend.constant(0)
+        start = {"state": state, "counters": counters, "most": nobody + self.examples, "short": nobody}
+        end = backend.while_loop(lambda carried: self.can_run(carried["state"]) > 0, turn, start)
+        forked = backend.cast(backend.sum(end["counters"]["active"] * makes), "int32")
+        wanted = backend.where(end["short"] > 0, self.examples + forked, end["most"])
+        stuck = backend.sum(end["state"][LENGTHS][: len(self.blocks)]) > 0  # who knows what they would have forked
+        wanted = backend.where(stuck, backend.constant(self.lists.lanes * MOST_GROWTH), wanted)
+        found = [wanted, lists.length(end["state"], lists.paused), forked, end["most"], end["short"]]
+        return end["state"], end["counters"], backend.stack(found)
+
+    def outputs(self, state: State) -> State:
+        """What comes out of a run, by example: UNFINISHED are those that are to be run anew."""
         backend, layout = self.backend, self.layout
-        pc = state["pc"]
-        delivers = (pc > layout.again) & (pc <= layout.delivers(layout.deliveries[0]))
-        state = self._if(backend.any(delivers), state, lambda now: self._resume(self._deliver(now)), self._returning)
-        failed = self._failed(state)
-        state = self._if(backend.any(failed), state, lambda now: self._give_up(now, examples), ["pc", "fault"])
-        return self._if(self.lacks_lanes(state), state, self._fork, self._forking)
-
-    def _if(self, predicate: Array, state: State, act: Callable[[State], State], keys: Sequence[str]) -> State:
-        """`act(state)`, which changes what is called `keys`, where the predicate holds."""
-
-        def once(go: Array, arrays: Sequence[Array]) -> tuple[Array, list[Array]]:
-            now = act({**state, **dict(zip(keys, arrays, strict=True))})
-            return go & False, [now[key] for key in keys]
-
-        after = self.backend.repeated(predicate, once, [state[key] for key in keys])
-        return {**state, **dict(zip(keys, after, strict=True))}
-
-    @cached_property
-    def _returning(self) -> list[str]:
-        """What changes where calls come back."""
-        layout = self.layout
-        slots = [
-            key for s in range(layout.slots) for name in layout.given_back for key in layout.keys(f"slot {s}", name)
-        ]
-        tops = [key for name in layout.given_back for key in layout.tops(name)]
-        return ["pc", "steps", "depth", "joined", *self._by_slot, *slots, *tops]
-
-    @cached_property
-    def _forking(self) -> list[str]:
-        """What changes where lanes fork."""
-        layout = self.layout
-        tops = [key for name in layout.given for key in layout.tops(name)]
-        own = ("pc", "example", "fault", "steps", "depth", "calls", *layout.pointers)
-        return [*own, "parent", "slot", "base", "joined", *self._by_slot, *tops]
+        own = {key: array[: self.examples] for key, array in state.items() if key in layout.arrays}
+        given_up = state[GIVEN_UP] > 0
+        own["pc"] = backend.where(given_up, backend.constant(0), own["pc"])
+        own["fault"] = backend.where(given_up, backend.constant(0), own["fault"])
+        return given_by(backend, layout, own)
 
     @property
-    def _by_slot(self) -> list[str]:
-        return [f"{what} {slot}" for what in ("arrived", "steps") for slot in range(self.layout.slots)]
+    def _numbers(self) -> range:
+        return range(len(self.blocks))
 
-    def lacks_lanes(self, state: State) -> Array:
-        """Whether a lane waits for lanes that are not there: a scalar bool."""
-        return self._any_at(state, [self.layout.asks(group.block) for group in self.layout.groups])
+    # -- trips ---------------------------------------------------------------------------------------------------------
 
-    def is_given_up(self, state: State) -> Array:
-        """Which lanes are those of examples that are to be run anew."""
-        return self.backend.equal(state["pc"], self.layout.again)
+    def keys(self, number: int) -> list[str]:
+        """The keys of what a run of a block changes."""
+        layout, found = self.layout, {*self.runners[number].changes, *OWN}
+        if number in layout.joins:
+            found.add("steps")
+        if (group := self.groups.get(number)) is not None:
+            found |= {"parent", "slot", "base", "example", "steps", "depth", "calls", *layout.pointers}
+            found |= {f"{what} {slot}" for what in ("child", "arrived") for slot in range(layout.slots)}
+            found |= {top for member in group.members for name, _ in member.call.given for top in layout.tops(name)}
+        return sorted(found)
 
-    # -- the parts of a step -------------------------------------------------------------------------------------------
+    def trip(self, state: State, inputs: State, shared: Mapping[str, Leaves]) -> tuple[State, list[Array], list[Array]]:
+        """The state after a trip, and for each block for how many lanes it has run, and in how many chunks."""
+        nobody = self.backend.constant(0)
+        lanes, chunks = [nobody] * len(self.blocks), [nobody] * len(self.blocks)
+        for number in self.order:
+            state, lanes[number], chunks[number] = self._visit(number, state, inputs, shared)
+        return self._hand_over(state), lanes, chunks
 
-    def _deliver(self, state: State) -> State:
-        """Lanes that have run a forked call hand over its results, and how many steps it took."""
-        layout, backend = self.layout, self.backend
-        for results in layout.deliveries:
-            mask = backend.equal(state["pc"], layout.delivers(results))
-            pairs = {slot: self._pairs(f"slot {slot}", results) for slot in range(layout.slots)}
-
-            def act(now: State, lanes: Array, mask: Array, before: State = state, pairs: Slots = pairs) -> State:
-                parents, slots = backend.take(before["parent"], lanes), backend.take(before["slot"], lanes)
-                found = {}
-                for slot, keys in pairs.items():
-                    there = mask & (slots == slot)
-                    values = {key: backend.take(before[top], lanes) for key, top in keys}
-                    values[f"steps {slot}"] = backend.take(before["steps"], lanes)
-                    values[f"arrived {slot}"] = slots * 0 + 1
-                    for key, value in values.items():
-                        found[key] = backend.masked_store(now[key], [], there, value, parents)
-                return found
-
-            keys = [key for each in pairs.values() for key, _ in each]
-            keys += [f"{what} {slot}" for what in ("steps", "arrived") for slot in range(layout.slots)]
-            state = {**state, **self._in_chunks(mask, {key: state[key] for key in keys}, act)}
-            state["pc"] = backend.where(mask, backend.constant(layout.free), state["pc"])
-        return state
-
-    def _resume(self, state: State) -> State:
-        """Lanes whose calls have all come back go on behind the first of them, with its results."""
-        layout, backend = self.layout, self.backend
-        pc, nothing = state["pc"], state["pc"] * 0
-        slots = range(layout.slots)
-        came = functools.reduce(operator.and_, [state[f"arrived {slot}"] > 0 for slot in slots])
-        joins, back = nothing != 0, nothing
-        takers: dict[tuple[str, ...], Array] = {}
-        for group in layout.groups:
-            first = group.members[0]
-            mask = backend.equal(pc, layout.waits(group.block)) & came
-            joins, back = joins | mask, backend.where(mask, backend.constant(first.back), back)
-            takers[first.call.results] = takers.get(first.call.results, nothing != 0) | mask
-        for results, mask in takers.items():
-            pairs = self._pairs("slot 0", results)
-
-            def act(now: State, lanes: Array, mask: Array, before: State = state, pairs: Pairs = pairs) -> State:
-                return {
-                    top: backend.masked_store(now[top], [], mask, backend.take(before[key], lanes), lanes)
-                    for key, top in pairs
-                }
-
-            state = {**state, **self._in_chunks(mask, {top: state[top] for _, top in pairs}, act)}
-        taken = functools.reduce(operator.add, [state[f"steps {slot}"] for slot in slots])
-        return {
-            **state,
-            "pc": backend.where(joins, back, pc),
-            "depth": backend.where(joins, state["depth"] - 1, state["depth"]),
-            "steps": backend.where(joins, state["steps"] + taken, state["steps"]),
-            "joined": backend.where(joins, backend.constant(1), state["joined"]),
-        }
-
-    def _failed(self, state: State) -> Array:
-        """Which lanes have failed, or have taken too many steps."""
-        layout, pc = self.layout, state["pc"]
-        failed = pc > layout.free
-        if self.limits.max_steps is None:
-            return failed
-        return failed | ((state["steps"] > self.limits.max_steps) & (pc != layout.free) & (pc != layout.again))
-
-    def _give_up(self, state: State, examples: Array | int) -> State:
-        """Examples of which a lane has failed, or has taken too many steps, are to be run anew."""
-        layout, backend, pc = self.layout, self.backend, state["pc"]
-        hit = backend.take(backend.marked(examples, state["example"], self._failed(state)), state["example"])
-        stopped = hit & (pc != layout.free)
-        place = backend.where(state["parent"] < 0, backend.constant(layout.again), backend.constant(layout.free))
-        return {
-            **state,
-            "pc": backend.where(stopped, place, pc),
-            "fault": backend.where(stopped, backend.constant(0), state["fault"]),
-        }
-
-    def _fork(self, state: State) -> State:
-        """Lanes that want to fork get free ones, and wait; or make the calls themselves."""
-        layout, backend = self.layout, self.backend
-        pc, nothing = state["pc"], state["pc"] * 0
-        lanes = backend.lanes_of(pc)
-        wanted, first, waits = nothing, nothing, nothing
-        for group in layout.groups:
-            asks = backend.equal(pc, layout.asks(group.block))
-            wanted = backend.where(asks, backend.constant(len(group.members)), wanted)
-            first = backend.where(asks, backend.constant(group.members[0].entry), first)
-            waits = backend.where(asks, backend.constant(layout.waits(group.block)), waits)
-        is_free = pc == layout.free
-        end, rank = self._prefix(wanted), backend.counted(is_free) - 1
-        forks = (wanted > 0) & (end <= backend.sum(is_free))
-        total = backend.max(backend.where(forks, end, nothing))
-        owners = nothing
-        for number in range(layout.slots):  # child number c of all belongs to the lane whose calls it lies among
-            owners = backend.masked_store(
-                owners, [], forks & (wanted > number), self._numbers(lanes), end - wanted + number
-            )
-        takes = is_free & (rank < total)
-        owner = backend.take(owners, backend.where(takes, rank, nothing))
-        slot = rank - backend.take(end - wanted, owner)
-        kind = backend.take(waits, owner)
-        state = self._given(state, takes, owner, slot, kind)
-        entry, delivers = nothing, nothing
-        for group in layout.groups:
-            for number, member in enumerate(group.members):
-                mask = (kind == layout.waits(group.block)) & (slot == number)
-                entry = backend.where(mask, backend.constant(member.entry), entry)
-                delivers = backend.where(mask, backend.constant(layout.delivers(member.call.results)), delivers)
-        one = backend.constant(1)
-        base = backend.take(state["base"] + state["depth"] - 1, owner)
-        new = {"parent": owner, "slot": slot, "base": base, "example": backend.take(state["example"], owner)}
-        blank = dict.fromkeys(("fault", "steps", "joined", *layout.pointers), nothing)
-        found = {key: backend.where(takes, value, state[key]) for key, value in {**new, **blank}.items()}
-        calls = backend.masked_store(state["calls"], [nothing], takes, delivers)
-        pc = backend.where(takes, entry, backend.where(forks, waits, pc))
-        if not self.grows:
-            pc = backend.where((wanted > 0) & ~forks, first, pc)
-        return {
-            **state,
-            **found,
-            "pc": pc,
-            "depth": backend.where(takes, one, state["depth"]),
-            "calls": calls,
-            **self._expected(state, forks, wanted),
-        }
-
-    def _expected(self, state: State, forks: Array, wanted: Array) -> State:
-        """What has arrived of lanes that have just forked: nothing of the calls that they have made."""
-        backend, found = self.backend, {}
-        for slot in range(self.layout.slots):
-            there = backend.where(wanted > slot, backend.constant(0), backend.constant(1))
-            found[f"arrived {slot}"] = backend.where(forks, there, state[f"arrived {slot}"])
-            found[f"steps {slot}"] = backend.where(forks, backend.constant(0), state[f"steps {slot}"])
-        return found
-
-    def _given(self, state: State, takes: Array, owner: Array, slot: Array, kind: Array) -> State:
-        """Lanes that have been forked have what their calls are given."""
-        layout, backend = self.layout, self.backend
-
-        def act(now: State, lanes: Array, mask: Array) -> State:
-            owners, slots = backend.take(owner, lanes), backend.take(slot, lanes)
-            kinds = backend.take(kind, lanes)
-            found = {}
-            for name in layout.given:
-                gets = self._are_given(name, kinds, slots)
-                tops = layout.tops(name)
-                values = [
-                    [backend.take(state[key], owners) for key in layout.keys(f"argument {each}", name)]
-                    for each in range(layout.slots)
-                ]
-                for top, (first, *others) in zip(tops, zip(*values, strict=True), strict=True):
-                    value = first
-                    for each, other in enumerate(others):
-                        value = backend.where(slots > each, other, value)
-                    found[top] = backend.masked_store(now[top], [], mask & gets, value, lanes)
-            return found
-
-        tops = [top for name in layout.given for top in layout.tops(name)]
-        return {**state, **self._in_chunks(takes, {top: state[top] for top in tops}, act)}
-
-    def _are_given(self, name: str, kinds: Array, slots: Array) -> Array:
-        """Which of some forked calls are given a value for a variable."""
-        layout = self.layout
-
-        def gives(call: ForkedCall) -> bool:
-            return any(variable == name for variable, _ in call.given)
-
-        found = kinds != kinds
-        for group in layout.groups:
-            for number, member in enumerate(group.members):
-                if gives(member.call):
-                    found = found | ((kinds == layout.waits(group.block)) & (slots == number))
-        return found
-
-    # -- tools ---------------------------------------------------------------------------------------------------------
-
-    def _pairs(self, what: str, names: Iterable[str]) -> Pairs:
-        """For each leaf of some variables the keys of its array in slots, and of its top."""
-        layout = self.layout
-        return [pair for name in names for pair in zip(layout.keys(what, name), layout.tops(name), strict=True)]
-
-    def _in_chunks(self, mask: Array, state: State, act: Act) -> State:
-        """`state`, of which `act` changes what it changes for the lanes of `mask`, a chunk of them at a time."""
-        if not state:
-            return state
-        backend = self.backend
-        every = backend.lanes_of(mask)
-        size = min(every, CPU.forked)
-        order, count = backend.compact(mask, every), backend.sum(mask)
-
-        def chunk(carried: tuple[Array, State]) -> tuple[Array, State]:
-            start, now = carried
-            places = start + self._numbers(size)
-            inside = places < count
-            lanes = backend.take(order, backend.where(inside, places, backend.constant(0)))
-            return start + size, {**now, **act(now, lanes, inside)}
-
-        start = (backend.constant(0), dict(state))
-        return backend.while_loop(lambda carried: carried[0] < count, chunk, start)[1]
-
-    def _prefix(self, numbers: Array) -> Array:
-        """The sums of the first one, two, .. of small numbers."""
-        found = [self.backend.counted(numbers > each) for each in range(self.layout.slots)]
+    def can_run(self, state: State, numbers: Sequence[int] | None = None) -> Array:
+        """How many lanes could go on at some blocks, None standing for all of them and for those that are HANDED."""
+        backend, some = self.backend, self.order if numbers is None else numbers
+        found = [self.lists.length(state, self.lists.handed)] if numbers is None else []
+        for number in some:
+            waiting = self.lists.length(state, number)
+            if number in self.groups:
+                enough = self.lists.length(state, self.lists.free) >= len(self.groups[number].members)
+                waiting = backend.where(enough, waiting, backend.constant(0))
+            found.append(waiting)
         return functools.reduce(operator.add, found)
 
-    def _numbers(self, count: Array | int) -> Array:
-        return self.backend.lane_numbers(count)
+    def _visit(
+        self, number: int, state: State, inputs: State, shared: Mapping[str, Leaves]
+    ) -> tuple[State, Array, Array]:
+        """Run a block for all lanes on its list, a chunk of them at a time."""
+        backend, lists, size, keys = self.backend, self.lists, self.size(number), self.keys(number)
+        group = self.groups.get(number)
 
-    def _any_at(self, state: State, places: Iterable[int]) -> Array:
-        found = [self.backend.equal(state["pc"], place) for place in places]
-        return self.backend.any(functools.reduce(operator.or_, found))
+        def fitting(now: State, todo: Array) -> Array:
+            """How many lanes the next chunk has."""
+            most = backend.constant(size)
+            if group is not None:
+                enough = lists.length(now, lists.free) // len(group.members)
+                most = backend.where(enough < size, enough, most)
+            return backend.where(todo < most, todo, most)
+
+        def turn(go: Array, carried: Sequence[Array]) -> tuple[Array, list[Array]]:
+            todo, done, chunks, *arrays = carried
+            now = {**state, **dict(zip(keys, arrays, strict=True))}
+            count = fitting(now, todo)
+            now = self._chunk(number, now, inputs, shared, count, size)
+            todo = todo - count
+            after = [todo, done + count, chunks + 1, *(now[key] for key in keys)]
+            return fitting(now, todo) > 0, after
+
+        nobody = backend.constant(0)
+        todo = lists.length(state, number)
+        if before := self.before(number):
+            todo = backend.where(self.can_run(state, before) > 0, nobody, todo)
+        start = [todo, nobody, nobody, *(state[key] for key in keys)]
+        _, done, chunks, *after = backend.repeated(fitting(state, todo) > 0, turn, start)
+        return {**state, **dict(zip(keys, after, strict=True))}, done, chunks
+
+    def _chunk(
+        self, number: int, now: State, inputs: State, shared: Mapping[str, Leaves], count: Array, size: int
+    ) -> State:
+        """Run a block for the last `count` lanes on its list, one of `size` rows for each."""
+        backend, lists, layout, runner = self.backend, self.lists, self.layout, self.runners[number]
+        places = backend.lane_numbers(size)
+        lanes, inside = lists.last(now, number, count, places), places < count
+        now = lists.changed(now, {number: 0 - count})
+        examples = backend.take(now["example"], lanes)
+        lives = inside & (backend.take(now[GIVEN_UP], examples) == 0)
+        runs = lives
+        if runner.can_lack_room:
+            runs = lives & runner.room(_Taken(self, now, lanes))
+        execution = ForkedExecution(self.context, number, {**now, **inputs}, shared, Rows(backend, lanes, runs))
+        with backend.scope(self.blocks[number].label):
+            execution.execute()
+        moving = execution.moving
+        failed = runs & ~moving
+        target = places * 0 + execution.written["pc"][1]
+        goes = self._place(number, target)
+        over = inside & (failed | ~lives)
+        is_root = backend.take(now["parent"], lanes) < 0
+        ended = backend.where(is_root, backend.constant(lists.nowhere), backend.constant(lists.handed))
+        goes = backend.where(over, ended, goes)
+        if runner.can_lack_room:
+            goes = backend.where(lives & ~runs, backend.constant(lists.paused), goes)
+        goes = backend.where(inside, goes, backend.constant(lists.nowhere))
+        given_up = now[GIVEN_UP]
+        if effects.can_fault(self.blocks[number], self.context.limits.max_steps) or number in layout.joins:
+            one, hit = backend.constant(1), backend.marked(self.examples, examples, failed)
+            given_up = backend.where(hit, one, given_up)
+        group, joined = self.groups.get(number), layout.joins.get(number)
+        children = [execution.old(f"child {slot}") for slot in range(len(joined.members))] if joined else []
+        values = self._arguments(execution, group) if group else {}
+        depth = execution.old("base") + execution.old("depth") if group else None
+        now = {**now, **execution.updates(), GIVEN_UP: given_up}
+        for child in children:
+            now = lists.put(now, lists.free, child, inside, places, count)
+        now = lists.spread(now, lanes, goes)
+        return self._fork(group, now, lanes, examples, moving, depth, values) if group else now
+
+    def _place(self, number: int, target: Array) -> Array:
+        """The lists of lanes that go to these places, if they have not failed."""
+        backend, layout, lists, end = self.backend, self.layout, self.lists, self.blocks[number].terminator
+        if number in self.groups:
+            return target * 0 + lists.nowhere
+        if not isinstance(end, Return):
+            return backend.where(target >= layout.start, backend.constant(lists.nowhere), target)
+        inside = (target >= 0) & (target < layout.start)
+        ended = backend.where(target == layout.handed, backend.constant(lists.handed), backend.constant(lists.nowhere))
+        return backend.where(inside, target, ended)
+
+    # -- forking -------------------------------------------------------------------------------------------------------
+
+    def _arguments(self, execution: ForkedExecution, group: Group) -> dict[str, dict[int, Array]]:
+        """By key of a top what the calls that are given one are given, by their places."""
+        found: dict[str, dict[int, Array]] = {}
+        for slot, member in enumerate(group.members):
+            for variable, name in member.call.given:
+                for top, value in zip(self.layout.tops(variable), execution.read(name), strict=True):
+                    found.setdefault(top, {})[slot] = self.backend.where(execution.entered, value, value)
+        return found
+
+    def _fork(
+        self,
+        group: Group,
+        now: State,
+        lanes: Array,
+        examples: Array,
+        forks: Array,
+        depth: Array,
+        values: Mapping[str, Mapping[int, Array]],
+    ) -> State:
+        """After the rows that fork have a lane for each call, and these begin it."""
+        backend, layout, lists = self.backend, self.layout, self.lists
+        calls = len(group.members)
+        rank, count = backend.counted(forks) - 1, backend.sum(forks)
+        total = count * calls
+        nothing = lanes * 0
+        ranks = backend.where(forks, rank * calls, nothing)
+        children = [lists.last(now, lists.free, total, ranks + slot) for slot in range(calls)]
+        now = lists.changed(now, {lists.free: 0 - total})
+        every, mask = backend.joined(*children), backend.joined(*[forks] * calls)
+        zeros = every * 0
+
+        def write(
+            key: str, value: Array, at: Array = every, where: Array = mask, indices: Sequence[Array] = ()
+        ) -> None:
+            now[key] = backend.masked_store(now[key], indices, where, value, at)
+
+        now = dict(now)
+        write("parent", backend.joined(*[lanes] * calls))
+        write("slot", backend.joined(*[nothing + slot for slot in range(calls)]))
+        write("example", backend.joined(*[examples] * calls))
+        write("base", backend.joined(*[depth] * calls))
+        write("depth", zeros + 1)
+        for key in ("steps", *layout.pointers):
+            write(key, zeros)
+        write("calls", zeros + layout.handed, indices=[zeros])
+        for top, by_slot in values.items():
+            some = list(by_slot)
+            where, at = (backend.joined(*each) for each in ([forks] * len(some), [children[slot] for slot in some]))
+            write(top, backend.joined(*by_slot.values()), at, where)
+        for slot in range(layout.slots):
+            write(f"arrived {slot}", nothing + int(slot >= calls), lanes, forks)
+            if slot < calls:
+                write(f"child {slot}", children[slot], lanes, forks)
+        entries: dict[int, list[int]] = {}
+        for slot, member in enumerate(group.members):
+            entries.setdefault(member.entry, []).append(slot)
+        after: State = now
+        for entry, some in entries.items():
+            at = [rank * len(some) + place for place in range(len(some))]
+            every, mask = backend.joined(*(children[slot] for slot in some)), backend.joined(*[forks] * len(some))
+            after = lists.put(after, entry, every, mask, backend.joined(*at), count * len(some))
+        return after
+
+    # -- coming back ---------------------------------------------------------------------------------------------------
+
+    def _hand_over(self, state: State) -> State:
+        """After lanes that have run forked calls have told those that wait; these go on where they are the last."""
+        backend, lists, layout, size = self.backend, self.lists, self.layout, CPU.cheap_chunk
+        arrivals = [f"arrived {slot}" for slot in range(layout.slots)]
+        keys = [LISTS, LENGTHS, *arrivals]
+
+        def turn(go: Array, carried: Sequence[Array]) -> tuple[Array, list[Array]]:
+            todo, *arrays = carried
+            now = {**state, **dict(zip(keys, arrays, strict=True))}
+            places = backend.lane_numbers(size)
+            count = backend.where(todo < size, todo, backend.constant(size))
+            lanes, inside = lists.last(now, lists.handed, count, places), places < count
+            parents, slots = backend.take(now["parent"], lanes), backend.take(now["slot"], lanes)
+            now = lists.changed(now, {lists.handed: 0 - count})
+            came = inside
+            for slot, key in enumerate(arrivals):
+                now[key] = backend.masked_store(now[key], [], inside & (slots == slot), 1 + places * 0, parents)
+                came = came & (backend.take(now[key], parents) > 0)
+            # Of several that come at once, one sends the lane that waits for them all.
+            sends = came & (backend.ranks(backend.where(came, parents, backend.constant(-1))) == 0)
+            place = backend.where(sends, backend.take(now["pc"], parents), backend.constant(lists.nowhere))
+            now = lists.spread(now, parents, place)
+            todo = todo - count
+            return todo > 0, [todo, *(now[key] for key in keys)]
+
+        todo = lists.length(state, lists.handed)
+        _, *after = backend.repeated(todo > 0, turn, [todo, *(state[key] for key in keys)])
+        return {**state, **dict(zip(keys, after, strict=True))}
+
+
+class _Taken(dict[str, Array]):
+    """The rows of a state for some lanes, taken when they are asked for."""
+
+    def __init__(self, forking: Forking, now: State, lanes: Array):
+        super().__init__()
+        self._forking, self._now, self._lanes = forking, now, lanes
+
+    def __missing__(self, key: str) -> Array:
+        self[key] = self._forking.backend.take(self._now[key], self._lanes)
+        return self[key]

@@ -25,11 +25,10 @@ from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine import ends
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.forking import Forking
 from pcbatch.runtime.machine.guarded import MakeRunner
 from pcbatch.runtime.machine.limits import GROWTH
-from pcbatch.runtime.machine.loop import Counters, Loop
-from pcbatch.runtime.machine.outcome import Counts, Outcome
+from pcbatch.runtime.machine.loop import COUNTED, Counters, Loop
+from pcbatch.runtime.machine.outcome import Counting, Counts, Outcome
 from pcbatch.runtime.machine.pool import Pool
 
 QUEUE: dict[str, Spec] = {"examples": ("int32", ()), "begun": ("int32", ())}
@@ -74,6 +73,10 @@ class Arrived:
     paused: Array
 
 
+def _same(counts: Counts) -> Counts:
+    return counts
+
+
 def _moving(snapshot: Snapshot) -> dict[str, State]:
     """The parts of a snapshot that change in a leg."""
     return {name: getattr(snapshot, name) for name in ("state", "counters", "outputs", "queue")}
@@ -86,10 +89,9 @@ class Legs:
     """
 
     def __init__(self, context: Context, runner: MakeRunner = BlockRunner):
-        self.program, self.backend = context.program, context.backend
+        self.program, self.backend, self.counts = context.program, context.backend, context.counts
         self.layout, self.limits, self.notes = context.layout, context.limits, context.notes
         self.loop = Loop(context, runner)
-        self.forking = Forking(context, context.grows) if self.layout.groups else None
 
     # -- a run ---------------------------------------------------------------------------------------------------------
 
@@ -128,9 +130,7 @@ class Legs:
             is_free = backend.any(after.state["pc"] == self.layout.free)
             takes = is_free & (after.queue["begun"] < after.queue["examples"])
             again = can_run | takes
-            if self.forking is not None and self.forking.grows:
-                again = again & ~self.forking.lacks_lanes(after.state)
-            return {"run": _moving(after), "can_run": can_run | takes, "again": again}
+            return {"run": _moving(after), "can_run": again, "again": again}
 
         carried: _Round = {"run": _moving(self._finished(snapshot)), "can_run": begin, "again": begin}
         end = backend.while_loop(goes_on, one, carried)
@@ -140,26 +140,16 @@ class Legs:
     def _trips(self, snapshot: Snapshot, shared: Sequence[Array], until: Array) -> tuple[Snapshot, Array]:
         """The run after trips until no lane can run, the budget is used up, or a refill pays; and whether one could."""
         carried = {key: snapshot.state[key] for key in self.layout.carried}
-        stop = None if snapshot.pool.whole else partial(self._is_over, snapshot)
-        between = None if self.forking is None else partial(self.forking.step, examples=snapshot.pool.examples)
-        by_example = [] if self.forking is None else self.layout.by_example
-        inputs = {key: snapshot.inputs[key] for key in by_example}
+        stop = None if snapshot.pool.whole else partial(self._refill_pays, snapshot)
         examples = self._examples(snapshot) if snapshot.pool.whole else None
         after, counters, can_run = self.loop.run_trips(
-            carried, snapshot.counters, self.operands(shared), until, stop, between, inputs, examples
+            carried, snapshot.counters, self.operands(shared), until, stop, examples
         )
         return replace(snapshot, state={**snapshot.state, **after}, counters=counters), can_run
 
     def _examples(self, snapshot: Snapshot) -> Array:
         """How many examples there are in a whole pool, whose last lanes may have none."""
         return self.backend.sum(snapshot.state["pc"] != self.layout.free)
-
-    def _is_over(self, snapshot: Snapshot, state: State) -> Array:
-        """Whether trips are to end though lanes could go on: a refill pays, or forks need a larger pool."""
-        pays = self._refill_pays(snapshot, state)
-        if self.forking is None or not self.forking.grows:
-            return pays
-        return pays | self.forking.lacks_lanes(state)
 
     def _refill_pays(self, snapshot: Snapshot, state: State) -> Array:
         """Whether examples wait and so many lanes have ended that it is time to give them some."""
@@ -312,21 +302,31 @@ class Legs:
         return zeros + float("nan") if type_.dtype.startswith(("float", "bfloat", "complex")) else zeros
 
     def outcome(
-        self, counters: Mapping[str, Array], outputs: Mapping[str, Array], capacity: Any, examples: Any = None
+        self,
+        counters: Mapping[str, Array],
+        outputs: Mapping[str, Array],
+        capacity: Any,
+        examples: Any = None,
+        counting: Counting | None = None,
     ) -> Outcome:
-        """What a run leaves behind; of so many `examples`, where outputs have room for more."""
+        """What a run leaves behind; of so many `examples`, where outputs have room for more.
+
+        Where it has not counted, `counting` finds out.
+        """
         layout = self.layout
         if examples is not None:
             outputs = {key: self.backend.first(array, examples) for key, array in outputs.items()}
         keys = [key for name in self.program.results for key in layout.keys("result", name)]
-        counts = Counts(*(counters[name] for name in ("executions", "active", "rows", "trips")))
+        if counting is None:
+            counts = Counts(*(counters[name] for name in (*COUNTED, "trips")))
+            counting = partial(_same, counts)
         return Outcome(
             values=tuple(self.blanked([outputs[key] for key in keys], outputs["status"])),
             status=outputs["status"],
             site=outputs["site"],
             place=outputs["place"],
             fault_values={name: [outputs[key] for key in layout.keys("shown", name)] for name in layout.shown},
-            counting=lambda: counts,
+            counting=counting,
             steps=outputs["steps"],
             stack_entries=capacity + 1 if layout.all_stacks else 0,
             backend=self.backend,

@@ -15,7 +15,6 @@ from pcbatch.ir.types import TensorType
 from pcbatch.optimize.machine.compaction import Row
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
-from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.costs.estimate import block_costs, block_rows
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
 from pcbatch.runtime.machine.blocks import BlockRunner
@@ -27,8 +26,10 @@ from pcbatch.runtime.schedules.trip import Again, Trip, Turns
 
 Counters = dict[str, Array]
 """Int64: `executions`, `active` and `rows`, `[blocks]`: how often each block ran, for how many lanes, how many rows
-it computed in all; `trips`, a scalar; `memory`, `[blocks]`: what the schedule remembers from trip to trip. Where trips
-are recorded, `trace` as well: see `runtime.trace`."""
+it computed in all, if the context `counts`; `trips`, a scalar; `memory`, `[blocks]`: what the schedule remembers from
+trip to trip. Where trips are recorded, `trace` as well: see `runtime.trace`."""
+
+COUNTED = ("executions", "active", "rows")
 
 Carried = dict[str, Any]
 """What the loop carries from trip to trip: `state`, `waiting` (how many lanes wait at each block), `counters` and
@@ -65,23 +66,20 @@ class Loop:
         """What is known of one row of each block."""
         return block_rows(self.layout.program, self.row_costs, self.backend)
 
-    def prices(self, lanes: int) -> Prices:
-        """What trips and blocks are estimated to cost with so many lanes."""
-        return Prices(self.row_costs, lanes)
+    def prices(self, lanes: int, flow: Flow) -> Prices:
+        """What trips and blocks are estimated to cost with so many lanes; of a merged block the first has the price."""
+        costs = [*self.row_costs]
+        for first, members in flow.merged.items():
+            costs[first] = sum(self.row_costs[number] for number in members)
+        return Prices(costs, lanes)
 
     @property
     def counter_specs(self) -> dict[str, tuple[str, tuple[int, ...]]]:
         """Dtypes and shapes of the counters, in the order in which they are passed on."""
         per_block = ("int64", (len(self.blocks),))
+        counted = dict.fromkeys(COUNTED, per_block) if self.context.counts else {}
         trace = {"trace": ("int32", (self.trace + 1, 4, len(self.blocks)))} if self.trace else {}
-        return {
-            "executions": per_block,
-            "active": per_block,
-            "rows": per_block,
-            "trips": ("int64", ()),
-            "memory": per_block,
-            **trace,
-        }
+        return {**counted, "trips": ("int64", ()), "memory": per_block, **trace}
 
     def start(self) -> Counters:
         """The counters of a run that has not begun."""
@@ -98,64 +96,57 @@ class Loop:
         shared: Mapping[str, Leaves],
         until: Array,
         stop: Callable[[State], Array] | None = None,
-        between: Callable[[State], State] | None = None,
-        inputs: State | None = None,
         examples: Array | None = None,
     ) -> tuple[State, Counters, Array]:
         """Trips until no lane can run, or until there have been `until` trips (an int64 scalar) in all.
 
-        Given `stop`, a scalar bool of the state, also until that holds after a trip. `between` is done to the state
-        after each trip, before lanes are counted; blocks may read `inputs`. Where all lanes run at once a row is
-        counted for each of the `examples`, if that is given (an int32 scalar), else for each lane. Gives the state, the
-        counters, and whether a lane could go on: a scalar bool.
+        Given `stop`, a scalar bool of the state, also until that holds after a trip. Where all lanes run at once a row
+        is counted for each of the `examples`, if that is given (an int32 scalar), else for each lane. Gives the state,
+        the counters, and whether a lane could go on: a scalar bool.
         """
         backend = self.backend
         every = backend.lanes_of(state["pc"])
         counted = every if examples is None else examples
-        chunks = [block.chunks for block in self.chunked(every).blocks]
-        prices = functools.partial(self.prices, every if isinstance(every, int) else USUAL_LANES)
+        program = self.chunked(every)
+        chunks = [block.chunks for block in program.blocks]
+        flow = self.flow.with_merged(program.merged)
+        prices = functools.partial(self.prices, every if isinstance(every, int) else USUAL_LANES, flow)
 
         def turn(carried: Carried) -> tuple[Carried, Array]:
             before, arrival_counters = carried["counters"], dict(carried["arrivals"])
 
             def guarded(
                 number: int, predicate: Array, lanes: Array, state: State, followed: Sequence[int], again: Again | None
-            ) -> tuple[State, list[Array], Turns, Array]:
-                counter = arrival_counters.get(number) if followed == self.flow.ahead[number] else None
+            ) -> tuple[State, list[Array], dict[int, Turns], Array]:
+                counter = arrival_counters.get(number) if followed == flow.ahead[number] else None
                 visit = Visit(number, lanes, followed, shared, chunks[number], counter)
+                if number in flow.merged:
+                    return self.guarded.merged(visit, flow.merged[number], predicate, state, again, counted)
                 if again is not None:
-                    return self.guarded.repeated(visit, predicate, state, again, counted)
+                    state, arrivals, turns, left = self.guarded.repeated(visit, predicate, state, again, counted)
+                    return state, arrivals, {number: turns}, left
                 state, arrivals, after = self.guarded.once(visit, predicate, state)
                 if counter is not None:
                     arrival_counters[number] = after
-                return state, arrivals, Turns(lanes), backend.constant(0)
+                return state, arrivals, {number: Turns(lanes)}, backend.constant(0)
 
             def switched(number: Array, state: State) -> State:
                 return self.guarded.switched(number, state, shared, chunks)
 
             trip = Trip(
                 backend,
-                {**carried["state"], **(inputs or {})},
+                carried["state"],
                 carried["waiting"],
                 self._counted,
                 guarded,
-                self.flow,
+                flow,
                 prices,
                 switched,
-                self._asking if self.layout.groups else None,
+                refills=stop is not None,
             )
             memory = self.context.schedule.trip(trip, before["memory"])
-            counters = {
-                "executions": before["executions"] + backend.cast(trip.times, "int64"),
-                "active": before["active"] + backend.cast(trip.lanes, "int64"),
-                "rows": self._rows(before["rows"], trip, chunks, counted),
-                "trips": before["trips"] + 1,
-                "memory": memory,
-            }
-            after = {key: trip.state[key] for key in carried["state"]}
-            if between is not None:
-                after = between(after)
-            after, counters = self._elsewhere(after, counters, shared)
+            counters = {**self._after(before, trip, chunks, counted), "trips": before["trips"] + 1, "memory": memory}
+            after, counters = self._elsewhere(trip.state, counters, shared)
             waiting = self._counted(after)
             if stop is not None:
                 carried = {**carried, "stop": stop(after)}
@@ -183,14 +174,15 @@ class Loop:
 
         arrival_counters = {
             number: backend.zeros(len(places), TensorType("int32"))
-            for number, places in enumerate(self.flow.ahead)
-            if self.guarded.counts(number, places)
+            for number, places in enumerate(flow.ahead)
+            if number not in flow.merged and self.guarded.counts(number, places)
         }
         start = {"state": state, "waiting": self._counted(state), "counters": counters, "arrivals": arrival_counters}
         if stop is not None:
             start["stop"] = until < until
         end = backend.while_loop(goes_on, recording if self.trace else lambda carried: turn(carried)[0], start)
-        if not any(chunks):  # every run of a block computed a row for every lane
+        whole = not (any(chunks) or flow.merged)  # every run of a block computed a row for every lane
+        if whole and self.context.counts:
             ran = end["counters"]["executions"] - counters["executions"]
             end["counters"]["rows"] = counters["rows"] + ran * backend.cast(counted, "int64")
         return end["state"], self._of_one_lane(end["counters"]), ready(end)
@@ -216,27 +208,32 @@ class Loop:
         }
 
     def chunked(self, lanes: Array | int) -> Program:
-        """The program with the chunks in which its blocks run for `lanes` lanes, perhaps not known when tracing."""
-        if self.layout.groups and isinstance(lanes, int):
-            return self._in_chunks(lanes)
-        compaction = self.context.compaction
-        if compaction is None:
-            return self.layout.program
-        return compaction.chunked(self.layout.program, self.rows, lanes if isinstance(lanes, int) else None)
+        """The program with the chunks in which its blocks run for `lanes` lanes, perhaps not known when tracing.
 
-    def _in_chunks(self, lanes: int) -> Program:
-        """The program whose calls are forked: lanes are many then, and few wait at a time."""
-        sizes = (CPU.expensive_chunk if cost > CPU.native_work else CPU.cheap_chunk for cost in self.row_costs)
-        pairs = zip(self.blocks, sizes, strict=True)
-        blocks = tuple(replace(block, chunks=Chunks(min(lanes, size))) for block, size in pairs)
-        return replace(self.layout.program, blocks=blocks)
+        And with those that are run as one.
+        """
+        compaction, merging, program = self.context.compaction, self.context.merging, self.layout.program
+        known = lanes if isinstance(lanes, int) else None
+        if compaction is not None:
+            program = compaction.chunked(program, self.rows, known)
+        return program if merging is None else merging.merged(program, self.rows, known)
+
+    def _after(self, before: Counters, trip: Trip, chunks: Sequence[Chunks | None], lanes: Array | int) -> Counters:
+        """What is counted of blocks, after a trip."""
+        if not self.context.counts:
+            return {}
+        return {
+            "executions": before["executions"] + self.backend.cast(trip.times, "int64"),
+            "active": before["active"] + self.backend.cast(trip.lanes, "int64"),
+            "rows": self._rows(before["rows"], trip, chunks, lanes),
+        }
 
     def _rows(self, before: Array, trip: Trip, chunks: Sequence[Chunks | None], lanes: Array | int) -> Array:
         """`before` and the rows that the blocks computed in a trip: int64 `[blocks]`.
 
         Only `before` where all blocks compute a row for every lane: these are counted once, at the end.
         """
-        if not any(chunks):
+        if not (any(chunks) or trip.flow.merged):
             return before
         backend, ran = self.backend, trip.ran
         size = backend.array([each.rows if each else 1 for each in chunks], "int32")
@@ -249,10 +246,6 @@ class Loop:
         """How many lanes wait at each block, able to run, that the schedule may choose: int32 `[blocks]`."""
         waiting = self.guarded.waiting(state, range(len(self.blocks)))
         return self.backend.tally(self._in_turn(state, waiting), range(len(self.blocks)))
-
-    def _asking(self, state: State) -> Array:
-        """How many lanes want to fork: a scalar."""
-        return self.backend.sum(self.layout.are_asking(state["pc"]))
 
     def _live(self, carried: Carried) -> Array:
         """Numbers that add up to how many lanes have not ended: int32 `[blocks]`.
@@ -278,7 +271,7 @@ class Loop:
         nowhere = backend.constant(self.layout.free)
         there = functools.reduce(operator.or_, [waiting == number for number in self.sync])
         elsewhere = (waiting < self.layout.start) & ~there
-        elsewhere = backend.any(elsewhere & (waiting >= 0) if self.layout.groups else elsewhere)
+        elsewhere = backend.any(elsewhere)
         if len(self.sync) == 1:
             return backend.where(there & elsewhere, nowhere, waiting)
         fewest = backend.min(backend.where(there, state["steps"], backend.constant(INT32_MAX)))

@@ -27,14 +27,16 @@ from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import leaves
 from pcbatch.ir.verify.machine import validate
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
+from pcbatch.optimize.machine.merging import MERGING, Merging
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
+from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine import collector
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.given import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.legs import Arrived, Legs, Snapshot
 from pcbatch.runtime.machine.limits import Limits
-from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
+from pcbatch.runtime.machine.outcome import Counting, Counts, Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.returned import Returned
 from pcbatch.runtime.machine.rooms import Rooms, spare_lanes
@@ -50,6 +52,7 @@ class Machine:
     """Runs one program. Compiled once for each pool of lanes and size of stacks, then reused.
 
     `compaction` says which blocks may run on gathered lanes; with None every block computes a row for every lane.
+    `merging` says which are run as one, if the schedule is left open.
     `trace` is the number of trips of which is recorded what the schedule chose. With `max_lanes` there are never more
     lanes, however many examples. `digest()` tells the program and all that is said here from others in every process,
     None if it cannot: by this a cache on disk knows it.
@@ -65,6 +68,7 @@ class Machine:
         max_depth: int | None = None,
         max_steps: int | None = None,
         compaction: Compaction | None = DEFAULT,
+        merging: Merging | None = MERGING,
         trace: int = 0,
         max_lanes: int | None = None,
         digest: Callable[[], str | None] = lambda: None,
@@ -78,19 +82,39 @@ class Machine:
             limits = replace(limits, roomy=True)
         if schedule == "switch" and compaction is not None and not compaction.always:
             compaction = None  # masks alone, as in the paper
-        self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction, trace)
+        # A schedule that is asked for by name chooses among blocks, and a record shows what it chose.
+        merging = None if schedule != "auto" or trace or not jit else merging
+        self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction, merging, trace)
         self.legs = Legs(self.context)
+        self._counts = schedule != "auto" or bool(trace) or not jit
         self.capacity = limits.first_capacity
         self.statistics = Statistics()
         self._digest = digest
         self._made: dict[Any, Any] = {}
-        self._sizes: dict[tuple[Pool, bool], set[int]] = {}
+        self._sizes: dict[tuple[tuple[Pool, bool], bool], set[int]] = {}
+
+    @property
+    def _quiet(self) -> Legs:
+        """Legs that do not count what blocks do, where that takes time and nobody is likely to ask.
+
+        It takes up to a seventh of the time where all blocks are cheap, else next to none. Who has asked once asks
+        again, and who has chosen a schedule does, too.
+        """
+        return self.legs if self._counts or not self._is_cheap else self._quiet_legs
 
     @cached_property
-    def _roomy_legs(self) -> Legs:
-        """Legs on stacks that have their full size at once, which a caller's XLA program needs."""
-        limits = self.context.limits
-        return self.legs if limits.roomy else Legs(replace(self.context, limits=replace(limits, roomy=True)))
+    def _is_cheap(self) -> bool:
+        return not self.legs.loop.sync and max(self.legs.loop.row_costs) <= CPU.native_work
+
+    @cached_property
+    def _quiet_legs(self) -> Legs:
+        # Their states do not leave the machine, so that stacks may lie in them as they like.
+        return Legs(replace(self.context, counts=False, layout=Layout(self.program, packs=True)))
+
+    def _roomy(self, legs: Legs) -> Legs:
+        """`legs` on stacks that have their full size at once, which a caller's XLA program needs."""
+        limits = replace(legs.limits, roomy=True)
+        return self._once(("roomy", legs.counts), lambda: Legs(replace(legs.loop.context, limits=limits)))
 
     @property
     def notes(self) -> Sequence[tuple[Span | None, str]]:
@@ -126,19 +150,39 @@ class Machine:
             )
         return self._run_arrays(self.arrays_given(arguments, shared, lanes), lanes)
 
-    def _run_arrays(self, arrays: Sequence[Array], lanes: Any) -> Outcome:
-        legs = self._roomy_legs if self._must_be_roomy() else self.legs
-        pool, capacity, flat = self.pool_for(lanes), self.capacity, self._with_room(arrays, lanes)
+    def _run_arrays(
+        self, arrays: Sequence[Array], lanes: Any, counts: bool = False, capacity: int | None = None
+    ) -> Outcome:
+        """A whole run on stacks of some `capacity` at first, else of what runs before it had in the end.
+
+        One that does not count from the beginning is made again for those who ask.
+        """
+        capacity = self.capacity if capacity is None else capacity
+        legs = self.legs if counts else self._quiet
+        legs = self._roomy(legs) if self._must_be_roomy() else legs
+        pool, flat = self.pool_for(lanes), self._with_room(arrays, lanes)
         if not legs.limits.roomy:
             flat.append(self.backend.constant(capacity))
         flat.append(self._count(lanes))
         returned = self._returned(legs, pool)
         sealed = self.backend.forbid_gradients(self._whole_run(legs, pool, returned), self.program.name)
         with self.timed(), explaining(self.program, self.backend, self.jit):
-            outcome = returned.outcome(found := list(sealed(*flat)), _fewer(lanes, pool.examples))
+            counting = self._counting(legs, arrays, lanes, capacity)
+            outcome = returned.outcome(found := list(sealed(*flat)), _fewer(lanes, pool.examples), counting)
             if not legs.limits.roomy and self.backend.is_concrete(outcome.status):
-                self._note_sizes(pool, capacity, int(found[0]), outcome)
+                self._note_sizes(pool, capacity, int(found[0]), outcome, legs.counts)
         return outcome
+
+    def _counting(self, legs: Legs, arrays: Sequence[Array], lanes: Any, capacity: int) -> Counting | None:
+        """What says what a run of `legs` was made of, where that does not: pieces are pure, so it is another run."""
+        if legs.counts:
+            return None
+
+        def counting() -> Counts:
+            self._counts = True
+            return self._run_arrays(arrays, lanes, True, capacity).counts
+
+        return counting
 
     def pool_for(self, lanes: Any) -> Pool:
         """The pool in which so many examples run at once."""
@@ -172,16 +216,18 @@ class Machine:
         To be run only where the backend `runs_unseen`.
         """
         pool = self.pool_for(lanes)
-        if not (self.legs.limits.roomy and pool.whole):
+        legs = self._quiet
+        if not (legs.limits.roomy and pool.whole):
             return lambda given: Finished.of(self._run_arrays(given, lanes))
-        returned, room, count = self._returned(self.legs, pool), pool.examples, self._count(lanes)
-        whole_run = self._whole_run(self.legs, pool, returned)
+        returned, room, count = self._returned(legs, pool), pool.examples, self._count(lanes)
+        whole_run = self._whole_run(legs, pool, returned)
         direct = self.backend.direct(whole_run, [*self.extended(arrays, lanes, room), count])
         examples = _fewer(lanes, room)
 
         def run(given: Sequence[Array]) -> Finished:
+            counting = self._counting(legs, given, lanes, self.capacity)
             try:
-                return returned.finished(direct([*self.extended(given, lanes, room), count]), examples)
+                return returned.finished(direct([*self.extended(given, lanes, room), count]), examples, counting)
             except Exception:
                 with explaining(self.program, self.backend, self.jit):
                     raise
@@ -190,6 +236,8 @@ class Machine:
 
     def program_for(self, lanes: Any) -> Program:
         """What is executed for `lanes` lanes: the program, and on how many rows its blocks may run."""
+        if self.max_lanes is None and isinstance(lanes, int):
+            return self.legs.loop.chunked(self.rooms.to_be(lanes))
         return self.legs.loop.chunked(self.pool_for(lanes).lanes)
 
     def check(self, lanes: int) -> None:
@@ -198,15 +246,15 @@ class Machine:
             (leaf.dtype, leaf.shape) for name in self.program.shared for leaf in leaves(self.program.shared_types[name])
         ]
         with self.timed(), explaining(self.program, self.backend, self.jit):
-            pool = self.pool_for(lanes)
-            if self.legs.limits.roomy:
-                examples = self.legs.example_specs(pool.examples)
-                specs: list[Spec] = [examples[key] for key in self.legs.layout.inputs]
-                whole = self._whole_run(self.legs, pool, self._returned(self.legs, pool))
+            pool, legs = self.pool_for(lanes), self._quiet
+            if legs.limits.roomy:
+                examples = legs.example_specs(pool.examples)
+                specs: list[Spec] = [examples[key] for key in legs.layout.inputs]
+                whole = self._whole_run(legs, pool, self._returned(legs, pool))
                 self.backend.lower(whole, [*specs, *operands, ("int32", ())], self.jit)
             else:
-                specs = self.legs.specs(pool, self.capacity)
-                self.backend.lower(self._leg(pool), [*specs, *operands, ("int64", ())], self.jit)
+                specs = legs.specs(pool, self.capacity)
+                self.backend.lower(self._leg(legs, pool), [*specs, *operands, ("int64", ())], self.jit)
 
     # -- a run leg by leg ----------------------------------------------------------------------------------------------
 
@@ -232,14 +280,14 @@ class Machine:
         done = int(snapshot.counters["trips"])
         until = self.backend.array(NO_BUDGET if trips is None else done + trips, "int64")
         capacity = int(self.legs.capacity(snapshot))
-        sealed = self.backend.forbid_gradients(self._leg(pool), self.program.name)
+        sealed = self.backend.forbid_gradients(self._leg(self.legs, pool), self.program.name)
         specs = self.legs.specs(pool, capacity)
         given = [self.backend.array(a, dtype) for a, (dtype, _) in zip(self.legs.flat(snapshot), specs, strict=True)]
         with self.timed(), explaining(self.program, self.backend, self.jit):
             arrived = self.legs.unpack(list(sealed(*given, *self._operands(shared), until)), snapshot)
             examples = None if pool.whole else int(arrived.snapshot.examples)
             outcome = self.legs.outcome(arrived.snapshot.counters, arrived.snapshot.outputs, capacity, examples)
-            self._note_sizes(pool, capacity, capacity, outcome, direct=True)
+            self._note_sizes(pool, capacity, capacity, outcome, self.legs.counts, direct=True)
         return arrived, outcome
 
     def grown(self, snapshot: Snapshot) -> Snapshot | None:
@@ -265,7 +313,7 @@ class Machine:
     def _returned(self, legs: Legs, pool: Pool) -> Returned:
         """How a whole run comes back here: in few arrays, where none of them becomes part of a caller's program."""
         packed = legs.limits.roomy and isinstance(pool.examples, int) and self.backend.runs_now()
-        key = ("returned", legs.limits.roomy, pool.examples if packed else None)
+        key = ("returned", legs.counts, legs.limits.roomy, pool.examples if packed else None)
         return self._once(key, lambda: Returned(legs, pool.examples if packed else None))
 
     def _whole_run(self, legs: Legs, pool: Pool, returned: Returned | None = None) -> Callable[..., Any]:
@@ -282,7 +330,7 @@ class Machine:
 
         jit = self.jit and legs.limits.roomy
         room = [] if pool.whole else [pool.examples]
-        kind = ("run", legs.limits.roomy, pool.lanes, bool(gives.specs), *room)
+        kind = ("run", legs.counts, legs.limits.roomy, pool.lanes, bool(gives.specs), *room)
         return self._once(kind, lambda: self.backend.compile(program, jit, name=self.name_of(*kind)))
 
     def _traced_run(self, legs: Legs, arrays: list[Array], pool: Pool) -> Snapshot:
@@ -299,12 +347,12 @@ class Machine:
             snapshot = legs.begin(arguments, pool, legs.limits.largest_capacity, examples)
             return legs.leg(snapshot, rest, until).snapshot
         snapshot = legs.begin(arguments, pool, rest.pop(), examples)
-        compiled = self._leg(pool)
+        compiled = self._leg(legs, pool)
         return legs.all_legs(lambda s: legs.unpack(compiled(*legs.flat(s), *rest, until), s), snapshot).snapshot
 
-    def _leg(self, pool: Pool) -> Callable[..., Any]:
+    def _leg(self, legs: Legs, pool: Pool) -> Callable[..., Any]:
         """The program of a leg on stacks of any size: from flat snapshot, shared operands and `until` to `Arrived`."""
-        pool, legs = pool.static, self.legs
+        pool = pool.static
 
         def program(*arrays: Array) -> list[Array]:
             with self.tracing(counts=True):
@@ -315,8 +363,8 @@ class Machine:
 
         operands = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
         specs = [*legs.specs(pool, None), *((leaf.dtype, leaf.shape) for leaf in operands), ("int64", ())]
-        name = self.name_of("leg", pool.whole, pool.lanes, pool.examples)
-        return self._once(("leg", pool), lambda: self.backend.compile(program, self.jit, specs, name))
+        name = self.name_of("leg", legs.counts, pool.whole, pool.lanes, pool.examples)
+        return self._once(("leg", legs.counts, pool), lambda: self.backend.compile(program, self.jit, specs, name))
 
     def name_of(self, *part: Any) -> Name:
         """What a part of the program is known by on disk."""
@@ -347,7 +395,9 @@ class Machine:
             tracing = self.statistics.trace_seconds - traced
             self.statistics.compile_seconds += time.perf_counter() - started - tracing
 
-    def _note_sizes(self, pool: Pool, first: int, last: int, outcome: Outcome, direct: bool = False) -> None:
+    def _note_sizes(
+        self, pool: Pool, first: int, last: int, outcome: Outcome, counts: bool, direct: bool = False
+    ) -> None:
         """Remember that stacks grew from capacity `first` to `last`: the next run starts there.
 
         What lanes needed that failed with MAX_DEPTH, maybe in a recursion without end, no other run is to pay for; nor
@@ -359,7 +409,7 @@ class Machine:
             untold = (outcome.status == LaneStatus.MAX_DEPTH) | (outcome.status == LaneStatus.UNFINISHED)
             if not bool(self.backend.any(untold)):
                 self.capacity = last
-        key = pool.static
+        key = (pool.static, counts)
         seen = self._sizes.setdefault((key, direct), set() if (key, not direct) in self._sizes else {first})
         new = {first, *self.legs.limits.sizes(first, last)} - seen
         seen |= new

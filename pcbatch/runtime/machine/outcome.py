@@ -39,6 +39,10 @@ class Counts:
     trips: Array
 
 
+Counting = Callable[[], Counts]
+"""What a run was made of, perhaps by another run."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The end of a run, or how it stands; by example, whichever lanes held them.
@@ -60,7 +64,7 @@ class Outcome:
     site: Array
     place: Array
     fault_values: Mapping[str, Sequence[Array]]
-    counting: Callable[[], Counts]
+    counting: Counting
     steps: Array
     backend: Backend
     stack_entries: Array | int = 0

@@ -14,7 +14,7 @@ import numpy as np
 
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
 from pcbatch.runtime.machine.legs import Legs, Snapshot
-from pcbatch.runtime.machine.outcome import Finished, Outcome
+from pcbatch.runtime.machine.outcome import Counting, Finished, Outcome
 
 CAPACITY = "capacity"
 ENDS = ("status", "site", "place", "steps")
@@ -73,17 +73,19 @@ class Returned:
         found = {key: vectors[number][place] for key, (number, place) in self._places.items()}
         return {**found, **dict(zip(self.others, arrays[len(vectors) :], strict=True))}
 
-    def outcome(self, arrays: Sequence[Array], examples: Any = None) -> Outcome:
-        """What the run leaves behind; of so many `examples`, where arrays have room for more."""
+    def outcome(self, arrays: Sequence[Array], examples: Any = None, counting: Counting | None = None) -> Outcome:
+        """What the run leaves behind; see `Legs.outcome`."""
         found = self.unpack(arrays)
         outputs = {key: found[key] for key in self.legs.layout.outputs}
-        return self.legs.outcome(found, outputs, found[CAPACITY], examples)
+        return self.legs.outcome(found, outputs, found[CAPACITY], examples, counting)
 
-    def finished(self, arrays: Sequence[Array], examples: int | None = None) -> Finished:
+    def finished(
+        self, arrays: Sequence[Array], examples: int | None = None, counting: Counting | None = None
+    ) -> Finished:
         """The same, of packed arrays, where it may be enough to know that no lane has failed."""
         number, place = self._places["status"]
         failed = np.count_nonzero(np.asarray(arrays[number])[place])
-        outcome = partial(self.outcome, arrays, examples)
+        outcome = partial(self.outcome, arrays, examples, counting)
         if failed:
             return Finished(None, outcome)
         results = arrays[self._results]

@@ -30,6 +30,10 @@ class Rooms:
             room = self._known.setdefault(examples, self._chosen(examples))
         return room
 
+    def to_be(self, examples: int) -> int:
+        """The room in which so many examples would run now, which is not made by this."""
+        return self._known.get(examples) or self._chosen(examples)
+
     @property
     def made(self) -> tuple[int, ...]:
         """The rooms that there are, in the order of their sizes."""

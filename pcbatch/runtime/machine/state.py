@@ -10,11 +10,10 @@ A program counter is the number of a block of the program, or else: START, the l
 has returned; FREE, it holds no example, whatever `example` says; and behind these, it has failed in a block. In the
 order of these numbers: blocks, START, FINISH, FREE, failed.
 
-Programs that fork (`machine.forking`) have negative ones, too: a lane waits for others that run the calls of a group;
-it wants to fork; it hands over what it has been forked for; its example is to be run anew. And keys for every lane:
-`parent` and `slot`, which lane it was forked by, for which call of the group, -1 for none; `base`, the live calls of
-those before it; `joined`, whether it goes through a group whose results are there; and for call 0, 1, .. of a group
-`arrived 0` and `steps 0`, and of each variable that it is given or gives `argument 0 v 0` and `slot 0 v 0`.
+Programs that fork (`machine.forking`) have keys more for every lane: `parent` and `slot`, which lane it was forked by,
+for which call of the group, -1 for none; `base`, the live calls of those before it; and for call 0, 1, .. of a group
+`child 0`, the lane that runs it, and `arrived 0`, whether that has returned. What a forked call gives lies in the tops
+of the lane that has run it, until the lane that waits for it has gone on.
 
 By example, what goes in: `input p 0` for every leaf of every parameter; and what comes out: `status` (LaneStatus),
 `site` (the fault site, or -1), `place` (the block in which it failed, or -1), `steps`, `result r 0` for the results,
@@ -23,6 +22,9 @@ is shown where nothing failed.
 
 A "register" has a top only. A "cached stack" keeps the top apart; entries `0 .. pointer - 1` of the stack lie below
 it. A "stack" has no top apart: it is entry `pointer` of the stack.
+
+Where a layout `packs`, the numbers of one dtype that are pushed and popped together lie side by side in one array,
+`frames v int32`, named after the variable whose pointer they share: `[lanes, entries, variables]`.
 
 All stacks have the same number of entries, one more than their *capacity*, the live calls that they have room for: for
 every lane `room`. So a state can leave the machine, be given longer stacks (`Layout.grown`), and go on.
@@ -38,7 +40,7 @@ from typing import Any
 
 from pcbatch.ir.analysis.forks import Group, groups
 from pcbatch.ir.analysis.frames import is_framed
-from pcbatch.ir.machine import ForkedCall, Program, PushJump
+from pcbatch.ir.machine import Program, PushJump
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.costs.device import CPU
@@ -57,14 +59,22 @@ class Held:
         return TensorType("uint8", self.value.shape) if self.stacked and self.value.dtype == "bool" else self.value
 
 
+HELD = ("register", "cached stack")
+"""Storage kinds of variables whose tops lie apart."""
+STACKED = ("stack", "cached stack")
+"""Those of variables with stacks."""
 NUMBER = Held(TensorType("int32"))
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Which arrays a program's state has, and what its program counters mean."""
+    """Which arrays a program's state has, and what its program counters mean.
+
+    Where it `packs`, stacks that move together are packed: a push or a pop of all of them is one scatter, one gather.
+    """
 
     program: Program
+    packs: bool = False
 
     @cached_property
     def has_calls(self) -> bool:
@@ -110,52 +120,26 @@ class Layout:
         return max((len(group.members) for group in self.groups), default=0)
 
     @cached_property
-    def deliveries(self) -> list[tuple[str, ...]]:
-        """The lists of results that forked calls hand over, each once."""
-        return list(dict.fromkeys(m.call.results for group in self.groups for m in group.members))
-
-    @cached_property
-    def later_calls(self) -> dict[int, tuple[int, ForkedCall, bool]]:
-        """Of the blocks that make the calls of groups, but the first of each: which one, and whether it is the last."""
-        return {
-            member.block: (place, member.call, member is group.members[-1])
-            for group in self.groups
-            for place, member in enumerate(group.members)
-            if place
-        }
-
-    def waits(self, number: int) -> int:
-        """The program counter of a lane that waits for the calls of the group that block `number` begins."""
-        return -1 - number
-
-    def asks(self, number: int) -> int:
-        """The program counter of a lane that wants to fork the calls of the group that block `number` begins."""
-        return -1 - self.start - number
-
-    def are_asking(self, pc: Array) -> Array:
-        """Which of some program counters are those of lanes that want to fork."""
-        return (pc <= self.asks(0)) & (pc >= self.asks(self.start - 1))
-
-    def delivers(self, results: tuple[str, ...]) -> int:
-        """The program counter of a lane that has run a forked call that gives these results."""
-        return -1 - 2 * self.start - self.deliveries.index(results)
+    def joins(self) -> dict[int, Group]:
+        """The groups by the numbers of their join blocks."""
+        return {group.join: group for group in self.groups}
 
     @property
-    def again(self) -> int:
-        """The program counter of a lane whose example is to be run anew, without forks."""
-        return -1 - 2 * self.start - len(self.deliveries)
+    def handed(self) -> int:
+        """HANDED, the label at the bottom of the stack of program counters of a lane that runs a forked call."""
+        return -1
+
+    @cached_property
+    def in_slot(self) -> dict[str, tuple[int, str]]:
+        """Of what lies in a slot the place of the call in its group, and the callee's variable."""
+        calls = ((place, member.call) for group in self.groups for place, member in enumerate(group.members))
+        return {name: (place, variable) for place, call in calls for name, variable in call.results}
 
     @cached_property
     def by_example(self) -> list[str]:
         """The keys of inputs that blocks read where they came in."""
         names = [name for name in self.program.parameters if self.storage(name) == "example"]
         return [key for name in names for key in self.keys("input", name)]
-
-    @cached_property
-    def given(self) -> tuple[str, ...]:
-        """The variables that forked calls are given, each once."""
-        pairs = (pair for group in self.groups for member in group.members for pair in member.call.given)
-        return tuple(dict.fromkeys(variable for variable, _ in pairs))
 
     # -- variables -----------------------------------------------------------------------------------------------------
 
@@ -169,13 +153,35 @@ class Layout:
 
     def tops(self, name: str) -> list[str]:
         """The keys of the tops of `name`; none for a "stack", whose top lies in the stack, or by example."""
-        is_apart = self.storage(name) not in ("stack", "example")
+        is_apart = self.storage(name) in (*HELD, None)
         return [f"top {name} {i}" for i, _ in enumerate(self.leaves(name))] if is_apart else []
 
     def stacks(self, name: str) -> list[str]:
-        """The keys of the stacks of `name`; none for a register, or by example."""
-        has_some = self.storage(name) not in ("register", "example")
+        """The keys of the stacks of `name`; none for what has none."""
+        has_some = self.storage(name) in STACKED
         return [f"stack {name} {i}" for i, _ in enumerate(self.leaves(name))] if has_some else []
+
+    @cached_property
+    def frames(self) -> dict[str, list[str]]:
+        """The keys of packed stacks by the key of the array in which they lie, in their order."""
+        found: dict[str, list[str]] = {}
+        for name, storage in self.program.storage.items() if self.packs else ():
+            for key, type_ in (
+                zip(self.stacks(name), self.leaves(name), strict=True) if storage == "cached stack" else ()
+            ):
+                if type_.shape == ():
+                    leader = self.program.pointers.get(name, name)
+                    found.setdefault(f"frames {leader} {Held(type_, stacked=True).type.dtype}", []).append(key)
+        return {frame: keys for frame, keys in found.items() if len(keys) > 1}
+
+    @cached_property
+    def places(self) -> dict[str, tuple[str, int]]:
+        """Of every packed stack the key of the array in which it lies, and where in an entry of that."""
+        return {key: (frame, place) for frame, keys in self.frames.items() for place, key in enumerate(keys)}
+
+    def stack_arrays(self, name: str) -> list[str]:
+        """The keys of the arrays in which the stacks of `name` lie."""
+        return [self.places[key][0] if key in self.places else key for key in self.stacks(name)]
 
     def keys(self, what: str, name: str) -> list[str]:
         """The keys of the arrays of `name`: "input", "result" or "shown", by example, or, say, "slot 0", by lane."""
@@ -199,34 +205,28 @@ class Layout:
         if self.has_calls:
             found |= {"depth": NUMBER, "calls": Held(TensorType("int32"), stacked=True)}
         if self.groups:
-            found |= dict.fromkeys(("parent", "slot", "base", "joined"), NUMBER)
+            found |= dict.fromkeys(("parent", "slot", "base"), NUMBER)
             for slot in range(self.slots):
-                found |= dict.fromkeys((f"arrived {slot}", f"steps {slot}"), NUMBER)
-                for what, names in (("argument", self.given), ("slot", self.given_back)):
-                    for name in names:
-                        found.update(zip(self.keys(f"{what} {slot}", name), map(Held, self.leaves(name)), strict=True))
-        if self.has_calls or set(self.program.storage.values()) - {"register", "example"}:
+                found |= dict.fromkeys((f"child {slot}", f"arrived {slot}"), NUMBER)
+        if self.has_calls or {*self.program.storage.values()} & {*STACKED}:
             found["room"] = NUMBER
         for name, storage in self.program.storage.items():
             types = self.leaves(name)
             found.update(zip(self.tops(name), map(Held, types), strict=False))  # no keys for a "stack"
-            if storage not in ("register", "example"):
+            if storage in STACKED:
                 found[self.pointer(name)] = NUMBER
-                found.update((key, Held(t, stacked=True)) for key, t in zip(self.stacks(name), types, strict=True))
+                for key, type_ in zip(self.stacks(name), types, strict=True):
+                    held = Held(type_, stacked=True)
+                    if key in self.places:
+                        key, _ = self.places[key]
+                        held = Held(TensorType(held.type.dtype, (len(self.frames[key]),)), stacked=True)
+                    found[key] = held
         return found
 
     @cached_property
     def carried(self) -> list[str]:
-        """The keys of the arrays that blocks may read or change: all but which examples the lanes hold.
-
-        Where calls are forked, lanes get examples in mid-run.
-        """
-        return [key for key in self.arrays if key != "example" or self.groups]
-
-    @cached_property
-    def given_back(self) -> tuple[str, ...]:
-        """The variables in which forked calls give results, each once."""
-        return tuple(dict.fromkeys(name for results in self.deliveries for name in results))
+        """The keys of the arrays that blocks may read or change: all but which examples the lanes hold."""
+        return [key for key in self.arrays if key != "example"]
 
     @cached_property
     def pointers(self) -> list[str]:
@@ -276,8 +276,6 @@ class Layout:
             key: backend.zeros(lanes, held.type, entries if held.stacked else None) for key, held in self.arrays.items()
         }
         state["pc"] = state["pc"] + self.free
-        for key in ("parent", "slot") if self.groups else ():
-            state[key] = state[key] - 1
         if "room" in state:
             # An array, as reading it off a stack's shape inside the loop makes XLA copy that stack in every block.
             state["room"] = state["room"] + capacity
@@ -317,7 +315,9 @@ def load_entry(
 ) -> list[Array]:
     """Entry `index[row]` of the stack of every row's lane, leaf by leaf; `rows` as in `Arrays.load`."""
     entries = [backend.load(stack, [index], rows) for stack in stacks]
-    return [
-        backend.cast(entry, "bool") if type_.dtype == "bool" else entry
-        for entry, type_ in zip(entries, types, strict=True)
-    ]
+    return [from_stored(backend, *each) for each in zip(entries, types, strict=True)]
+
+
+def from_stored(backend: Backend, entry: Array, type_: TensorType) -> Array:
+    """The inverse of `to_stored`."""
+    return backend.cast(entry, "bool") if type_.dtype == "bool" else entry

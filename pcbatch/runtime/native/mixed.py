@@ -44,7 +44,7 @@ class MixedProgram(WholeRuns):
         context, limits = machine.context, machine.context.limits
         layout = Layout(_cached(self.program))
         region = Region(self.backend, layout, limits, machine.legs.loop.row_costs, lockstep)
-        self.legs = Legs(replace(context, layout=layout, elsewhere=region))
+        self.legs = Legs(replace(context, layout=layout, elsewhere=region, merging=None))
         self.capacity = limits.first_capacity
         self._compiled: dict[tuple[int, int], Callable[..., Any]] = {}
         self._returned: dict[int, Returned] = {}
@@ -54,7 +54,7 @@ class MixedProgram(WholeRuns):
         return self.capacity + 1 if self.legs.layout.all_stacks else 0
 
     def program_for(self, lanes: Any) -> Program:
-        return self.legs.loop.chunked(self._room(lanes))
+        return self.legs.loop.chunked(self.rooms.to_be(lanes))
 
     @property
     def rooms(self) -> Rooms:

@@ -66,7 +66,8 @@ class Explanation:
     """How a batch runs; printed, tables and advice.
 
     `ways` are the ways that were run, the usual one first; `blocks` the blocks with expensive rows; `forms` says in
-    which form each way ran; `advice` are sentences, the most important first.
+    which form each way ran; `advice` are sentences, the most important first; `calls` say which
+    calls that follow each other are not made at the same time, and why.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Explanation:
     ways: Sequence[Way]
     blocks: Sequence[Expensive]
     advice: Sequence[str] = field(default_factory=tuple)
+    calls: Sequence[str] = field(default_factory=tuple)
 
     def __str__(self) -> str:
         lanes = f"{self.lanes} lane{'' if self.lanes == 1 else 's'}"
@@ -83,6 +85,8 @@ class Explanation:
             said += ["", *self._of_block(block)]
         if self.blocks:
             said += ["", LEGEND]
+        if self.calls:
+            said += ["", *self.calls]
         return "\n".join([*said, "", *(f"- {each}" for each in self.advice)])
 
     def _overall(self) -> list[str]:

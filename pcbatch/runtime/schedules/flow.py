@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pcbatch.ir.analysis.callgraph import components
-from pcbatch.ir.analysis.effects import back_of, joining_blocks, successors
+from pcbatch.ir.analysis.effects import successors
 from pcbatch.ir.machine import Program
 
 
@@ -26,6 +26,8 @@ class Flow:
     order: Sequence[int] = ()
     joining: Mapping[int, int] = field(default_factory=dict)
     """Where lanes go from blocks that make a call which others have run for them (`ir.machine.Fork`)."""
+    merged: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    """The blocks that are run as one, by the first of them, which alone is in `order`."""
 
     def __post_init__(self) -> None:
         if not self.order:
@@ -36,38 +38,98 @@ class Flow:
     def of(cls, program: Program) -> Flow:
         """Where lanes go in `program`."""
         sync = [number for number, block in enumerate(program.blocks) if block.sync]
-        joining = {number: back_of(program, number) for number in joining_blocks(program)}
-        return cls(successors(program), sync, list(program.order), joining)
+        return cls(successors(program), sync, list(program.order))
+
+    def with_merged(self, merged: Sequence[Sequence[int]]) -> Flow:
+        """The same with blocks that are run as one."""
+        if not merged:
+            return self
+        others = {number for members in merged for number in members[1:]}
+        order = [number for number in self.order if number not in others]
+        return replace(self, order=order, merged={members[0]: members for members in merged})
+
+    def members(self, number: int) -> Sequence[int]:
+        """The blocks that run where block `number` of `order` is run."""
+        return self.merged.get(number, (number,))
 
     @cached_property
     def onward(self) -> list[list[int]]:
-        """The blocks to which each can send lanes and at which they do not wait for others."""
+        """The blocks to which each can send lanes and at which they do not wait for others.
+
+        Of one that others are run with the blocks to which any of them can.
+        """
         blocks = [number for number in range(len(self.successors)) if number not in self.sync]
-        return [[place for place in places if place in blocks] for places in self.successors]
+        every = (
+            dict.fromkeys(place for member in self.members(number) for place in self.successors[member])
+            for number in range(len(self.successors))
+        )
+        return [[place for place in places if place in blocks] for places in every]
 
     @cached_property
     def before(self) -> list[list[int]]:
         """For each block those from which lanes can come to it, and to which none can go from it.
 
-        Lanes whose calls others run are taken not to make them: so the end of a recursion that forks lies behind its
-        beginning.
+        They are in components of the flow that are earlier than its own. Lanes whose calls others run are taken not to
+        make them: so the end of a recursion that forks lies behind its beginning.
         """
+        return [[other for other in self._beyond if number in self._beyond[other]] for number in self._beyond]
+
+    def gathering(self, expensive: Collection[int]) -> dict[frozenset[int], list[int]]:
+        """Where expensive blocks lie one behind the other: which of them wait for the lanes at which blocks.
+
+        A block waits for lanes that can come to another one before, from which they cannot come back to that: a loop
+        behind a loop. Not for those at the entry, if that is no loop: from there all lanes go at once.
+        """
+        found: dict[frozenset[int], list[int]] = {}
+        for number in expensive:
+            earlier = [other for other in expensive if other in self.before[number] and (other or self._returns)]
+            leading = (other for each in earlier for other in (each, *self._coming[each]))
+            places = frozenset(other for other in leading if other in self.before[number])
+            if earlier:
+                found.setdefault(places, []).append(number)
+        return found
+
+    @cached_property
+    def _returns(self) -> bool:
+        """Whether lanes can come back to the entry."""
+        return any(0 in places for places in self.successors)
+
+    @cached_property
+    def _coming(self) -> list[set[int]]:
+        """For each block those from which lanes can come to it."""
+        found: list[set[int]] = [set() for _ in self.successors]
+        changes = True
+        while changes:
+            changes = False
+            for number, places in enumerate(self.successors):
+                for place in (each for each in places if each < len(found)):
+                    more = {number, *found[number]} - found[place]
+                    found[place] |= more
+                    changes = changes or bool(more)
+        return found
+
+    @cached_property
+    def _beyond(self) -> dict[int, set[int]]:
+        """For each block those to which lanes can go from it, and from which none can come back."""
         edges = {
             number: [place for place in places if place < len(self.successors)]
             for number, places in enumerate(self.successors)
         }
         edges |= {number: [place] for number, place in self.joining.items()}
-        ahead: dict[int, set[int]] = {}
-        for members in components(edges):  # what lies behind comes first
-            found = {place for number in members for place in edges[number]}
-            found |= {further for place in found - {*members} for further in ahead[place]}
-            ahead.update(dict.fromkeys(members, found - {*members}))
-        return [[other for other in edges if number in ahead[other]] for number in edges]
+        beyond: dict[int, set[int]] = {}
+        within: dict[int, set[int]] = {}
+        for members in map(set, components(edges)):  # what lies behind comes first
+            found: set[int] = set()
+            for place in {place for number in members for place in edges[number]} - members:
+                found |= within[place] | beyond[place]
+            within.update(dict.fromkeys(members, members))
+            beyond.update(dict.fromkeys(members, found))
+        return {number: beyond[number] for number in edges}
 
     @cached_property
     def ahead(self) -> list[list[int]]:
         """Those of `onward` that come later in `order`."""
-        places = {number: place for place, number in enumerate(self.order)}
+        places = {member: place for place, number in enumerate(self.order) for member in self.members(number)}
         return [
             [each for each in onward if places.get(each, -1) > places.get(number, len(places))]
             for number, onward in enumerate(self.onward)

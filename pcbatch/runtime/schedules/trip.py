@@ -31,12 +31,15 @@ class Turns:
     """How many rows it computed, all times together."""
 
 
-Guarded = Callable[[int, Array, Array, State, Sequence[int], "Again | None"], tuple[State, list[Array], Turns, Array]]
+Guarded = Callable[
+    [int, Array, Array, State, Sequence[int], "Again | None"], tuple[State, list[Array], dict[int, Turns], Array]
+]
 """`guarded(number, predicate, lanes, state, followed, again) -> (state, arrivals, turns, left)`.
 
-Runs block `number` where `predicate` holds for the `lanes` lanes (a scalar) that wait there, and as often again as
-`again` says, where one is given and the block can send lanes to itself. `arrivals[i]` is how many lanes then wait, able
-to run, at block `followed[i]`, and `left` how many still wait at block `number`.
+Runs block `number`, and those that are merged with it, where `predicate` holds for the `lanes` lanes (a scalar) that
+wait there, and as often again as `again` says, where one is given and the block can send lanes to itself. `arrivals[i]`
+is how many lanes then wait, able to run, at block `followed[i]`, and `left` how many still wait at block `number`.
+`turns` says of each block what it did.
 """
 
 Switched = Callable[[Array, State], State]
@@ -52,7 +55,8 @@ class Trip:
     `waiting[b]` is the number (an int32 scalar) of lanes that wait at block `b` and are able to run it: at the start of
     the trip (`counted`: int32 `[blocks]`) and, as far as `run` was told to follow lanes, from then on; `recount` makes
     all of them true again. At a block where lanes wait for others (`pcbatch.sync()`) none are counted unless it is
-    their turn. `flow` knows where lanes go, and a good order for the blocks.
+    their turn. `flow` knows where lanes go, and a good order for the blocks. Where the pool `refills`, lanes begin
+    with other examples while others run.
     """
 
     def __init__(
@@ -65,15 +69,16 @@ class Trip:
         flow: Flow,
         prices: Callable[[], Prices],
         switched: Switched | None = None,
-        asking: Callable[[State], Array] | None = None,
+        refills: bool = False,
     ):
         self.backend, self.state, self.flow = backend, state, flow
         self.blocks = range(len(flow.successors))
         self.counted = waiting
         self.waiting = backend.unstack(waiting, len(self.blocks))
         self._count, self._guarded, self._prices = count, guarded, prices
-        self._switched, self._asking = switched, asking
+        self._switched = switched
         self._ran: dict[int, Turns] = {}
+        self.refills = refills
 
     @property
     def prices(self) -> Prices:
@@ -129,10 +134,6 @@ class Trip:
         self.waiting = self.backend.unstack(counted, len(self.blocks))
         return counted
 
-    def asking(self) -> Array:
-        """How many lanes want to fork calls, after the trip: a scalar. It costs a pass over the lanes."""
-        return self.backend.constant(0) if self._asking is None else self._asking(self.state)
-
     def onward(self, number: int) -> list[int]:
         """The blocks to which `number` can send lanes and at which they do not wait for others."""
         return self.flow.onward[number]
@@ -154,17 +155,22 @@ class Trip:
         A block runs once in a trip; but where `again` is given, one that can send lanes to itself runs for those lanes
         again as long as that holds, up to `MOST_TURNS` times.
         """
-        backend, lanes = self.backend, self.waiting[number]
+        backend, first, *others = self.backend, *self.flow.members(number)
+        lanes = self.waiting[first]
+        for other in others:
+            lanes = backend.add(lanes, self.waiting[other])
         self.state, arrivals, turns, left = self._guarded(
             number,
             backend.above(lanes, 0) if predicate is None else predicate,
             lanes,
             self.state,
             follow,
-            again if number in self.onward(number) else None,
+            again if {first, *others} & {*self.onward(number)} else None,
         )
-        self._ran[number] = replace(turns, chosen=predicate)
+        self._ran |= {each: replace(done, chosen=predicate) for each, done in turns.items()}
         self.waiting[number] = left if predicate is None else backend.where(predicate, left, lanes)
+        for other in others:
+            self.waiting[other] = backend.constant(0)
         for place, count in zip(follow, arrivals, strict=True):
             self.waiting[place] = backend.add(self.waiting[place], count)
 

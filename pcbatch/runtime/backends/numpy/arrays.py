@@ -152,6 +152,11 @@ class NumPyArrays:
     def sum_rows(self, array: Any, mask: Any) -> Any:
         return array[mask].sum(axis=0)
 
+    def sums_of_rows(self, array: Any, mask: Any, lanes: Any, count: Any) -> Any:
+        found = np.zeros((count, *array.shape[1:]), array.dtype)
+        np.add.at(found, lanes[mask], array[mask])
+        return found
+
     # -- one lane alone ------------------------------------------------------------------------------------------------
 
     def constant_bool(self, value: bool) -> Any:
@@ -184,6 +189,9 @@ class NumPyArrays:
     def counted(self, mask: Any) -> Any:
         return np.cumsum(mask, dtype=np.int32)
 
+    def ranks(self, numbers: Any) -> Any:
+        return np.array([np.count_nonzero(numbers[:place] == number) for place, number in enumerate(numbers)], np.int32)
+
     def marked(self, size: Any, numbers: Any, mask: Any) -> Any:
         _inside([numbers[mask]], (size,))
         found = np.zeros(size, bool)
@@ -213,6 +221,10 @@ class NumPyArrays:
     def stack(self, scalars: Sequence[Any]) -> Any:
         _agree(*scalars)
         return np.stack(scalars)
+
+    def beside(self, vectors: Sequence[Any]) -> Any:
+        _agree(*vectors)
+        return np.stack(vectors, axis=-1)
 
     def joined(self, *vectors: Any) -> Any:
         _agree(*vectors)

@@ -297,6 +297,9 @@ class TensorFlowBackend:
     def sum_rows(self, array: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(self.where(mask, array, tf.zeros([], array.dtype)), axis=0)
 
+    def sums_of_rows(self, array: tf.Tensor, mask: tf.Tensor, lanes: tf.Tensor, count: Any) -> tf.Tensor:
+        return tf.math.unsorted_segment_sum(self.where(mask, array, tf.zeros([], array.dtype)), lanes, count)
+
     # -- one lane alone ------------------------------------------------------------------------------------------------
 
     def constant_bool(self, value: bool) -> tf.Tensor:
@@ -325,6 +328,9 @@ class TensorFlowBackend:
     def counted(self, mask: tf.Tensor) -> tf.Tensor:
         return tf.cumsum(tf.cast(mask, tf.int32))
 
+    def ranks(self, numbers: tf.Tensor) -> tf.Tensor:
+        return counting.ranks(numbers)
+
     def marked(self, size: Any, numbers: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         nobody = tf.zeros([size], tf.int32)  # XLA scatters numbers six times faster than bools
         return scattering.written(nobody, [tf.where(mask, numbers, size)], tf.ones_like(numbers)) > 0
@@ -349,6 +355,9 @@ class TensorFlowBackend:
 
     def stack(self, scalars: Sequence[tf.Tensor]) -> tf.Tensor:
         return stacking.stack(scalars)
+
+    def beside(self, vectors: Sequence[tf.Tensor]) -> tf.Tensor:
+        return tf.stack(vectors, axis=-1)
 
     def joined(self, *vectors: tf.Tensor) -> tf.Tensor:
         return tf.concat(vectors, axis=0)

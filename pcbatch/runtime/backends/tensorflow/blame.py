@@ -11,6 +11,8 @@ from typing import Any
 
 from pcbatch.errors import (
     Diagnostic,
+    InPlace,
+    InPlaceError,
     LengthError,
     Note,
     PieceRefusalError,
@@ -20,6 +22,7 @@ from pcbatch.errors import (
     Span,
     TakeIn,
     Unroll,
+    Wish,
 )
 from pcbatch.installed import OWN, is_installed
 from pcbatch.ir.code import Code
@@ -55,16 +58,17 @@ _PLAINLY = (
     (_ATTRIBUTE, r"a tensor has no attribute `\1`"),
     (_NONE, "None is used as if it were a number"),
     (re.compile(r"'(SymbolicTensor|Weak)' object is"), "a lane's number is"),
+    (re.compile(r"len is not well defined for a symbolic Tensor.*"), "a tensor has no len() yet"),
     (re.compile(r"<tf\.Tensor '[^']*' shape=\(([^)]*?),?\) dtype=(\w+)>"), r"\2[\1]"),
 )
 """Messages of TensorFlow that name its own parameters and classes, and the same in words that the user knows."""
 CALLED, LENGTH = "PCB405", "PCB130"
 """The codes of a batched call in a helper, and in a comprehension over something whose length is not known yet."""
-_NO_VALUE = re.compile(r"SymbolicTensor|[Ss]ymbolic `?tf\.Tensor|\bWeak\b")
+_NO_VALUE = re.compile(r"SymbolicTensor|[Ss]ymbolic `?(tf\.)?Tensor|\bWeak\b")
 _HELPER_OF_TENSORS = (
     "a function that is not called by its name in the batched function sees tensors that have no value yet, as in a "
-    "tf.function: write `tf.sin` for `math.sin` and `np.sin`, tf.where for `if`; or call `{}` by its name, then all of "
-    "these may stay"
+    "tf.function: write `tf.sin` for `math.sin` and `np.sin`, tf.where for `if`, `a.shape[0]` for `len(a)`; or call "
+    "`{}` by its name, then all of these may stay"
 )
 _HANDED = (
     "what is handed to pcbatch's own functions, a density for one, is one piece: write `tf.sin` for `math.sin`, "
@@ -88,12 +92,14 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     """
     if isinstance(error, RefusedBeforeError):
         return PrimitiveError([])
-    wants: TakeIn | Unroll | None = _taken_in(piece, error)
+    wants: Wish | None = _taken_in(piece, error)
     if isinstance(error, PieceRefusalError):
         line = _line_of_traceback(piece, error)
         found = _at(piece, error.code, error.message, line, error.help)
         if error.code in (CALLED, "PCB414") and found.span is not None and found.span.file.startswith(OWN):
             return PrimitiveError([replace(found, help=_HANDED)])
+        if isinstance(error, InPlaceError):
+            return PrimitiveError([replace(found, wants=None if found.span is None else InPlace(found.span))])
         if isinstance(error, LengthError):
             wants = None if found.span is None else Unroll(found.span, error.length, error.turns)
         return PrimitiveError([replace(found, wants=wants if error.code in (CALLED, LENGTH) else None)])

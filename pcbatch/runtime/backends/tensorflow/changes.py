@@ -6,6 +6,7 @@ their object. What is copied are lists, dicts and records; arrays are shared, si
 
 from __future__ import annotations
 
+import operator
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -21,14 +22,19 @@ from pcbatch.ir.values import copied
 from pcbatch.runtime.backends.tensorflow import scattering
 from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.indexing import in_range, place_in
+from pcbatch.runtime.backends.tensorflow.positions import replaced_at
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.structures import describe, spelling, type_of
 from pcbatch.runtime.backends.tensorflow.weak import commit, is_lane_value, is_number
 
-OF_LISTS = frozenset({"append", "clear", "extend", "insert", "pop", "reverse", "__delitem__", "__iadd__"})
-OF_DICTS = frozenset({"clear", "pop", "popitem", "setdefault", "update", "__delitem__"})
+OF_LISTS = frozenset({"append", "clear", "extend", "insert", "pop", "reverse"})
+OF_LISTS |= {"__delitem__", "__iadd__", "__imul__"}
+OF_DICTS = frozenset({"clear", "pop", "popitem", "setdefault", "update", "__delitem__", "__ior__"})
 OF_BOUNDED = frozenset({"append", "clear", "pop"})
 """The methods that change their object, of those kinds that are not the user's."""
+
+
+_OPERATORS = {"__iadd__": operator.add, "__imul__": operator.mul, "__ior__": operator.or_}
 
 
 # -- parts -------------------------------------------------------------------------------------------------------------
@@ -62,8 +68,9 @@ def with_field(record: Any, value: Any, name: str) -> Any:
 def with_item(whole: Any, value: Any, key: Any) -> Any:
     """The list or dict `whole` with `whole[key] = value`; PieceRefusalError PCB422 for what cannot be changed."""
     if isinstance(whole, list):
-        if is_lane_value(key):
-            raise PieceRefusalError("PCB422", "a list takes constant positions only", _BY_LANE)
+        if is_lane_value(key) and whole:
+            last = len(whole) - 1
+            return replaced_at(whole, value, tf.clip_by_value(_from_the_front(key, len(whole)), 0, last))
         changed_list = [*whole]
         changed_list[key] = value
         return changed_list
@@ -114,6 +121,8 @@ def stored(whole: Any, value: Any, *indices: Any, site: int) -> Any:
     if isinstance(whole, (tf.Tensor, tf.Variable, np.ndarray)):
         return _array_stored(tf.convert_to_tensor(whole), value, indices, site)
     if len(indices) == 1:
+        if isinstance(whole, list) and is_lane_value(indices[0]):
+            in_range(indices[0], len(whole), site)
         return with_item(whole, value, indices[0])
     raise TypeError(f"{describe(whole)} takes one index")
 
@@ -171,8 +180,9 @@ def taken(whole: Any, method: str, *args: Any, site: int = 0, **options: Any) ->
     """
     if isinstance(whole, Bounded) and method in OF_BOUNDED:
         return _bounded_taken(whole, method, *args, site=site, **options)
-    if method == "__iadd__" and not isinstance(whole, list):
-        return None, whole + args[0]
+    is_object = isinstance(whole, (list, dict)) or _is_users(whole)
+    if method in _OPERATORS and not (is_object and hasattr(type(whole), method)):
+        return None, _OPERATORS[method](whole, args[0])
     if isinstance(whole, list) and method in OF_LISTS:
         if method in ("insert", "pop", "__delitem__") and args and is_lane_value(args[0]):
             raise PieceRefusalError("PCB422", "a list takes constant positions only", _BY_LANE)
@@ -183,7 +193,8 @@ def taken(whole: Any, method: str, *args: Any, site: int = 0, **options: Any) ->
     elif not _is_users(whole) or isinstance(whole, tuple):
         raise _no_change(whole, method)
     result = copied(whole)
-    return _call(result, method, args, options), result
+    value = _call(result, method, args, options)
+    return (None, value) if method in _OPERATORS else (value, result)
 
 
 def _bounded_taken(whole: Bounded, method: str, *args: Any, site: int) -> tuple[Any, Bounded]:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from pcbatch.errors import PieceRefusalError
 from pcbatch.ir.slices import Window
 from pcbatch.runtime.backends.tensorflow.bounded import Bounded
+from pcbatch.runtime.backends.tensorflow.positions import taken_at
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.weak import Weak, is_lane_value
 
@@ -31,6 +32,8 @@ def getitem(a: Any, index: Any, site: int) -> Any:
         a = tf.convert_to_tensor(a)
     if isinstance(a, tf.Variable) or hasattr(type(a), "__tf_tensor__"):  # Keras's variables, too
         return _element(tf.convert_to_tensor(a), index, site)
+    if is_lane_value(index) and type(a) in (list, tuple) and a:
+        return taken_at(a, in_range(index, len(a), site))
     if lane_index:
         told = f"a {type(a).__name__} takes constant indices only"
         of_numbers = "make it an array where it begins, `xs = tf.stack(xs)`: that takes any index, read or stored"

@@ -10,11 +10,10 @@ import tensorflow as tf
 
 from pcbatch.errors import LengthError, PieceRefusalError, RefusedBeforeError
 from pcbatch.ir import values
-from pcbatch.ir.joins import ConflictError, join
-from pcbatch.ir.types import Type
 from pcbatch.runtime.backends.tensorflow import written_out
 from pcbatch.runtime.backends.tensorflow.bounded import Bounded
-from pcbatch.runtime.backends.tensorflow.structures import describe, leaf_tensors, spelling, type_of, wrap
+from pcbatch.runtime.backends.tensorflow.positions import joined
+from pcbatch.runtime.backends.tensorflow.structures import describe, leaf_tensors, wrap
 from pcbatch.runtime.backends.tensorflow.weak import Weak
 
 _OF_A_DICT = (
@@ -54,6 +53,15 @@ def unrolled(length: int, known: int | None, turns: tuple[int, ...] = ()) -> int
             "PCB130", message, "write a loop that adds to a total, or stores into an array", length, turns
         )
     return length
+
+
+def unbound(name: str, header: str) -> Any:
+    """PieceRefusalError PCB201: `name` has no value behind a loop that may make no turn."""
+    raise PieceRefusalError(
+        "PCB201",
+        f"`{name}` is not assigned on every path to this place: the loop `{header}` may make no turn",
+        f"assign `{name}` once before the loop; a loop over a constant range, or over an array, does assign it",
+    )
 
 
 def _is_array(x: Any) -> bool:
@@ -116,7 +124,7 @@ def element(sequence: Any, position: Any, count: int | None = None) -> Any:
         return _row(tf.convert_to_tensor(sequence), place)
     if size == 0:
         raise TypeError("a loop over an empty tuple or list never runs; leave it out")
-    type_ = _joined(sequence)
+    type_ = joined(sequence, "the elements that a loop goes over")
     leaves = zip(*(leaf_tensors(item, type_) for item in sequence), strict=True)
     return wrap(values.pack(type_, [_row(tf.stack(each), place) for each in leaves]), type_)
 
@@ -125,20 +133,6 @@ def _row(array: tf.Tensor, place: tf.Tensor) -> tf.Tensor:
     if array.shape[0] == 0:  # the loop never runs; only types are asked for
         return tf.zeros(array.shape[1:], array.dtype)
     return tf.gather(array, place)
-
-
-def _joined(items: tuple[Any, ...] | list[Any]) -> Type:
-    type_: Type | None = None
-    try:
-        for item in items:
-            type_ = join(type_, type_of(item))
-    except ConflictError as error:
-        why = error.told(spelling)
-        raise TypeError(
-            f"the elements that a loop goes over must be alike ({why}); write them out one by one"
-        ) from None
-    assert type_ is not None  # only the join of unknown types is unknown
-    return type_
 
 
 def parts(value: Any, count: int) -> Any:

@@ -20,8 +20,8 @@ from pcbatch.errors import CompileError, Diagnostic, GradientError, PcbatchError
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends.pieces import Apart, Leaves, Note, Signature, Wanted
-from pcbatch.runtime.backends.tensorflow import blame, marked, pieces, ready, traces
+from pcbatch.runtime.backends.pieces import Apart, Backward, Element, Leaves, Note, Signature, Wanted
+from pcbatch.runtime.backends.tensorflow import blame, elements, marked, pieces, ready, traces
 from pcbatch.runtime.backends.tensorflow.anatomy import Anatomy, Meeting, makes_functions
 from pcbatch.runtime.backends.tensorflow.contributions import Contributions, gradients_of
 from pcbatch.runtime.backends.tensorflow.expansion import CHOICES, Expansion
@@ -62,12 +62,14 @@ class Linearized:
                 raise self._without_gradient(error) from None
         of_lanes = [tensor for each in self.contributions.meetings for tensor in self.contributions.needed(each)]
         targets = [*self.read_gradients.values(), *self._deltas, *self.parts, *of_lanes]
+        targets += [tensor for each, gradient in self.taken for tensor in (*each.indices, gradient)]
         self.kept = self.anatomy.cut(targets, self.seeds, reads_only=self.reruns)
         self.residuals: Sequence[TensorType] = [_type_of(tensor) for tensor in self.kept]
         self.deltas: Sequence[TensorType] = [_type_of(delta) for delta in self._deltas]
         self.summed: Sequence[TensorType] = [_type_of(part) for part in self.parts]
         self.seeds_of: Sequence[TensorType] = [_type_of(seed) for seed in self.seeds]
-        self.is_late = not self.read_gradients
+        self.elements: Sequence[Element] = [Element(each.place, len(each.indices)) for each, _ in self.taken]
+        self.is_late = not self.read_gradients and not self.taken
         self.lookups, self.dense = self.contributions.lookups, self.contributions.dense
 
     def _refuse_choices(self) -> None:
@@ -83,18 +85,24 @@ class Linearized:
     def _differentiate(self, outputs: Sequence[tf.Tensor], reads: Sequence[int]) -> None:
         """Add to the trace's graph what the way back needs.
 
-        `read_gradients` by place of a leaf; `contributions` of meetings that are pulled back for many rows, each with a
-        delta; `parts`, the gradients of a row by other tensors that are shared, which are to be summed.
+        `read_gradients` by place of a leaf; `taken`, elements of arrays, each with its gradient; `contributions` of
+        meetings that are pulled back for many rows, each with a delta; `parts`, the gradients of a row by other tensors
+        that are shared, which are to be summed.
         """
         anatomy = self.anatomy
         pairs = [*zip(outputs, self.seeds, strict=True)]
         every = [*anatomy.meetings()]
         met = [output for each in every for output in each.operation.outputs if output.dtype.is_floating]
-        sources = [*(self.traced.reads[place] for place in reads), *met]
+        taken = [] if self.reruns else [*elements.taken(anatomy, self.signature, self.traced, self.outputs, reads)]
+        reads = [place for place in reads if place not in {each.leaf for each in taken}]
+        sources = [*(self.traced.reads[place] for place in reads), *(each.tensor for each in taken), *met]
         found = gradients_of([pair for pair in pairs if id(pair[0]) in anatomy.of_lane], sources)
         by_read = zip(reads, found, strict=False)
         self.read_gradients = {place: each for place, each in by_read if each is not None}
-        deltas = {id(output): each for output, each in zip(met, found[len(reads) :], strict=True)}
+        found = found[len(reads) :]
+        pairs_of_taken = zip(taken, found, strict=False)
+        self.taken = [(each, gradient) for each, gradient in pairs_of_taken if gradient is not None]
+        deltas = {id(output): each for output, each in zip(met, found[len(taken) :], strict=True)}
         meetings: list[tuple[Meeting, tf.Tensor]] = []
         parts: dict[int, tuple[tf.Tensor, list[tf.Tensor]]] = {}
 
@@ -164,10 +172,11 @@ class Linearized:
 
     def backward(
         self, residuals: Sequence[tf.Tensor], shared: Sequence[Leaves], seeds: Sequence[Leaves], lanes: Any
-    ) -> tuple[list[list[tf.Tensor | None]], list[tf.Tensor], list[tf.Tensor]]:
+    ) -> Backward:
         """See `pieces.Linear.backward`."""
         given = [*zip(self.kept, residuals, strict=True), *zip(self.seeds, chain(*seeds), strict=True)]
-        outputs = [*self.read_gradients.values(), *self._deltas, *self.parts]
+        of_elements = [tensor for each, gradient in self.taken for tensor in (*each.indices, gradient)]
+        outputs = [*self.read_gradients.values(), *of_elements, *self._deltas, *self.parts]
         # No row is run that has failed in a check of the piece's own.
         traced = replace(self.traced, failures=())
         try:
@@ -184,8 +193,9 @@ class Linearized:
         by_place = dict(zip(self.read_gradients, rows, strict=False))
         places = iter(range(len(self.traced.reads)))
         by_read = [[by_place.get(next(places)) for _ in leaf_types(type_)] for type_ in self.signature.reads]
-        rest = rows[len(by_place) :]
-        return by_read, rest[: len(self._deltas)], rest[len(self._deltas) :]
+        rest = iter(rows[len(by_place) :])
+        taken = [([next(rest) for _ in each.indices], next(rest)) for each, _ in self.taken]
+        return Backward(by_read, [next(rest) for _ in self._deltas], [*rest], taken)
 
     def pull_back(
         self,

@@ -38,7 +38,16 @@ from pcbatch.runtime.backends.tensorflow.functions import (
     total,
 )
 from pcbatch.runtime.backends.tensorflow.indexing import axis, elements, getitem, window
-from pcbatch.runtime.backends.tensorflow.iteration import element, parts, sequence, shortest, spread, unpacked, unrolled
+from pcbatch.runtime.backends.tensorflow.iteration import (
+    element,
+    parts,
+    sequence,
+    shortest,
+    spread,
+    unbound,
+    unpacked,
+    unrolled,
+)
 from pcbatch.runtime.backends.tensorflow.membership import contains, lacks, same_flag
 from pcbatch.runtime.backends.tensorflow.recorder import Recorder, recording
 from pcbatch.runtime.backends.tensorflow.sharing import apart, plain_data
@@ -95,6 +104,7 @@ __all__ = [
     "to_power",
     "total",
     "turns",
+    "unbound",
     "unpacked",
     "unrecorded",
     "unrolled",

@@ -17,11 +17,19 @@ from pcbatch.runtime.backends.tensorflow.weak import is_number
 def apart(results: tuple[Any, ...], others: tuple[Any, ...], arrays: bool = True) -> None:
     """Refuse `results` of which one is, or contains, something that another or one of `others` is or contains.
 
-    What is meant are arrays, unless nothing is stored into one, and lists, dicts and objects that can change. The
-    frontend asks where a change of one of them would show in the other under Python.
+    Nor may an object be at two places of a result. What is meant are arrays, unless nothing is stored into one, and
+    lists, dicts and objects that can change. The frontend asks where a change of one of them would show in the other
+    under Python.
     """
     known = {id(each): each for other in others for each in _changeable(other, arrays)}
     for result in results:
+        objects = [id(each) for each in _changeable(result, False)]
+        if len(objects) > len(set(objects)):
+            raise PieceRefusalError(
+                "PCB420",
+                "what this gives has one object at two places, and one of them is changed later",
+                "make each of them anew, `[Body(0.0) for _ in range(n)]`, or copy it, `copy.copy(p)`",
+            )
         own = {id(each): each for each in _changeable(result, arrays)}
         if not known.keys().isdisjoint(own):
             raise PieceRefusalError(

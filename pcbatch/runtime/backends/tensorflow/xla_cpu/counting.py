@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import ready, xla_cpu
@@ -27,3 +28,14 @@ def tally(numbers: tf.Tensor, labels: Sequence[int]) -> tf.Tensor:
         return tf.linalg.matvec(hits, tf.ones_like(numbers))
     ones = ready.once(("column of ones", lanes), lambda: tf.ones([lanes, 1], tf.int32))
     return ready.reshape(ready.product(hits, ones), (count,))
+
+
+def ranks(numbers: tf.Tensor) -> tf.Tensor:
+    """See `arrays.Arrays.ranks`."""
+    count = numbers.shape[0]
+    before = ready.once(("before", count), lambda: tf.constant(np.tri(count, k=-1, dtype=np.int32)))
+    same = tf.cast(numbers[:, tf.newaxis] == numbers, tf.int32) * before
+    if not xla_cpu.applies():
+        return tf.reduce_sum(same, axis=1)
+    ones = ready.once(("column of ones", count), lambda: tf.ones([count, 1], tf.int32))
+    return ready.reshape(ready.product(same, ones), (count,))

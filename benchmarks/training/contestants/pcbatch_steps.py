@@ -1,0 +1,48 @@
+"""pcbatch: the networks of `benchmarks.trees`, a tape around the batch. The variant is a name of `OPTIONS`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from benchmarks.training.contestants.worker import Trained, serve
+from benchmarks.trees.contestants.pcbatch_batched import NETWORKS
+from benchmarks.trees.contestants.worker import Job
+from benchmarks.trees.networks import Arrays
+
+OPTIONS: dict[str, dict[str, Any]] = {"": {}, "replay": {"tape": "replay"}, "lockstep": {"form": "lockstep"}}
+_options: dict[str, Any] = {}
+
+
+def start(variant: str) -> None:
+    """The options that all functions are to have."""
+    _options.update(OPTIONS[variant])
+
+
+def prepare(job: Job) -> Trained:
+    """Steps of the batched function."""
+    weights = {name: tf.Variable(each) for name, each in job.weights.items()}
+    function = NETWORKS[job.network.cell](weights).options(**_options)
+
+    def inference(batch: Arrays, aim: np.ndarray) -> Any:
+        return function(*batch.values()).numpy()
+
+    def taped(batch: Arrays, aim: np.ndarray) -> Any:
+        with tf.GradientTape():
+            return function(*batch.values()).numpy()
+
+    def step(batch: Arrays, aim: np.ndarray) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.nn.l2_loss(function(*batch.values()) - aim) / len(aim)
+        return tape.gradient(loss, list(weights.values()))
+
+    def gradients(found: Any) -> Arrays:
+        return {name: tf.convert_to_tensor(each).numpy() for name, each in zip(weights, found, strict=True)}
+
+    return Trained(inference, step, gradients, taped)
+
+
+if __name__ == "__main__":
+    serve(prepare, start)

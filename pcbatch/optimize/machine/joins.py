@@ -1,0 +1,94 @@
+"""A lane whose calls others have run does in one block what is done behind and between them: the join block.
+
+    b2: push node; ..; pushjump b0, back to b3, fork (..) -> r; (..) -> r
+    b3: pop node; h1 = r; node = right[node]; push h1; pushjump b0, back to b4
+    b4: pop h1; r = W @ [h1, r]; return
+                                       -->
+    b2: node_1 = node; ..; pushjump b0, back to b3, fork (..) -> s0 = r; (..) -> s1 = r; join b5
+    b5: r = s0; node = node_1; h1 = r; node = right[node]; saved = h1; r = s1; h1 = saved; r = W @ [h1, r]; return
+
+The group's first block pushes nothing where it forks: what it would save is kept in registers, which nobody touches
+while the lane waits. So what the blocks of the group push and pop becomes copies, and only what is left over is pushed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from pcbatch.ir.machine import Block, Item, Piece, Push, Statement, Store
+from pcbatch.ir.payload import Copy
+from pcbatch.ir.program import Primitive
+
+Fresh = Callable[[str], str]
+"""A name that is not taken yet, for a value of the variable that is given."""
+
+
+def copies(block: Block, pairs: Sequence[tuple[str, str]], *, speculative: bool = False) -> list[Item]:
+    """A piece of `block` that gives each first name the value of the second; none, if there are no pairs."""
+    if not pairs:
+        return []
+    read = tuple(dict.fromkeys(source for _, source in pairs))
+    statements = tuple(Statement(Primitive((name,), (source,), Copy())) for name, source in pairs)
+    scope = next((item.scope for item in block.body if isinstance(item, Piece)), block.function)
+    given = tuple(dict.fromkeys(name for name, _ in pairs))
+    return [Piece(None, read, given, statements=statements, scope=scope, speculative=speculative)]
+
+
+@dataclass
+class Joining:
+    """A join block in the making: what has been done so far, and what has been saved and not been taken back."""
+
+    fresh: Fresh
+    items: list[Item] = field(default_factory=list)
+    pops: list[str] = field(default_factory=list)
+    saved: dict[str, list[str]] = field(default_factory=dict)
+    """Of each variable the names of the values that the blocks so far would have on its stack, the last one on top."""
+    touched: set[str] = field(default_factory=set)
+
+    def begin(self, kept: Sequence[tuple[str, str]]) -> None:
+        """What the group's first block saves, by variable: registers that hold it."""
+        for variable, name in kept:
+            self.saved.setdefault(variable, []).append(name)
+
+    def called(self, block: Block, results: Sequence[tuple[str, str]], *, forks: bool = False) -> bool:
+        """What a block does when a call has come back, all but to leave; one that `forks` in turn pushes nothing.
+
+        False where that cannot be said: it takes off a stack, in the middle, what lay there before the group.
+        """
+        self._do(copies(block, [(variable, name) for name, variable in results]))
+        for name in block.pops:
+            if self.saved.get(name):
+                self._do(copies(block, [(name, self.saved[name].pop())]))
+            elif name in self.touched:
+                return False
+            else:
+                self.pops.append(name)
+        pushes = () if forks else block.pushes
+        before = {push: self.fresh(push.variable) for push in pushes if push.saved is None}
+        self._do(copies(block, [(name, push.variable) for push, name in before.items()]))
+        self._do([item for item in block.body if forks or not (isinstance(item, Piece) and item.speculative)])
+        after = {push: self.fresh(push.variable) for push in pushes if push.saved is not None}
+        self._do(copies(block, [(name, str(push.saved)) for push, name in after.items()]))
+        for push in pushes:
+            self.saved.setdefault(push.variable, []).append({**before, **after}[push])
+        return True
+
+    def end(self, block: Block, label: str) -> Block:
+        """The join block: that to which the last call of the group comes back, with all that is done before it."""
+        pushes = tuple(Push(variable, name) for variable, names in self.saved.items() for name in names)
+        return replace(block, label=label, body=tuple(self.items), pops=tuple(self.pops), pushes=pushes)
+
+    def _do(self, items: Sequence[Item]) -> None:
+        for item in items:
+            self.items.append(item)
+            self.touched.update(_names(item))
+
+
+def _names(item: Item) -> Iterator[str]:
+    if isinstance(item, Store):
+        yield from (item.array, *item.indices, item.value)
+    else:
+        yield from (*item.reads, *item.writes)
+    if item.predicate is not None:
+        yield item.predicate
