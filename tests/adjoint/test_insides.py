@@ -39,6 +39,12 @@ def test_what_tensorflow_has_no_gradient_of():
 
 
 @slow
+@pytest.mark.parametrize("name", ["conditional", "traps", "switched", "looped", "placed"])
+def test_like_differences(name):
+    assert_like_differences(CASES[name].options(jit=False), ARGUMENTS)
+
+
+@slow
 def test_each_example_apart():
     function = CASES["traps"]
     found = pcbatch.per_example_gradients(function.options(jit=False), [W, TABLE])(*ARGUMENTS)
