@@ -32,7 +32,10 @@ def _has_floats(name):
     )
 
 
-LEAVES_TENSORFLOW = {"math_functions"}  # `single` computes with Python's numbers there, which have no gradient
+LEAVES_TENSORFLOW = {
+    "helpers",
+    "math_functions",
+}  # `single` computes with Python's numbers there, which have no gradient
 FLOATS = tuple(name for name in NAMES if name not in LEAVES_TENSORFLOW and _has_floats(name))
 SCHEDULES = ("auto", "earliest", "busiest", "sweep", "adaptive")
 SIZES = (0, 1, 3, 17, 64)
