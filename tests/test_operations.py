@@ -6,10 +6,11 @@ import pytest
 
 from tools.operations.catalogue import cases
 from tools.operations.page import PAGE, page, row
-from tools.operations.trial import operand_variants, tried, tried_with_shared
+from tools.operations.trial import operand_variants, tried, tried_gradient, tried_with_shared
 
 EXPRESSIONS = tuple(cases())
 SAMPLE = EXPRESSIONS[3::17]
+SLOPES = EXPRESSIONS[5::67]
 
 
 def test_the_page_has_every_expression_once():
@@ -20,7 +21,16 @@ def test_the_page_has_every_expression_once():
 
 @pytest.mark.parametrize("expression", SAMPLE)
 def test_the_page_says_what_is_found(expression):
-    assert row(tried(expression)) in PAGE.read_text(encoding="utf-8").splitlines()
+    without_gradient, _, _ = row(tried(expression, gradients=False)).rpartition(" | ")
+    assert without_gradient in {line.rpartition(" | ")[0] for line in PAGE.read_text(encoding="utf-8").splitlines()}
+
+
+@pytest.mark.parametrize("expression", SLOPES)
+def test_the_page_says_what_becomes_of_the_gradient(expression):
+    (known,) = (line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{expression}`"))
+    *_, graph, xla, _, said, _ = known.split(" |")
+    refused = [mode.strip().startswith("PCB") for mode in (graph, xla)]
+    assert said.strip() == ("no" if all(refused) else tried_gradient(expression, jit=not refused[1]))
 
 
 @pytest.mark.slow

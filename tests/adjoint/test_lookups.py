@@ -71,6 +71,7 @@ def test_under_xla():
     assert_alike(found, singly(walk, (VECTORS, COUNTS, STARTS), (TABLE,)))
 
 
+@slow
 def test_where_both_meet_one_sum_is_made_of_all():
     arguments = VECTORS, COUNTS, STARTS
     found, expected = (how(walk_and_sum, arguments, (TABLE,))[1] for how in (batched, singly))

@@ -46,7 +46,7 @@ def helper(x):
     return x * B
 
 
-QUICK = {("cells", "graph", "many"), ("mixed", "graph", "whole")}
+QUICK = {("mixed", "graph", "whole")}
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,15 @@ from tools.operations.trial import Trial, Verdict
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 
-TABLE = ("| expression | handled by | graph | XLA | natively |", "| --- | --- | --- | --- | --- |")
+TABLE = ("| expression | handled by | graph | XLA | natively | gradient |", "| --- | --- | --- | --- | --- | --- |")
 HEAD = """# Operations
 
 What becomes of TensorFlow's operations in a batched function. Each expression below was tried in a batch of lanes that
 differ, in a plain graph (`jit=False`) and under XLA, on a CPU, and compared with a loop over the lanes;
 `python -m tools.operations` does it and writes this page. There are {total} expressions: {vectorised} are vectorised by
 TensorFlow's rules, {ours} by rules of pcbatch, {looped} by none, so that they run lane after lane, and {refused} are
-refused in both modes. {native} run in native code.
+refused in both modes. {native} run in native code. {right} have gradients, {zero} have none to give, {without} are
+refused when one is asked for.
 
 - **TensorFlow**: the operation is made on arrays with one axis more, or by TensorFlow's rule for a whole batch (pfor,
   the machinery of `tf.vectorized_map`).
@@ -34,6 +35,12 @@ code of the refusal. The column *natively* is about native code, in which lanes 
 ([how it works](how-it-works.md)): **yes**, it was tried there, too; else the operations that keep a program in
 lockstep, because they do not run there, or run better in lockstep, or are not known to be right.
 
+The column *gradient* is about taped runs ([gradients](gradients.md)), under XLA where that is not refused: **yes**,
+the gradient by every float that goes in, summed over the lanes where all share it, is that of a tape over one lane
+after another; **none**, there is no float from which a float comes smoothly, so it is None or zero; a code: it is
+refused when it is asked for. PCB602: TensorFlow has no gradient of an operation. PCB603: it has one that cannot be
+batched, or that XLA cannot compile. PCB441: it fails while it runs.
+
 Names are values of one example, capitals are shared by all lanes:
 
 ```
@@ -45,7 +52,7 @@ Names are values of one example, capitals are shared by all lanes:
 def row(trial: Trial) -> str:
     """One row of a table."""
     ways = _mode(trial.graph), _mode(trial.xla), _native(trial)
-    return f"| `{trial.expression}` | {kind(trial)} | {' | '.join(ways)} |"
+    return f"| `{trial.expression}` | {kind(trial)} | {' | '.join(ways)} | {trial.gradient} |"
 
 
 def kind(trial: Trial) -> str:
@@ -70,6 +77,7 @@ def _native(trial: Trial) -> str:
 def page(trials: Sequence[Trial]) -> str:
     """The whole text of docs/operations.md."""
     kinds = [kind(trial).partition(":")[0] for trial in trials]
+    slopes = [trial.gradient for trial in trials]
     lines = [
         HEAD.format(
             total=len(trials),
@@ -78,17 +86,15 @@ def page(trials: Sequence[Trial]) -> str:
             looped=kinds.count("nobody"),
             refused=kinds.count("refused"),
             native=[_native(trial) for trial in trials].count("yes"),
+            right=slopes.count("yes"),
+            zero=slopes.count("none"),
+            without=len(slopes) - slopes.count("yes") - slopes.count("none") - slopes.count("no"),
             names=NAMES.strip("\n"),
         )
     ]
     families = cases()
     for family in dict.fromkeys(families.values()):
-        lines += [
-            f"## {family}",
-            "",
-            "| expression | handled by | graph | XLA | natively |",
-            "| --- | --- | --- | --- | --- |",
-        ]
+        lines += [f"## {family}", "", *TABLE]
         lines += [row(trial) for trial in trials if families[trial.expression] == family]
         lines.append("")
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -21,6 +21,7 @@ from pcbatch.runtime.backends.tensorflow import ops, rules
 from pcbatch.runtime.backends.tensorflow.backend import TensorFlowBackend
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors
 from tools.operations.catalogue import LANES, examples, shared
+from tools.operations.slopes import gradient
 
 BACKEND = TensorFlowBackend()
 
@@ -49,23 +50,38 @@ class Trial:
     xla: Verdict
     rules: tuple[str, ...] = ()
     native: tuple[str, ...] | None = None
+    gradient: str = "no"
+    """Of the gradient, under XLA if that can be: see `slopes.gradient`; "no" where nothing runs."""
 
 
 class WrongError(Exception):
     """A batch differs from the loop over its lanes: the one thing that must not happen."""
 
 
-def tried(expression: str) -> Trial:
-    """Try `expression` in both modes.
+def tried(expression: str, *, gradients: bool = True) -> Trial:
+    """Try `expression` in both modes, and its gradient.
 
-    Raises WrongError where a mode accepts it and gives something else than a loop over the lanes.
+    Raises WrongError or WrongGradientError where a mode accepts it and gives something else than a loop over the lanes.
     """
     piece = _piece(expression, ())
     used: list[str] = []
     graph = attempt(piece, expression, jit=False, used=used)
     xla = attempt(piece, expression, jit=True)
-    native = None if graph.code and xla.code else tried_natively([expression])[expression]
-    return Trial(expression, graph, xla, tuple(dict.fromkeys(used)), native)
+    if graph.code and xla.code:
+        return Trial(expression, graph, xla, tuple(dict.fromkeys(used)))
+    native = tried_natively([expression])[expression]
+    slope = tried_gradient(expression, jit=not xla.code) if gradients else "no"
+    return Trial(expression, graph, xla, tuple(dict.fromkeys(used)), native, slope)
+
+
+def tried_gradient(expression: str, *, jit: bool) -> str:
+    """What becomes of the gradient of an expression; see `slopes.gradient`."""
+    piece = _piece(expression, ())
+    lanes = [tf.constant(examples()[name]) for name in piece.reads]
+    operands = [tf.convert_to_tensor(shared()[name]) for name in piece.shared]
+    types = [BACKEND.type_of(value[0]) for value in lanes]
+    (type_,) = BACKEND.abstract_eval(piece, types, [*map(BACKEND.type_of, operands)])
+    return gradient(expression, piece, type_, lanes, operands, jit=jit)
 
 
 def tried_natively(expressions: Sequence[str]) -> dict[str, tuple[str, ...]]:
