@@ -73,7 +73,15 @@ class InPlace:
     span: Span
 
 
-Wish = TakeIn | Unroll | InPlace
+@dataclass(frozen=True)
+class Change:
+    """A fault that would be none if methods called at `span` for their value might change the variable `name`, too."""
+
+    span: Span
+    name: str
+
+
+Wish = TakeIn | Unroll | InPlace | Change
 """What a program may be built with so that a fault is none."""
 
 
@@ -149,6 +157,17 @@ class PieceRefusalError(PcbatchError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.code, self.message, self.help)
+
+
+class ChangeError(PieceRefusalError):
+    """What is called changes the variable `name`, which was not known when it was translated; see `Change`."""
+
+    def __init__(self, code: str, message: str, help: str, name: str):
+        super().__init__(code, message, help)
+        self.name = name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.code, self.message, self.help, self.name)
 
 
 class LengthError(PieceRefusalError):

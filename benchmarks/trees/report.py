@@ -125,7 +125,8 @@ def picture(path: Path, found: Mapping[str, Mapping[int, Mapping[str, Any]]], st
         panel.yaxis.set_major_formatter(lambda value, _: _thousands(value))
     for panel in panels[len(found) :]:
         panel.set_visible(False)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(styles), frameon=False)
+    lines = {line.get_label(): line for panel in panels for line in panel.get_lines()}  # not all are in all panels
+    figure.legend(handles=list(lines.values()), loc="outside lower center", ncols=len(styles), frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120, metadata={"Software": None})
 

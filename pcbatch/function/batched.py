@@ -39,6 +39,7 @@ T = TypeVar("T")
 Stage = Literal["cfg", "stack", "optimized", "machine"]
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
+_DEPENDS = "what the machine executes depends on types and shapes"
 
 
 class Batched(Calls[P, R]):
@@ -125,11 +126,16 @@ class Batched(Calls[P, R]):
         return Batched(self.__wrapped__, self._options, replace(self._source, cost=row))
 
     @without_internals
-    def ir(self, stage: Stage = "cfg", *args: Any, **kwargs: Any) -> str:
+    def ir(self, stage: Stage | Literal["adjoint"] = "cfg", *args: Any, **kwargs: Any) -> str:
         """The program's text at stage "cfg", "stack", "optimized" or "machine"; typed where arguments are given.
 
-        At stage "machine", which needs them, it is what the machine executes for so many lanes.
+        At stage "machine", which needs them, it is what the machine executes for so many lanes; at "adjoint" what a run
+        that a gradient tape watches keeps of each row, and how gradients come back through it.
         """
+        if stage == "adjoint":
+            if not (args or kwargs) and self.__signature__.parameters:
+                raise UsageError("PCB506", f"{_DEPENDS}: give ir('adjoint', ..) arguments")
+            return self.session.adjoint(args, kwargs)
         program = self.program(stage, *args, **kwargs)
         return print_program(program) if isinstance(program, Program) else print_machine(program)
 
@@ -142,10 +148,7 @@ class Batched(Calls[P, R]):
         if args or kwargs or not self.__signature__.parameters:
             return self.session.stage(stage, args, kwargs)
         if stage == "machine":
-            raise UsageError(
-                "PCB506",
-                "what the machine executes depends on types and shapes: give ir('machine', ..) arguments",
-            )
+            raise UsageError("PCB506", f"{_DEPENDS}: give ir('machine', ..) arguments")
         cfg = self.session.linked().built.program
         if stage == "cfg":
             return cfg

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from pcbatch.errors import (
+    Change,
     CompileError,
     Diagnostic,
     InPlace,
@@ -47,6 +48,8 @@ class Grants:
     failed: tuple[tuple[Span, int], ...] = ()
     in_place: frozenset[Span] = frozenset()
     """The augmented assignments that change an object."""
+    takings: frozenset[tuple[Span, str]] = frozenset()
+    """The places where a method changes a variable and gives a value."""
 
     def extended(self, error: CompileError) -> Grants:
         """With what the diagnostics of `error` ask for; the same where they ask for nothing new."""
@@ -57,9 +60,9 @@ class Grants:
             if isinstance(want, Unroll):
                 lengths.setdefault((want.span, want.turns), want.length)
         in_place = self.in_place.union(want.span for want in wants if isinstance(want, InPlace))
-        return replace(
-            self, taken=taken, in_place=in_place, lengths=tuple(sorted(lengths.items(), key=lambda each: each[0]))
-        )
+        takings = self.takings.union((want.span, want.name) for want in wants if isinstance(want, Change))
+        known = tuple(sorted(lengths.items(), key=lambda each: each[0]))
+        return replace(self, taken=taken, in_place=in_place, takings=takings, lengths=known)
 
     def unrolled(self, error: CompileError) -> Grants:
         """With one more loop written out around each fault of `error`; the same where there is none.
@@ -77,7 +80,7 @@ class Grants:
     @property
     def unrolling(self) -> Unrolling:
         """What the frontend is told of it."""
-        return Unrolling(dict(self.lengths), dict(self.failed), self.in_place)
+        return Unrolling(dict(self.lengths), dict(self.failed), self.in_place, self.takings)
 
 
 NOTHING = Grants()

@@ -187,6 +187,12 @@ class Session:
                 return pipeline.optimized
         return pipeline.executed(arguments.lanes)
 
+    def adjoint(self, args: Any, kwargs: Any) -> str:
+        """The text of the way back for these arguments."""
+        arguments, pipeline, captured = self.pipeline(args, kwargs)
+        with self._compiling(arguments, pipeline, captured):
+            return pipeline.reverse.text(arguments.lanes)
+
     def check(self, args: Any, kwargs: Any) -> None:
         """Compile without running."""
         arguments, pipeline, captured = self.pipeline(args, kwargs)

@@ -123,6 +123,7 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__recorded__": lambda record: (1, 0, int(record[0, 0]) + 1),
     "__unbound__": _unbound,
     "__unrolled__": lambda length, known, turns=(): length,
+    "__row__": lambda value, array: np.array(value) if isinstance(array, np.ndarray) else value,
     "__sequence__": lambda sequence, *options: sequence,
     "__turns__": lambda known, *given, **options: known,
     "__unrecorded__": lambda: np.zeros(TYPE.shape, np.int32),

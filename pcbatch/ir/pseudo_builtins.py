@@ -5,6 +5,8 @@ from __future__ import annotations
 CHANGED, STORED, TAKEN, WITHIN = "__changed__", "__stored__", "__taken__", "__within__"
 """What changes of structures are made of; see `pcbatch.frontend.translate.changes`."""
 
+ROW = "__row__"
+"""A tuple or a list that is stored as an element: an array where it goes into one."""
 UNBOUND = "__unbound__"
 """What a variable is behind a loop that has made no turn; see `pcbatch.frontend.translate.statements`."""
 
@@ -25,6 +27,7 @@ PSEUDO_BUILTINS = frozenset(
         "__recorded__",  # where the next entry of a record goes, and how many there are then
         "__unbound__",  # refuses to be a value
         "__unrolled__",  # refuses a length that is not the one known
+        "__row__",  # a tuple as an element of an array
         "__sequence__",  # something that a loop can go over
         "__unrecorded__",  # a record without entries
         "__stored__",  # what has elements, with some of them replaced

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from pcbatch.ir.types import TensorType
 from pcbatch.runtime.adjoint import tape as tapes
+from pcbatch.runtime.adjoint.together import Together
 from tests.adjoint import programs
 from tests.adjoint.programs import CASES, COUNTS, NUMBERS, VECTORS, B, W
 from tests.adjoint.truth import TINY, assert_alike, assert_like_differences, batched, floats, one_by_one, singly
@@ -43,6 +47,14 @@ def test_like_one_example_after_another(name, mode, segments, monkeypatch):
     assert all(each is not None for each in found)
     assert_alike(found, singly(function, arguments, variables))
     assert_alike(found, one_by_one(function, arguments, variables))
+
+
+@pytest.mark.parametrize(("bytes_of_row", "sizes"), [(8, [512]), (5000, [1024, 256])])
+def test_wide_rows_are_pulled_back_by_many_and_by_few(bytes_of_row, sizes):
+    each = SimpleNamespace(deltas={"delta": TensorType("uint8", (bytes_of_row,))})
+    every = Together._at_once(SimpleNamespace(by_lane=False), 5000, 64, each)
+    assert [size for size, _ in every] == sizes
+    assert every[-1][1] == 1
 
 
 def test_custom_gradients_are_kept():

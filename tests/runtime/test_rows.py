@@ -55,7 +55,8 @@ def test_chunks_alone(library, jit):
     case = tables.reverse(), np.zeros((5, 5), np.float32), ints(0, 1, 2, 4, 4), ints(*[4] * 5)
     blocks = [replace(block, chunks=Chunks(rows)) for block, rows in zip(case[0].blocks, (2, 8, 5, 1), strict=True)]
     chunked = replace(case[0], blocks=tuple(blocks))
-    plain, found = (library.run(program, *case[1:], jit=jit, compaction=None) for program in (case[0], chunked))
+    options = {"jit": jit, "compaction": None, "merging": None}
+    plain, found = (library.run(program, *case[1:], **options) for program in (case[0], chunked))
     for actual, expected in zip(found.values, plain.values, strict=True):
         np.testing.assert_array_equal(actual, expected)
     for count in COUNTS:

@@ -130,7 +130,7 @@ def _inputs(model: Model, batch: Arrays) -> list[list[Any]]:
 def lstm(model: Model) -> Graph:
     """See `pcbatch_batched.lstm`."""
     cell = model.gates("cell", 4)
-    width = cell[0][1].shape[0]
+    width = cell[0][1].shape()[0]
     return lambda batch: [_states(cell, inputs, width)[-1] for inputs in _inputs(model, batch)]
 
 

@@ -75,6 +75,8 @@ _MUTATE = Ban(
     "value, `xs = [*xs, v]`, `d = {**d, key: v}`",
 )
 
+_SET = Ban("PCB112", "makes a set, which no lane can hold", "take an array of bools, `seen = tf.zeros([n], tf.bool)`")
+
 _GRADIENTS = Ban(
     "PCB120",
     "works in graphs alone, not on one example",
@@ -93,7 +95,8 @@ BUILTINS: dict[str, Ban] = {
         _NAMESPACE,
     ),
     **dict.fromkeys(("iter", "next"), _LOOP),
-    **dict.fromkeys(("set", "frozenset", "bytearray"), _MUTATE),
+    **dict.fromkeys(("set", "frozenset"), _SET),
+    "bytearray": _MUTATE,
 }
 
 # By the dotted path of what is called; an entry covers everything that starts with it. The first that fits counts.

@@ -11,7 +11,7 @@ import gast
 from pcbatch.errors import Diagnostic
 from pcbatch.frontend.check import refusals
 from pcbatch.frontend.check.banned import METHODS, ban_on
-from pcbatch.frontend.source.changes import called_part, root_of, steps_of, takes
+from pcbatch.frontend.source.changes import called_part, is_one_part, root_of, steps_of, takes
 from pcbatch.frontend.source.hints import is_debug, is_sync, is_text
 from pcbatch.frontend.source.nested import own_names
 from pcbatch.frontend.source.nodes import assigned_in, dotted, span_of, target_leaves, unparse
@@ -170,7 +170,7 @@ class Checker:
     def _wrong_path(self, part: Any) -> Refusal | None:
         """Why no part of `part` can be assigned; None for a path from a name."""
         root = root_of(part)
-        if root is None or any(not _is_one_part(step) for step in steps_of(part)):
+        if root is None or any(not is_one_part(step) for step in steps_of(part)):
             return refusals.STORE_NESTED
         return refusals.STORE_RECEIVER if root == self.receiver else None
 
@@ -182,12 +182,12 @@ class Checker:
         root = root_of(part)
         is_local = root in self.local_names and root != self.receiver and root not in self.contexts
         is_known = node.func.attr not in METHODS or takes(node)
-        return is_local and is_known and all(map(_is_one_part, steps_of(part)))
+        return is_local and is_known and all(map(is_one_part, steps_of(part)))
 
     def delete(self, node: Any) -> None:
         """Entries of dicts and lists can be deleted, names and attributes cannot."""
         for target in node.targets:
-            if not isinstance(target, gast.Subscript) or not _is_one_part(target):
+            if not isinstance(target, gast.Subscript) or not is_one_part(target):
                 self.refuse(node, refusals.DELETE)
                 return
             wrong = self._wrong_path(target.value)
@@ -340,16 +340,6 @@ def _contexts_in(tree: Any) -> frozenset[str]:
 
 def _is_key(index: Any) -> bool:
     return isinstance(index, gast.Constant) and isinstance(index.value, str)
-
-
-def _is_one_part(step: Any) -> bool:
-    """Whether a step of a path leads to one part, such as an attribute: no slice, no tuple of indices."""
-    if isinstance(step, gast.Attribute):
-        return True
-    index = step.slice
-    return not isinstance(index, gast.Slice | gast.Tuple | gast.Starred) and not (
-        isinstance(index, gast.Constant) and not isinstance(index.value, int | str)
-    )
 
 
 def _statements_in(node: Any) -> list[Any]:

@@ -15,6 +15,8 @@ from pcbatch.frontend.source.nodes import walk_scope
 
 TAKING = frozenset({"pop", "popitem", "setdefault"})
 """Methods that change their object, and whose value is what they are called for."""
+_MARK = "_pcb_takes"
+"""The attribute of a Call node that says the same of a method of the user's; see `translate.takings`."""
 
 
 def root_of(node: Any) -> str | None:
@@ -42,8 +44,23 @@ def called_part(node: Any) -> Any:
 
 
 def takes(node: Any) -> bool:
-    """Whether `node` calls a method of a path that changes it and gives a value."""
-    return called_part(node) is not None and node.func.attr in TAKING
+    """Whether `node` calls a method of a path that changes it and gives a value, by its name or as it is marked."""
+    return called_part(node) is not None and (node.func.attr in TAKING or getattr(node, _MARK, False))
+
+
+def mark_taking(node: Any) -> None:
+    """Note that the Call `node` is of a method that changes its object, and that its value is used."""
+    setattr(node, _MARK, True)
+
+
+def is_one_part(step: Any) -> bool:
+    """Whether a step of a path leads to one part, such as an attribute: no slice, no tuple of indices."""
+    if isinstance(step, gast.Attribute):
+        return True
+    index = step.slice
+    return not isinstance(index, gast.Slice | gast.Tuple | gast.Starred) and not (
+        isinstance(index, gast.Constant) and not isinstance(index.value, int | str)
+    )
 
 
 def changed_in(nodes: Sequence[Any]) -> frozenset[str]:

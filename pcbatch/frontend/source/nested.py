@@ -23,6 +23,7 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic
+from pcbatch.frontend.source.changes import takes
 from pcbatch.frontend.source.nodes import INNER_SCOPES, assigned_in, load, names_in, span_of, walk, walk_scope
 from pcbatch.frontend.source.source import Closure, FunctionSource, Parameter, parameters_of
 
@@ -71,9 +72,13 @@ def own_names(node: Any) -> frozenset[str]:
 
 
 def is_straight(source: FunctionSource) -> bool:
-    """Whether a function is assignments of names and then one `return`, so that it may stand where it is called."""
+    """Whether a function is assignments of names and then one `return`, so that it may stand where it is called.
+
+    It changes no objects, which have to be variables of its own.
+    """
     *before, last = source.tree.body
-    return isinstance(last, gast.Return) and last.value is not None and all(map(_is_plain, before))
+    is_one = isinstance(last, gast.Return) and last.value is not None and all(map(_is_plain, before))
+    return is_one and not any(takes(each) for each in walk(source.tree))
 
 
 def is_expression(source: FunctionSource) -> bool:
@@ -254,6 +259,7 @@ def _closure(
         functions=_Visible(functions, locals_),
         captured=captured,
         root_source=source.root,
+        is_nested=True,
         cost=None,
     )
     return Closure(inner, {each: each for each in (*sorted(captured), *defaults)}, defaults)

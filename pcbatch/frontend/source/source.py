@@ -59,16 +59,13 @@ class FunctionSource:
     root_source: FunctionSource | None = field(default=None, repr=False)
     is_taken: bool = False
     """Whether it is a plain function, taken into the program since it cannot be traced."""
+    is_nested: bool = False
+    """Whether it stands in another function."""
 
     @property
     def own_parameters(self) -> tuple[Parameter, ...]:
         """The parameters to which calls give arguments."""
         return tuple(each for each in self.parameters if each.name not in self.captured)
-
-    @property
-    def is_nested(self) -> bool:
-        """Whether it stands in another function."""
-        return self.tree is not self.root.tree
 
     @property
     def root(self) -> FunctionSource:

@@ -150,7 +150,8 @@ class _Aliases:
                     continue
                 related = {each for each in objects_related(place, facts) if not is_hidden(each[0])}
                 names = {name for name, path in related if name != place[0] or (place[1] and path != place[1])}
-                others = names & self.live[block.label][at] | names - self.variables
+                later = self.live[block.label][at] - (set(writes(op)) - {place[0]})
+                others = names & later | names - self.variables
                 found += [Violation(op, text, tuple(sorted(others)))] if others else []
         return found
 

@@ -22,6 +22,7 @@ from pcbatch.frontend.translate.draft import DraftBlock, relabelled
 from pcbatch.frontend.translate.functions import Versions
 from pcbatch.frontend.translate.late_reads import late_reads
 from pcbatch.frontend.translate.statements import Statements
+from pcbatch.frontend.translate.takings import Marked
 from pcbatch.frontend.translate.unrolling import Unrolling
 from pcbatch.ir.analysis.scope import variables_of
 from pcbatch.ir.program import Coded, Function, Op, Program, explicit
@@ -60,10 +61,10 @@ def build(entry: FunctionSource, resolve: Resolve, unrolling: Unrolling | None =
         return names[source]
 
     name_of(entry)
-    versions = Versions()
+    versions, marked = Versions(), Marked(unrolling.takings)
     sources: dict[str, FunctionSource] = {}
     for each in queue:  # grows while callees are found
-        source, faults = with_nested(each)
+        source, faults = with_nested(marked.source(each))
         found += faults
         sources[names[each]] = source
         code = partial(Statements, source, Callees(source, resolve), name_of, versions, unrolling)

@@ -10,7 +10,7 @@ from pcbatch.frontend.source.scope import Scope
 from pcbatch.frontend.translate.matching import PARTS
 from pcbatch.frontend.translate.sequences import ELEMENT, SEQUENCE
 from pcbatch.ir.code import Code
-from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
+from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS, ROW
 
 Path = tuple[int | str, ...]
 ANY = "*"
@@ -61,7 +61,7 @@ def kind_of_calls(scope: Scope, is_variable: Callable[[str], bool]) -> KindOf:
         if not isinstance(root, ast.Name) or is_variable(root.id):
             return "unknown"
         if root.id in PSEUDO_BUILTINS:
-            return "view" if root.id == SEQUENCE else "new"
+            return "view" if root.id in (SEQUENCE, ROW) else "new"
         origin = scope.origin(root.id)
         path = ".".join([origin.path if origin is not None else "", *steps])
         if path.startswith("numpy."):

@@ -31,7 +31,7 @@ from pcbatch.frontend.translate.stores import store_indices, stored_element
 from pcbatch.frontend.translate.written_out import WrittenOut
 from pcbatch.ir.debugging import ENTRY, number_of
 from pcbatch.ir.program import Fault, FaultKind, Return, Store
-from pcbatch.ir.pseudo_builtins import UNBOUND
+from pcbatch.ir.pseudo_builtins import ROW, UNBOUND
 
 PARTS = gast.Subscript | gast.Attribute
 """Targets that are parts of variables."""
@@ -153,7 +153,7 @@ class Statements(Expressions):
         """Values first, then the targets from left to right, as Python does."""
         if len(targets) == 1 and isinstance(targets[0], PARTS):
             later = [step.slice for step in steps_of(targets[0]) if isinstance(step, gast.Subscript)]
-            self._store(targets[0], self.operand(value, later), span)
+            self._store(targets[0], self.operand(self._element(targets[0], value), later), span)
             return
         whole = self.operand(value, targets) if len(targets) > 1 else None
         for target in targets:
@@ -163,6 +163,14 @@ class Statements(Expressions):
                     self._store(leaf, name, span)
                 else:
                     self.assign(leaf.id, load(name, value), span)
+
+    def _element(self, target: Any, value: Any) -> Any:
+        """`value`, which may go into an array: what is written as a tuple or a list is then an array, too."""
+        match target, value:
+            case gast.Subscript(value=gast.Name(id=name)), gast.Tuple() | gast.List():
+                if not self._is_named(target) and name in self.variables:
+                    return gast.copy_location(call(ROW, value, load(name, target.value)), value)
+        return value
 
     def _spread(self, target: Any, value: Any, span: Span) -> list[str]:
         """Variables for the values that the leaves of `target` get."""

@@ -35,6 +35,8 @@ class Unrolling:
     failed: Mapping[Span, int] = field(default_factory=dict)
     in_place: frozenset[Span] = frozenset()
     """The augmented assignments that are known to change a list, or another object, in place."""
+    takings: frozenset[tuple[Span, str]] = frozenset()
+    """Places, and the variables that methods change there which are called for their value."""
     augmented: dict[Span, str] = field(default_factory=dict, init=False)
     """The others, with the methods that they would call of such."""
     asked: list[Span] = field(default_factory=list, init=False)

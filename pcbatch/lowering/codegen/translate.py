@@ -40,6 +40,7 @@ BUILTINS = {
     "__plain__": "plain_data",
     "__record__": "record",
     "__recorded__": "recorded",
+    "__row__": "row",
     "__sequence__": "sequence",
     "__unrecorded__": "unrecorded",
     "__stored__": "stored",

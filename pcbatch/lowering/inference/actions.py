@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from pcbatch.errors import CompileError, Diagnostic, Span
+from pcbatch.errors import Change, CompileError, Diagnostic, Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import live_after_each_op, liveness
 from pcbatch.ir.code import Code, assign
@@ -305,7 +305,10 @@ def _in_users_words(diagnostic: Diagnostic, users: Mapping[str, str]) -> Diagnos
     def words(text: str) -> str:
         return re.sub(r"`(\w+)`", lambda found: f"`{users.get(found[1], found[1])}`", text)
 
-    return replace(diagnostic, message=words(diagnostic.message), label=words(diagnostic.label))
+    wants = diagnostic.wants
+    if isinstance(wants, Change):
+        wants = replace(wants, name=users.get(wants.name, wants.name))
+    return replace(diagnostic, message=words(diagnostic.message), label=words(diagnostic.label), wants=wants)
 
 
 def _no_site(number: int, status: LaneStatus, message: str) -> int:

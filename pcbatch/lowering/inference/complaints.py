@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pcbatch.errors import Diagnostic, Note, Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.joins import ConflictError, Spelling, is_float, join
-from pcbatch.ir.types import TensorType, Type
+from pcbatch.ir.types import StructType, TensorType, Type
 from pcbatch.lowering.inference.static import Binding, Known, plain
 
 
@@ -133,6 +133,10 @@ def store(
             raise ConflictError(f"{value} does not fit {element}")
     except ConflictError as why:
         reason, _, help_ = why.told(spelling).partition("; ")
+        if isinstance(value, StructType):
+            help_ = (
+                f"what goes into an array is one: `{op.array}[..] = tf.stack(..)`, or write the parts out, `= (a, b)`"
+            )
         yield Diagnostic(
             "PCB307",
             f"the stored value does not fit an element of `{op.array}`: {reason}",

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pcbatch.errors import PieceRefusalError, Span
+from pcbatch.errors import ChangeError, Span
 from pcbatch.ir import records
 from pcbatch.ir.code import Code
+from pcbatch.ir.pseudo_builtins import CHANGED, TAKEN
 from pcbatch.lowering.codegen.pieces import Statement
-from pcbatch.lowering.codegen.translate import OPS
+from pcbatch.lowering.codegen.translate import BUILTINS, OPS
 from pcbatch.lowering.inference import in_place
 from pcbatch.runtime.backends.protocol import Backend
 
@@ -51,11 +52,17 @@ def _guarded(each: Statement, variables: frozenset[str]) -> Iterator[Statement]:
 
 @lru_cache(maxsize=4096)
 def calls_something(code: Code) -> bool:
-    """Whether the translated `code` calls anything but the backend's operations."""
+    """Whether the translated `code` calls anything but the backend's operations, which may call methods of users."""
     calls = (node.func for each in code.body for node in ast.walk(each) if isinstance(node, ast.Call))
-    return any(
-        not isinstance(f, ast.Attribute) or not (isinstance(f.value, ast.Name) and f.value.id == OPS) for f in calls
-    )
+    return any(not isinstance(f, ast.Attribute) or not _is_operation(f) or f.attr in _METHODS for f in calls)
+
+
+_METHODS = frozenset({BUILTINS[CHANGED], BUILTINS[TAKEN]})
+"""The operations that call a method of an object, on a copy of that: what else it is given might change."""
+
+
+def _is_operation(function: ast.Attribute) -> bool:
+    return isinstance(function.value, ast.Name) and function.value.id == OPS
 
 
 Seen = list[list[tuple[Any, tuple[Any, ...]]]]
@@ -83,16 +90,17 @@ def _is_value(value: Any, backend: Backend) -> bool:
 
 
 def check(seen: Seen, names: Sequence[str]) -> None:
-    """PieceRefusalError PCB424 if something is not as it was `seen`, in the variables of these `names`."""
+    """ChangeError PCB424 if something is not as it was `seen`, in the variables of these `names`."""
     for each, name in zip(seen, names, strict=True):
         for whole, parts in each:
             now = _parts(whole) or ()
             if len(now) != len(parts) or any(a is not b for a, b in zip(now, parts, strict=True)):
-                raise PieceRefusalError(
+                raise ChangeError(
                     "PCB424",
                     f"what is called here changes `{name}`, which it is given",
-                    f"call a method that changes its object as a statement of its own, `{name}.method(..)`, and read "
-                    f"what it has changed; have a helper return a new object, `{name} = helper({name})`",
+                    f"a method changes its own object, and nothing else that it is given: change `{name}` by one of "
+                    f"its own, `{name}.method(..)`; have a helper return a new object, `{name} = helper({name})`",
+                    name,
                 )
 
 

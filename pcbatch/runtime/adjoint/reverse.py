@@ -22,6 +22,7 @@ from pcbatch.runtime.adjoint.refusing import refusing
 from pcbatch.runtime.adjoint.replay import Replay
 from pcbatch.runtime.adjoint.segments import Segment, Segments
 from pcbatch.runtime.adjoint.tape import Sizes, Sources, Tapes
+from pcbatch.runtime.adjoint.text import print_adjoint
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.limits import Limits
@@ -116,6 +117,10 @@ class Reverse:
         """Undoes them."""
         return Replay(self.tapes, self.segments.legs.loop.chunked, by_lane=self.by_lane)
 
+    def text(self, lanes: Any) -> str:
+        """The way back as text."""
+        return print_adjoint(self.replay, lanes)
+
     # -- forward -------------------------------------------------------------------------------------------------------
 
     def run(self, arrays: Sequence[Array], lanes: Any) -> Taped:
@@ -133,7 +138,7 @@ class Reverse:
         segments = next(found)
         remaining = list(found)
         records = remaining[len(remaining) - len(self.put_aside.specs(None)) :]
-        outcome = legs.outcome(counters, outputs, capacity)
+        outcome = replace(legs.outcome(counters, outputs, capacity), tape=self.tapes.bytes_by_span)
         if not legs.limits.roomy and self.backend.is_concrete(outcome.status):
             self._note_capacity(int(capacity), outcome)
         return Taped(outcome, records, segments, pointers, remaining[: len(remaining) - len(records)])

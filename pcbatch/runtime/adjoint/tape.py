@@ -9,12 +9,13 @@ together are read up to the end of a run: its own come last, and those before th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pcbatch.errors import GradientError
+from pcbatch.errors import GradientError, Span
 from pcbatch.ir.analysis.activity import Activity, activity, has_gradient
 from pcbatch.ir.machine import Fault, Piece, Store
 from pcbatch.ir.types import TensorType, leaves
@@ -155,6 +156,25 @@ class Tapes:
             writes=tuple(name in active.variables for name in piece.writes),
         )
         return self.backend.linearize(piece, signature, wanted)
+
+    @cached_property
+    def bytes_by_span(self) -> dict[int, dict[Span, int]]:
+        """How many bytes are kept of a row of each block, by the source that makes them, or where the block begins."""
+        found: dict[int, dict[Span, int]] = {}
+        for number, tape in self.blocks.items():
+            block, kept = self.program.blocks[number], Counter[Span]()
+            pieces = [item for item in block.body if isinstance(item, Piece)]
+            first = next((span for piece in pieces for span in piece.spans if span is not None), block.span)
+            rest = sum(type_.bytes for type_ in tape.fields.values())
+            for linear in tape.linear.values():
+                for type_, origin in zip(linear.residuals, linear.origins, strict=True):
+                    if origin.span is not None:
+                        kept[origin.span] += type_.bytes
+                        rest -= type_.bytes
+            if first is not None:
+                kept[first] += rest
+            found[number] = dict(kept)
+        return found
 
     # -- arrays --------------------------------------------------------------------------------------------------------
 

@@ -123,7 +123,7 @@ class Together:
             return begun + at_once, some(start, Rows(backend, numbers, mask), found, before)
 
         now = backend.constant(0) + margin, carried
-        for at_once, least in self._at_once(length, lanes):
+        for at_once, least in self._at_once(length, lanes, each):
 
             def are_left(now: tuple[Array, Carried], least: int = least) -> Array:
                 return now[0] + least <= margin + used
@@ -131,14 +131,20 @@ class Together:
             now = backend.while_loop(are_left, partial(turn, at_once), now)
         return now[1]
 
-    def _at_once(self, length: Any, lanes: Any) -> list[tuple[Any, int]]:
-        """How many rows are looked at together, if at least so many are left: first many, then of the rest fewer."""
+    def _at_once(self, length: Any, lanes: Any, each: Beside) -> list[tuple[Any, int]]:
+        """How many rows are looked at together, if at least so many are left.
+
+        Where rows are wide, first many, then of the rest fewer: what is done for them is compiled twice then.
+        """
         if self.by_lane:  # a row takes much more then
             return [(lanes, 1)]
         if not isinstance(length, int):
             return [(lanes * self.tapes.sizes.batches, 1)]
         many, few = CPU.pulled, CPU.pulled // 4
-        return [(many, many // 2), (few, 1)] if many <= length else [(min(few, length), 1)]
+        is_wide = sum(type_.bytes for type_ in each.deltas.values()) >= CPU.pulled_wide
+        if is_wide and many <= length:
+            return [(many, many // 2), (few, 1)]
+        return [(min(many // 2, length), 1)]
 
 
 def summed(backend: Backend, total: Array, part: Array, rows: Rows, *, by_lane: bool) -> Array:

@@ -73,9 +73,9 @@ class Names:
 
     def read_whole(self, place: int, piece: Piece) -> list[str]:
         """What the piece at `place` reads, to which gradients flow, but for arrays of which it reads elements alone."""
-        linear = self.tape.linear.get(place)
-        by_element = () if linear is None else {each.read for each in linear.elements}
-        return [] if linear is None else [name for n, name in enumerate(piece.reads) if n not in by_element]
+        if (linear := self.tape.linear.get(place)) is None:
+            return []
+        return [name for n, name in enumerate(piece.reads) if all(each.read != n for each in linear.elements)]
 
     @cached_property
     def by_element(self) -> list[str]:
@@ -85,8 +85,7 @@ class Names:
             piece = self.block.body[place]
             assert isinstance(piece, Piece)
             found |= {piece.reads[each.read] for each in linear.elements}
-        found = found.difference(self.whole)
-        return sorted(name for name in found if self.tapes.layout.storage(name) is not None)
+        return sorted(name for name in found.difference(self.whole) if self.tapes.layout.storage(name) is not None)
 
     @cached_property
     def keys(self) -> list[str]:

@@ -82,6 +82,15 @@ class Element:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where a residual comes from: it is what is read at place `read`, or what an operation gives, at `span`."""
+
+    read: int | None
+    operation: str
+    span: Span | None
+
+
+@dataclass(frozen=True)
 class Backward:
     """What gradients by the results of a piece come from, all `[rows, ...]`.
 
@@ -121,6 +130,10 @@ class Linear(Protocol):
 
     elements: Sequence[Element]
     """Of arrays of which the piece reads elements alone: gradients come to these, not to the array."""
+
+    @property
+    def origins(self) -> Sequence[Origin]:
+        """Where each residual comes from."""
 
     def forward(
         self,

@@ -235,9 +235,12 @@ class Device:
     tape_log: int
     """How many runs of blocks a segment logs, of eight bytes each."""
     pulled: int
-    """How many rows of a tape are pulled back to what all lanes share together, and a quarter of it where fewer are
-    left. Products of `[rows, 384]` and `[rows, 1024]` run at 150, 161, 187, 192 and 200 GFLOP/s with 256, 512, 1024,
-    2048 and 3584 rows."""
+    """How many wide rows of a tape are pulled back to what all lanes share together, and a quarter of it where fewer
+    are left; half of it where rows are not wide. Products of `[rows, 384]` and `[rows, 1024]` run at 150, 161, 187, 192
+    and 200 GFLOP/s with 256, 512, 1024, 2048 and 3584 rows."""
+    pulled_wide: int
+    """From how many bytes of a row's deltas on it is wide. To compile two sizes takes a TreeLSTM of 128 cells (2,560)
+    1.2 of 8.2 s more for 2% of a training step, an LSTM of 256 cells (4,096) 0.3 of 5 s for 6%."""
 
     cached_numbers: int
     """How many numbers a sampler's diagnostics look at together: few enough to stay in a cache of the CPU's, which
@@ -325,6 +328,7 @@ CPU = Device(
     tape_bytes=16 * 1024 * KIB,
     tape_log=4096,
     pulled=1024,
+    pulled_wide=4096,
     cached_numbers=2**15,
 )
 """Two cores of a server, TensorFlow 2.21."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
@@ -73,6 +73,8 @@ class Outcome:
     trace: Array | None = None
     native_lanes: int = 0
     notes: Sequence[tuple[Span | None, str]] = ()
+    tape: Mapping[int, Mapping[Span, int]] = field(default_factory=dict)
+    """Of a run that was taped how many bytes it has kept of each row of a block, by the source that they come from."""
 
     def wait(self) -> None:
         """Until the run has ended; no time where that is only described, in a graph."""

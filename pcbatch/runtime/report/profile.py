@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
@@ -24,9 +24,15 @@ from pcbatch.runtime.report.utilization import ratio
 Place = tuple[str, int]
 """A file and a line."""
 HEADER = ("runs", "lanes", "rows", "of use", "cost", "")
+TAPED = ("runs", "lanes", "rows", "of use", "tape", "cost", "")
+"""The same of a run that a gradient tape watched."""
 LEGEND = (
     "runs: how often a block with a part of the line ran; lanes: how many took part on average; rows: computed in all;"
     "\nof use: of these rows, those of lanes that took part; cost: the line's share of the estimated work of all rows"
+)
+
+TAPE_LEGEND = (
+    '\ntape: bytes that are kept of these rows for a gradient, or would be if not computed again (tape="replay")'
 )
 
 
@@ -34,18 +40,19 @@ LEGEND = (
 class Counts:
     """Sums over blocks: how often they ran, for how many lanes in all, on how many rows, and the work of those rows.
 
-    `cost` is in the unit of the static estimate: a multiply-add or an element (`runtime.costs`).
+    `cost` is in the unit of the static estimate: a multiply-add or an element (`runtime.costs`). `tape` is how many
+    bytes a run that a gradient tape watched has written down.
     """
 
     runs: int = 0
     active: int = 0
     rows: int = 0
     cost: float = 0.0
+    tape: int = 0
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            self.runs + other.runs, self.active + other.active, self.rows + other.rows, self.cost + other.cost
-        )
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Counts(*(ours + theirs for ours, theirs in pairs))
 
     @property
     def steps(self) -> int:
@@ -63,12 +70,13 @@ class Counts:
         """The part of the rows that was of use; 1 where none was computed."""
         return ratio(self.active, self.rows)
 
-    def cells(self, total: float) -> tuple[str, ...]:
-        """The figures as a table shows them; `total` is the cost of everything."""
+    def cells(self, total: Counts) -> tuple[str, ...]:
+        """The figures as a table shows them; `total` is of everything."""
         if not self.runs:
-            return ("0", "", "0", "", "")
-        share = ratio(self.cost, total)
-        return f"{self.runs:,}", f"{self.lanes:,.1f}", f"{self.rows:,}", f"{self.utilization:.0%}", f"{share:.1%}"
+            return ("0", "", "0", "", *([""] if total.tape else []), "")
+        figures = f"{self.runs:,}", f"{self.lanes:,.1f}", f"{self.rows:,}", f"{self.utilization:.0%}"
+        tape = [f"{self.tape:,}"] if total.tape else []
+        return (*figures, *tape, f"{ratio(self.cost, total.cost):.1%}")
 
 
 @dataclass(frozen=True)
@@ -145,35 +153,45 @@ class Profile:
         """The lines of all functions that have code."""
         return tuple(line for function in self.functions for line in function.lines)
 
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return TAPED if self.total.tape else HEADER
+
+    @property
+    def legend(self) -> str:
+        """What they mean."""
+        return LEGEND + (TAPE_LEGEND if self.total.tape else "")
+
     def __str__(self) -> str:
         rows: list[tuple[str, ...]] = []
         margin = max((len(str(line.number)) for line in self.lines), default=1)
         for function in self.functions:
             heading = f"{function.name}, {listing.file_name(function.file)}" if function.file else function.name
-            rows += [("",) * len(HEADER), (*function.counts.cells(self.total.cost), heading)]
+            rows += [("",) * len(self.header), (*function.counts.cells(self.total), heading)]
             rows += self._source(function, margin)
         notes = ["", *self.notes] if self.notes else []
-        return "\n".join([self.title, "", *listing.table(HEADER, rows), "", LEGEND, *notes])
+        return "\n".join([self.title, "", *listing.table(self.header, rows), "", self.legend, *notes])
 
     def _source(self, function: FunctionProfile, margin: int) -> list[tuple[str, ...]]:
         """The lines of a function, with figures where it has code."""
         rows = []
         for number, counts in function.source():
-            cells = counts.cells(self.total.cost) if counts is not None else ("",) * (len(HEADER) - 1)
+            cells = counts.cells(self.total) if counts is not None else ("",) * (len(self.header) - 1)
             rows.append((*cells, f"{number:>{margin}}  {listing.line_text(function.file, number)}"))
         return rows
 
     def _repr_html_(self) -> str:
         """The same as a table, in notebooks."""
-        total, body = self.total.cost, []
+        total, body = self.total, []
         for function in self.functions:
             head = f"{function.name}, {listing.file_name(function.file)}" if function.file else function.name
             body.append(html.row(function.counts.cells(total), head, strong=True))
             for number, counts in function.source():
-                cells = counts.cells(total) if counts is not None else ("",) * (len(HEADER) - 1)
-                share = ratio(counts.cost, total) if counts is not None else 0.0
+                cells = counts.cells(total) if counts is not None else ("",) * (len(self.header) - 1)
+                share = ratio(counts.cost, total.cost) if counts is not None else 0.0
                 body.append(html.row(cells, f"{number}  {listing.line_text(function.file, number)}", share=share))
-        return html.table(self.title, HEADER, body, [*LEGEND.replace("\n", " ").split("; "), *self.notes])
+        return html.table(self.title, self.header, body, [*self.legend.replace("\n", " ").split("; "), *self.notes])
 
     def __repr__(self) -> str:
         return f"<pcbatch.Profile of {self.title}>"
@@ -188,9 +206,20 @@ def _counted(program: Program, outcome: Outcome) -> Iterator[tuple[str, Counts, 
     """Of each block its function, its counts, and those of each line of which it has a part."""
     counted = [np.asarray(each).tolist() for each in (outcome.executions, outcome.active, outcome.rows)]
     costs = line_costs(program, outcome.backend)
-    for block, runs, active, rows, by_span in zip(program.blocks, *counted, costs, strict=True):
-        counts = Counts(runs, active, rows, sum(by_span.values()) * rows)
-        by_line: defaultdict[Place, float] = defaultdict(float)
+    tapes = [outcome.tape.get(number, {}) for number, _ in enumerate(program.blocks)]
+    for block, runs, active, rows, by_span, kept in zip(program.blocks, *counted, costs, tapes, strict=True):
+        counts = Counts(runs, active, rows, sum(by_span.values()) * rows, sum(kept.values()) * active)
+        work: defaultdict[Place, float] = defaultdict(float)
+        bytes_kept: defaultdict[Place, int] = defaultdict(int)
         for span, cost in by_span.items():
-            by_line[span.file, span.line] += cost * rows
-        yield block.function, counts, {place: replace(counts, cost=cost) for place, cost in by_line.items()}
+            work[span.file, span.line] += cost * rows
+        for span, each in kept.items():
+            place = span.file, span.line
+            # Lines are of the blocks that do something on them, whether a tape watches or not.
+            bytes_kept[place if place in work else next(iter(work), place)] += each * active
+        found = dict.fromkeys([*work, *bytes_kept])
+        yield (
+            block.function,
+            counts,
+            {place: replace(counts, cost=work[place], tape=bytes_kept[place]) for place in found},
+        )

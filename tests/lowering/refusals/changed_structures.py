@@ -22,8 +22,9 @@ class Fixed:
 class Player:
     money: Any
 
-    def lose(self, bet):
-        self.money -= bet
+    def lend(self, other, money):
+        other.money += money
+        self.money -= money
         return self.money
 
     @pcbatch.autobatch
@@ -72,7 +73,8 @@ def changed_structures(x, n):
         d = {"x": x}
         d[0] = x
     if n > 11:
-        p.money = p.lose(1.0)
+        q = Player(x)
+        p.money = p.lend(q, 1.0)
     if n > 12:
         p.money = doubled(p)
     if n > 13:

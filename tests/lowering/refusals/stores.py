@@ -16,6 +16,8 @@ def stores(xs, i, x):
     counts[0] = 0.5
     xs[1:3] = xs[:3]
     xs[[0, 1]] = 1.0
+    place = (x, x)
+    xs[i] = place
     pair = (xs, x)
     pair[0] = xs
     return pair, counts

@@ -10,6 +10,8 @@ from types import CodeType, TracebackType
 from typing import Any
 
 from pcbatch.errors import (
+    Change,
+    ChangeError,
     Diagnostic,
     InPlace,
     InPlaceError,
@@ -27,7 +29,7 @@ from pcbatch.errors import (
 from pcbatch.installed import OWN, is_installed
 from pcbatch.ir.code import Code
 from pcbatch.ir.machine import Piece
-from pcbatch.runtime.backends.tensorflow import operands
+from pcbatch.runtime.backends.tensorflow import operands, twins
 from pcbatch.runtime.backends.tensorflow.weak import WeakTypeError
 
 _NO_RULE = (
@@ -38,11 +40,19 @@ _DTYPES = re.compile(
     r"passed to parameter|was expected to be an? \w+ tensor|conversion requested dtype|that does not match type"
 )
 _CAST = "nothing is cast by itself, as everywhere in TensorFlow: write tf.cast(.., ..) for one of the operands"
-_ATTRIBUTE = re.compile(r"(?:AttributeError: )?'(?:SymbolicTensor|EagerTensor|Tensor)' object has no attribute '(\w+)'")
+_ATTRIBUTE = re.compile(
+    r"(?:AttributeError: )?'?(?:SymbolicTensor|EagerTensor|Tensor)'? object has no attribute '(\w+)'"
+    r"(?:\.\s+If you are looking for numpy.*)?",
+    re.DOTALL,
+)
 _NONE = re.compile(r"^None values not supported\.?")
+_BOOL = re.compile(r"^Value passed to parameter '\w+' has DataType bool not in list of allowed values.*", re.DOTALL)
 _HELPS = (
+    (_BOOL, "write `tf.cast(flag, tf.int32)` for what is counted, or `1 if flag else 0`"),
     (_DTYPES, _CAST),
-    (_ATTRIBUTE, "values of lanes are TensorFlow's tensors: write tf.reduce_sum(x), tf.reshape(x, ..) and the like"),
+    (re.compile(r"unexpected keyword argument 'key'"), "compare in a loop, and keep the best so far and where it was"),
+    (re.compile(r"must support iteration"), "write a loop, `for x in xs:`, which goes over arrays, too"),
+    (re.compile(r"a dict takes constant indices only"), "take an array, `prices[n]`, or compare: `5 if n == 1 else 7`"),
     (_NONE, "test for it before: `if x is None:`"),
     (re.compile(r"must be rank 2 but is rank 1 for MatMul"), operands.PRODUCT),
 )
@@ -57,6 +67,7 @@ _PLAINLY = (
     ),
     (_ATTRIBUTE, r"a tensor has no attribute `\1`"),
     (_NONE, "None is used as if it were a number"),
+    (_BOOL, "a bool is no number"),
     (re.compile(r"'(SymbolicTensor|Weak)' object is"), "a lane's number is"),
     (re.compile(r"len is not well defined for a symbolic Tensor.*"), "a tensor has no len() yet"),
     (re.compile(r"<tf\.Tensor '[^']*' shape=\(([^)]*?),?\) dtype=(\w+)>"), r"\2[\1]"),
@@ -100,6 +111,9 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
             return PrimitiveError([replace(found, help=_HANDED)])
         if isinstance(error, InPlaceError):
             return PrimitiveError([replace(found, wants=None if found.span is None else InPlace(found.span))])
+        if isinstance(error, ChangeError):
+            wish = None if found.span is None else Change(found.span, error.name)
+            return PrimitiveError([replace(found, wants=wish)])
         if isinstance(error, LengthError):
             wants = None if found.span is None else Unroll(found.span, error.length, error.turns)
         return PrimitiveError([replace(found, wants=wants if error.code in (CALLED, LENGTH) else None)])
@@ -107,7 +121,9 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
         return PrimitiveError([Diagnostic("PCB401", error.message, error.span)])
     why = reason(error)
     helper = _helper(piece, error)
+    lacking = _ATTRIBUTE.search(why)
     help = next((help for pattern, help in _HELPS if pattern.search(why)), "")
+    help = help if lacking is None else twins.instead_of(lacking[1])
     if not help and _NO_VALUE.search(why):
         help = _TENSORS if helper is None else _HELPER_OF_TENSORS.format(helper.tb_frame.f_code.co_name)
     line = _line_of_traceback(piece, error)

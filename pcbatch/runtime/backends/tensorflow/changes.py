@@ -108,6 +108,16 @@ def _from_the_front(place: Any, size: Any) -> tf.Tensor:
     return tf.where(place < 0, place + size, place)
 
 
+def row(value: Any, whole: Any) -> Any:
+    """The tuple or list `value` as an element of the array `whole`; itself where that is a structure."""
+    array = whole.items if isinstance(whole, Bounded) else whole
+    if not isinstance(array, (tf.Tensor, tf.Variable, np.ndarray)):
+        return value
+    array = tf.convert_to_tensor(array)
+    parts = [row(each, array) if isinstance(each, (tuple, list)) else _element_of(array, each) for each in value]
+    return tf.stack(parts) if parts else tf.zeros([0], array.dtype)
+
+
 def stored(whole: Any, value: Any, *indices: Any, site: int) -> Any:
     """`whole` with `whole[i, ..] = value`: an array, a bounded list, or a list or dict by a constant.
 

@@ -11,6 +11,7 @@ import contextlib
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -20,7 +21,7 @@ from pcbatch.errors import CompileError, Diagnostic, GradientError, PcbatchError
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends.pieces import Apart, Backward, Element, Leaves, Note, Signature, Wanted
+from pcbatch.runtime.backends.pieces import Apart, Backward, Element, Leaves, Note, Origin, Signature, Wanted
 from pcbatch.runtime.backends.tensorflow import blame, elements, marked, pieces, ready, traces
 from pcbatch.runtime.backends.tensorflow.anatomy import Anatomy, Meeting, makes_functions
 from pcbatch.runtime.backends.tensorflow.contributions import Contributions, gradients_of
@@ -79,6 +80,13 @@ class Linearized:
                 message = "in the gradient, a conditional cannot be batched that has such an arm"
                 span = blame.span_of(self.piece, operation)
                 raise GradientError(Diagnostic("PCB603", message, span, help=_CHOICES).render())
+
+    @cached_property
+    def origins(self) -> Sequence[Origin]:
+        """See `pieces.Linear`."""
+        reads = [place for place, type_ in enumerate(self.signature.reads) for _ in leaf_types(type_)]
+        places = {id(tensor): place for tensor, place in zip(self.traced.reads, reads, strict=True)}
+        return [Origin(places.get(id(each)), each.op.type, blame.span_of(self.piece, each.op)) for each in self.kept]
 
     # -- the derivative of one example ---------------------------------------------------------------------------------
 

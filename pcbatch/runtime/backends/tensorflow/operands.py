@@ -15,6 +15,8 @@ _MIXED = (
     re.compile(r"Input 'y' of '\w+' Op has type (?P<right>\w+) that does not match type (?P<left>\w+) of argument 'x'"),
 )
 """What TensorFlow says of two operands."""
+_LITERAL = re.compile(r"^Expected (?P<dtype>u?int\d+) passed to parameter '(?P<place>[xy])' .* got \S+ of type 'float'")
+"""What TensorFlow says of an int tensor and a float of Python's."""
 _CHOSEN = re.compile(r"^`(?P<operator>and|or)` gives one of its operands, got (?P<left>\w+) or (?P<right>\w+)$")
 """What `choice` says of `and` and `or` of a number and a bool."""
 
@@ -49,6 +51,13 @@ def mixed(why: str, place: TracebackType | None, span: Span | None = None) -> tu
     chosen = _CHOSEN.search(why)
     if chosen is not None:
         return _of_choice(chosen, _operands(place, span))
+    literal = _LITERAL.search(why)
+    names = None if literal is None else _operands(place, span)
+    if literal is not None and names is not None:
+        number, value = names if literal["place"] == "y" else names[::-1]
+        text = number.strip("`")
+        told = f"{number} is {literal['dtype']} and {value} a float, and nothing is cast by itself"
+        return told, f"write `{_cast(text, 'float32')}`; of a number `float({text})` is as good"
     found = next((match for pattern in _MIXED if (match := pattern.search(why))), None)
     if found is None:
         return None

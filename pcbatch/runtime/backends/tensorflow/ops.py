@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pcbatch.runtime.backends.tensorflow import math_equivalents as math
 from pcbatch.runtime.backends.tensorflow import numpy_equivalents as numpy
-from pcbatch.runtime.backends.tensorflow.changes import changed, stored, taken, with_field, with_item, within
+from pcbatch.runtime.backends.tensorflow.changes import changed, row, stored, taken, with_field, with_item, within
 from pcbatch.runtime.backends.tensorflow.checked import (
     divide,
     divmod_,
@@ -91,6 +91,7 @@ __all__ = [
     "recording",
     "right_shift",
     "rounded",
+    "row",
     "same_flag",
     "select",
     "sequence",

@@ -1,0 +1,110 @@
+"""The way back of a program as text: for each block that is taped what a row of its tape holds, and how it is undone.
+
+    adjoint of product(x, n) -> x
+      by x, w                                      by which parameters and shared operands there are gradients
+      order b2, b0                                 in which a turn goes through the blocks
+
+    b2:
+      rows 16, all from 39                         16 rows at a time; of 39 rows or more all together
+      tape: 16 bytes a row
+        lane: int32[]                              which lane the row is of
+        residual 0 0: float32[]  x                 of the piece at place 0: what it has read as `x`
+        residual 0 1: float32[3]  MatMul, line 9   or what an operation gave, on this line of the source
+      x~, a[.]~ += derivative of (x, a) -> x by x~    `v~` is the gradient by `v`, `a[.]~` by elements of `a` alone
+        for all rows at the end: float32[3]        kept of each row, for gradients by shared operands
+        summed: float32[]                          the same, added up at once
+      v~ += a[i]~; a[i]~ = 0                       a store
+      u~ += stack v[pointer]~                      a push of `u` on `v`: the newest entry
+      stack v[pointer]~ = v~; v~ = 0               a pop
+
+A late piece, which no gradient of a lane waits for, has `keep y~ for the end` instead: its derivative is for all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pcbatch.ir.machine import Piece, Store
+from pcbatch.ir.text.lines import INDENT
+from pcbatch.runtime.adjoint.beside import Beside
+from pcbatch.runtime.adjoint.replay import Replay
+from pcbatch.runtime.adjoint.tape import BlockTape, residual_field
+from pcbatch.runtime.adjoint.undo import Names
+
+
+def print_adjoint(replay: Replay, lanes: Any) -> str:
+    """The text of the way back for so many lanes, ending in a newline."""
+    program, activity = replay.program, replay.tapes.activity
+    labels = [block.label for block in program.blocks]
+    by = [name for name in program.parameters if name in activity.variables]
+    by += [name for name in program.shared if name in activity.shared]
+    text = [
+        f"adjoint of {program.name}({', '.join(program.parameters)}) -> {', '.join(program.results)}",
+        f"{INDENT}by {', '.join(by) or 'nothing'}",
+        f"{INDENT}order {', '.join(labels[number] for number in replay.order) or 'none'}",
+    ]
+    blocks = replay.chunked(lanes).blocks
+    for number in sorted(replay.order):
+        text += ["", f"{labels[number]}:"]
+        if chunks := blocks[number].chunks:
+            whole = "" if chunks.whole is None else f", all from {chunks.whole}"
+            text.append(f"{INDENT}rows {chunks.rows}{whole}")
+        text += [INDENT + line for line in _tape(replay.tapes.blocks[number], replay)]
+        text += [INDENT + line for line in _undone(replay.names[number], replay.beside[number])]
+    return "\n".join(text) + "\n"
+
+
+def _tape(tape: BlockTape, replay: Replay) -> Iterator[str]:
+    yield f"tape: {sum(type_.bytes for type_ in tape.fields.values()):,} bytes a row"
+    made = {}
+    for place, linear in tape.linear.items():
+        piece = replay.program.blocks[tape.number].body[place]
+        assert isinstance(piece, Piece)
+        for number, origin in enumerate(linear.origins):
+            line = "" if origin.span is None else f", line {origin.span.line}"
+            name = f"{origin.operation}{line}" if origin.read is None else piece.reads[origin.read]
+            made[residual_field(place, number)] = f"{INDENT}{name}"
+    for field, type_ in tape.fields.items():
+        yield f"{INDENT}{field}: {type_}{made.get(field, '')}"
+
+
+def _undone(names: Names, beside: list[Beside]) -> Iterator[str]:
+    """The steps in which a run of the block is undone, in their order: see `undo.Undoing`."""
+    active, linear = names.tapes.activity.variables, names.tape.linear
+    count = dict.fromkeys((push.variable for push in names.pushes), 0)
+    for push in names.pushes:
+        above = count[push.variable]
+        count[push.variable] += 1
+        saved = push.saved or push.variable
+        yield f"{saved}~ += stack {push.variable}[pointer{f' + {above}' if above else ''}]~"
+    by_place = {each.place: each for each in beside}
+    for place, item in reversed([*enumerate(names.block.body)]):
+        if isinstance(item, Store) and place in names.stores:
+            element = f"{item.array}[{', '.join(item.indices)}]~"
+            yield f"{item.value}~ += {element}; {element} = 0" if item.value in active else f"{element} = 0"
+        if not isinstance(item, Piece):
+            continue
+        written = [f"{name}~" for name in item.writes if name in active]
+        if place in linear:
+            yield from _piece(item, written, by_place[place], names)
+        elif written:
+            yield f"{', '.join(written)} = 0"
+    for name in names.popped:
+        yield f"stack {name}[pointer]~ = {name}~; {name}~ = 0"
+
+
+def _piece(piece: Piece, written: list[str], each: Beside, names: Names) -> Iterator[str]:
+    linear, active = each.linear, names.tapes.activity.variables
+    by_element = {element.read for element in linear.elements}
+    if linear.is_late:
+        yield f"keep {', '.join(written)} for the end"
+    else:
+        pairs = [(n, name) for n, name in enumerate(piece.reads) if name in active]
+        grown = [f"{name}[.]~" if n in by_element else f"{name}~" for n, name in pairs]
+        given = f"({', '.join(piece.reads)}) -> {', '.join(piece.writes)}"
+        yield f"{', '.join(grown)} += derivative of {given} by {', '.join(written)}"
+    for type_ in linear.deltas:
+        yield f"{INDENT}for all rows at the end: {type_}"
+    for type_ in linear.summed:
+        yield f"{INDENT}summed: {type_}"
