@@ -42,7 +42,7 @@ def made(name, **options):
 def as_new(function):
     """The function as if it had never run: stacks start small again."""
     for compilation in function.session.compiled.values():
-        compilation.machine.capacity = compilation.machine.legs.limits.first_capacity
+        compilation.machine.sizes.capacity = compilation.machine.legs.limits.first_capacity
     return function
 
 

@@ -211,7 +211,7 @@ def test_lanes_without_room_wait_and_go_on_later(library, schedule, jit, storage
     program = tables.stored(tables.fibonacci(), storage)
     n = ints(2, 7, 1, 5, 3)
     machine = Machine(program, library.backend, schedule=schedule, jit=jit, max_depth=40)
-    machine.capacity = 2
+    machine.sizes.capacity = 2
     arrived, outcome = machine.leg(machine.begin([n], 5), [])
     state = arrived.snapshot.state
     ended = state["pc"] == machine.legs.layout.finish

@@ -26,12 +26,15 @@ def optimized_hlo(machine, roomy):
     if roomy:
         arguments, compiled = (
             [tf.zeros([64], tf.int32), tf.zeros([64, 128]), tf.constant(64)],
-            machine._whole_run(machine.legs, Pool.of(64)),
+            machine.programs.whole_run(machine.legs, Pool.of(64)),
         )
     else:
         pool = Pool.of(64)
         specs = [*machine.legs.specs(pool, 32), ("int64", ())]
-        arguments, compiled = [tf.zeros(shape, dtype) for dtype, shape in specs], machine._leg(machine.legs, pool)
+        arguments, compiled = (
+            [tf.zeros(shape, dtype) for dtype, shape in specs],
+            machine.programs.leg(machine.legs, pool),
+        )
     return compiled.experimental_get_compiler_ir(*arguments)(stage="optimized_hlo")
 
 
@@ -50,7 +53,7 @@ def test_large_arrays_are_written_in_place():
     types = {**program.types, "array": TensorType("float32", (8192,))}
     machine = Machine(dataclasses.replace(program, types=types), BACKEND)
     arguments = [tf.zeros([64, 8192]), tf.zeros([64], tf.int32), tf.zeros([64], tf.int32), tf.constant(64)]
-    compiled = machine._whole_run(machine.legs, Pool.of(64))
+    compiled = machine.programs.whole_run(machine.legs, Pool.of(64))
     text = compiled.experimental_get_compiler_ir(*arguments)(stage="optimized_hlo")
     assert what_makes("f32[64,8192]", text) == {"wrapped_scatter"}
 

@@ -64,7 +64,7 @@ def held(machine, arguments, assignment):
         machine.backend.array(array, held.type.dtype)
         for array, held in zip(arguments, layout.inputs.values(), strict=True)
     ]
-    snapshot = away(machine.legs.begin(flat, pool, machine.capacity))
+    snapshot = away(machine.legs.begin(flat, pool, machine.sizes.capacity))
     places = [layout.free if example is None else layout.start for example in assignment]
     state = {**snapshot.state, "pc": numbers(*places), "example": numbers(*(example or 0 for example in assignment))}
     return replace(snapshot, state=state, queue={"examples": np.int32(EXAMPLES), "begun": np.int32(EXAMPLES)})

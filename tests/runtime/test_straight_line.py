@@ -229,7 +229,7 @@ def test_no_loop_and_no_conditional_is_compiled(lanes):
         assert " while(" not in text
         assert " conditional(" not in text
     machine = classified.options(**ONE_KERNEL, form="lockstep").pipeline(IMAGES, KERNEL).machine
-    whole = machine._whole_run(machine.legs, Pool.of(4))
+    whole = machine.programs.whole_run(machine.legs, Pool.of(4))
     text = whole.experimental_get_compiler_ir(IMAGES, KERNEL, tf.constant(4))(stage="optimized_hlo")
     assert " while(" in text, "in the machine there is one"
 

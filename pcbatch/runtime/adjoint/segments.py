@@ -19,8 +19,8 @@ from pcbatch.runtime.machine import ends
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.legs import Legs, Snapshot
 from pcbatch.runtime.machine.limits import GROWTH
-from pcbatch.runtime.machine.machine import NO_BUDGET
 from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.programs import NO_BUDGET
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ class ForkedMachine:
     ):
         self.program, self.machine, self.backend = program, machine, machine.backend
         self.statistics: Statistics = machine.statistics
-        sequel.statistics = machine.statistics
+        sequel.programs.statistics = machine.statistics
         self.spread, self.limit, self._sequel = spread, limit, sequel
         context = machine.context
         limits = replace(context.limits, roomy=False)
@@ -107,7 +107,7 @@ class ForkedMachine:
             key = (pool, self.capacity)
             if key not in known:
                 program, returned = self._whole_run(pool)
-                with self.machine.timed(), explaining(self.program, self.backend, self.machine.jit):
+                with self.machine.statistics.timed(), explaining(self.program, self.backend, self.machine.jit):
                     known[key] = (self.backend.direct(program, given), returned)
             direct, returned = known[key]
             try:
@@ -125,7 +125,7 @@ class ForkedMachine:
         return run
 
     def _run_arrays(self, arrays: Sequence[Array], examples: int) -> Outcome:
-        with self.machine.timed(), explaining(self.program, self.backend, self.machine.jit):
+        with self.machine.statistics.timed(), explaining(self.program, self.backend, self.machine.jit):
             pool = self._pool(examples)
             program, returned = self._whole_run(pool)
             needs, *found = program(*arrays)
@@ -170,14 +170,14 @@ class ForkedMachine:
         returned, count = Returned(legs, pool.examples), len(legs.layout.inputs)
 
         def program(*arrays: Array) -> list[Array]:
-            with self.machine.tracing(counts=True):
+            with self.machine.statistics.tracing(counts=True):
                 inputs = dict(zip(legs.layout.inputs, arrays[:count], strict=True))
                 state = trips.start(inputs, capacity)
                 state, counters, needs = trips.run(state, inputs, legs.operands(arrays[count:]), legs.loop.start())
                 outputs = trips.outputs(state)
                 return [needs, *returned.pack(Snapshot(pool, state, counters, inputs, outputs))]
 
-        name = self.machine.name_of("forked", pool.lanes, pool.examples, capacity)
+        name = self.machine.programs.name_of("forked", pool.lanes, pool.examples, capacity)
         self._made[key] = (self.backend.compile(program, self.machine.jit, name=name), returned)
         return self._made[key]
 

@@ -14,23 +14,17 @@ behind these (`rooms`); a run leg by leg may have any pool of lanes.
 
 from __future__ import annotations
 
-import contextlib
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from pcbatch.errors import Span, UsageError
 from pcbatch.ir.machine import Program
-from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.types import leaves
 from pcbatch.ir.verify.machine import validate
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.optimize.machine.merging import MERGING, Merging
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
-from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine import collector
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.given import argument_arrays, operand_arrays
@@ -38,14 +32,12 @@ from pcbatch.runtime.machine.legs import Arrived, Legs, Snapshot
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Counting, Counts, Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.returned import Returned
+from pcbatch.runtime.machine.programs import NO_BUDGET, Programs
 from pcbatch.runtime.machine.rooms import Rooms, spare_lanes
+from pcbatch.runtime.machine.sizes import Sizes
 from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.machine.versions import Versions
 from pcbatch.runtime.schedules import schedule_named
-from pcbatch.runtime.store.opening import Name
-
-NO_BUDGET = 2**63 - 1
-"""More trips than any run makes."""
 
 
 class Machine:
@@ -85,36 +77,15 @@ class Machine:
         # A schedule that is asked for by name chooses among blocks, and a record shows what it chose.
         merging = None if schedule != "auto" or trace or not jit else merging
         self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction, merging, trace)
-        self.legs = Legs(self.context)
-        self._counts = schedule != "auto" or bool(trace) or not jit
-        self.capacity = limits.first_capacity
-        self.statistics = Statistics()
-        self._digest = digest
-        self._made: dict[Any, Any] = {}
-        self._sizes: dict[tuple[tuple[Pool, bool], bool], set[int]] = {}
+        self._versions = Versions(self.context, counts=schedule != "auto" or bool(trace) or not jit)
+        self.legs = self._versions.counting
+        self.programs = Programs(self.context, jit, digest)
+        self.sizes = Sizes(limits)
 
     @property
-    def _quiet(self) -> Legs:
-        """Legs that do not count what blocks do, where that takes time and nobody is likely to ask.
-
-        It takes up to a seventh of the time where all blocks are cheap, else next to none. Who has asked once asks
-        again, and who has chosen a schedule does, too.
-        """
-        return self.legs if self._counts or not self._is_cheap else self._quiet_legs
-
-    @cached_property
-    def _is_cheap(self) -> bool:
-        return not self.legs.loop.sync and max(self.legs.loop.row_costs) <= CPU.native_work
-
-    @cached_property
-    def _quiet_legs(self) -> Legs:
-        # Their states do not leave the machine, so that stacks may lie in them as they like.
-        return Legs(replace(self.context, counts=False, layout=Layout(self.program, packs=True)))
-
-    def _roomy(self, legs: Legs) -> Legs:
-        """`legs` on stacks that have their full size at once, which a caller's XLA program needs."""
-        limits = replace(legs.limits, roomy=True)
-        return self._once(("roomy", legs.counts), lambda: Legs(replace(legs.loop.context, limits=limits)))
+    def statistics(self) -> Statistics:
+        """What compiling has cost so far."""
+        return self.programs.statistics
 
     @property
     def notes(self) -> Sequence[tuple[Span | None, str]]:
@@ -124,7 +95,7 @@ class Machine:
     @property
     def stack_entries(self) -> int:
         """How many entries the stacks of the next run have at first; 0 if there are none."""
-        return self.capacity + 1 if self.legs.layout.all_stacks else 0
+        return self.sizes.capacity + 1 if self.legs.layout.all_stacks else 0
 
     def because(self, why: str) -> Machine:
         """This machine, which is told why it is to run the program rather than a native function."""
@@ -157,20 +128,20 @@ class Machine:
 
         One that does not count from the beginning is made again for those who ask.
         """
-        capacity = self.capacity if capacity is None else capacity
-        legs = self.legs if counts else self._quiet
-        legs = self._roomy(legs) if self._must_be_roomy() else legs
+        capacity = self.sizes.capacity if capacity is None else capacity
+        legs = self.legs if counts else self._versions.usual
+        legs = self._versions.roomy(legs) if self._must_be_roomy() else legs
         pool, flat = self.pool_for(lanes), self._with_room(arrays, lanes)
         if not legs.limits.roomy:
             flat.append(self.backend.constant(capacity))
         flat.append(self._count(lanes))
-        returned = self._returned(legs, pool)
-        sealed = self.backend.forbid_gradients(self._whole_run(legs, pool, returned), self.program.name)
-        with self.timed(), explaining(self.program, self.backend, self.jit):
+        returned = self.programs.returned(legs, pool)
+        sealed = self.backend.forbid_gradients(self.programs.whole_run(legs, pool, returned), self.program.name)
+        with self.statistics.timed(), explaining(self.program, self.backend, self.jit):
             counting = self._counting(legs, arrays, lanes, capacity)
             outcome = returned.outcome(found := list(sealed(*flat)), _fewer(lanes, pool.examples), counting)
             if not legs.limits.roomy and self.backend.is_concrete(outcome.status):
-                self._note_sizes(pool, capacity, int(found[0]), outcome, legs.counts)
+                self._grew(pool, capacity, int(found[0]), outcome, legs.counts)
         return outcome
 
     def _counting(self, legs: Legs, arrays: Sequence[Array], lanes: Any, capacity: int) -> Counting | None:
@@ -179,7 +150,7 @@ class Machine:
             return None
 
         def counting() -> Counts:
-            self._counts = True
+            self._versions.counts = True
             return self._run_arrays(arrays, lanes, True, capacity).counts
 
         return counting
@@ -216,16 +187,16 @@ class Machine:
         To be run only where the backend `runs_unseen`.
         """
         pool = self.pool_for(lanes)
-        legs = self._quiet
+        legs = self._versions.usual
         if not (legs.limits.roomy and pool.whole):
             return lambda given: Finished.of(self._run_arrays(given, lanes))
-        returned, room, count = self._returned(legs, pool), pool.examples, self._count(lanes)
-        whole_run = self._whole_run(legs, pool, returned)
+        returned, room, count = self.programs.returned(legs, pool), pool.examples, self._count(lanes)
+        whole_run = self.programs.whole_run(legs, pool, returned)
         direct = self.backend.direct(whole_run, [*self.extended(arrays, lanes, room), count])
         examples = _fewer(lanes, room)
 
         def run(given: Sequence[Array]) -> Finished:
-            counting = self._counting(legs, given, lanes, self.capacity)
+            counting = self._counting(legs, given, lanes, self.sizes.capacity)
             try:
                 return returned.finished(direct([*self.extended(given, lanes, room), count]), examples, counting)
             except Exception:
@@ -242,19 +213,18 @@ class Machine:
 
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
-        operands: list[Spec] = [
-            (leaf.dtype, leaf.shape) for name in self.program.shared for leaf in leaves(self.program.shared_types[name])
-        ]
-        with self.timed(), explaining(self.program, self.backend, self.jit):
-            pool, legs = self.pool_for(lanes), self._quiet
+        with self.statistics.timed(), explaining(self.program, self.backend, self.jit):
+            pool, legs = self.pool_for(lanes), self._versions.usual
             if legs.limits.roomy:
                 examples = legs.example_specs(pool.examples)
                 specs: list[Spec] = [examples[key] for key in legs.layout.inputs]
-                whole = self._whole_run(legs, pool, self._returned(legs, pool))
-                self.backend.lower(whole, [*specs, *operands, ("int32", ())], self.jit)
+                whole = self.programs.whole_run(legs, pool, self.programs.returned(legs, pool))
+                self.backend.lower(whole, [*specs, *self.programs.operand_specs, ("int32", ())], self.jit)
             else:
-                specs = legs.specs(pool, self.capacity)
-                self.backend.lower(self._leg(legs, pool), [*specs, *operands, ("int64", ())], self.jit)
+                specs = legs.specs(pool, self.sizes.capacity)
+                self.backend.lower(
+                    self.programs.leg(legs, pool), [*specs, *self.programs.operand_specs, ("int64", ())], self.jit
+                )
 
     # -- a run leg by leg ----------------------------------------------------------------------------------------------
 
@@ -265,10 +235,10 @@ class Machine:
         """
         given = self._arguments(arguments, examples)
         if lanes is not None:
-            return self.legs.begin(given, Pool.of(examples, lanes), self.capacity)
+            return self.legs.begin(given, Pool.of(examples, lanes), self.sizes.capacity)
         if self.max_lanes is None:
-            return self.legs.begin(given, Pool.of(examples), self.capacity)
-        return self.legs.begin(self._with_room(given, examples), self.pool_for(examples), self.capacity, examples)
+            return self.legs.begin(given, Pool.of(examples), self.sizes.capacity)
+        return self.legs.begin(self._with_room(given, examples), self.pool_for(examples), self.sizes.capacity, examples)
 
     def leg(self, snapshot: Snapshot, shared: Sequence[Any], trips: int | None = None) -> tuple[Arrived, Outcome]:
         """On from `snapshot` for at most `trips` trips, on stacks of the size that they have.
@@ -280,14 +250,14 @@ class Machine:
         done = int(snapshot.counters["trips"])
         until = self.backend.array(NO_BUDGET if trips is None else done + trips, "int64")
         capacity = int(self.legs.capacity(snapshot))
-        sealed = self.backend.forbid_gradients(self._leg(self.legs, pool), self.program.name)
+        sealed = self.backend.forbid_gradients(self.programs.leg(self.legs, pool), self.program.name)
         specs = self.legs.specs(pool, capacity)
         given = [self.backend.array(a, dtype) for a, (dtype, _) in zip(self.legs.flat(snapshot), specs, strict=True)]
-        with self.timed(), explaining(self.program, self.backend, self.jit):
+        with self.statistics.timed(), explaining(self.program, self.backend, self.jit):
             arrived = self.legs.unpack(list(sealed(*given, *self._operands(shared), until)), snapshot)
             examples = None if pool.whole else int(arrived.snapshot.examples)
             outcome = self.legs.outcome(arrived.snapshot.counters, arrived.snapshot.outputs, capacity, examples)
-            self._note_sizes(pool, capacity, capacity, outcome, self.legs.counts, direct=True)
+            self._grew(pool, capacity, capacity, outcome, self.legs.counts, direct=True)
         return arrived, outcome
 
     def grown(self, snapshot: Snapshot) -> Snapshot | None:
@@ -295,8 +265,6 @@ class Machine:
         if int(self.legs.capacity(snapshot)) >= self.legs.limits.largest_capacity:
             return None
         return self.legs.grown(snapshot)
-
-    # -- what is compiled ----------------------------------------------------------------------------------------------
 
     def _must_be_roomy(self) -> bool:
         """Whether this is traced into a caller's XLA program, where no run can pause: PCB540 if no depth is given."""
@@ -310,110 +278,11 @@ class Machine:
             )
         return True
 
-    def _returned(self, legs: Legs, pool: Pool) -> Returned:
-        """How a whole run comes back here: in few arrays, where none of them becomes part of a caller's program."""
-        packed = legs.limits.roomy and isinstance(pool.examples, int) and self.backend.runs_now()
-        key = ("returned", legs.counts, legs.limits.roomy, pool.examples if packed else None)
-        return self._once(key, lambda: Returned(legs, pool.examples if packed else None))
-
-    def _whole_run(self, legs: Legs, pool: Pool, returned: Returned | None = None) -> Callable[..., Any]:
-        """The program of a whole run in a static pool, or the one for all others.
-
-        It takes the leaves of arguments and shared operands, the first capacity where stacks grow, and the number of
-        examples; it gives the last capacity, the counters and the outputs as `returned` packs them.
-        """
-        pool, gives = pool.static, returned or Returned(legs, None)
-
-        def program(*arrays: Array) -> list[Array]:
-            with self.tracing(counts=legs.limits.roomy):
-                return gives.pack(self._traced_run(legs, list(arrays), pool))
-
-        jit = self.jit and legs.limits.roomy
-        room = [] if pool.whole else [pool.examples]
-        kind = ("run", legs.counts, legs.limits.roomy, pool.lanes, bool(gives.specs), *room)
-        return self._once(kind, lambda: self.backend.compile(program, jit, name=self.name_of(*kind)))
-
-    def _traced_run(self, legs: Legs, arrays: list[Array], pool: Pool) -> Snapshot:
-        count = len(legs.layout.inputs)
-        arguments, rest = arrays[:count], arrays[count:]
-        examples: Any = rest.pop()
-        if pool.examples is None:
-            # A shape is a constant to the compiler, a value need not be.
-            room = self.backend.lanes_of(arguments[0]) if arguments else examples
-            examples = None if pool.whole else examples
-            pool = Pool(room if pool.whole else pool.lanes, room, pool.whole)
-        until = self.backend.array(NO_BUDGET, "int64")
-        if legs.limits.roomy:
-            snapshot = legs.begin(arguments, pool, legs.limits.largest_capacity, examples)
-            return legs.leg(snapshot, rest, until).snapshot
-        snapshot = legs.begin(arguments, pool, rest.pop(), examples)
-        compiled = self._leg(legs, pool)
-        return legs.all_legs(lambda s: legs.unpack(compiled(*legs.flat(s), *rest, until), s), snapshot).snapshot
-
-    def _leg(self, legs: Legs, pool: Pool) -> Callable[..., Any]:
-        """The program of a leg on stacks of any size: from flat snapshot, shared operands and `until` to `Arrived`."""
-        pool = pool.static
-
-        def program(*arrays: Array) -> list[Array]:
-            with self.tracing(counts=True):
-                remaining = iter(arrays)
-                snapshot = legs.snapshot(remaining, pool)
-                *shared, until = remaining
-                return legs.pack(legs.leg(snapshot, shared, until))
-
-        operands = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
-        specs = [*legs.specs(pool, None), *((leaf.dtype, leaf.shape) for leaf in operands), ("int64", ())]
-        name = self.name_of("leg", legs.counts, pool.whole, pool.lanes, pool.examples)
-        return self._once(("leg", legs.counts, pool), lambda: self.backend.compile(program, self.jit, specs, name))
-
-    def name_of(self, *part: Any) -> Name:
-        """What a part of the program is known by on disk."""
-        return Name(self._digest, (self.jit, *part), self.statistics.note, self.context.notes)
-
-    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
-        if key not in self._made:
-            self._made[key] = make()
-        return self._made[key]
-
-    # -- what it costs -------------------------------------------------------------------------------------------------
-
-    @contextlib.contextmanager
-    def tracing(self, *, counts: bool) -> Iterator[None]:
-        """Count the seconds of tracing inside, once where one program is traced for another."""
-        started, before = time.perf_counter(), self.statistics.trace_seconds
-        with collector.paused():
-            yield
-        self.statistics.compilations += counts
-        self.statistics.trace_seconds = before + time.perf_counter() - started
-
-    @contextlib.contextmanager
-    def timed(self) -> Iterator[None]:
-        """Count what is compiled inside, and the seconds beyond tracing."""
-        known, started, traced = self.statistics.compilations, time.perf_counter(), self.statistics.trace_seconds
-        yield
-        if self.statistics.compilations > known:
-            tracing = self.statistics.trace_seconds - traced
-            self.statistics.compile_seconds += time.perf_counter() - started - tracing
-
-    def _note_sizes(
-        self, pool: Pool, first: int, last: int, outcome: Outcome, counts: bool, direct: bool = False
-    ) -> None:
-        """Remember that stacks grew from capacity `first` to `last`: the next run starts there.
-
-        What lanes needed that failed with MAX_DEPTH, maybe in a recursion without end, no other run is to pay for; nor
-        what lanes need of which that is not known yet.
-        XLA has compiled the leg for each size on the way, the first one when the leg was traced; and it compiles anew
-        what is called `direct`ly, as slices are, rather than from the graph of a whole run.
-        """
-        if last > self.capacity:
-            untold = (outcome.status == LaneStatus.MAX_DEPTH) | (outcome.status == LaneStatus.UNFINISHED)
-            if not bool(self.backend.any(untold)):
-                self.capacity = last
-        key = (pool.static, counts)
-        seen = self._sizes.setdefault((key, direct), set() if (key, not direct) in self._sizes else {first})
-        new = {first, *self.legs.limits.sizes(first, last)} - seen
-        seen |= new
-        self.statistics.compilations += len(new) if self.jit else 0
+    def _grew(self, pool: Pool, first: int, last: int, outcome: Outcome, counts: bool, direct: bool = False) -> None:
+        """Told that the stacks of a run grew from capacity `first` to `last`; see `Sizes`."""
+        self.sizes.learn(last, outcome)
+        compiled = self.sizes.compiled(pool, counts, first, last, direct=direct)
+        self.statistics.compilations += compiled if self.jit else 0
 
     # -- what is given -------------------------------------------------------------------------------------------------
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -12,6 +14,7 @@ import numpy as np
 
 from pcbatch.errors import Span
 from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.machine import collector
 
 
 class Saveable(Protocol):
@@ -146,3 +149,21 @@ class Statistics:
         """Count a program that was looked for on disk."""
         self.hits += hit
         self.misses += not hit
+
+    @contextlib.contextmanager
+    def tracing(self, *, counts: bool) -> Iterator[None]:
+        """Count the seconds of tracing inside, once where one program is traced for another."""
+        started, before = time.perf_counter(), self.trace_seconds
+        with collector.paused():
+            yield
+        self.compilations += counts
+        self.trace_seconds = before + time.perf_counter() - started
+
+    @contextlib.contextmanager
+    def timed(self) -> Iterator[None]:
+        """Count what is compiled inside, and the seconds beyond tracing."""
+        known, started, traced = self.compilations, time.perf_counter(), self.trace_seconds
+        yield
+        if self.compilations > known:
+            tracing = self.trace_seconds - traced
+            self.compile_seconds += time.perf_counter() - started - tracing

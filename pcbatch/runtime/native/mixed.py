@@ -17,9 +17,10 @@ from pcbatch.ir.status import LaneStatus
 from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.machine.legs import Legs
 from pcbatch.runtime.machine.limits import GROWTH
-from pcbatch.runtime.machine.machine import NO_BUDGET, Machine
+from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run
 from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.programs import NO_BUDGET
 from pcbatch.runtime.machine.returned import Returned
 from pcbatch.runtime.machine.rooms import Rooms
 from pcbatch.runtime.machine.state import Layout
@@ -107,7 +108,7 @@ class MixedProgram(WholeRuns):
         count = len(legs.layout.inputs)
 
         def program(*arrays: Array) -> list[Array]:
-            with self.machine.tracing(counts=True):
+            with self.machine.statistics.tracing(counts=True):
                 *shared, examples = arrays[count:]
                 snapshot = legs.begin(arrays[:count], Pool.of(room), capacity, examples)
                 arrived = legs.leg(snapshot, shared, self.backend.array(NO_BUDGET, "int64"))
@@ -115,7 +116,7 @@ class MixedProgram(WholeRuns):
 
         key = (room, capacity)
         if key not in self._compiled:
-            name = self.machine.name_of("mixed", *key)
+            name = self.machine.programs.name_of("mixed", *key)
             self._compiled[key] = self.backend.compile(program, jit=True, name=name)
         return self._compiled[key]
 

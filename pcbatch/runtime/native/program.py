@@ -216,7 +216,7 @@ class NativeProgram(WholeRuns):
         over, room = self._lanes(lanes), self._room(lanes)
 
         def program(*arrays: Array) -> list[Array]:
-            with self.machine.tracing(counts=True):
+            with self.machine.statistics.tracing(counts=True):
                 held = len(over.carried) if goes_on else 0
                 run = partial(over.run, room, counts=counts)
                 found = self.backend.natively(
@@ -230,7 +230,7 @@ class NativeProgram(WholeRuns):
 
         key = (room, over.at_once, counts, goes_on)
         if key not in self._compiled:
-            name = self.machine.name_of("native", *key)
+            name = self.machine.programs.name_of("native", *key)
             self._compiled[key] = self.backend.compile(program, jit=True, name=name)
         return self._compiled[key]
 

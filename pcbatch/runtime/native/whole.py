@@ -95,7 +95,7 @@ class WholeRuns(ABC):
     @contextmanager
     def _timed(self) -> Iterator[None]:
         """Within, what is compiled is counted and what fails is explained."""
-        with self.machine.timed(), explaining(self.program, self.backend, jit=True):
+        with self.machine.statistics.timed(), explaining(self.program, self.backend, jit=True):
             yield
 
     def _explained(self, run: Run) -> Run:

@@ -66,7 +66,7 @@ class StraightLine:
         specs: list[Spec] = [examples[key] for key in legs.layout.inputs]
         shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
         specs += [(leaf.dtype, leaf.shape) for leaf in shared]
-        with self.machine.timed(), explaining(self.program, self.backend, self.machine.jit):
+        with self.machine.statistics.timed(), explaining(self.program, self.backend, self.machine.jit):
             self.backend.lower(self._whole(room), specs, self.machine.jit)
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
@@ -76,7 +76,7 @@ class StraightLine:
         if not isinstance(lanes, int):
             flat.append(lanes)
         sealed = self.backend.forbid_gradients(self._whole(room), self.program.name)
-        with self.machine.timed(), explaining(self.program, self.backend, self.machine.jit):
+        with self.machine.statistics.timed(), explaining(self.program, self.backend, self.machine.jit):
             computed = sealed(*flat) if isinstance(lanes, int) else self._if_any(lanes, lambda: list(sealed(*flat)))
             return self._outcome(self._of_examples(computed, lanes), lanes)
 
@@ -151,11 +151,11 @@ class StraightLine:
         key = lanes if isinstance(lanes, int) else None
 
         def program(*arrays: Array) -> list[Array]:
-            with self.machine.tracing(counts=True):
+            with self.machine.statistics.tracing(counts=True):
                 return self._traced(list(arrays), key)
 
         if key not in self._compiled:
-            name = self.machine.name_of("straight", key)
+            name = self.machine.programs.name_of("straight", key)
             self._compiled[key] = self.backend.compile(program, self.machine.jit, name=name)
         return self._compiled[key]
 
