@@ -7,7 +7,7 @@ from typing import Any
 
 from pcbatch.runtime.adjoint.replay import Replay
 from pcbatch.runtime.backends.protocol import Array
-from pcbatch.runtime.machine.state import NUMBER
+from pcbatch.runtime.machine.held import NUMBER
 
 
 def seeded(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -12,15 +11,16 @@ from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.pieces import Leaves, Signature
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.context import Context
+from pcbatch.runtime.machine.held import to_stored
 from pcbatch.runtime.machine.rows import Rows
-from pcbatch.runtime.machine.state import from_stored, to_stored
+from pcbatch.runtime.machine.values import Values
 
 Computed = tuple[list[list[Array]], Array | None]
 """What a piece gives for its rows: the leaves of each output, and fault sites plus one, if it has checks."""
 RunPiece = Callable[[], Computed]
 
 
-class Execution:
+class Execution(Values):
     """One run of one block: the values it has seen and made, `[rows, ...]`, and the rows that still take part."""
 
     def __init__(
@@ -31,22 +31,15 @@ class Execution:
         shared: Mapping[str, Leaves],
         rows: Rows,
     ):
-        self.backend, self.layout = context.backend, context.layout
+        super().__init__(context, number, state, shared, rows)
         self.limits, self.spread_live, self.note = context.limits, context.spread_live, context.note
         self.is_apart = context.is_deterministic and rows.lanes is not None
-        self.number, self.block = number, context.program.blocks[number]
-        self.state, self.shared, self.rows = state, shared, rows
         self.entered = rows.mask
         self.moving = rows.mask  # the rows whose lanes have not failed in this block
         self.failed_before = False
         self.forkable: Array | None = None  # the rows for which the arguments of later calls could be computed
-        self.taken: dict[str, Array] = {}  # the rows of arrays of the state
-        self.frames: dict[str, Array] = {}  # entries of packed stacks that are being popped
         self.parts: dict[tuple[str, int], Array] = {}  # what is pushed on packed stacks, by key and place above the top
-        self.whole: State = {}  # arrays of the state of which elements were written
         self.written: dict[str, tuple[Array, Array]] = {}  # by key: the rows that are written, and what
-        self.values: dict[str, list[Array]] = {}  # what the block has read, popped and written
-        self.changed: set[str] = set()  # names in `values` whose value differs from the state's top
         self.item = 0  # the place of what runs, in the block's body
 
     def execute(self) -> None:
@@ -68,77 +61,6 @@ class Execution:
         masks, values = zip(*self.written.values(), strict=True)  # there is always the program counter
         rows = self.rows.put_each([self.state[key] for key in self.written], masks, values)
         return {**self.whole, **dict(zip(self.written, rows, strict=True))}
-
-    # -- reading -------------------------------------------------------------------------------------------------------
-
-    def now(self, key: str) -> Array:
-        """The array `key` of the state, `[lanes, ...]`, as this block has left it so far."""
-        return self.whole[key] if key in self.whole else self.state[key]
-
-    def old(self, key: str) -> Array:
-        """The rows of the array `key` of the state as the block found it."""
-        if key not in self.taken:
-            self.taken[key] = self.rows.take(self.state[key])
-        return self.taken[key]
-
-    def pointer(self, name: str) -> Array:
-        """The stack pointer of `name` after the pops, meaningful for the rows that entered."""
-        return self.old(self.layout.pointer(name)) - Counter(self.block.pops)[name]
-
-    def entry(self, name: str) -> list[Array]:
-        """What lies at the stack pointer of `name`."""
-        entries = [self.stacked(key, self.pointer(name)) for key in self.layout.stacks(name)]
-        return [from_stored(self.backend, *each) for each in zip(entries, self.layout.leaves(name), strict=True)]
-
-    def stacked(self, key: str, place: Array) -> Array:
-        """Entry `place` of a stack for every row; of one that is packed with others its own part."""
-        frame, column = self.layout.places.get(key, (key, None))
-        if column is None:
-            return self.rows.load(self.now(key), [place])
-        if frame not in self.frames:
-            self.frames[frame] = self.rows.load(self.now(frame), [place])
-        return self.frames[frame][:, column]
-
-    def read(self, name: str) -> list[Array]:
-        """The leaves of the value that `name` has at this point of the block."""
-        if name not in self.values:
-            match self.layout.storage(name):
-                case "stack":
-                    self.values[name] = self.entry(name)
-                case "slot":
-                    self.values[name] = self.of_child(name)
-                case "example":
-                    inputs = (self.state[key] for key in self.layout.keys("input", name))
-                    self.values[name] = [self.backend.take(each, self.old("example")) for each in inputs]
-                case _:
-                    self.values[name] = [self.top(key) for key in self.layout.tops(name)]
-        return self.values[name]
-
-    def of_child(self, name: str) -> list[Array]:
-        """What a forked call has given: the tops of the lane that has run it."""
-        slot, variable = self.layout.in_slot[name]
-        lanes = self.old(f"child {slot}")
-        return [self.backend.load(self.state[key], [], lanes) for key in self.layout.tops(variable)]
-
-    def top(self, key: str) -> Array:
-        """The rows of a top as the block has left it so far."""
-        return self.rows.take(self.whole[key]) if key in self.whole else self.old(key)
-
-    def pop(self) -> None:
-        """Give every variable of `pops` the newest entry of its stack."""
-        for name in dict.fromkeys(self.block.pops):
-            if self.layout.storage(name) == "cached stack":
-                self.values[name] = self.entry(name)
-                self.changed.add(name)
-        # What a push of an unnamed value saves: the tops as they are now, before the body writes them.
-        self.after_pops = {
-            p.variable: self.read(p.variable) for p in self.block.pushes if self.needs_old_top(p.variable)
-        }
-
-    def needs_old_top(self, name: str) -> bool:
-        """Whether the pushes of `name` save or keep the top that it has before the body runs."""
-        unnamed = any(push.variable == name and push.saved is None for push in self.block.pushes)
-        return unnamed or name not in effects.written(self.block)
 
     # -- the body ------------------------------------------------------------------------------------------------------
 

@@ -33,7 +33,6 @@ every lane `room`. So a state can leave the machine, be given longer stacks (`La
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -44,26 +43,12 @@ from pcbatch.ir.machine import Program, PushJump
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.costs.device import CPU
-
-
-@dataclass(frozen=True)
-class Held:
-    """What an array holds for each lane or example: one value of `type`, or, `stacked`, a stack of them."""
-
-    value: TensorType
-    stacked: bool = False
-
-    @property
-    def type(self) -> TensorType:
-        """The type of an element. XLA scatters bools six times slower than bytes, so stacks of bools are bytes."""
-        return TensorType("uint8", self.value.shape) if self.stacked and self.value.dtype == "bool" else self.value
-
+from pcbatch.runtime.machine.held import NUMBER, Held, load_entry
 
 HELD = ("register", "cached stack")
 """Storage kinds of variables whose tops lie apart."""
 STACKED = ("stack", "cached stack")
 """Those of variables with stacks."""
-NUMBER = Held(TensorType("int32"))
 
 
 @dataclass(frozen=True)
@@ -299,25 +284,3 @@ class Layout:
         if self.storage(name) != "stack":
             return [state[key] for key in self.tops(name)]
         return load_entry(backend, [state[k] for k in self.stacks(name)], state[self.pointer(name)], self.leaves(name))
-
-
-def to_stored(backend: Backend, value: Array, type_: TensorType) -> Array:
-    """`value` as it is kept inside a stack."""
-    return backend.cast(value, "uint8") if type_.dtype == "bool" else value
-
-
-def load_entry(
-    backend: Backend,
-    stacks: Sequence[Array],
-    index: Array,
-    types: Sequence[TensorType],
-    rows: Array | None = None,
-) -> list[Array]:
-    """Entry `index[row]` of the stack of every row's lane, leaf by leaf; `rows` as in `Arrays.load`."""
-    entries = [backend.load(stack, [index], rows) for stack in stacks]
-    return [from_stored(backend, *each) for each in zip(entries, types, strict=True)]
-
-
-def from_stored(backend: Backend, entry: Array, type_: TensorType) -> Array:
-    """The inverse of `to_stored`."""
-    return backend.cast(entry, "bool") if type_.dtype == "bool" else entry
