@@ -34,11 +34,8 @@ class Execution(Values):
         super().__init__(context, number, state, shared, rows)
         self.limits, self.spread_live, self.note = context.limits, context.spread_live, context.note
         self.is_apart = context.is_deterministic and rows.lanes is not None
-        self.entered = rows.mask
-        self.moving = rows.mask  # the rows whose lanes have not failed in this block
         self.failed_before = False
         self.forkable: Array | None = None  # the rows for which the arguments of later calls could be computed
-        self.parts: dict[tuple[str, int], Array] = {}  # what is pushed on packed stacks, by key and place above the top
         self.written: dict[str, tuple[Array, Array]] = {}  # by key: the rows that are written, and what
         self.item = 0  # the place of what runs, in the block's body
 
@@ -287,40 +284,3 @@ class Execution(Values):
             is_kept = storage is not None and name not in self.block.dead
             for key, value in zip(self.layout.tops(name) if is_kept else [], self.values[name], strict=False):
                 self.written[key] = (self.writing, value)
-
-    def entries(self) -> dict[str, list[list[Array]]]:
-        """What goes into each pushed variable's stack, from its pointer upwards; the top of a "stack" comes last."""
-        entries: dict[str, list[list[Array]]] = {}
-        for push in self.block.pushes:
-            name = push.variable
-            value = self.after_pops[name] if push.saved is None else self.read(push.saved)
-            entries.setdefault(name, []).append(value)
-        for name, pushed in entries.items():
-            if self.layout.storage(name) == "stack":
-                pushed.append(self.values[name] if name in self.changed else self.after_pops[name])
-        return entries
-
-    def store_entry(self, name: str, above: int, entry: Sequence[Array]) -> None:
-        """Write `entry` into the writing lanes' stacks of `name`, `above` entries above the pointer.
-
-        Parts of packed stacks wait until all are there.
-        """
-        place = self.pointer(name) + above
-        for key, type_, value in zip(self.layout.stacks(name), self.layout.leaves(name), entry, strict=True):
-            stored = to_stored(self.backend, value, type_)
-            if key in self.layout.places:
-                self.parts[key, above] = stored
-            else:
-                self.whole[key] = self.rows.store(self.now(key), [place], self.writing, stored)
-
-    def store_frames(self) -> None:
-        """Write the parts of packed stacks: they are pushed together."""
-        firsts = {keys[0]: frame for frame, keys in self.layout.frames.items()}
-        for key, above in self.parts:
-            if key in firsts:
-                frame = firsts[key]
-                _, leader, _ = frame.split()
-                parts = [self.parts[part, above] for part in self.layout.frames[frame]]
-                entry = self.backend.beside([p if p.shape else self.backend.where(self.moving, p, p) for p in parts])
-                place = self.pointer(leader) + above
-                self.whole[frame] = self.rows.store(self.now(frame), [place], self.writing, entry)

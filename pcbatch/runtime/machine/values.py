@@ -1,15 +1,15 @@
-"""What a block reads: rows of the state, entries of stacks, and the values of variables at each point of the block."""
+"""What a block reads and pushes: rows of the state, entries of stacks, the values of variables at each point of it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pcbatch.ir.analysis import effects
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.held import from_stored
+from pcbatch.runtime.machine.held import from_stored, to_stored
 from pcbatch.runtime.machine.rows import Rows
 
 
@@ -27,11 +27,17 @@ class Values:
         self.backend, self.layout = context.backend, context.layout
         self.number, self.block = number, context.program.blocks[number]
         self.state, self.shared, self.rows = state, shared, rows
+        self.entered = rows.mask
+        self.moving = rows.mask  # the rows whose lanes have not failed in this block
+        self.writing = rows.mask  # the rows whose lanes are given what the block has made
         self.taken: dict[str, Array] = {}  # the rows of arrays of the state
         self.frames: dict[str, Array] = {}  # entries of packed stacks that are being popped
+        self.parts: dict[tuple[str, int], Array] = {}  # what is pushed on packed stacks, by key and place above the top
         self.whole: State = {}  # arrays of the state of which elements were written
         self.values: dict[str, list[Array]] = {}  # what the block has read, popped and written
         self.changed: set[str] = set()  # names in `values` whose value differs from the state's top
+
+    # -- reading -------------------------------------------------------------------------------------------------------
 
     def now(self, key: str) -> Array:
         """The array `key` of the state, `[lanes, ...]`, as this block has left it so far."""
@@ -101,3 +107,42 @@ class Values:
         """Whether the pushes of `name` save or keep the top that it has before the body runs."""
         unnamed = any(push.variable == name and push.saved is None for push in self.block.pushes)
         return unnamed or name not in effects.written(self.block)
+
+    # -- pushing -------------------------------------------------------------------------------------------------------
+
+    def entries(self) -> dict[str, list[list[Array]]]:
+        """What goes into each pushed variable's stack, from its pointer upwards; the top of a "stack" comes last."""
+        entries: dict[str, list[list[Array]]] = {}
+        for push in self.block.pushes:
+            name = push.variable
+            value = self.after_pops[name] if push.saved is None else self.read(push.saved)
+            entries.setdefault(name, []).append(value)
+        for name, pushed in entries.items():
+            if self.layout.storage(name) == "stack":
+                pushed.append(self.values[name] if name in self.changed else self.after_pops[name])
+        return entries
+
+    def store_entry(self, name: str, above: int, entry: Sequence[Array]) -> None:
+        """Write `entry` into the writing lanes' stacks of `name`, `above` entries above the pointer.
+
+        Parts of packed stacks wait until all are there.
+        """
+        place = self.pointer(name) + above
+        for key, type_, value in zip(self.layout.stacks(name), self.layout.leaves(name), entry, strict=True):
+            stored = to_stored(self.backend, value, type_)
+            if key in self.layout.places:
+                self.parts[key, above] = stored
+            else:
+                self.whole[key] = self.rows.store(self.now(key), [place], self.writing, stored)
+
+    def store_frames(self) -> None:
+        """Write the parts of packed stacks: they are pushed together."""
+        firsts = {keys[0]: frame for frame, keys in self.layout.frames.items()}
+        for key, above in self.parts:
+            if key in firsts:
+                frame = firsts[key]
+                _, leader, _ = frame.split()
+                parts = [self.parts[part, above] for part in self.layout.frames[frame]]
+                entry = self.backend.beside([p if p.shape else self.backend.where(self.moving, p, p) for p in parts])
+                place = self.pointer(leader) + above
+                self.whole[frame] = self.rows.store(self.now(frame), [place], self.writing, entry)
