@@ -13,14 +13,15 @@ from typing import Any
 
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.types import TensorType, leaves
+from pcbatch.ir.types import TensorType
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.runtime.adjoint.borders import by_parameters, seeded
+from pcbatch.runtime.adjoint.forward import Forward
 from pcbatch.runtime.adjoint.hidden import with_hidden
 from pcbatch.runtime.adjoint.put_aside import POLICIES, PutAside
 from pcbatch.runtime.adjoint.refusing import refusing
 from pcbatch.runtime.adjoint.replay import Replay
-from pcbatch.runtime.adjoint.segments import Segment, Segments
+from pcbatch.runtime.adjoint.segments import Segments
 from pcbatch.runtime.adjoint.tape import Sizes, Sources, Tapes
 from pcbatch.runtime.adjoint.text import print_adjoint
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
@@ -113,6 +114,11 @@ class Reverse:
         return POLICIES[self._tape](self.segments)
 
     @cached_property
+    def forward(self) -> Forward:
+        """Runs them."""
+        return Forward(self.segments, self.put_aside, jit=self.jit, statistics=self.statistics)
+
+    @cached_property
     def replay(self) -> Replay:
         """Undoes them."""
         return Replay(self.tapes, self.segments.legs.loop.chunked, by_lane=self.by_lane)
@@ -125,7 +131,7 @@ class Reverse:
 
     def run(self, arrays: Sequence[Array], lanes: Any) -> Taped:
         """Run `lanes` lanes on such arrays, taped."""
-        forward = self._once(("forward", _known(lanes)), lambda: self._forward(_known(lanes)))
+        forward = self._once(("forward", _known(lanes)), lambda: self.forward.run(_known(lanes)))
         given = [*arrays, self.backend.constant(self.capacity), self.backend.constant(0) + lanes]
         with refusing(self.program, self.backend, self.jit):
             found = iter(list(self.backend.unseen(forward)(*given)))
@@ -134,7 +140,7 @@ class Reverse:
         counters, outputs = (
             {key: next(found) for key in keys} for keys in (legs.loop.counter_specs, self.layout.outputs)
         )
-        pointers = [next(found) for _ in self._pointers]
+        pointers = [next(found) for _ in self.forward.pointers]
         segments = next(found)
         remaining = list(found)
         records = remaining[len(remaining) - len(self.put_aside.specs(None)) :]
@@ -147,74 +153,6 @@ class Reverse:
         """Begin the next run on stacks as long as these, unless a recursion without end wanted them."""
         if capacity > self.capacity and not self.backend.any(outcome.status == LaneStatus.MAX_DEPTH):
             self.capacity = capacity
-
-    @cached_property
-    def _pointers(self) -> list[str]:
-        """The results that lie in stacks alone, which must be known by their pointers."""
-        return [name for name in self.program.results if self.layout.storage(name) == "stack"]
-
-    def _forward(self, lanes: int | None) -> Callable[..., Any]:
-        count, segments = len(self.layout.inputs), self.segments
-
-        def program(*arrays: Array) -> list[Array]:
-            *given, capacity, every = arrays
-            pool = Pool.of(lanes if lanes is not None else every)
-            shared = given[count:]
-            roomy = segments.legs.limits.roomy
-            first = segments.legs.begin(given[:count], pool, self.limits.largest_capacity if roomy else capacity)
-            compiled = self._segment(pool)
-            records = self.backend.no_records(self.put_aside.specs(lanes))
-
-            def ran(snapshot: Any, records: Sequence[Array]) -> tuple[list[Array], list[Array]]:
-                flat = segments.legs.flat(snapshot)
-                packed = list(compiled(*flat, *shared))
-                tape = [*segments.unpack(packed, pool).tape.values()]
-                return self._without_tape(packed), self.backend.with_record(
-                    records, self.put_aside.of_segment(flat, tape)
-                )
-
-            def more(carried: Any) -> Any:
-                packed, records, number = carried
-                before = self._unpacked(packed, pool)
-                return (*ran(segments.grown(before.snapshot, before.lacking), records), number + 1)
-
-            start = (*ran(first, records), self.backend.constant(1))
-            packed, records, number = self.backend.while_loop(
-                lambda carried: self._unpacked(carried[0], pool).goes_on, more, start
-            )
-            last = self._unpacked(packed, pool).snapshot
-            reached = segments.legs.capacity(last)
-            pointers = [last.state[self.layout.pointer(name)] for name in self._pointers]
-            kept = [*last.counters.values(), *last.outputs.values(), *pointers]
-            always = self.put_aside.always(segments.legs.flat(first))
-            return [self.backend.constant(0) + reached, *kept, number, *always, *records]
-
-        return self.backend.compile(program, False)
-
-    def _without_tape(self, packed: Sequence[Array]) -> list[Array]:
-        return list(packed[: len(packed) - len(self.tapes.specs(None))])
-
-    def _unpacked(self, packed: Sequence[Array], pool: Pool) -> Segment:
-        return self.segments.unpack([*packed, *self.tapes.specs(None)], pool)
-
-    def _segment(self, pool: Pool) -> Callable[..., Any]:
-        """The program of a segment: from flat snapshot and shared operands to a packed segment."""
-        pool = pool.static
-        segments = self.segments
-
-        def program(*arrays: Array) -> list[Array]:
-            self.statistics.compilations += 1
-            remaining = iter(arrays)
-            snapshot = segments.legs.snapshot(remaining, pool)
-            return segments.pack(segments.segment(snapshot, [*remaining]))
-
-        specs = [*segments.legs.specs(pool, None), *self._operand_specs]
-        return self._once(("segment", pool), lambda: self.backend.compile(program, self.jit, specs))
-
-    @cached_property
-    def _operand_specs(self) -> list[Spec]:
-        operands = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
-        return [(leaf.dtype, leaf.shape) for leaf in operands]
 
     # -- back ----------------------------------------------------------------------------------------------------------
 
@@ -275,8 +213,8 @@ class Reverse:
         def program(*arrays: Array) -> list[Array]:
             remaining = iter(arrays)
             status, entries, segments = (next(remaining) for _ in range(3))
-            pointers = {name: next(remaining) for name in self._pointers}
-            shared = [next(remaining) for _ in self._operand_specs]
+            pointers = {name: next(remaining) for name in self.forward.pointers}
+            shared = [next(remaining) for _ in self.forward.operand_specs]
             seeds = iter([next(remaining) if each else None for each in wanted])
             rest = [*remaining]
             always, records = rest[: len(rest) - len(specs)], rest[len(rest) - len(specs) :]
@@ -289,7 +227,7 @@ class Reverse:
             pool = Pool.of(lanes if lanes is not None else every)
 
             def run(flat: Sequence[Array]) -> Sequence[Array]:
-                return list(self._segment(pool)(*flat, *shared))
+                return list(self.forward.segment(pool)(*flat, *shared))
 
             def undone(before: Any) -> Any:
                 number, records, arrays, rows = before
@@ -327,7 +265,7 @@ class Reverse:
             (type_.dtype, (lanes, *([None] if stacked else []), *type_.shape)) for type_, stacked in gradients.values()
         ]
         specs += [(type_.dtype, (*([lanes] if self.by_lane else []), *type_.shape)) for type_ in totals.values()]
-        specs += [*tape_specs.values(), ("bool", (lanes,)), *self._operand_specs]
+        specs += [*tape_specs.values(), ("bool", (lanes,)), *self.forward.operand_specs]
         return self._once(("undo", lanes), lambda: self.backend.compile(program, self.jit, specs))
 
     def _once(self, key: Any, make: Callable[[], Any]) -> Any:

@@ -1,0 +1,96 @@
+"""The way forward of a taped run: a plain graph that calls a compiled segment again and again and keeps its records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+from pcbatch.ir.types import leaves
+from pcbatch.runtime.adjoint.put_aside import PutAside
+from pcbatch.runtime.adjoint.segments import Segment, Segments
+from pcbatch.runtime.backends.protocol import Array, Spec
+from pcbatch.runtime.machine.outcome import Statistics
+from pcbatch.runtime.machine.pool import Pool
+
+
+class Forward:
+    """What runs one program forward, taped; segments that are compiled are counted in `statistics`."""
+
+    def __init__(self, segments: Segments, put_aside: PutAside, *, jit: bool, statistics: Statistics):
+        self.segments, self.put_aside, self.backend = segments, put_aside, segments.backend
+        self.program, self.layout = segments.context.program, segments.layout
+        self.jit, self.statistics = jit, statistics
+        self._made: dict[Pool, Callable[..., Any]] = {}
+
+    @cached_property
+    def pointers(self) -> list[str]:
+        """The results that lie in stacks alone, which must be known by their pointers."""
+        return [name for name in self.program.results if self.layout.storage(name) == "stack"]
+
+    def run(self, lanes: int | None) -> Callable[..., Any]:
+        """The program of a taped run of so many lanes, None where that is not known: see `Reverse.run`."""
+        count, segments = len(self.layout.inputs), self.segments
+
+        def program(*arrays: Array) -> list[Array]:
+            *given, capacity, every = arrays
+            pool = Pool.of(lanes if lanes is not None else every)
+            shared = given[count:]
+            limits = segments.legs.limits
+            first = segments.legs.begin(given[:count], pool, limits.largest_capacity if limits.roomy else capacity)
+            compiled = self.segment(pool)
+            records = self.backend.no_records(self.put_aside.specs(lanes))
+
+            def ran(snapshot: Any, records: Sequence[Array]) -> tuple[list[Array], list[Array]]:
+                flat = segments.legs.flat(snapshot)
+                packed = list(compiled(*flat, *shared))
+                tape = [*segments.unpack(packed, pool).tape.values()]
+                return self._without_tape(packed), self.backend.with_record(
+                    records, self.put_aside.of_segment(flat, tape)
+                )
+
+            def more(carried: Any) -> Any:
+                packed, records, number = carried
+                before = self._unpacked(packed, pool)
+                return (*ran(segments.grown(before.snapshot, before.lacking), records), number + 1)
+
+            start = (*ran(first, records), self.backend.constant(1))
+            packed, records, number = self.backend.while_loop(
+                lambda carried: self._unpacked(carried[0], pool).goes_on, more, start
+            )
+            last = self._unpacked(packed, pool).snapshot
+            reached = segments.legs.capacity(last)
+            pointers = [last.state[self.layout.pointer(name)] for name in self.pointers]
+            kept = [*last.counters.values(), *last.outputs.values(), *pointers]
+            always = self.put_aside.always(segments.legs.flat(first))
+            return [self.backend.constant(0) + reached, *kept, number, *always, *records]
+
+        return self.backend.compile(program, False)
+
+    def _without_tape(self, packed: Sequence[Array]) -> list[Array]:
+        return list(packed[: len(packed) - len(self.segments.tapes.specs(None))])
+
+    def _unpacked(self, packed: Sequence[Array], pool: Pool) -> Segment:
+        return self.segments.unpack([*packed, *self.segments.tapes.specs(None)], pool)
+
+    def segment(self, pool: Pool) -> Callable[..., Any]:
+        """The program of a segment: from flat snapshot and shared operands to a packed segment."""
+        pool = pool.static
+        segments = self.segments
+
+        def program(*arrays: Array) -> list[Array]:
+            self.statistics.compilations += 1
+            remaining = iter(arrays)
+            snapshot = segments.legs.snapshot(remaining, pool)
+            return segments.pack(segments.segment(snapshot, [*remaining]))
+
+        specs = [*segments.legs.specs(pool, None), *self.operand_specs]
+        if pool not in self._made:
+            self._made[pool] = self.backend.compile(program, self.jit, specs)
+        return self._made[pool]
+
+    @cached_property
+    def operand_specs(self) -> list[Spec]:
+        """The dtypes and shapes of the leaves of all shared operands."""
+        operands = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
+        return [(leaf.dtype, leaf.shape) for leaf in operands]
