@@ -19,7 +19,8 @@ from pcbatch.function.cache import Cache
 from pcbatch.function.calls import Calls
 from pcbatch.function.naming import by_name, short_signature
 from pcbatch.function.pipeline import Pipeline
-from pcbatch.function.session import SIGNATURES, Session, Stats
+from pcbatch.function.session import SIGNATURES, Session
+from pcbatch.function.stats import Stats
 from pcbatch.ir import machine
 from pcbatch.ir.program import Program
 from pcbatch.ir.text.machine_printer import print_machine

@@ -20,9 +20,10 @@ from pcbatch.errors import PieceRefusalError
 from pcbatch.frontend import FunctionSource
 from pcbatch.function.arguments import one_example
 from pcbatch.function.boundary import without_internals
+from pcbatch.function.inside import compiling
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.pipeline import Pipeline
-from pcbatch.function.session import Session, compiling
+from pcbatch.function.session import Session
 from pcbatch.function.singly import Plainly
 from pcbatch.ir.records import fields_of
 from pcbatch.options import Options

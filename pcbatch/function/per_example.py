@@ -10,7 +10,7 @@ from pcbatch.errors import UsageError
 from pcbatch.function.batched import Batched
 from pcbatch.function.boundary import without_internals
 from pcbatch.function.executing import arrays_of
-from pcbatch.function.session import pieces_of
+from pcbatch.function.inside import pieces_of
 from pcbatch.ir.analysis.activity import has_gradient
 from pcbatch.ir.types import leaves
 from pcbatch.lowering.captures.kept import objects

@@ -8,8 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -19,17 +18,19 @@ from pcbatch.function.arguments import Arguments, bind_arguments
 from pcbatch.function.cache import Cache
 from pcbatch.function.granting import granted
 from pcbatch.function.grants import NOTHING, Grants
+from pcbatch.function.inside import pieces_of
+from pcbatch.function.keys import Keys
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.linking import Linked, link
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.plan import Plan
 from pcbatch.function.specs import specs_of
+from pcbatch.function.stats import Stats
 from pcbatch.ir import machine
 from pcbatch.ir.program import Program
 from pcbatch.lowering.captures.captured import Captured, collect
-from pcbatch.lowering.captures.fingerprints import shallow, without_identity
-from pcbatch.lowering.captures.kept import holds, kept, objects, variables
-from pcbatch.lowering.captures.look import COMPUTED, Look
+from pcbatch.lowering.captures.kept import holds, kept, objects
+from pcbatch.lowering.captures.look import Look
 from pcbatch.lowering.captures.reads import watching
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.options import Options
@@ -46,60 +47,6 @@ logger.addHandler(logging.NullHandler())
 
 SIGNATURES = 64
 """How many compiled signatures each batched function keeps, and how many sets of options: those used last."""
-
-_inside: ContextVar[str | None] = ContextVar("inside", default=None)
-"""The batched function that is being compiled or traced: whatever calls another one then is one of its pieces."""
-
-
-def compiling() -> str | None:
-    """The batched function of which a piece is being traced right now, None in ordinary code."""
-    return _inside.get()
-
-
-@contextmanager
-def pieces_of(name: str) -> Iterator[None]:
-    """Whatever of the user's code runs inside is a piece of the batched function `name`."""
-    token = _inside.set(name)
-    try:
-        yield
-    finally:
-        _inside.reset(token)
-
-
-@dataclass(frozen=True)
-class Stats:
-    """What compiling has cost so far: machine programs compiled, cache entries, seconds of tracing and compiling.
-
-    A recursive program is compiled anew for each size of its stacks; `stack_entries` is the one that the next call
-    starts with, learnt from those before it (0 for programs without stacks). `forms` has the form in which each of the
-    signatures runs, those used last at the end: "native", "lockstep", or "lockstep: " and why not native; "mixed: ",
-    which blocks are in lockstep, the others being native, and why; "straight, by XLA" or "straight, by kernels of
-    TensorFlow", with `jit="auto"` and why.
-    `rooms` has for each of them for how many lanes there are programs: one of these serves fewer lanes, too, the others
-    being idle. (With `max_lanes`, or in strategies other than "pc", programs are made in other ways, and there are none
-    here.)
-    `notes` say which operations no rule computes for all lanes at once, so that they run lane after lane, and where.
-    Where there is a cache on disk (`pcbatch.cache`), `hits` programs were found there and `misses` were not.
-    """
-
-    compilations: int
-    cache_entries: int
-    trace_seconds: float
-    compile_seconds: float
-    stack_entries: int = 0
-    forms: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    hits: int = 0
-    misses: int = 0
-    rooms: tuple[tuple[int, ...], ...] = ()
-
-    def __repr__(self) -> str:
-        stacks = f", stacks of {self.stack_entries} entries" if self.stack_entries else ""
-        cache = f", {self.hits} of {self.hits + self.misses} found on disk" if self.hits + self.misses else ""
-        return (
-            f"<pcbatch.Stats: {self.compilations} compilations of {self.cache_entries} signatures, "
-            f"traced in {self.trace_seconds:.3g} s, compiled in {self.compile_seconds:.3g} s{stacks}{cache}>"
-        )
 
 
 class Session:
@@ -121,12 +68,14 @@ class Session:
         None where each call has to find out more: what reads an array that is made anew at each look, for one.
         """
         self.statistics: list[Statistics] = []
-        self._computed: set[tuple[str, str]] = set()
-        """Functions and the paths that they read where a property, or the like, gives a new object at each look."""
 
     @cached_property
     def _backend(self) -> Backend:
         return backend_named(self._options.backend)
+
+    @cached_property
+    def _keys(self) -> Keys:
+        return Keys(self._backend)
 
     @cached_property
     def _static_places(self) -> frozenset[int]:
@@ -248,11 +197,11 @@ class Session:
         before = self._plans.get(known[0])
         if before is None and known[0] in self._plans:
             return
-        linked, keys = pipeline.linked, self._static_keys(captured)
+        linked, keys = pipeline.linked, self._keys.statics(captured)
         look = Look.at(captured, linked.free, linked.namespaces, keys, backend)
         plan = None
         if look is not None:
-            key = self._key(arguments, captured, keys)
+            key = self._keys.key(arguments, captured, keys)
             plan = Plan.of(pipeline, key, arguments, captured, known[1], look, before)
         if len(self._plans) >= SIGNATURES:
             self._plans = {}
@@ -308,11 +257,11 @@ class Session:
         backend = backend_named(self._options.backend)
         linked = self.link(grants)
         captured = collect(linked.free, linked.namespaces, backend.is_array).taken_apart(backend.type_of)
-        statics = self._static_keys(captured)
-        key = self._key(arguments, captured, statics)
+        statics = self._keys.statics(captured)
+        key = self._keys.key(arguments, captured, statics)
         pipeline = self.compiled.get(key)
         is_held = pipeline is not None and holds(pipeline.environment.kept, captured.leaves)
-        if pipeline is None and self._find_computed(statics, linked):
+        if pipeline is None and self._keys.find_computed(statics, linked):
             return self._compiled_with(arguments, grants)
         if pipeline is None or not is_held:
             others = [value for _, _, value in captured.statics]
@@ -344,30 +293,6 @@ class Session:
             self.statistics.append(statistics)
             self.compiled.put(key, pipeline)
         return pipeline, captured
-
-    def _key(self, arguments: Arguments, captured: Captured, statics: tuple[tuple[str, str, Any], ...]) -> Any:
-        """What tells programs apart, but for what the user's code has read while they were traced."""
-        operands = tuple((function, *paths.items()) for function, paths in captured.operands.items())
-        tapes_know = variables(captured.leaves, self._backend.is_variable)
-        return arguments.signature, tuple(captured.types.items()), operands, statics, tapes_know
-
-    def _static_keys(self, captured: Captured) -> tuple[tuple[str, str, Any], ...]:
-        """The keys of the captured values that are part of the program; what is made anew at each look has none."""
-        return tuple(
-            (function, path, COMPUTED if (function, path) in self._computed else shallow(value))
-            for function, path, value in captured.statics
-        )
-
-    def _find_computed(self, before: tuple[tuple[str, str, Any], ...], linked: Linked) -> bool:
-        """Look once more; whether something is another object of the same class now, which a property has made.
-
-        Nothing but its class can be part of the key, or each call would compile.
-        """
-        again = collect(linked.free, linked.namespaces, backend_named(self._options.backend).is_array)
-        pairs = zip(before, self._static_keys(again), strict=False)
-        found = {old[:2] for old, new in pairs if old != new and without_identity(old) == without_identity(new)}
-        self._computed |= found
-        return bool(found)
 
     def _watching(self, pipeline: Pipeline, captured: Captured) -> AbstractContextManager[None]:
         """Record what the user's code reads while it is traced inside."""

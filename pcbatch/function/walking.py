@@ -8,7 +8,7 @@ from typing import Any
 from pcbatch.errors import UsageError
 from pcbatch.function.batched import Batched
 from pcbatch.function.executing import arrays_of
-from pcbatch.function.session import pieces_of
+from pcbatch.function.inside import pieces_of
 from pcbatch.ir.status import LaneStatus
 from pcbatch.options import OptionValues
 from pcbatch.runtime.report import steps

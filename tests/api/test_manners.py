@@ -23,7 +23,8 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import CompileError, LaneError, UsageError
-from pcbatch.function.session import SIGNATURES, Stats
+from pcbatch.function.session import SIGNATURES
+from pcbatch.function.stats import Stats
 from pcbatch.options import BACKENDS, STRATEGIES, Options, OptionValues, ScheduleName
 from pcbatch.runtime.schedules import SCHEDULES
 from tests.api.halvings import BATCH, fresh
