@@ -1,0 +1,1 @@
+"""The parts of the TensorFlow backend, cut as the protocol is."""

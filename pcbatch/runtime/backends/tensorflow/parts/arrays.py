@@ -1,0 +1,213 @@
+"""Arrays of TensorFlow: whole batches of numbers, and what the machine computes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.ir.types import TensorType
+from pcbatch.runtime.backends.tensorflow import (
+    lengths,
+    native,
+    ready,
+    scattering,
+)
+from pcbatch.runtime.backends.tensorflow.xla_cpu import counting, gathering, stacking, succession, writing
+
+
+class TensorFlowArrays:
+    """See `arrays.Arrays`."""
+
+    # -- making arrays -------------------------------------------------------------------------------------------------
+
+    def zeros(self, lanes: Any, type_: TensorType, entries: Any = None) -> tf.Tensor:
+        shape = (lanes, *(() if entries is None else (entries,)), *type_.shape)
+        if not isinstance(lanes, int) or entries is not None:
+            return tf.zeros(shape, type_.dtype)
+        return ready.once(("zeros", shape, type_.dtype), lambda: tf.zeros(shape, type_.dtype))
+
+    def constant(self, value: int) -> tf.Tensor:
+        return ready.constant(int(value))
+
+    def array(self, value: Any, dtype: str) -> tf.Tensor:
+        return tf.convert_to_tensor(value, dtype)
+
+    def lane_numbers(self, lanes: Any) -> tf.Tensor:
+        return ready.numbers(lanes) if isinstance(lanes, int) else tf.range(lanes, dtype=tf.int32)
+
+    def lanes_of(self, array: tf.Tensor) -> Any:
+        static = array.shape[0]
+        return tf.shape(array)[0] if static is None else static
+
+    def entries_of(self, stack: tf.Tensor) -> Any:
+        static = stack.shape[1]
+        return tf.shape(stack)[1] if static is None else static
+
+    def lengthen(self, stack: tf.Tensor, entries: Any) -> tf.Tensor:
+        return tf.pad(stack, [[0, 0], [0, entries - self.entries_of(stack)]] + [[0, 0]] * (len(stack.shape) - 2))
+
+    def extended(self, array: tf.Tensor, length: int) -> tf.Tensor:
+        return lengths.extended(array, length)
+
+    def first(self, array: Any, length: tf.Tensor | int) -> Any:
+        return lengths.first(array, length) if isinstance(array, tf.Tensor) else array[:length]
+
+    # -- elementwise ---------------------------------------------------------------------------------------------------
+
+    def cast(self, array: tf.Tensor, dtype: str) -> tf.Tensor:
+        return ready.cast(array, tf.as_dtype(dtype))
+
+    def equal(self, array: tf.Tensor, number: int) -> tf.Tensor:
+        return ready.equal(array, ready.constant(number, array.dtype))
+
+    def above(self, array: tf.Tensor, number: int) -> tf.Tensor:
+        return ready.less(ready.constant(number, array.dtype), array)
+
+    def add(self, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+        return ready.add(a, b)
+
+    def both(self, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+        return ready.both(a, b)
+
+    def where(self, mask: tf.Tensor, new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
+        trailing = max(new.shape.rank, old.shape.rank) - mask.shape.rank
+        if trailing > 0:
+            mask = ready.reshape(mask, (-1 if mask.shape[0] is None else mask.shape[0], *[1] * trailing))
+        return ready.select(mask, new, old)
+
+    def where_each(
+        self, masks: Sequence[tf.Tensor], new: Sequence[tf.Tensor], old: Sequence[tf.Tensor]
+    ) -> list[tf.Tensor]:
+        return succession.in_succession(self.where, masks, new, old)
+
+    # -- rows and elements ---------------------------------------------------------------------------------------------
+
+    def take(self, array: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+        return tf.gather(array, rows)
+
+    def compact(self, mask: tf.Tensor, size: int) -> tf.Tensor:
+        return scattering.compacted(mask, size)
+
+    def load(self, array: tf.Tensor, indices: Sequence[tf.Tensor], lanes: tf.Tensor | None = None) -> tf.Tensor:
+        lanes = self.lane_numbers(self.lanes_of(array)) if lanes is None else lanes
+        sizes = [self.entries_of(array), *array.shape[2:]] if indices else []
+        # Junk rows may point anywhere, at which the CPU kernel of a gather would raise.
+        clipped = [tf.clip_by_value(index, 0, size - 1) for index, size in zip(indices, sizes, strict=False)]
+        return gathering.gather_by_lane(array, lanes, clipped)
+
+    def masked_store(
+        self,
+        array: tf.Tensor,
+        indices: Sequence[tf.Tensor],
+        mask: tf.Tensor,
+        value: tf.Tensor,
+        lanes: tf.Tensor | None = None,
+    ) -> tf.Tensor:
+        # Rows which take no part get a lane that does not exist.
+        count = self.lanes_of(array)
+        lanes = tf.where(mask, self.lane_numbers(count) if lanes is None else lanes, count)
+        return scattering.written(array, [lanes, *indices], value)
+
+    def with_row(self, array: tf.Tensor, place: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
+        return writing.with_row(array, place, row)
+
+    def with_rows(self, array: tf.Tensor, start: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+        return writing.with_rows(array, start, rows)
+
+    def rows_at(self, array: tf.Tensor, start: tf.Tensor, count: Any) -> tf.Tensor:
+        return tf.slice(array, [start, *(0 for _ in array.shape[1:])], [count, *array.shape[1:]])
+
+    def load_each(self, array: tf.Tensor, indices: Sequence[tf.Tensor], lanes: tf.Tensor | None = None) -> tf.Tensor:
+        lanes = self.lane_numbers(self.lanes_of(array)) if lanes is None else lanes
+        sizes = [self.entries_of(array), *array.shape[2:]]
+        clipped = [tf.clip_by_value(index, 0, size - 1) for index, size in zip(indices, sizes, strict=False)]
+        return tf.gather_nd(array, scattering.combined([lanes, *clipped]))
+
+    def unspread(self, array: tf.Tensor, shape: tuple[int, ...]) -> tf.Tensor:
+        new = array.shape.rank - 1 - len(shape)
+        summed = tf.reduce_sum(array, axis=list(range(1, 1 + new)))
+        axes = [at for at, size in enumerate(shape, 1) if size == 1 and summed.shape[at] != 1]
+        return tf.reduce_sum(summed, axis=axes, keepdims=True)
+
+    def live(self, array: tf.Tensor, mask: tf.Tensor, shape: tuple[int, ...]) -> tf.Tensor:
+        return tf.reshape(tf.boolean_mask(array, mask), [-1, *shape])
+
+    def rows_of_table(self, rows: tf.Tensor, numbers: tf.Tensor, table: TensorType) -> tf.IndexedSlices:
+        # Each once: optimizers of Keras square what they are given for a row part by part, and not the sum.
+        each, place = tf.unique(numbers)
+        return tf.IndexedSlices(
+            tf.math.unsorted_segment_sum(rows, place, tf.size(each)), each, tf.constant(table.shape, tf.int32)
+        )
+
+    def sum_rows(self, array: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(self.where(mask, array, tf.zeros([], array.dtype)), axis=0)
+
+    def sums_of_rows(self, array: tf.Tensor, mask: tf.Tensor, lanes: tf.Tensor, count: Any) -> tf.Tensor:
+        return tf.math.unsorted_segment_sum(self.where(mask, array, tf.zeros([], array.dtype)), lanes, count)
+
+    # -- one lane alone ------------------------------------------------------------------------------------------------
+
+    def constant_bool(self, value: bool) -> tf.Tensor:
+        return ready.constant(value, tf.bool)
+
+    def zeros_of(self, type_: TensorType) -> tf.Tensor:
+        return ready.once(("zeros", type_), lambda: tf.zeros(type_.shape, type_.dtype))
+
+    def choose(self, condition: tf.Tensor, new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
+        return ready.select(condition, new, old)
+
+    def element(self, array: tf.Tensor, indices: Sequence[tf.Tensor]) -> tf.Tensor:
+        return native.element(array, indices)
+
+    def with_element(self, array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) -> tf.Tensor:
+        return native.with_element(array, indices, value)
+
+    def other_than(self, array: tf.Tensor) -> tf.Tensor:
+        return tf.logical_not(array) if array.dtype == tf.bool else array + array
+
+    def all_of_lane(self, mask: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_all(mask, axis=list(range(1, mask.shape.rank)))
+
+    # -- over all lanes ------------------------------------------------------------------------------------------------
+
+    def counted(self, mask: tf.Tensor) -> tf.Tensor:
+        return tf.cumsum(tf.cast(mask, tf.int32))
+
+    def ranks(self, numbers: tf.Tensor) -> tf.Tensor:
+        return counting.ranks(numbers)
+
+    def marked(self, size: Any, numbers: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        nobody = tf.zeros([size], tf.int32)  # XLA scatters numbers six times faster than bools
+        return scattering.written(nobody, [tf.where(mask, numbers, size)], tf.ones_like(numbers)) > 0
+
+    def any(self, mask: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_any(mask)
+
+    def sum(self, array: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(tf.cast(array, tf.int32))
+
+    def min(self, array: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_min(array)
+
+    def max(self, array: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_max(array)
+
+    def weighted(self, array: tf.Tensor, weights: Sequence[float]) -> tf.Tensor:
+        return tf.reduce_sum(tf.cast(array, tf.float32) * tf.constant(list(weights), tf.float32))
+
+    def tally(self, numbers: tf.Tensor, labels: Sequence[int]) -> tf.Tensor:
+        return counting.tally(numbers, labels)
+
+    def stack(self, scalars: Sequence[tf.Tensor]) -> tf.Tensor:
+        return stacking.stack(scalars)
+
+    def beside(self, vectors: Sequence[tf.Tensor]) -> tf.Tensor:
+        return tf.stack(vectors, axis=-1)
+
+    def joined(self, *vectors: tf.Tensor) -> tf.Tensor:
+        return tf.concat(vectors, axis=0)
+
+    def unstack(self, vector: tf.Tensor, count: int) -> list[tf.Tensor]:
+        return ready.unstack(vector, count)

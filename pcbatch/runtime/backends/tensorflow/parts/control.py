@@ -1,0 +1,195 @@
+"""Control in TensorFlow: conditions, loops and lists of records in graphs, and programs, compiled by XLA or not."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.ir.machine import Program
+from pcbatch.runtime.backends.protocol import Ended, Explanation, PullBack, Spec
+from pcbatch.runtime.backends.tensorflow import (
+    branches,
+    compiling,
+    gradients,
+    graphs,
+    native,
+    private,
+    refusals,
+    traces,
+)
+from pcbatch.runtime.backends.tensorflow import records as record_lists
+from pcbatch.runtime.backends.tensorflow.xla_cpu import guards
+from pcbatch.runtime.store.opening import Name
+
+
+class TensorFlowControl:
+    """See `control.Control`."""
+
+    # -- control -------------------------------------------------------------------------------------------------------
+
+    def cond(
+        self, predicate: tf.Tensor, function: Callable[[], list[tf.Tensor]], otherwise: list[tf.Tensor]
+    ) -> list[tf.Tensor]:
+        if branches.apply():
+            return branches.conditional(predicate, function, otherwise)
+        results = tf.cond(predicate, function, lambda: otherwise)
+        for result, old in zip(results, otherwise, strict=True):
+            result.set_shape(old.shape)
+        return list(results)
+
+    def switch(
+        self, number: tf.Tensor, functions: Sequence[Callable[[], list[tf.Tensor]]], before: Sequence[tf.Tensor]
+    ) -> list[tf.Tensor]:
+        results = list(tf.switch_case(number, list(functions)))
+        for result, old in zip(results, before, strict=True):
+            result.set_shape(old.shape)
+        return results
+
+    def guarded(
+        self,
+        predicate: tf.Tensor,
+        function: Callable[..., list[tf.Tensor]],
+        before: Sequence[tf.Tensor],
+        in_place: Sequence[bool],
+    ) -> list[tf.Tensor]:
+        if not guards.would_copy(before, in_place):
+            return self.cond(predicate, lambda: function(predicate, *before), list(before))
+        return self.repeated(predicate, lambda go, arrays: (go & False, function(go, *arrays)), before)
+
+    def repeated(
+        self,
+        predicate: tf.Tensor,
+        function: Callable[[tf.Tensor, list[tf.Tensor]], tuple[tf.Tensor, list[tf.Tensor]]],
+        before: Sequence[tf.Tensor],
+    ) -> list[tf.Tensor]:
+        _, after = self.while_loop(
+            lambda carried: carried[0], lambda carried: function(*carried), (predicate, list(before))
+        )
+        return list(after)
+
+    def in_turn(self, arrays: Sequence[tf.Tensor]) -> bool:
+        return guards.in_turn(arrays)
+
+    def while_loop(self, condition: Callable[[Any], tf.Tensor], body: Callable[[Any], Any], state: Any) -> Any:
+        if branches.apply():
+            start = tf.nest.map_structure(tf.convert_to_tensor, state)
+
+            def packed(carried: list[tf.Tensor]) -> Any:
+                return tf.nest.pack_sequence_as(start, carried)
+
+            end = branches.loop(
+                lambda carried: condition(packed(carried)),
+                lambda carried: tf.nest.flatten(body(packed(carried))),
+                tf.nest.flatten(start),
+            )
+            return packed(end)
+
+        # A caller may know the number of lanes of some arrays only: all loop variables keep their first shape.
+        def shaped_body(carried: Any) -> Any:
+            after = body(carried)
+            tf.nest.map_structure(lambda new, old: new.set_shape(old.shape), after, state)
+            return (after,)
+
+        (end,) = tf.while_loop(condition, shaped_body, (state,), parallel_iterations=1)
+        return end
+
+    def no_records(self, specs: Sequence[Spec]) -> list[tf.Tensor]:
+        return [record_lists.empty(dtype) for dtype, _ in specs]
+
+    def with_record(self, records: Sequence[tf.Tensor], arrays: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        return [record_lists.pushed(*each) for each in zip(records, arrays, strict=True)]
+
+    def without_last(
+        self, records: Sequence[tf.Tensor], specs: Sequence[Spec]
+    ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+        found = [record_lists.popped(record, *spec) for record, spec in zip(records, specs, strict=True)]
+        return [record for record, _ in found], [array for _, array in found]
+
+    def joined_records(self, records: Sequence[tf.Tensor], specs: Sequence[Spec]) -> list[tf.Tensor]:
+        return [record_lists.joined(record, *spec) for record, spec in zip(records, specs, strict=True)]
+
+    def has_native(self) -> bool:
+        return native.are_made()
+
+    def natively(
+        self, function: Callable[..., list[tf.Tensor]], arrays: Sequence[tf.Tensor], changed: int = 0
+    ) -> list[tf.Tensor]:
+        return native.call(function, arrays, changed)
+
+    # -- compiling -----------------------------------------------------------------------------------------------------
+
+    def scope(self, name: str) -> AbstractContextManager[Any]:
+        return tf.name_scope(name)
+
+    def compile(
+        self, function: Callable[..., Any], jit: bool, specs: Sequence[Spec] | None = None, name: Name | None = None
+    ) -> Callable[..., Any]:
+        # TensorFlow warns of retracing by a function's code, which all our programs share; a partial stands for itself.
+        signature = None if specs is None else [tf.TensorSpec(shape, dtype) for dtype, shape in specs]
+        return compiling.Traced(
+            lambda: tf.function(
+                functools.partial(traces.remembering, function),
+                jit_compile=True if jit else None,
+                autograph=False,
+                input_signature=signature,
+                experimental_attributes=private.unordered(),  # pieces are pure: no operation has to wait for another
+            ),
+            name,
+        )
+
+    def direct(self, compiled: Any, arrays: Sequence[tf.Tensor]) -> Callable[[Sequence[tf.Tensor]], Sequence[Any]]:
+        found: Callable[[Sequence[tf.Tensor]], Sequence[Any]] = compiled.direct(arrays)
+        return found
+
+    def lower(self, compiled: Any, specs: Sequence[Spec], jit: bool) -> None:
+        signature = [tf.TensorSpec(shape, dtype) for dtype, shape in specs]
+        traced = compiled.get_concrete_function(*signature)
+        if jit:
+            # What XLA reads must have no length unknown; the trace, which is kept, may have some.
+            fixed = tf.function(lambda *arrays: traced(*arrays), jit_compile=True, autograph=False)
+            fixed.experimental_get_compiler_ir(*signature)(stage="hlo")
+
+    def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        return gradients.seal(function, name)
+
+    def unseen(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
+        return gradients.unseen(compiled)
+
+    def is_watched(self, arrays: Sequence[tf.Tensor]) -> bool:
+        return private.is_watched(arrays)
+
+    def may_be_differentiated(self, arrays: Sequence[tf.Tensor]) -> bool:
+        return not tf.executing_eagerly() or private.is_watched(arrays)
+
+    def differentiable(
+        self,
+        function: Callable[[list[tf.Tensor]], tuple[Sequence[tf.Tensor], PullBack]],
+        arrays: Sequence[tf.Tensor],
+        name: str,
+    ) -> list[tf.Tensor]:
+        return gradients.differentiable(function, arrays, name)
+
+    def runs_now(self) -> bool:
+        return tf.executing_eagerly()
+
+    def is_vectorized(self) -> bool:
+        return not tf.executing_eagerly() and private.in_vectorized_map(tf.get_current_name_scope())
+
+    def runs_unseen(self) -> bool:
+        return tf.executing_eagerly() and not private.may_record()
+
+    def is_concrete(self, array: Any) -> bool:
+        return not tf.is_symbolic_tensor(array)
+
+    def inside_fixed_program(self) -> bool:
+        return graphs.in_outer_xla()
+
+    def checked_values(self, program: Program, ended: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
+        return graphs.assert_ok(program, ended, texts)
+
+    def explain(self, error: Exception) -> Explanation | None:
+        return refusals.explain(error)

@@ -1,0 +1,59 @@
+"""A user's values in TensorFlow: how they come in and go out."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pcbatch.ir.types import TensorType, Type
+from pcbatch.runtime.backends.tensorflow import arguments, gradients, structures
+
+
+class TensorFlowHost:
+    """See `host.Host`."""
+
+    def spelling(self, operation: str) -> str:
+        return structures.spelling(operation)
+
+    def is_array(self, value: Any) -> bool:
+        return isinstance(value, (tf.Tensor, tf.Variable, np.ndarray, np.generic))
+
+    def is_variable(self, value: Any) -> bool:
+        return isinstance(value, tf.Variable) or isinstance(getattr(value, "value", None), tf.Variable)  # Keras's own
+
+    def takes_gradients(self, value: Any) -> bool:
+        return gradients.takes_gradients(value)
+
+    def type_of(self, value: Any) -> Type:
+        return structures.type_of(value)
+
+    def example_type(self, value: Any) -> Type:
+        return arguments.example_type(value)
+
+    def as_arrays(self, value: Any, example: bool = False) -> Any:
+        return arguments.as_arrays(value, example)
+
+    def structure_of(self, value: Any) -> Type:
+        return arguments.structure_of(value)
+
+    def spec_of(self, value: Any) -> Hashable | None:
+        is_there = isinstance(value, tf.Tensor) and not tf.is_symbolic_tensor(value)
+        return (value.dtype, value.shape) if is_there else None
+
+    def is_steady(self, value: Any) -> bool:
+        return self.spec_of(value) is not None
+
+    def spread(self, array: Any, type_: TensorType, lanes: Any) -> tf.Tensor:
+        return tf.broadcast_to(tf.convert_to_tensor(array, type_.dtype), [lanes, *type_.shape])
+
+    def as_python(self, error: Exception) -> Exception:
+        return arguments.as_python(error)
+
+    def as_type(self, value: Any, type_: Type) -> Any:
+        return arguments.as_type(value, type_)
+
+    def wrap(self, value: Any, type_: Type) -> Any:
+        return structures.wrap(value, type_)

@@ -1,0 +1,107 @@
+"""Pieces in TensorFlow: what runs a user's code, and what is found out about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.errors import Span
+from pcbatch.ir import values
+from pcbatch.ir.machine import Piece
+from pcbatch.ir.types import Type
+from pcbatch.runtime.backends.pieces import Kernels, Leaves, Linear, Note, Signature, Together, Wanted
+from pcbatch.runtime.backends.tensorflow import (
+    described,
+    equivalents,
+    kernels,
+    linearize,
+    pieces,
+    scattering,
+    sizes,
+    structures,
+    traces,
+)
+from pcbatch.runtime.backends.tensorflow.recorder import recording
+
+
+class TensorFlowPieces:
+    """See `pieces.Pieces`."""
+
+    def equivalent(self, function: Any) -> str | None:
+        return equivalents.equivalent(function)
+
+    def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
+        types = [structures.type_of(value) for value in shared]
+        operands = traces.with_kept(piece, [values.flatten(*each) for each in zip(types, shared, strict=True)])
+        shared = [values.pack(*each) for each in zip(types, operands, strict=True)]
+        with recording() as recorder:
+            outputs = piece.compiled(*reads, *shared)
+        return outputs, int(recorder.site())
+
+    def store_element(self, array: Any, indices: Any, value: Any) -> tf.Tensor:
+        return scattering.store_element(array, indices, value)
+
+    def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
+        return pieces.abstract_eval(piece, reads, shared)
+
+    def sizes(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[str]:
+        return sizes.sizes(piece, reads, shared)
+
+    def checked_sites(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[int]:
+        return pieces.checked_sites(piece, reads, shared)
+
+    def cost(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
+        return pieces.cost(piece, reads, shared)
+
+    def line_costs(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[float, ...]:
+        return pieces.line_costs(piece, reads, shared)
+
+    def together(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Together:
+        return pieces.together(piece, reads, shared)
+
+    def kernels(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:
+        return kernels.kernels(piece, reads, shared)
+
+    def vectorize(
+        self,
+        piece: Piece,
+        signature: Signature,
+        reads: Sequence[Leaves],
+        shared: Sequence[Leaves],
+        lanes: Any,
+        taking_part: tf.Tensor | None = None,
+        note: Note | None = None,
+    ) -> tuple[list[list[tf.Tensor]], tf.Tensor | None]:
+        return pieces.vectorize(piece, signature, reads, shared, lanes, taking_part, note)
+
+    def captured(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[Any]:
+        return traces.captured(piece, reads, shared)
+
+    def linearize(self, piece: Piece, signature: Signature, wanted: Wanted) -> Linear:
+        return linearize.Linearized(piece, signature, wanted)
+
+    def run_one(
+        self, piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves]
+    ) -> tuple[list[list[tf.Tensor]], tf.Tensor | None]:
+        return pieces.run_one(piece, signature, reads, shared)
+
+    def calls(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
+        return pieces.calls(piece, reads, shared)
+
+    def calls_in_tile(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
+        return pieces.calls_in_tile(piece, reads, shared)
+
+    def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
+        return pieces.has_loop(piece, reads, shared)
+
+    def tracing_once(self) -> AbstractContextManager[None]:
+        return traces.once()
+
+    def described(self, piece: Piece, signature: Signature) -> str | None:
+        return described.described(piece, signature)
+
+    def native_obstacles(self, given: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
+        return pieces.native_obstacles(given)
