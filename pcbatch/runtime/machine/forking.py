@@ -2,7 +2,7 @@
 
 Lanes are kept in lists (`worklists`), so all that is done is done for the lanes that take part, in chunks of rows:
 
-1. a trip goes through the blocks, callers before callees' ends (`Forking.order`). A block runs for all lanes on its
+1. a trip goes through the blocks, callers before callees' ends (`Routes.order`). A block runs for all lanes on its
    list; an expensive one only if nobody is at a block from which lanes come to it and never back: so all leaves of a
    tree run at once, then its nodes level by level;
 2. where a block forks, each row takes a free lane for each call and gives it what the call is given; its lane waits.
@@ -21,21 +21,20 @@ import functools
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from pcbatch.ir.analysis import effects
-from pcbatch.ir.analysis.callgraph import components
-from pcbatch.ir.analysis.forks import Group, onward_forking
-from pcbatch.ir.machine import PushJump, Return
+from pcbatch.ir.machine import Return
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.ends import given_by
-from pcbatch.runtime.machine.execution import Execution
+from pcbatch.runtime.machine.family import Family
+from pcbatch.runtime.machine.forked_execution import ForkedExecution
 from pcbatch.runtime.machine.loop import Counters
+from pcbatch.runtime.machine.routes import Routes
 from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.machine.state import HELD
 from pcbatch.runtime.machine.worklists import LENGTHS, LISTS, Worklists
@@ -45,34 +44,6 @@ GIVEN_UP = "given up"
 MOST_GROWTH = 8
 """How many times as many lanes a run may have as the last one."""
 OWN = (LISTS, LENGTHS, GIVEN_UP)
-
-
-class ForkedExecution(Execution):
-    """One run of one block in a program that forks."""
-
-    def execute(self) -> None:
-        """Run the block; a lane whose calls have come back takes over their steps."""
-        if (group := self.layout.joins.get(self.number)) is None:
-            super().execute()
-            return
-        steps = self.old("steps") + (len(group.members) - 1)
-        for slot in range(len(group.members)):
-            steps = steps + self.backend.load(self.state["steps"], [], self.old(f"child {slot}"))
-        self.taken["steps"] = steps
-        if self.limits.max_steps is not None:
-            self.moving = self.moving & (steps <= self.limits.max_steps)
-        self.written["steps"] = (self.entered, steps)
-        super().execute()
-
-    def called(self, target: Any, back: int) -> Array:
-        """Where a call leads: one that forks to the join block, when all of the group have come back."""
-        end = self.block.terminator
-        assert isinstance(end, PushJump)
-        if end.fork is None:
-            return super().called(target, back)
-        if self.forkable is not None:
-            self.moving = self.moving & self.forkable
-        return self.backend.constant(end.fork.join)
 
 
 @dataclass(frozen=True)
@@ -98,69 +69,13 @@ class Forking:
         self.lists = Worklists(self.backend, len(self.blocks), lanes)
         self.groups = {group.block: group for group in self.layout.groups}
         self.expensive = [number for number, cost in enumerate(costs) if cost > CPU.native_work]
+        self.routes = Routes(context.program, self.groups, self.expensive)
+        self.family = Family(self.backend, self.layout, self.lists)
         self.runners = {number: BlockRunner(context, number) for number in context.program.order}
 
     def size(self, number: int) -> int:
         """On how many rows a block runs at a time."""
         return CPU.expensive_chunk if number in self.expensive else CPU.cheap_chunk
-
-    # -- where lanes go ------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def onward(self) -> dict[int, list[int]]:
-        """The blocks at which lanes may be next when lanes have left each: also others, that they fork or send on."""
-        entries = {number: [member.entry for member in group.members] for number, group in self.groups.items()}
-        program = self.context.program
-        found = {number: onward_forking(program, number, entries) for number in program.order}
-        for number in program.order:
-            end = self.blocks[number].terminator
-            if isinstance(end, PushJump):
-                calls = [(member.entry, end.fork.join) for member in self.groups[number].members] if end.fork else []
-                calls += [] if end.fork else [(entry, end.back) for entry in found[number][:-1]]
-                for entry, back in calls:
-                    for place in self._returns(entry, found):
-                        found[place] = [*found[place], back]
-        return found
-
-    def _returns(self, entry: int, onward: Mapping[int, Sequence[int]]) -> list[int]:
-        """The blocks that return from a call that begins at `entry`."""
-        seen: set[int] = set()
-        waiting = [entry]
-        while waiting:
-            number = waiting.pop()
-            if number not in seen:
-                seen.add(number)
-                end = self.blocks[number].terminator
-                if isinstance(end, PushJump):
-                    waiting.append(end.back if end.fork is None else end.fork.join)
-                elif not isinstance(end, Return):
-                    waiting += onward[number]
-        return [number for number in seen if isinstance(self.blocks[number].terminator, Return)]
-
-    @cached_property
-    def _components(self) -> list[list[int]]:
-        """The blocks that lanes come to, those together that send lanes to each other, in the order of a trip."""
-        order = self.context.program.order
-        found = components({number: self.onward[number] for number in order})
-        return [sorted(members, key=order.index) for members in reversed(found)]
-
-    @cached_property
-    def order(self) -> list[int]:
-        """The blocks in the order of a trip."""
-        return [number for members in self._components for number in members]
-
-    def before(self, number: int) -> list[int]:
-        """The blocks that must be empty for a block to run, if any: those before an expensive one, others at a sync."""
-        if self.blocks[number].sync:
-            return [other for other in self.order if not self.blocks[other].sync]
-        if number not in self.expensive:
-            return []
-        (own,) = (members for members in self._components if number in members)
-        reaching = {*own}
-        for other in reversed(self.order):
-            if reaching.intersection(self.onward[other]):
-                reaching.add(other)
-        return [other for other in self.order if other in reaching and other not in own]
 
     # -- a run ---------------------------------------------------------------------------------------------------------
 
@@ -247,13 +162,13 @@ class Forking:
         """The state after a trip, and for each block for how many lanes it has run, and in how many chunks."""
         nobody = self.backend.constant(0)
         lanes, chunks = [nobody] * len(self.blocks), [nobody] * len(self.blocks)
-        for number in self.order:
+        for number in self.routes.order:
             state, lanes[number], chunks[number] = self._visit(number, state, inputs, shared)
-        return self._hand_over(state), lanes, chunks
+        return self.family.hand_over(state), lanes, chunks
 
     def can_run(self, state: State, numbers: Sequence[int] | None = None) -> Array:
         """How many lanes could go on at some blocks, None standing for all of them and for those that are HANDED."""
-        backend, some = self.backend, self.order if numbers is None else numbers
+        backend, some = self.backend, self.routes.order if numbers is None else numbers
         found = [self.lists.length(state, self.lists.handed)] if numbers is None else []
         for number in some:
             waiting = self.lists.length(state, number)
@@ -289,7 +204,7 @@ class Forking:
 
         nobody = backend.constant(0)
         todo = lists.length(state, number)
-        if before := self.before(number):
+        if before := self.routes.before(number):
             todo = backend.where(self.can_run(state, before) > 0, nobody, todo)
         start = [todo, nobody, nobody, *(state[key] for key in keys)]
         _, done, chunks, *after = backend.repeated(fitting(state, todo) > 0, turn, start)
@@ -328,13 +243,13 @@ class Forking:
             given_up = backend.where(hit, one, given_up)
         group, joined = self.groups.get(number), layout.joins.get(number)
         children = [execution.old(f"child {slot}") for slot in range(len(joined.members))] if joined else []
-        values = self._arguments(execution, group) if group else {}
+        values = execution.arguments(group) if group else {}
         depth = execution.old("base") + execution.old("depth") if group else None
         now = {**now, **execution.updates(), GIVEN_UP: given_up}
         for child in children:
             now = lists.put(now, lists.free, child, inside, places, count)
         now = lists.spread(now, lanes, goes)
-        return self._fork(group, now, lanes, examples, moving, depth, values) if group else now
+        return self.family.fork(group, now, lanes, examples, moving, depth, values) if group else now
 
     def _place(self, number: int, target: Array) -> Array:
         """The lists of lanes that go to these places, if they have not failed."""
@@ -346,102 +261,6 @@ class Forking:
         inside = (target >= 0) & (target < layout.start)
         ended = backend.where(target == layout.handed, backend.constant(lists.handed), backend.constant(lists.nowhere))
         return backend.where(inside, target, ended)
-
-    # -- forking -------------------------------------------------------------------------------------------------------
-
-    def _arguments(self, execution: ForkedExecution, group: Group) -> dict[str, dict[int, Array]]:
-        """By key of a top what the calls that are given one are given, by their places."""
-        found: dict[str, dict[int, Array]] = {}
-        for slot, member in enumerate(group.members):
-            for variable, name in member.call.given:
-                for top, value in zip(self.layout.tops(variable), execution.read(name), strict=True):
-                    found.setdefault(top, {})[slot] = self.backend.where(execution.entered, value, value)
-        return found
-
-    def _fork(
-        self,
-        group: Group,
-        now: State,
-        lanes: Array,
-        examples: Array,
-        forks: Array,
-        depth: Array,
-        values: Mapping[str, Mapping[int, Array]],
-    ) -> State:
-        """After the rows that fork have a lane for each call, and these begin it."""
-        backend, layout, lists = self.backend, self.layout, self.lists
-        calls = len(group.members)
-        rank, count = backend.counted(forks) - 1, backend.sum(forks)
-        total = count * calls
-        nothing = lanes * 0
-        ranks = backend.where(forks, rank * calls, nothing)
-        children = [lists.last(now, lists.free, total, ranks + slot) for slot in range(calls)]
-        now = lists.changed(now, {lists.free: 0 - total})
-        every, mask = backend.joined(*children), backend.joined(*[forks] * calls)
-        zeros = every * 0
-
-        def write(
-            key: str, value: Array, at: Array = every, where: Array = mask, indices: Sequence[Array] = ()
-        ) -> None:
-            now[key] = backend.masked_store(now[key], indices, where, value, at)
-
-        now = dict(now)
-        write("parent", backend.joined(*[lanes] * calls))
-        write("slot", backend.joined(*[nothing + slot for slot in range(calls)]))
-        write("example", backend.joined(*[examples] * calls))
-        write("base", backend.joined(*[depth] * calls))
-        write("depth", zeros + 1)
-        for key in ("steps", *layout.pointers):
-            write(key, zeros)
-        write("calls", zeros + layout.handed, indices=[zeros])
-        for top, by_slot in values.items():
-            some = list(by_slot)
-            where, at = (backend.joined(*each) for each in ([forks] * len(some), [children[slot] for slot in some]))
-            write(top, backend.joined(*by_slot.values()), at, where)
-        for slot in range(layout.slots):
-            write(f"arrived {slot}", nothing + int(slot >= calls), lanes, forks)
-            if slot < calls:
-                write(f"child {slot}", children[slot], lanes, forks)
-        entries: dict[int, list[int]] = {}
-        for slot, member in enumerate(group.members):
-            entries.setdefault(member.entry, []).append(slot)
-        after: State = now
-        for entry, some in entries.items():
-            at = [rank * len(some) + place for place in range(len(some))]
-            every, mask = backend.joined(*(children[slot] for slot in some)), backend.joined(*[forks] * len(some))
-            after = lists.put(after, entry, every, mask, backend.joined(*at), count * len(some))
-        return after
-
-    # -- coming back ---------------------------------------------------------------------------------------------------
-
-    def _hand_over(self, state: State) -> State:
-        """After lanes that have run forked calls have told those that wait; these go on where they are the last."""
-        backend, lists, layout, size = self.backend, self.lists, self.layout, CPU.cheap_chunk
-        arrivals = [f"arrived {slot}" for slot in range(layout.slots)]
-        keys = [LISTS, LENGTHS, *arrivals]
-
-        def turn(go: Array, carried: Sequence[Array]) -> tuple[Array, list[Array]]:
-            todo, *arrays = carried
-            now = {**state, **dict(zip(keys, arrays, strict=True))}
-            places = backend.lane_numbers(size)
-            count = backend.where(todo < size, todo, backend.constant(size))
-            lanes, inside = lists.last(now, lists.handed, count, places), places < count
-            parents, slots = backend.take(now["parent"], lanes), backend.take(now["slot"], lanes)
-            now = lists.changed(now, {lists.handed: 0 - count})
-            came = inside
-            for slot, key in enumerate(arrivals):
-                now[key] = backend.masked_store(now[key], [], inside & (slots == slot), 1 + places * 0, parents)
-                came = came & (backend.take(now[key], parents) > 0)
-            # Of several that come at once, one sends the lane that waits for them all.
-            sends = came & (backend.ranks(backend.where(came, parents, backend.constant(-1))) == 0)
-            place = backend.where(sends, backend.take(now["pc"], parents), backend.constant(lists.nowhere))
-            now = lists.spread(now, parents, place)
-            todo = todo - count
-            return todo > 0, [todo, *(now[key] for key in keys)]
-
-        todo = lists.length(state, lists.handed)
-        _, *after = backend.repeated(todo > 0, turn, [todo, *(state[key] for key in keys)])
-        return {**state, **dict(zip(keys, after, strict=True))}
 
 
 class _Taken(dict[str, Array]):

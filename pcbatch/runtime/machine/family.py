@@ -1,0 +1,101 @@
+"""Lanes that fork calls and lanes that run them: how these begin, and how they come back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pcbatch.ir.analysis.forks import Group
+from pcbatch.runtime.backends.protocol import Array, Backend, State
+from pcbatch.runtime.costs.device import CPU
+from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.machine.worklists import LENGTHS, LISTS, Worklists
+
+
+class Family:
+    """What passes between lanes that wait and those that run their calls."""
+
+    def __init__(self, backend: Backend, layout: Layout, lists: Worklists):
+        self.backend, self.layout, self.lists = backend, layout, lists
+
+    def fork(
+        self,
+        group: Group,
+        now: State,
+        lanes: Array,
+        examples: Array,
+        forks: Array,
+        depth: Array,
+        values: Mapping[str, Mapping[int, Array]],
+    ) -> State:
+        """After the rows that fork have a lane for each call, and these begin it."""
+        backend, layout, lists = self.backend, self.layout, self.lists
+        calls = len(group.members)
+        rank, count = backend.counted(forks) - 1, backend.sum(forks)
+        total = count * calls
+        nothing = lanes * 0
+        ranks = backend.where(forks, rank * calls, nothing)
+        children = [lists.last(now, lists.free, total, ranks + slot) for slot in range(calls)]
+        now = lists.changed(now, {lists.free: 0 - total})
+        every, mask = backend.joined(*children), backend.joined(*[forks] * calls)
+        zeros = every * 0
+
+        def write(
+            key: str, value: Array, at: Array = every, where: Array = mask, indices: Sequence[Array] = ()
+        ) -> None:
+            now[key] = backend.masked_store(now[key], indices, where, value, at)
+
+        now = dict(now)
+        write("parent", backend.joined(*[lanes] * calls))
+        write("slot", backend.joined(*[nothing + slot for slot in range(calls)]))
+        write("example", backend.joined(*[examples] * calls))
+        write("base", backend.joined(*[depth] * calls))
+        write("depth", zeros + 1)
+        for key in ("steps", *layout.pointers):
+            write(key, zeros)
+        write("calls", zeros + layout.handed, indices=[zeros])
+        for top, by_slot in values.items():
+            some = list(by_slot)
+            where, at = (backend.joined(*each) for each in ([forks] * len(some), [children[slot] for slot in some]))
+            write(top, backend.joined(*by_slot.values()), at, where)
+        for slot in range(layout.slots):
+            write(f"arrived {slot}", nothing + int(slot >= calls), lanes, forks)
+            if slot < calls:
+                write(f"child {slot}", children[slot], lanes, forks)
+        entries: dict[int, list[int]] = {}
+        for slot, member in enumerate(group.members):
+            entries.setdefault(member.entry, []).append(slot)
+        after: State = now
+        for entry, some in entries.items():
+            at = [rank * len(some) + place for place in range(len(some))]
+            every, mask = backend.joined(*(children[slot] for slot in some)), backend.joined(*[forks] * len(some))
+            after = lists.put(after, entry, every, mask, backend.joined(*at), count * len(some))
+        return after
+
+    def hand_over(self, state: State) -> State:
+        """After lanes that have run forked calls have told those that wait; these go on where they are the last."""
+        backend, lists, layout, size = self.backend, self.lists, self.layout, CPU.cheap_chunk
+        arrivals = [f"arrived {slot}" for slot in range(layout.slots)]
+        keys = [LISTS, LENGTHS, *arrivals]
+
+        def turn(go: Array, carried: Sequence[Array]) -> tuple[Array, list[Array]]:
+            todo, *arrays = carried
+            now = {**state, **dict(zip(keys, arrays, strict=True))}
+            places = backend.lane_numbers(size)
+            count = backend.where(todo < size, todo, backend.constant(size))
+            lanes, inside = lists.last(now, lists.handed, count, places), places < count
+            parents, slots = backend.take(now["parent"], lanes), backend.take(now["slot"], lanes)
+            now = lists.changed(now, {lists.handed: 0 - count})
+            came = inside
+            for slot, key in enumerate(arrivals):
+                now[key] = backend.masked_store(now[key], [], inside & (slots == slot), 1 + places * 0, parents)
+                came = came & (backend.take(now[key], parents) > 0)
+            # Of several that come at once, one sends the lane that waits for them all.
+            sends = came & (backend.ranks(backend.where(came, parents, backend.constant(-1))) == 0)
+            place = backend.where(sends, backend.take(now["pc"], parents), backend.constant(lists.nowhere))
+            now = lists.spread(now, parents, place)
+            todo = todo - count
+            return todo > 0, [todo, *(now[key] for key in keys)]
+
+        todo = lists.length(state, lists.handed)
+        _, *after = backend.repeated(todo > 0, turn, [todo, *(state[key] for key in keys)])
+        return {**state, **dict(zip(keys, after, strict=True))}
