@@ -42,6 +42,7 @@ from pcbatch.frontend.translate.possible_names import PossibleNames, Spot
 from pcbatch.frontend.translate.references import ANY, LIMIT, KindOf, Path, Place, Taking, free_arguments, kind_of_calls
 from pcbatch.frontend.translate.same_objects import Facts, facts_after, parts_related
 from pcbatch.frontend.translate.sequences import ELEMENT
+from pcbatch.frontend.translate.sure_lists import depths_of_lists
 from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
 from pcbatch.ir.code import Code
 from pcbatch.ir.program import (
@@ -125,6 +126,7 @@ class _Aliases:
         assigned = Counter(name for op in ops for name in writes(op))
         known = ((op.outputs[0], _number(assigned_value(op))) for op in ops if isinstance(op, Primitive) and op.outputs)
         self.numbers = {name: n for name, n in known if n is not None and assigned[name] == 1}
+        self.depths = depths_of_lists(self.function, self.kind_of)
         self.live = {
             block.label: live_after_each_op(block, facts[block.label].end)
             for facts in [liveness(self.function)]
@@ -258,7 +260,7 @@ class _Aliases:
     def _through(self, op: Op, facts: Facts) -> Facts:
         """What holds after `op`: a Store changes an object, and names none; it may be a list that it stores into."""
         match op:
-            case Store(array=array, indices=indices, value=value) if self.objects:
+            case Store(array=array, indices=indices, value=value) if self.objects or array in self.depths:
                 step = self.numbers.get(indices[0], ANY) if len(indices) == 1 else ANY
                 whole = (array, ((), (array, ()))), (array, ((step,), (value, ())))
                 replaced = Change((array, ()), step, (), array, array)
@@ -269,12 +271,18 @@ class _Aliases:
                 return facts_after(frozenset(op.outputs), taken_by_call(op, self.summaries), facts)
             case Primitive() | Enter():
                 code = statement(op)
-                if (code, self.objects) not in self.taken:
-                    self.taken[code, self.objects] = takings(code, self.kind_of, objects=self.objects)
                 change = change_in(code)
+                objects = self.objects or (change is not None and self._is_into_list(change))
+                if (code, objects) not in self.taken:
+                    self.taken[code, objects] = takings(code, self.kind_of, objects=objects)
                 facts = facts if change is None else without_replaced(change, facts)
-                return facts_after(frozenset(code.writes), self.taken[code, self.objects], facts)
+                return facts_after(frozenset(code.writes), self.taken[code, objects], facts)
         return facts_after(frozenset(writes(op)), (), facts)
+
+    def _is_into_list(self, change: Change) -> bool:
+        """Whether an element is stored into what is surely a list, which holds it then: an array has a copy."""
+        root, path = change.place
+        return change.is_element and len(path) < self.depths.get(root, 0)
 
     # -- what is said --------------------------------------------------------------------------------------------------
 

@@ -217,9 +217,7 @@ class _Reader:
             case ast.Call(func=ast.Attribute(value=value, attr="copy"), args=[]) if self.objects:
                 yield (), _new(node)
                 yield from _inside(ANY, element(tuple(self.of(value)), ANY))
-            case ast.Call(args=arguments, keywords=named) if self.objects and isinstance(
-                fields := self.kind_of(node), tuple
-            ):
+            case ast.Call(args=arguments, keywords=named) if isinstance(fields := self.kind_of(node), tuple):
                 yield (), _new(node)
                 steps = [*(f".{name}" for name in fields), *[ANY] * len(arguments)]
                 for step, argument in zip(steps, arguments, strict=False):

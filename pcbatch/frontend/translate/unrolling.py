@@ -18,8 +18,9 @@ from pcbatch.frontend.source.iteration import Place, are_nested
 from pcbatch.frontend.source.nodes import walk
 
 MOST_TURNS = 256
-"""So many turns are written out, those of loops in loops multiplied. A turn of a loop that appends to a list takes some
-10 ms to compile, one that branches 20 to 30."""
+"""So many turns are written out, those of loops in loops multiplied. Measured on a busy CPU, as CPU time up to
+the first result, for a list that grows by an append in each turn: 8 turns 0.7 s, 32 turns 4.9 s; with a branch in each
+turn 8 turns 1.4 s, 16 turns 4.0 s. That is more than in proportion, as the list is longer in each turn."""
 Turns = tuple[int, ...]
 """The turns of the written-out loops around a place."""
 
