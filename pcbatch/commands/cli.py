@@ -24,6 +24,7 @@ from pcbatch.ir import program as ir
 from pcbatch.version import __version__
 
 if TYPE_CHECKING:
+    from pcbatch.frontend.translate.build import Built
     from pcbatch.function.batched import Batched
     from pcbatch.runtime.report.run import Run
 
@@ -226,17 +227,25 @@ def _compile(given: argparse.Namespace) -> int:
 
 def _static_program(path: Path, name: str, stage: str) -> ir.Program:
     """The program of a file that is parsed, not imported."""
-    from pcbatch.frontend import read_module
-    from pcbatch.frontend.translate.build import build
     from pcbatch.lowering.calls import lower_calls
     from pcbatch.optimize.pipeline import optimize
 
-    module = read_module(str(path))
-    program = build(module.functions[name], module.resolve).program
+    program = _built(path, name).program
     if stage == "cfg":
         return program
     stack = lower_calls(optimize(program))
     return stack if stage == "stack" else optimize(stack)
+
+
+def _built(path: Path, name: str) -> Built:
+    """What a function of a file that is parsed, not imported, is as far as its text says; see `granting`."""
+    from pcbatch.frontend import read_module
+    from pcbatch.frontend.translate.build import build
+    from pcbatch.function.granting import granted
+    from pcbatch.function.grants import Grants
+
+    module, nothing = read_module(str(path)), Grants()
+    return granted(lambda grants: build(module.functions[name], module.resolve, grants.unrolling), nothing, nothing)[0]
 
 
 def _printed(program: ir.Program) -> str:
@@ -249,11 +258,7 @@ def _trees(path: Path, name: str) -> str:
     """The syntax trees, as gast has them, of a function and those that it calls, in the order of the IR."""
     import astunparse
 
-    from pcbatch.frontend import read_module
-    from pcbatch.frontend.translate.build import build
-
-    module = read_module(str(path))
-    sources = build(module.functions[name], module.resolve).sources.values()
+    sources = _built(path, name).sources.values()
     return "\n".join(f"{source.span}: {source.qualname}\n{astunparse.dump(source.tree)}\n" for source in sources)
 
 

@@ -273,12 +273,12 @@ def test_a_damaged_file_is_a_miss(tmp_path: Path, folder: Path) -> None:
 def test_a_record_in_the_place_of_another_is_a_miss(tmp_path: Path, folder: Path) -> None:
     powers = loaded(tmp_path, POWERS).powers
     checked(powers, N, X)
-    checked(powers, N[:2], X[:2])
+    checked(powers, N[:1], X[:1])
     one, two = entries(folder)
     one.write_bytes(two.read_bytes())
     again = loaded(tmp_path, POWERS).powers
     checked(again, N, X)
-    checked(again, N[:2], X[:2])
+    checked(again, N[:1], X[:1])
     assert found(again) == (1, 1)
 
 

@@ -165,9 +165,9 @@ def test_what_is_none_at_first_only_is_refused():
     """The arm that sees None is not the only one, though no other type has been seen when the branch is met first."""
 
     @pcbatch.autobatch(jit=False)
-    def last(x):
+    def last(x, n):
         seen = None
-        for _ in range(3):
+        for _ in range(n):
             if seen is None:
                 seen = x
             else:
@@ -175,7 +175,7 @@ def test_what_is_none_at_first_only_is_refused():
         return seen
 
     with pytest.raises(pcbatch.errors.CompileError, match="`seen` is given two types"):
-        last(X)
+        last(X, tf.ones(len(X), tf.int32))
 
 
 def test_a_branch_without_leaves_to_read():

@@ -169,7 +169,8 @@ def renamed(x):
 @pcbatch.autobatch
 def in_a_loop(x):
     total = tf.zeros_like(W)
-    for w in (W, W):
+    w = W
+    while tf.reduce_sum(total) < x[0]:
         with tf.GradientTape() as tape:
             y = tf.reduce_sum(w * x)
         total = total + tape.gradient(y, w)
@@ -200,6 +201,19 @@ def test_a_variable_itself_does_not_cross_a_branch(function):
     with pytest.raises(CompileError) as error:
         function(X)
     assert {each.code for each in error.value.diagnostics} == {"PCB415"}
+
+
+def test_a_variable_stays_one_in_a_loop_that_is_written_out():
+    @pcbatch.autobatch(jit=False)
+    def twice(x):
+        total = tf.zeros_like(W)
+        for w in (W, W):
+            with tf.GradientTape() as tape:
+                y = tf.reduce_sum(w * x)
+            total = total + tape.gradient(y, w)
+        return total
+
+    np.testing.assert_allclose(twice(X), 2.0 * np.asarray(X))
 
 
 def test_the_value_of_a_variable_does():

@@ -311,7 +311,7 @@ def test_getitem_of_static_values_is_pythons():
         (tf.zeros([3]), tf.constant([0, 1]), PieceRefusalError),
         (tf.zeros([3]), tf.constant(1.0), TypeError),
         (tf.zeros([3]), slice(tf.constant(1), None), PieceRefusalError),
-        ((1, 2), Weak(tf.constant(1)), TypeError),
+        (({}, 2), Weak(tf.constant(1)), TypeError),
         (Weak(tf.constant(1)), 0, TypeError),
     ],
 )

@@ -34,7 +34,7 @@ def test_turns_are_counted(library, jit, gathers):
     assert executions[1] == COUNT.max()
     assert active.tolist() == [8, COUNT.sum(), 8]
     waiting = [(turn < COUNT).sum() for turn in range(COUNT.max())]
-    assert rows[1] == sum(8 if compaction is None or lanes >= 5 else -(-lanes // 3) * 3 for lanes in waiting)
+    assert rows[1] == sum(8 if compaction is None or lanes >= 7 else -(-lanes // 3) * 3 for lanes in waiting)
     all_times, all_lanes, ran, live = np.asarray(outcome.trace)[: int(outcome.trips)].transpose(1, 0, 2)
     np.testing.assert_array_equal(all_times[-1], executions)
     np.testing.assert_array_equal(all_lanes[-1], active)

@@ -75,15 +75,24 @@ def _found(
         given, same = [[each] for each in values[:count]], [[each] for each in values[count : count + len(operands)]]
         upstream = values[count + len(operands) :]
         _, _, residuals = linear.forward(given, same, LANES)
-        reads, deltas, parts = linear.backward(residuals, same, [upstream], LANES)
+        found = linear.backward(residuals, same, [upstream], LANES)
         everyone = tf.ones([LANES], tf.bool)
-        sums = [BACKEND.sum_rows(part, everyone) for part in parts]
-        by_operand = linear.pull_back(residuals, deltas, sums, same, everyone)
-        found = [each for group in (*reads, *by_operand) for each in group]
-        pairs = [(new, old) for new, old in zip(found, values, strict=False) if old.dtype.is_floating]
+        reads = [list(group) for group in found.reads]
+        for element, (indices, gradient) in zip(linear.elements, found.elements, strict=True):
+            reads[element.read] = [_put(reads[element.read][0], values[element.read], indices, gradient)]
+        sums = [BACKEND.sum_rows(part, everyone) for part in found.parts]
+        by_operand = linear.pull_back(residuals, found.deltas, sums, same, everyone)
+        flat = [each for group in (*reads, *by_operand) for each in group]
+        pairs = [(new, old) for new, old in zip(flat, values, strict=False) if old.dtype.is_floating]
         return [tf.zeros_like(old) if new is None else new for new, old in pairs]
 
     return list(BACKEND.compile(run, jit)(*lanes, *operands, *seeds))
+
+
+def _put(before: tf.Tensor | None, array: tf.Tensor, indices: Sequence[tf.Tensor], gradient: tf.Tensor) -> tf.Tensor:
+    """The gradients by an array, `[lanes, ...]`, with those by an element of each lane's."""
+    found = tf.zeros_like(array) if before is None else before
+    return tf.tensor_scatter_nd_add(found, tf.stack([tf.range(LANES), *indices], axis=1), gradient)
 
 
 def _expected(

@@ -11,7 +11,7 @@ import gast
 from pcbatch.errors import Diagnostic
 from pcbatch.frontend.source.iteration import reduced
 from pcbatch.frontend.source.nested import definition, is_expression, of_lambda
-from pcbatch.frontend.source.nodes import INNER_SCOPES, dotted, span_of, unparse
+from pcbatch.frontend.source.nodes import INNER_SCOPES, consumed_by, dotted, span_of, unparse
 from pcbatch.frontend.source.scope import is_builtin
 from pcbatch.frontend.source.source import Closure, FunctionSource, Parameter
 
@@ -123,10 +123,6 @@ def check_uses(callees: Callees, report: Report) -> None:
         visit(statement, frozenset(), None)
 
 
-CONSUMERS = frozenset({"all", "any", "list", "max", "min", "sum", "tuple"})
-"""Built-in functions that go over a generator once, from its beginning."""
-
-
 def _is_written_out(node: Any, *, consumed: bool) -> bool:
     """Whether an inner scope is a comprehension that can be written out; a generator, if something consumes it."""
     fits = isinstance(node, gast.ListComp) or (isinstance(node, gast.GeneratorExp) and consumed)
@@ -135,9 +131,8 @@ def _is_written_out(node: Any, *, consumed: bool) -> bool:
 
 def _is_consumed(node: Any, source: FunctionSource) -> bool:
     """Whether a call takes one generator and goes over it."""
-    if not isinstance(node.func, gast.Name) or node.func.id not in CONSUMERS or len(node.args) != 1:
-        return False
-    return node.func.id not in source.locals and is_builtin(source.scope, node.func.id)
+    generators = consumed_by(node)
+    return bool(generators) and node.func.id not in source.locals and is_builtin(source.scope, node.func.id)
 
 
 def _as_value(node: Any, source: FunctionSource) -> Diagnostic:

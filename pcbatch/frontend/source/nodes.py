@@ -14,6 +14,18 @@ from pcbatch.errors import Span
 INNER_SCOPES = (gast.Lambda, gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
 
 
+CONSUMERS = frozenset({"all", "any", "list", "max", "min", "sum", "tuple"})
+"""Built-in functions that go over a generator once, from its beginning."""
+
+
+def consumed_by(node: Any) -> list[Any]:
+    """The generator that a call takes, alone, and goes over at once, if it calls a builtin that does so."""
+    match node:
+        case gast.Call(func=gast.Name(id=name), args=[gast.GeneratorExp() as generator]) if name in CONSUMERS:
+            return [generator]
+    return []
+
+
 def load(name: str, like: Any = None) -> Any:
     """A Name node that reads `name`, placed where the node `like` stands."""
     node = gast.Name(name, gast.Load(), None, None)

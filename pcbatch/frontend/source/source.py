@@ -11,7 +11,7 @@ import gast
 
 from pcbatch.errors import Span
 from pcbatch.frontend.source.mapping import with_comprehensions
-from pcbatch.frontend.source.nodes import assigned_in, names_in, span_of
+from pcbatch.frontend.source.nodes import assigned_in, consumed_by, names_in, span_of
 from pcbatch.frontend.source.scope import Scope
 
 ParameterKind = Literal["positional", "either", "rest", "keyword"]
@@ -97,6 +97,8 @@ def from_tree(
 ) -> FunctionSource:
     """The FunctionSource of a parsed definition; its syntax is not checked here."""
     tree = gast.ast_to_gast(node)
+    for each in (each for call in gast.walk(tree) for each in consumed_by(call)):
+        each.is_consumed = True
     _use_character_columns(tree, lines)
     arguments = tree.args
     stars = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]

@@ -56,8 +56,10 @@ class Effects:
         if self.is_loop(node):
             return True
         match node:
-            case gast.ListComp() | gast.GeneratorExp():
+            case gast.ListComp():
                 return self.has_calls(node) or self.is_wanted(node)
+            case gast.GeneratorExp():  # one that is kept reads what variables hold when it is used
+                return self.has_calls(node) or (hasattr(node, "is_consumed") and self.is_wanted(node))
             case gast.Call(
                 func=gast.Name(id="any" | "all" as name), args=[gast.GeneratorExp() as generator], keywords=[]
             ):
