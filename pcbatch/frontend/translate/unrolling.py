@@ -17,10 +17,10 @@ from pcbatch.errors import Diagnostic, Note, Span
 from pcbatch.frontend.source.iteration import Place, are_nested
 from pcbatch.frontend.source.nodes import walk
 
-MOST_TURNS = 256
+MOST_TURNS = 64
 """So many turns are written out, those of loops in loops multiplied. Measured on a busy CPU, as CPU time up to
-the first result, for a list that grows by an append in each turn: 8 turns 0.7 s, 32 turns 4.9 s; with a branch in each
-turn 8 turns 1.4 s, 16 turns 4.0 s. That is more than in proportion, as the list is longer in each turn."""
+the first result, for a list that grows by an append in each turn: 16 turns 1.6 s, 32 turns 4.8 s, 64 turns 21 s; with a
+branch in each turn 8 turns 1.4 s, 16 turns 4.0 s. That is more than in proportion: the list is longer in each turn."""
 Turns = tuple[int, ...]
 """The turns of the written-out loops around a place."""
 
