@@ -104,7 +104,7 @@ FORKED_RUNS = tuple(
     )
     for place, name in enumerate(WITH_GROUPS)
 )
-MERGED_PROGRAMS = ("nested_loops", "row_then_store", "short_circuit_index", "range_zero_step")
+MERGED_PROGRAMS = ("nested_loops", "short_circuit_index")
 """Some whose loops are merged: a loop in a loop, stores, faults."""
 MIXED_RUNS = tuple((name, (BATCH, *SIZES)[place % 4]) for place, name in enumerate(NAMES[5::24]))
 """Some programs with native code between blocks in lockstep."""

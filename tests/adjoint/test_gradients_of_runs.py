@@ -17,8 +17,12 @@ from tests.adjoint.truth import TINY, assert_alike, assert_like_differences, bat
 from tests.harness import load
 
 slow = pytest.mark.slow
-QUICK = {("loop", "graph", "whole"), ("tree", "xla", "many"), ("stores", "graph", "many"), ("layered", "graph", "many")}
-QUICK |= {("elements", "xla", "many"), ("saved", "graph", "whole")}
+QUICK = {
+    ("loop", "graph", "whole"),
+    ("tree", "xla", "many"),
+    ("stores", "graph", "many"),
+    ("elements", "graph", "many"),
+}
 
 
 def _marked(name, mode, segments):

@@ -15,7 +15,7 @@ from tests.adjoint.truth import TINY, batched
 
 slow = pytest.mark.slow
 SMALL = tapes.Sizes(batches=8, rows=0)
-QUICK = {("deep", False), ("cells", True)}
+QUICK = {("cells", True)}
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,7 @@ def test_little_is_put_aside(monkeypatch):
     assert _bytes_kept(monkeypatch, "replay", 80)[1] < kept / 5
 
 
+@slow
 def test_in_a_callers_graph(monkeypatch):
     monkeypatch.setattr(tapes, "Sizes", lambda: TINY)
 

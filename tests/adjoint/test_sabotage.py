@@ -125,7 +125,7 @@ ACTS = {
 SMALL = tapes.Sizes(batches=8, rows=64)
 LONG = (runs_in_their_order, sums_count_in_every_chunk)
 """Those that want segments of many runs."""
-QUICK = (junk_rows_count, segments_in_their_order, elements_are_written_over)
+QUICK = (segments_in_their_order,)
 
 
 @pytest.mark.parametrize("act", [pytest.param(act, marks=() if act in QUICK else slow) for act in ACTS])

@@ -204,6 +204,7 @@ def ternary(height):
     return children[None], np.arange(size, dtype=np.int32)[None] % 7, np.zeros(1, np.int32)
 
 
+@pytest.mark.slow
 def test_mapped_calls_are_made_at_the_same_time():
     arguments = ternary(2)
     run = wide.options(fork=True).run(*arguments)

@@ -44,7 +44,7 @@ KINDS = {"loops": LOOPS, "everything": Everything()}
 CASES = [(name, storage, kind) for name in tables.CASES for storage in STORAGES for kind in KINDS]
 
 
-@on_both("name, storage, kind", CASES, [(name, "cached stack", "everything") for name in ("fibonacci", "faults")])
+@on_both("name, storage, kind", CASES, [("faults", "cached stack", "everything")])
 def test_lanes_do_what_they_do_block_by_block(library, name, storage, kind):
     program, arguments, limits = tables.case(name, library.ops)
     program = tables.stored(program, storage)
