@@ -313,7 +313,7 @@ def test_seconds_are_those_of_a_call_in_which_nothing_was_compiled():
     fib = pcbatch.autobatch(fibonacci.__wrapped__, jit=False)  # a name of the same code is that function
     first, second = fib.run([3, 4]), fib.run([5, 6])
     assert first.seconds is None
-    assert second.seconds > 0
+    assert second.seconds is not None
     assert str(second.profile()).splitlines()[0].endswith(f", {second.seconds:.3g} s")
     assert fib.run(tf.constant([5], tf.int64)).seconds is None
 
