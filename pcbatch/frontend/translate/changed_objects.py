@@ -7,7 +7,7 @@ What Python changes in place is named here by a *place*, as in `references`: `st
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -136,6 +136,11 @@ def _place(part: ast.expr) -> Place:
 
 
 def _given(call: ast.Call, first: int) -> tuple[ast.expr, ...]:
+    """What a method is given, from argument `first` on; `d.update(k=v)` is given a dict."""
+    if call.keywords and _method(call) == "update":
+        keys = [keyword.arg and ast.copy_location(ast.Constant(keyword.arg), call) for keyword in call.keywords]
+        named = ast.copy_location(ast.Dict(keys, [keyword.value for keyword in call.keywords]), call)
+        return (*call.args[first:], named)
     return (*call.args[first:], *(keyword.value for keyword in call.keywords))
 
 
@@ -149,20 +154,20 @@ def calls_users_method(code: Code) -> bool:
 # -- what names take ---------------------------------------------------------------------------------------------------
 
 
-def takings(code: Code, kind_of: KindOf, *, objects: bool = True) -> tuple[Taking, ...]:
-    """What the variables that `code` assigns get, and from where; `objects` as in `assignments`.
+def takings(code: Code, kind_of: KindOf, *, objects: bool = True, lists: Collection[str] = ()) -> tuple[Taking, ...]:
+    """What the variables that `code` assigns get, and from where; `objects` and `lists` as in `assignments`.
 
     Without them an element store counts as one of a number into an array.
     """
     change = change_in(code)
     if change is None:
-        return assignments(code, kind_of, objects=objects)
+        return assignments(code, kind_of, objects=objects, lists=lists)
     root, path = change.place
     target: list[Reference] = [((), change.place if change.is_part else (root, ()))]
     inside: Path = () if change.is_part else path
     taken: list[Reference] = [((), (root, (*path, ANY)[:LIMIT]))]
     for value in () if change.is_element and not objects else change.given:
-        found = references_of(value, kind_of, objects=objects)
+        found = references_of(value, kind_of, objects=objects, lists=lists)
         if change.step is not None:
             target += _below((*inside, change.step), found)
             continue

@@ -76,11 +76,14 @@ def kind_of_calls(scope: Scope, is_variable: Callable[[str], bool]) -> KindOf:
     return kind
 
 
-def assignments(code: Code, kind_of: KindOf, *, objects: bool = False) -> tuple[Taking, ...]:
+def assignments(
+    code: Code, kind_of: KindOf, *, objects: bool = False, lists: Collection[str] = ()
+) -> tuple[Taking, ...]:
     """What the variables that `code` assigns get, and from where.
 
     What a call gives of which nobody knows anything is taken for new. With `objects` what makes containers of others'
     elements counts, too (`xs + ys`, a comprehension, a class): numbers and arrays have no elements that are shared.
+    The variables `lists` hold lists, whose slices are lists of their own.
     """
     match code.body:
         case [ast.With(items=[ast.withitem(context_expr=value, optional_vars=target)])]:
@@ -89,13 +92,15 @@ def assignments(code: Code, kind_of: KindOf, *, objects: bool = False) -> tuple[
             pass
         case _:
             return ()
-    references = tuple(_Reader(kind_of, objects).of(value))
+    references = tuple(_Reader(kind_of, objects, lists).of(value))
     return tuple(taking for target in targets for taking in _bound(target, references))
 
 
-def references_of(node: ast.expr, kind_of: KindOf, *, objects: bool) -> tuple[Reference, ...]:
-    """Where the value of `node`, and its parts, come from; `objects` as in `assignments`."""
-    return tuple(_Reader(kind_of, objects).of(node))
+def references_of(
+    node: ast.expr, kind_of: KindOf, *, objects: bool, lists: Collection[str] = ()
+) -> tuple[Reference, ...]:
+    """Where the value of `node`, and its parts, come from; `objects` and `lists` as in `assignments`."""
+    return tuple(_Reader(kind_of, objects, lists).of(node))
 
 
 def has_unknown_call(code: Code, kind_of: KindOf) -> bool:
@@ -144,8 +149,8 @@ def _bound(target: ast.expr, references: tuple[Reference, ...]) -> Iterator[Taki
 class _Reader:
     """Reads the references of expressions."""
 
-    def __init__(self, kind_of: KindOf, objects: bool):
-        self.kind_of, self.objects = kind_of, objects
+    def __init__(self, kind_of: KindOf, objects: bool, lists: Collection[str]):
+        self.kind_of, self.objects, self.lists = kind_of, objects, lists
 
     def of(self, node: ast.expr) -> Iterator[Reference]:
         """Where the value of `node`, and its parts, come from. A new object comes from a place of its own."""
@@ -188,8 +193,12 @@ class _Reader:
             case ast.Subscript(value=value, slice=index):
                 if any(isinstance(each, ast.Slice) for each in (index, *ast.iter_child_nodes(index))):
                     references = tuple(self.of(value))
-                    yield from references  # a view of an array; of a list other positions
-                    yield from _inside(ANY, element(references, ANY)) if self.objects else ()
+                    is_list = isinstance(value, ast.Name) and value.id in self.lists
+                    if is_list:
+                        yield from [((), _new(node))] if self.objects else ()
+                    else:
+                        yield from references  # a view of an array; of a list other positions
+                    yield from _inside(ANY, element(references, ANY)) if self.objects or is_list else ()
                 else:
                     references = tuple(self.of(value))
                     for part in index.elts if isinstance(index, ast.Tuple) else [index]:
@@ -235,11 +244,15 @@ class _Reader:
         """Where what one turn of a comprehension gives comes from: what it makes is another object in each turn."""
         given = node.value if isinstance(node, ast.DictComp) else node.elt
         taken: dict[str, list[Reference]] = {}
+        targets = (part for each in node.generators for part in ast.walk(each.target))
+        own = {part.id for part in targets if isinstance(part, ast.Name)}
+        outer, self.lists = self.lists, [name for name in self.lists if name not in own]
         for each in node.generators:
             every = [found for found in self.of(each.iter) for found in _through(found, taken)]
             for name, reference in _bound(each.target, tuple(element(tuple(every), ANY))):
                 taken.setdefault(name, []).append(reference)
         reached = [each for each in self.of(given) if not each[1][0].startswith(NEW)]
+        self.lists = outer
         for found in reached:
             is_same = found[1][0] not in taken or len(node.generators) > 1  # in several turns
             yield from list(_through(found, taken)) * (2 if is_same else 1)

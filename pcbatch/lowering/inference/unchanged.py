@@ -7,7 +7,7 @@ or an object would be seen by what is traced with them and by nobody else.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -25,17 +25,20 @@ LOOK, CHECK, SEEN = "_pcb_look", "_pcb_check", "_pcb_seen"
 
 
 def guarded(
-    statements: Sequence[Statement], variables: frozenset[str], augmented: Mapping[Span, str]
+    statements: Sequence[Statement],
+    variables: frozenset[str],
+    augmented: Mapping[Span, str],
+    suspects: Collection[Span] = frozenset(),
 ) -> Iterator[Statement]:
     """`statements` with a look at what each is given before it, and a check behind it, where it calls something.
 
-    Before the `augmented` assignments, which might change an object by these methods, stands a look at that.
+    Before the `augmented` assignments, which might change an object by these methods, and the `suspects`, which might
+    store into one, stands a look at that.
     """
     for each in statements:
-        method = augmented.get(each.span) if each.span is not None else None
-        target = in_place.target_of(each.code) if method is not None and not each.opens else ""
-        if target:
-            yield Statement(Code(f"{in_place.LOOK}({target}, {method!r})"), each.span)
+        if each.span is not None and not each.opens:
+            for target, method in in_place.asked(each.code, augmented.get(each.span), each.span in suspects):
+                yield Statement(Code(f"{in_place.LOOK}({target}, {method!r})"), each.span)
         yield from _guarded(each, variables)
 
 
