@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pcbatch.errors import Diagnostic, Note, Span
 from pcbatch.frontend.translate.changed_objects import changed_name
+from pcbatch.frontend.translate.constructors import DEFAULT
 from pcbatch.frontend.translate.sequences import ELEMENT
 from pcbatch.ir.program import Function, Op, Primitive, reads, statement, writes
 
@@ -31,12 +32,15 @@ def refused(violation: Violation, function: Function, user_names: Set[str]) -> D
     elsewhere = [name for name in others if name not in variables]
     if elsewhere:
         copied = f"tf.identity({elsewhere[0]})" if is_store else f"copy.copy({elsewhere[0]})"
+        advice = f"copy it first, `own = {copied}`, and return the result"
+        if elsewhere[0].startswith(DEFAULT):
+            advice = "make it anew in each call: `log=None` as the default, and `[] if log is None else log`"
         return Diagnostic(
             "PCB204",
             f"{what}, which may be the same {kind} as `{elsewhere[0]}`",
             op.span,
             "this belongs to another scope",
-            f"copy it first, `own = {copied}`, and return the result",
+            advice,
         )
     changing = {text.partition(".")[0].partition("[")[0], *others}
     earlier = _earlier(function, op, changing)

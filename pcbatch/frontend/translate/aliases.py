@@ -33,7 +33,8 @@ from pcbatch.frontend.translate.changed_objects import (
     takings,
     without_replaced,
 )
-from pcbatch.frontend.translate.references import ANY, LIMIT, KindOf, Path, Place, Taking, kind_of_calls
+from pcbatch.frontend.translate.kinds import kind_of_calls
+from pcbatch.frontend.translate.references import ANY, LIMIT, Hints, KindOf, Path, Place, Taking
 from pcbatch.frontend.translate.same_objects import Facts, facts_after
 from pcbatch.frontend.translate.sure_lists import depths_of_lists
 from pcbatch.frontend.translate.unrolling import STORES
@@ -42,6 +43,7 @@ from pcbatch.ir.code import Code
 from pcbatch.ir.program import (
     Block,
     Call,
+    Coded,
     Enter,
     Function,
     Op,
@@ -65,7 +67,7 @@ class Aliases:
     source: FunctionSource
     in_place: Collection[tuple[Span, str]] = frozenset()
     assumed: bool = False
-    """Whether every element store that may be into a list counts as one."""
+    """Whether every element store that may be into a list counts as one, and every attribute may be a computed one."""
     taken: dict[tuple[Code, bool], tuple[Taking, ...]] = field(default_factory=dict)
     summaries: Mapping[str, Summary] = field(default_factory=dict)
     """What functions do to what they are given, by name; empty where none changes an object."""
@@ -81,6 +83,8 @@ class Aliases:
         known = ((op.outputs[0], _number(assigned_value(op))) for op in ops if isinstance(op, Primitive) and op.outputs)
         self.numbers = {name: n for name, n in known if n is not None and assigned[name] == 1}
         self.depths = depths_of_lists(self.function, self.kind_of)
+        computed = {method[1:] for _, method in self.in_place if method.startswith(".")}
+        self.hints = Hints(self.depths, _Every() if self.assumed else computed)
         self.has_changes = any(
             self.changes_object(op) if isinstance(op, Store) else changed_by(op) is not None for op in ops
         )
@@ -93,9 +97,10 @@ class Aliases:
     # -- what is asked -------------------------------------------------------------------------------------------------
 
     def undecided(self) -> Iterator[Span]:
-        """The element stores of which types alone say whether they change an object."""
+        """The element stores of which types alone say whether they change an object, and the reads of attributes."""
         for op in (op for block in self.function.blocks for op in block.ops):
-            if _is_element_store(op) and not self._is_known_to_change(op) and op.span is not None:
+            is_open = _is_element_store(op) and not self._is_known_to_change(op)
+            if op.span is not None and (is_open or _reads_attribute(op)):
                 yield op.span
 
     def changes_object(self, op: Op) -> bool:
@@ -233,7 +238,7 @@ class Aliases:
                 change = change_in(code)
                 objects = self.objects or (change is not None and self._is_into_list(change))
                 if (code, objects) not in self.taken:
-                    self.taken[code, objects] = takings(code, self.kind_of, objects=objects, lists=self.depths)
+                    self.taken[code, objects] = takings(code, self.kind_of, objects=objects, hints=self.hints)
                 facts = facts if change is None else without_replaced(change, facts)
                 return facts_after(frozenset(code.writes), self.taken[code, objects], facts)
         return facts_after(frozenset(writes(op)), (), facts)
@@ -244,10 +249,22 @@ class Aliases:
         return change.is_element and len(path) < self.depths.get(root, 0)
 
 
+class _Every:
+    """Contains whatever is asked for."""
+
+    def __contains__(self, what: object) -> bool:
+        return True
+
+
 def _is_element_store(op: Op) -> bool:
     """Whether an element is stored, of an array or of an object."""
     change = changed_by(op)
     return isinstance(op, Store) or (change is not None and change.is_element)
+
+
+def _reads_attribute(op: Op) -> bool:
+    nodes = (node for each in statement(op).body for node in ast.walk(each)) if isinstance(op, Coded) else ()
+    return any(isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Store) for node in nodes)
 
 
 def _is_inside(place: Place, whole: Place | None) -> bool:

@@ -7,13 +7,15 @@ A batched function takes and gives arrays as values, so its result is new. What 
 is traced: where a store would be wrong if a result were an argument, a check stands behind the call (`apart`).
 
 Whether `o.f[0] = p` goes into an array, which then has a copy of `p`, or into a list, which has `p` itself, is known
-when types are inferred. If nothing is wrong in either case, it does not matter. Else the stores are *suspects*: type
-inference says which of them are into lists, and the program is built anew with that known.
+when types are inferred, and so it is whether `o.f` is a property that gives a part of `o`. If nothing is wrong in
+either case, it does not matter. Else the statements are *suspects*: type inference says which of them are of that kind,
+and the program is built anew with that known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pcbatch.errors import Diagnostic
 from pcbatch.frontend.source.source import FunctionSource
@@ -67,8 +69,7 @@ def _suspect(every: Sequence[Aliases], unrolling: Unrolling) -> None:
     undecided = {span for aliases in every for span in aliases.undecided()}
     if not undecided:
         return
-    for aliases in every:
-        aliases.assumed = aliases.has_changes = True
-    _summarise(every)
-    if any(aliases.violations() or aliases.changing_calls() for aliases in every):
+    assumed = [replace(aliases, assumed=True, taken={}) for aliases in every]
+    _summarise(assumed)
+    if any(aliases.violations() or aliases.changing_calls() for aliases in assumed):
         unrolling.suspects.update(undecided)

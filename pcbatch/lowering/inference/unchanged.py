@@ -83,7 +83,7 @@ def helpers(backend: Backend) -> Mapping[str, Any]:
 
 
 def _is_value(value: Any, backend: Backend) -> bool:
-    if _parts(value) is None:
+    if records.parts_of(value) is None:
         return False
     try:
         backend.type_of(value)
@@ -96,7 +96,7 @@ def check(seen: Seen, names: Sequence[str]) -> None:
     """ChangeError PCB424 if something is not as it was `seen`, in the variables of these `names`."""
     for each, name in zip(seen, names, strict=True):
         for whole, parts in each:
-            now = _parts(whole) or ()
+            now = records.parts_of(whole) or ()
             if len(now) != len(parts) or any(a is not b for a, b in zip(now, parts, strict=True)):
                 raise ChangeError(
                     "PCB424",
@@ -108,7 +108,7 @@ def check(seen: Seen, names: Sequence[str]) -> None:
 
 
 def _held(value: Any, known: set[int]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    parts = _parts(value)
+    parts = records.parts_of(value)
     if parts is None or id(value) in known:
         return
     known.add(id(value))
@@ -116,12 +116,3 @@ def _held(value: Any, known: set[int]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
         yield value, parts
     for part in parts:
         yield from _held(part, known)
-
-
-def _parts(value: Any) -> tuple[Any, ...] | None:
-    if isinstance(value, dict):
-        return tuple(part for item in value.items() for part in item)
-    if isinstance(value, list | tuple):
-        return tuple(value)
-    fields = records.fields_of(value)
-    return None if fields is None else tuple(part for item in fields.items() for part in item)
