@@ -34,6 +34,8 @@ class Environment:
     tapes: bool = False
     augmented: Mapping[Span, str] = field(default_factory=dict)
     """Augmented assignments, with the methods by which they would change lists and the like."""
+    suspects: frozenset[Span] = frozenset()
+    """Element stores of which it is asked whether they are into lists."""
 
     def lookup(self, function: str, name: str) -> Any:
         """The value of free `name` in `function`'s code; KeyError where it is bound to nothing."""
