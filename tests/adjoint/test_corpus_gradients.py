@@ -1,7 +1,7 @@
 """Gradients of the corpus's programs of floats, and of generated ones, by every option that a taped run knows.
 
-Each lane against a tape over `f.single`; of programs whose `float(x)` and `math.sqrt(x)` leave TensorFlow there, against
-a tape over the reference, which runs one example after another.
+Each lane against a tape over `f.single`; of programs whose `float(x)` and `math.sqrt(x)` leave TensorFlow there
+against a tape over the reference, which runs one example after another.
 """
 
 from __future__ import annotations
@@ -32,7 +32,14 @@ def _has_floats(name):
     )
 
 
-LEAVES_TENSORFLOW = {"float64_throughout", "helpers", "math_functions", "numpy_functions"}
+LEAVES_TENSORFLOW = {
+    "float64_throughout",
+    "helpers",
+    "math_domain",
+    "math_functions",
+    "nested_functions",
+    "numpy_functions",
+}
 """Programs of which `single` computes with numbers of Python's or NumPy's, which have no gradient."""
 FLOATS = tuple(name for name in NAMES if _has_floats(name))
 SCHEDULES = ("auto", "earliest", "busiest", "sweep", "adaptive")
