@@ -40,6 +40,8 @@ from pcbatch.lowering.inference.webs import Webs, split_function, split_webs
 MAX_ROUNDS = 100
 ROUNDS_OF_VALUES = 30
 """After so many rounds what is no static value stays none: a branch and what it decides may chase each other."""
+FLIPS = 2
+"""Rounds in which types that do not settle go round: what does not run in one of these is what is wrong."""
 MAX_SPECIALISATIONS = 64
 """How many instances of one function a recursion with changing static arguments may make."""
 
@@ -64,7 +66,7 @@ def infer(program: ir.Program, environment: Environment, arguments: Signature, n
     inference = _Inference(program, webs, environment, numbers)
     root = inference.sized_instance(program.entry.name, arguments, numbers.defaults)
     raise_all(diagnostic for instance in reachable(root) for diagnostic in instance.diagnostics)
-    return assemble(with_equal_results(root), environment, frozenset(inference.actions.overruns))
+    return assemble(with_equal_results(root), environment, frozenset(inference.actions.lenient))
 
 
 def _assigned(function: ir.Function, names: frozenset[str]) -> Iterator[tuple[str, Span | None]]:
@@ -162,9 +164,12 @@ class _Inference:
                 break
             count += 1
             if count >= MAX_ROUNDS + len(members) - 1:  # what a member gives may take a round to its caller
-                user = entry.users.get(changed[0], changed[0])
-                quotient = complaints.quotient(entry.function, changed[0], entry.users)
-                entry.diagnostics.append(complaints.unsettled(user, *changed[1:], quotient))
+                for _ in range(FLIPS):
+                    self._round(members, entry, versions, RoundMode(report=True, widens=widens))
+                if not any(each.diagnostics for each in members.values()):
+                    user = entry.users.get(changed[0], changed[0])
+                    quotient = complaints.quotient(entry.function, changed[0], entry.users)
+                    entry.diagnostics.append(complaints.unsettled(user, *changed[1:], quotient))
                 return members
             before = now
         self._round(members, entry, versions, RoundMode(report=True, widens=widens))
