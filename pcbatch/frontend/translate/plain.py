@@ -279,7 +279,8 @@ class _Helped(ast.NodeTransformer):
         if name is not None:
             node.func = ast.copy_location(ast.Name(name, ast.Load()), node.func)
             return self.generic_visit(node)  # type: ignore[return-value]
-        is_helped = isinstance(node.func, ast.Name) and (node.func.id in self.helped or node.func.id == "super")
+        called = node.func.id if isinstance(node.func, ast.Name) else ""
+        is_helped = called in self.helped or called in ("super", WINDOW, "slice")
         as_called = is_helped or self.is_as_called(node.func)
         self.generic_visit(node)
         if not as_called:
@@ -294,11 +295,23 @@ class _Helped(ast.NodeTransformer):
         return _call(_alias("member"), node, node.value, ast.Constant(node.attr))
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load) or _is_fixed(node.slice):
-            return node
+        if not isinstance(node.ctx, ast.Load):
+            return self._path(node)  # type: ignore[return-value]
         has_window = any(map(_is_window, _parts(node.slice)))
-        return _call(READ if has_window else _alias("read"), node, node.value, _index(node.slice))
+        index = self.visit(_index(node.slice))
+        node.value = self.visit(node.value)
+        if _is_fixed(node.slice):
+            return node
+        return _call(READ if has_window else _alias("read"), node, node.value, index)
+
+    def _path(self, node: ast.expr) -> ast.expr:
+        """What is assigned to, with help in its indices alone."""
+        if isinstance(node, ast.Subscript):
+            node.slice = self.visit(_index(node.slice))
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            node.value = self._path(node.value)
+            return node
+        return self.visit(node)  # type: ignore[no-any-return]
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)
@@ -343,14 +356,13 @@ class _Helped(ast.NodeTransformer):
         return [ast.copy_location(ast.Assign(targets, node.value), node), *stores] if stores else node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        self.generic_visit(node)
         target, name = node.target, OPERATORS[type(node.op)]
-        if isinstance(target, ast.Subscript):
-            old: ast.expr = self.visit(ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target))
-            new = _call(_alias(name), node, old, node.value)
-            return self._store(target.value, target.slice, new, node)
-        old = copy.copy(target)
+        old: Any = copy.deepcopy(target)
         old.ctx = ast.Load()
+        old = self.visit(old)
+        self.generic_visit(node)
+        if isinstance(target, ast.Subscript):
+            return self._store(target.value, target.slice, _call(_alias(name), node, old, node.value), node)
         new = _call(_alias("augmented"), node, ast.Constant(name), old, node.value)
         return ast.fix_missing_locations(ast.copy_location(ast.Assign([target], new), node))
 

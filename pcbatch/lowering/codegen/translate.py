@@ -7,6 +7,7 @@ batch) for traced values. The rewriting is purely syntactic; `ops` decides by th
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Mapping
 
 from pcbatch.ir.code import Code, Scoped
@@ -298,6 +299,13 @@ class _Translator(Scoped):
             node.value = _call("spread", node.value)
         return node
 
+    def visit_Slice(self, node: ast.Slice) -> ast.AST:
+        """How long the slice is is seen from the operators that its bounds are written with."""
+        length = length_of(node.lower, node.upper) if self.lenient else None
+        if length is not None:
+            node.lasting = self.visit(copy.deepcopy(length))  # type: ignore[attr-defined]
+        return self.generic_visit(node)
+
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
         if not isinstance(node.ctx, ast.Load):
@@ -376,7 +384,7 @@ def _index(index: ast.expr) -> ast.expr:
     """An index as an argument: slices written as calls of `slice`, or of `ops.window` if their length is fixed."""
     match index:
         case ast.Slice(lower, upper, step):
-            length = length_of(lower, upper)
+            length = getattr(index, "lasting", None) or length_of(lower, upper)
             parts = [part or ast.Constant(None) for part in (lower, upper, step)]
             if length is not None:
                 return _call("window", *parts, length)

@@ -208,7 +208,7 @@ class Actions:
                 wanted = wanted - {place}
                 other = self._trace(replace(run, text=run.written(wanted)), inputs, parameters)
             if isinstance(other, Failure) and _place(other) == failed:
-                return found
+                return other
             lenient, found = wanted, other
         self.lenient |= lenient
         return found
