@@ -296,7 +296,7 @@ class _Helped(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         if not isinstance(node.ctx, ast.Load):
-            return self._path(node)  # type: ignore[return-value]
+            return self._path(node)
         has_window = any(map(_is_window, _parts(node.slice)))
         index = self.visit(_index(node.slice))
         node.value = self.visit(node.value)
@@ -311,7 +311,7 @@ class _Helped(ast.NodeTransformer):
         if isinstance(node, (ast.Attribute, ast.Subscript)):
             node.value = self._path(node.value)
             return node
-        return self.visit(node)  # type: ignore[no-any-return]
+        return self.visit(node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)
@@ -328,7 +328,8 @@ class _Helped(ast.NodeTransformer):
         self.generic_visit(node)
         if any(type(op) not in OPERATORS for op in node.ops) or (self.inner and len(node.ops) > 1):
             return node
-        left, links = node.left, []
+        left = node.left
+        links: list[ast.expr] = []
         for op, right in zip(node.ops, node.comparators, strict=True):
             kept = right
             if right is not node.comparators[-1] and not isinstance(right, (ast.Name, ast.Constant)):

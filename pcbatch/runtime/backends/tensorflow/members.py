@@ -79,9 +79,10 @@ _ATTRIBUTES: dict[str, Callable[[tf.Tensor], Any]] = {
     "real": tf.math.real,
     "size": _size,
 }
-_SAME = ("all", "any", "argmax", "argmin", "argsort", "clip", "cumprod", "cumsum", "diagonal", "dot", "max", "mean")
-_SAME += ("min", "prod", "ravel", "repeat", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes")
-_SAME += ("trace", "var")
+_SAME = frozenset(
+    {"all", "any", "argmax", "argmin", "argsort", "clip", "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min"}
+    | {"prod", "ravel", "repeat", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "trace", "var"}
+)
 """The methods that are the functions of their names."""
 _METHODS: dict[str, Callable[..., Any]] = {name: EQUIVALENTS[name] for name in _SAME} | {
     "astype": _astype,

@@ -103,7 +103,8 @@ def _det(a: Any) -> tf.Tensor:
 
 
 def _eigh(a: Any) -> tuple[tf.Tensor, tf.Tensor]:
-    return tuple(tf.linalg.eigh(inexact(array(a))))  # type: ignore[return-value]
+    values, vectors = tf.linalg.eigh(inexact(array(a)))
+    return values, vectors
 
 
 def _matrix_power(a: Any, n: int) -> tf.Tensor:
