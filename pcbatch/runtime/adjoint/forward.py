@@ -79,10 +79,10 @@ class Forward:
         segments = self.segments
 
         def program(*arrays: Array) -> list[Array]:
-            self.statistics.compilations += 1
-            remaining = iter(arrays)
-            snapshot = segments.legs.snapshot(remaining, pool)
-            return segments.pack(segments.segment(snapshot, [*remaining]))
+            with self.statistics.tracing(counts=True):
+                remaining = iter(arrays)
+                snapshot = segments.legs.snapshot(remaining, pool)
+                return segments.pack(segments.segment(snapshot, [*remaining]))
 
         specs = [*segments.legs.specs(pool, None), *self.operand_specs]
         if pool not in self._made:

@@ -133,7 +133,7 @@ class Reverse:
         """Run `lanes` lanes on such arrays, taped."""
         forward = self._once(("forward", _known(lanes)), lambda: self.forward.run(_known(lanes)))
         given = [*arrays, self.backend.constant(self.capacity), self.backend.constant(0) + lanes]
-        with refusing(self.program, self.backend, self.jit):
+        with self.statistics.timed(), refusing(self.program, self.backend, self.jit):
             found = iter(list(self.backend.unseen(forward)(*given)))
         legs = self.segments.legs
         capacity = next(found)
@@ -171,7 +171,7 @@ class Reverse:
             *(taped.outcome.status, taped.outcome.stack_entries, taped.segments),
             *(*taped.pointers, *shared, *seeds, *taped.always, *taped.records),
         ]
-        with refusing(self.program, self.backend, self.jit):
+        with self.statistics.timed(), refusing(self.program, self.backend, self.jit):
             found = iter(list(self.backend.unseen(back)(*given)))
         return self._packed(found)
 
@@ -251,15 +251,15 @@ class Reverse:
         gradients, totals = self.replay.gradients, self.replay.totals
 
         def program(*arrays: Array) -> list[Array]:
-            self.statistics.compilations += 1
-            remaining = iter(arrays)
-            before = {key: next(remaining) for key in gradients}
-            totalled = {key: next(remaining) for key in totals}
-            tape = {key: next(remaining) for key in tape_specs}
-            sound = next(remaining)
-            operands = self.segments.legs.operands([*remaining])
-            after, totalled, looked_up = self.replay.segment(before, totalled, tape, sound, operands)
-            return [*after.values(), *(totalled[key] for key in totals), *looked_up]
+            with self.statistics.tracing(counts=True):
+                remaining = iter(arrays)
+                before = {key: next(remaining) for key in gradients}
+                totalled = {key: next(remaining) for key in totals}
+                tape = {key: next(remaining) for key in tape_specs}
+                sound = next(remaining)
+                operands = self.segments.legs.operands([*remaining])
+                after, totalled, looked_up = self.replay.segment(before, totalled, tape, sound, operands)
+                return [*after.values(), *(totalled[key] for key in totals), *looked_up]
 
         specs: list[Spec] = [
             (type_.dtype, (lanes, *([None] if stacked else []), *type_.shape)) for type_, stacked in gradients.values()
