@@ -100,8 +100,9 @@ class Reverse:
         if not layout.all_stacks:
             limits = replace(limits, roomy=True)
         self.layout, self.limits = layout, limits
-        costs = None if lockstep is None else block_costs(program, backend)
-        region = None if lockstep is None else Region(backend, layout, limits, costs, lockstep)
+        region = None
+        if lockstep is not None:
+            region = Region(backend, layout, limits, block_costs(program, backend), lockstep)
         self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction, elsewhere=region)
         self._sizes, self._sources, self._tape, self._rooms = sizes, sources, tape, rooms
         self.statistics = Statistics() if statistics is None else statistics
