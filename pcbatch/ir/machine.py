@@ -276,6 +276,7 @@ class Program:
     to the one whose stack pointer is theirs, too; one that is not in it has its own. `order` is in which order a trip
     goes through the blocks that lanes can come to; empty, it is that of `blocks`. Each of `merged` is blocks that it
     runs as one: for the lanes that wait at any of them, one after another, each for those who are there by then.
+    `native` are the blocks that native code runs, lane after lane, between two trips or in place of them.
     `externs` are the free names, sorted, of the statements of each scope.
     """
 
@@ -291,6 +292,7 @@ class Program:
     pointers: Mapping[str, str] = field(default_factory=dict)
     order: tuple[int, ...] = ()
     merged: tuple[tuple[int, ...], ...] = ()
+    native: tuple[int, ...] = ()
     externs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 

@@ -98,6 +98,8 @@ def _tables(program: Program, labels: Sequence[str], lines: bool) -> Iterator[st
         yield f"order {', '.join(_label(number, labels) for number in program.order)}"
     for members in program.merged:
         yield f"merged {', '.join(_label(number, labels) for number in members)}"
+    if program.native:
+        yield f"native {', '.join(_label(number, labels) for number in program.native)}"
 
 
 def _variable(name: str, type_: Type | None, storage: str) -> str:

@@ -73,7 +73,7 @@ def rooms_of(executable: Executable) -> Rooms | None:
     """For how many lanes it has programs that serve fewer, too; None where it has none such."""
     if isinstance(executable, Machine | NativeProgram | MixedProgram | StraightLine):
         return executable.rooms
-    return None
+    return executable.pools.rooms if isinstance(executable, ForkedMachine) else None
 
 
 def made_rooms(executable: Executable) -> tuple[int, ...]:
