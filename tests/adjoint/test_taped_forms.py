@@ -30,12 +30,13 @@ def folded(x, n):
 
 
 @pcbatch.autobatch
-def chain(x, n):
-    """One that goes deep; a lane with a negative `n` has no end."""
-    if n == 0:
-        return x
-    y = chain(x, n - 1)
-    return tf.tanh(tf.linalg.matvec(W, y)) * SCALE
+def leaning(x, n):
+    """One that goes as deep as `n`; a lane with none has no end."""
+    if n == 1:
+        return tf.tanh(tf.linalg.matvec(W, x))
+    left = leaning(x, n - 1)
+    right = leaning(left, 1)
+    return tf.tanh(0.4 * tf.linalg.matvec(W, left) + 0.3 * SCALE * right)
 
 
 @pcbatch.autobatch
@@ -75,10 +76,10 @@ def test_longer_stacks_and_lanes_without_end(monkeypatch, tape, sizes):
     found = the_mixed(monkeypatch)
     if sizes is not None:
         monkeypatch.setattr(tapes, "Sizes", lambda: sizes)
-    function = chain.options(tape=tape, max_depth=100, name=f"chain_{tape}_{sizes is None}")
-    for turns in ([3, 0, 1, 7, 2, 4], [3, 0, 70, 7, 2, 40], [3, -1, 1, 7, 2, 40]):
+    function = leaning.options(tape=tape, max_depth=100, name=f"leaning_{tape}_{sizes is None}")
+    for turns in ([3, 1, 1, 7, 2, 4], [3, 1, 70, 7, 2, 40], [3, 0, 1, 7, 2, 40]):
         given = (XS, tf.constant(turns))
-        expected = one_by_one(chain.options(max_depth=100), given, (W, SCALE))
+        expected = one_by_one(leaning.options(max_depth=100), given, (W, SCALE))
         assert_alike(batched(function, given, (W, SCALE)), expected, 1e-5)
     assert found
 
