@@ -196,7 +196,7 @@ class Pipeline:
     @cached_property
     def reverse(self) -> Reverse:
         """Reverse mode of the table."""
-        return make_reverse(self.table, self.options, self.machine.statistics)
+        return make_reverse(self.table, self.options, self.machine)
 
     def row_cost(self, block: int) -> float:
         """The estimated work of one lane at the block of this number, in the unit of `runtime.costs`."""
