@@ -95,7 +95,7 @@ LONG_STRATEGY_RUNS = tuple(
 )
 WITH_GROUPS = (
     "adaptive_simpson", "comprehensions", "fibonacci", "function_arguments", "hanoi", "many_live", "mapped_calls",
-    "optional_values", "tak", "tree_sum", "tribonacci",
+    "optional_values", "static_arguments", "tak", "tree_sum", "tribonacci",
 )  # fmt: skip
 """The programs with calls that can be made at the same time."""
 FORKED_RUNS = tuple(

@@ -47,6 +47,7 @@ from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.executable import Executable, resumable
 
 APART = "this call is not made at the same time as the one before it"
+TURNS = "this loop's turns make their calls one after the other"
 IN_TURN = "this call and those behind it are made one after the other"
 
 
@@ -157,7 +158,8 @@ class Pipeline:
             found |= dict.fromkeys(self._groups, f"{IN_TURN}: {obstacle}")
         elif self.options.fork == "auto":
             found |= {number: f"{IN_TURN}: {self.losses[number]}" for number in self._groups if number in self.losses}
-        return tuple((blocks[number].terminator.span, text) for number, text in sorted(found.items()))
+        places = [(blocks[number].terminator.span, text) for number, text in sorted(found.items())]
+        return (*places, *((span, f"{TURNS}: {why}") for span, why in self.linked.built.unrolling.apart.items()))
 
     def _passed(self, forking: Collection[int] | None) -> machine.Program:
         shared = [name for name, user in self.parameters().items() if user in self.arguments.shared]

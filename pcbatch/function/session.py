@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from pcbatch.errors import CompileError
@@ -244,9 +244,16 @@ class Session:
         )
 
     def _compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:
-        known = self._grants.get(arguments.signature, NOTHING)
+        fewest = Grants(forking=self._options.may_fork and self._options.fork is True)
+        known = self._grants.get(arguments.signature, fewest)
         with self._lock:
-            found, grants = granted(lambda grants: self._compiled_with(arguments, grants), known, NOTHING)
+            make = partial(self._compiled_with, arguments)
+            try:
+                found, grants = granted(make, known, fewest)
+            except CompileError:
+                if not fewest.forking:
+                    raise
+                found, grants = granted(make, NOTHING, NOTHING)  # a loop may be right that is not, turn by turn
             if grants != known:
                 if len(self._grants) >= SIGNATURES:
                     self._grants = {}
