@@ -41,6 +41,7 @@ from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.costs.estimate import block_cost, block_costs
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
 from pcbatch.runtime.machine.legs import Snapshot
+from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.resume.checkpoint import Saved
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
@@ -170,10 +171,12 @@ class Pipeline:
 
         On which numbers of rows blocks may run depends on these, and which are run as one.
         """
-        sized = self.machine.program_for(lanes)
-        pairs = zip(self.machine_program.blocks, sized.blocks, strict=True)
+        sized, program = self.machine.program_for(lanes), self.machine_program
+        if isinstance(self.machine, Machine):
+            program = self.machine.predicated(program)
+        pairs = zip(program.blocks, sized.blocks, strict=True)
         blocks = tuple(replace(block, chunks=each.chunks) for block, each in pairs)
-        return replace(self.machine_program, name=self.machine.program.name, blocks=blocks, merged=sized.merged)
+        return replace(program, name=self.machine.program.name, blocks=blocks, merged=sized.merged)
 
     @cached_property
     def emitted(self) -> Emitted:
