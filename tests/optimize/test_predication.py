@@ -192,6 +192,7 @@ def test_who_looks_at_blocks_has_them_apart(options):
     assert "_if" not in function.options(form="lockstep", **options).ir("machine", *arguments)
 
 
+@pytest.mark.slow
 def test_what_is_taped_runs_as_it_was():
     x = tf.constant([2.0, 0.5])
     with tf.GradientTape() as tape:
