@@ -67,6 +67,8 @@ class Device:
     moved_element: float
     """Work: the same for each element."""
 
+    predicated_work: float
+    """Work of a row up to which an arm of a branch is computed for all lanes."""
     merged_lanes: int
     """Up to so many lanes the blocks of a loop are run as one. In lockstep n-queens, quicksort, a Collatz of three
     ways, primes, edit distance and insertion sort take 0.73, 0.68, 0.77, 0.72, 0.59, 0.51 of the time so at 16 lanes,
@@ -276,6 +278,7 @@ CPU = Device(
     masked_element=4.0,
     moved_array=100.0,
     moved_element=4.0,
+    predicated_work=64.0,
     merged_lanes=64,
     merged_storing=1024,
     merged_blocks=8,
