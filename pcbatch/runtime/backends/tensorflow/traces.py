@@ -21,6 +21,7 @@ from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
+from pcbatch.runtime.backends import following
 from pcbatch.runtime.backends.tensorflow import blame, gradients, marked, private, ready
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, wrap
@@ -106,6 +107,7 @@ def anew(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
         tf.name_scope(scope),
         marked.tracing_lane(),
         gradients.taping(piece.tapes),
+        following.if_users(piece.compiled, (*reads, *shared)),
         recording() as recorder,
     ):
         lane, same = [[placeholders(type_) for type_ in types] for types in (reads, shared)]
