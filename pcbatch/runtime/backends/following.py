@@ -55,6 +55,12 @@ def if_users(function: Callable[..., Any], types: Iterable[Type]) -> contextlib.
     return _following(follower, follower.may_reach_users(function, types))
 
 
+def users() -> contextlib.AbstractContextManager[None]:
+    """What is done inside is followed: it may be the user's code."""
+    follower = _follower.get()
+    return contextlib.nullcontext() if follower is None else _following(follower, True)
+
+
 @contextlib.contextmanager
 def _following(follower: Follower, follows: bool) -> Iterator[None]:
     before = follower.is_set()

@@ -94,8 +94,9 @@ class Watch:
         code, names = function.__code__, function.__globals__
         if code not in self.reaching:
             reached = Watch(Record())
-            for name in _names(code):
-                reached.meet(names.get(name, MISSING), ends=True)
+            for value in (names.get(name, MISSING) for name in _names(code)):
+                if not stored.is_own_method(value):  # by which inference takes note of values
+                    reached.meet(value, ends=True)
             self.reaching[code] = any(map(reached._holds_users, reached.known.values()))
         return self.reaching[code]
 

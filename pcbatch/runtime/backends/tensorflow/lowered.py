@@ -1,9 +1,9 @@
 """A compiled program on disk as the text that XLA gets, in place of TensorFlow's functions.
 
 XLA finds what it has compiled by a program's text in its own language, and TensorFlow makes that text anew in each
-process, graph by graph and loop by loop: 2.1 s of the sampler's second process. So the text is what is kept, as a module
-of StableHLO in a function of one operation, `XlaCallModule`: XLA has it in 0.5 s. It is made once, by the process
-that compiles, which compiles it, too.
+process, graph by graph and loop by loop: 2.1 s of the sampler's second process. So the text is what is kept, a module
+of StableHLO in a function of one operation, `XlaCallModule`: with it XLA takes 0.5 s. It is made once, by the process
+that compiles, and is what that process compiles, too.
 """
 
 from __future__ import annotations
