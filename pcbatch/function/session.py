@@ -34,7 +34,7 @@ from pcbatch.lowering.captures.look import Look
 from pcbatch.lowering.captures.reads import watching
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.options import Options
-from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.backends import backend_named, following
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine import collector
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Statistics
@@ -291,7 +291,8 @@ class Session:
             pipeline = Pipeline(linked, environment, arguments.without_values(), self._options)
             started = time.perf_counter()
             try:
-                with collector.paused(), pieces_of(self._function.__name__), self._watching(pipeline, captured):
+                watched = self._watching(pipeline, captured)
+                with collector.paused(), pieces_of(self._function.__name__), watched, following.apart():
                     statistics = pipeline.machine.statistics  # the whole pipeline, or its refusals
             except CompileError as error:
                 raise type(error)(map(linked.built.unrolling.told, error.diagnostics)) from None
