@@ -81,8 +81,18 @@ class Change:
     name: str
 
 
-Wish = TakeIn | Unroll | InPlace | Change
-"""What a program may be built with so that a fault is none."""
+@dataclass(frozen=True)
+class Untraced:
+    """A fault of a value that has no number while it is traced; what is wrong, if anything is, loops would say."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A fault that is one however the program is built."""
+
+
+Wish = TakeIn | Unroll | InPlace | Change | Untraced | Settled
+"""What a program may be built with so that a fault is none, as far as that is known."""
 
 
 @dataclass(frozen=True)
