@@ -47,8 +47,8 @@ class Grants:
     taken: frozenset[types.CodeType] = frozenset()
     lengths: tuple[tuple[tuple[Span, Turns], int | None], ...] = ()
     failed: tuple[tuple[Span, int], ...] = ()
-    in_place: frozenset[Span] = frozenset()
-    """The augmented assignments that change an object."""
+    in_place: frozenset[tuple[Span, str]] = frozenset()
+    """The augmented assignments and element stores that change an object, and their methods."""
     takings: frozenset[tuple[Span, str]] = frozenset()
     """The places where a method changes a variable and gives a value."""
 
@@ -60,7 +60,7 @@ class Grants:
         for want in wants:
             if isinstance(want, Unroll):
                 lengths.setdefault((want.span, want.turns), want.length)
-        in_place = self.in_place.union(want.span for want in wants if isinstance(want, InPlace))
+        in_place = self.in_place.union((want.span, want.method) for want in wants if isinstance(want, InPlace))
         takings = self.takings.union((want.span, want.name) for want in wants if isinstance(want, Change))
         known = tuple(sorted(lengths.items(), key=lambda each: each[0]))
         return replace(self, taken=taken, in_place=in_place, takings=takings, lengths=known)

@@ -168,12 +168,13 @@ class Pipeline:
     def executed(self, lanes: Any) -> machine.Program:
         """What the machine executes for `lanes` lanes.
 
-        On which numbers of rows blocks may run depends on these, and which are run as one.
+        On which numbers of rows blocks may run depends on these, which are run as one, and which are native.
         """
         sized = self.machine.program_for(lanes)
         pairs = zip(self.machine_program.blocks, sized.blocks, strict=True)
         blocks = tuple(replace(block, chunks=each.chunks) for block, each in pairs)
-        return replace(self.machine_program, name=self.machine.program.name, blocks=blocks, merged=sized.merged)
+        name, merged, native = self.machine.program.name, sized.merged, sized.native
+        return replace(self.machine_program, name=name, blocks=blocks, merged=merged, native=native)
 
     @cached_property
     def emitted(self) -> Emitted:

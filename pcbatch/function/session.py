@@ -279,6 +279,7 @@ class Session:
                 kept=known,
                 tapes=tapes,
                 augmented=linked.built.unrolling.augmented,
+                suspects=frozenset(linked.built.unrolling.suspects),
             )
             pipeline = Pipeline(linked, environment, arguments.without_values(), self._options)
             started = time.perf_counter()

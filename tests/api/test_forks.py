@@ -242,6 +242,7 @@ def test_recursion_with_exponentially_many_calls_stays_within_the_bytes():
         return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
 
     machine = fibonacci.pipeline(np.array([3, 2], np.int32)).machine
-    machine.limit = 2**22
+    machine.pools.limit = 2**22
     np.testing.assert_array_equal(fibonacci(np.array([30, 5], np.int32)), [832040, 5])
-    assert machine._pool(2).lanes * machine._bytes(machine.capacity) <= machine.limit
+    size = machine.pools.of(2)
+    assert size.pool.lanes * machine.pools.bytes(size.capacity) <= machine.pools.limit

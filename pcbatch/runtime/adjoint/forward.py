@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import Any
 
 from pcbatch.ir.types import leaves
-from pcbatch.runtime.adjoint.put_aside import PutAside
+from pcbatch.runtime.adjoint.put_aside import Aside, PutAside
 from pcbatch.runtime.adjoint.segments import Segment, Segments
 from pcbatch.runtime.backends.protocol import Array, Spec
+from pcbatch.runtime.machine.legs import Snapshot
 from pcbatch.runtime.machine.outcome import Statistics
 from pcbatch.runtime.machine.pool import Pool
 
@@ -38,32 +39,27 @@ class Forward:
             shared = given[count:]
             limits = segments.legs.limits
             first = segments.legs.begin(given[:count], pool, limits.largest_capacity if limits.roomy else capacity)
-            compiled = self.segment(pool)
-            records = self.backend.no_records(self.put_aside.specs(lanes))
+            compiled, zero = self.segment(pool), self.backend.constant(0)
 
-            def ran(snapshot: Any, records: Sequence[Array]) -> tuple[list[Array], list[Array]]:
-                flat = segments.legs.flat(snapshot)
-                packed = list(compiled(*flat, *shared))
+            def ran(snapshot: Snapshot, aside: Aside, number: Array) -> tuple[list[Array], Aside, Array]:
+                packed = list(compiled(*segments.legs.flat(snapshot), *shared))
                 tape = [*segments.unpack(packed, pool).tape.values()]
-                return self._without_tape(packed), self.backend.with_record(
-                    records, self.put_aside.of_segment(flat, tape)
-                )
+                return self._without_tape(packed), self.put_aside.added(aside, number, snapshot, tape), number + 1
 
             def more(carried: Any) -> Any:
-                packed, records, number = carried
+                packed, aside, number = carried
                 before = self._unpacked(packed, pool)
-                return (*ran(segments.grown(before.snapshot, before.lacking), records), number + 1)
+                return ran(segments.grown(before.snapshot, before.lacking), aside, number)
 
-            start = (*ran(first, records), self.backend.constant(1))
-            packed, records, number = self.backend.while_loop(
-                lambda carried: self._unpacked(carried[0], pool).goes_on, more, start
+            packed, aside, number = self.backend.while_loop(
+                lambda carried: self._unpacked(carried[0], pool).goes_on,
+                more,
+                ran(first, self.put_aside.nothing(first), zero),
             )
             last = self._unpacked(packed, pool).snapshot
-            reached = segments.legs.capacity(last)
             pointers = [last.state[self.layout.pointer(name)] for name in self.pointers]
             kept = [*last.counters.values(), *last.outputs.values(), *pointers]
-            always = self.put_aside.always(segments.legs.flat(first))
-            return [self.backend.constant(0) + reached, *kept, number, *always, *records]
+            return [zero + segments.legs.capacity(last), *kept, number, *aside]
 
         return self.backend.compile(program, False)
 

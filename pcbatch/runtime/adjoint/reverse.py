@@ -15,10 +15,11 @@ from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
+from pcbatch.runtime.adjoint.beginnings import Beginnings
 from pcbatch.runtime.adjoint.borders import by_parameters, seeded
 from pcbatch.runtime.adjoint.forward import Forward
 from pcbatch.runtime.adjoint.hidden import with_hidden
-from pcbatch.runtime.adjoint.put_aside import POLICIES, PutAside
+from pcbatch.runtime.adjoint.put_aside import PutAside, Whole
 from pcbatch.runtime.adjoint.refusing import refusing
 from pcbatch.runtime.adjoint.replay import Replay
 from pcbatch.runtime.adjoint.segments import Segments
@@ -32,26 +33,27 @@ from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules import schedule_named
 
+POLICIES: dict[str, Callable[[Segments], PutAside]] = {"keep": Whole, "replay": Beginnings}
+"""What is put aside of segments, by the option `tape`."""
+
 
 @dataclass(frozen=True)
 class Taped:
     """A taped run: what it gave, and what it left for the way back.
 
-    `records` are lists of arrays, an entry for each of `segments` segments; `always` is the same for all of these;
-    `pointers` are those at which the results lie.
+    `aside` is what has been put aside of so many `segments`; `pointers` are those at which the results lie.
     """
 
     outcome: Outcome
-    records: Sequence[Array]
+    aside: Sequence[Array]
     segments: Array
     pointers: Sequence[Array]
-    always: Sequence[Array]
 
 
 class Reverse:
     """Runs one program taped, in lockstep, and gives gradients. Compiled once for each number of lanes.
 
-    `tape` says what is put aside of each segment: a name of `put_aside.POLICIES`.
+    `tape` says what is put aside of each segment: a name of `POLICIES`.
     """
 
     def __init__(
@@ -142,12 +144,10 @@ class Reverse:
         )
         pointers = [next(found) for _ in self.forward.pointers]
         segments = next(found)
-        remaining = list(found)
-        records = remaining[len(remaining) - len(self.put_aside.specs(None)) :]
         outcome = replace(legs.outcome(counters, outputs, capacity), tape=self.tapes.bytes_by_span)
         if not legs.limits.roomy and self.backend.is_concrete(outcome.status):
             self._note_capacity(int(capacity), outcome)
-        return Taped(outcome, records, segments, pointers, remaining[: len(remaining) - len(records)])
+        return Taped(outcome, [*found], segments, pointers)
 
     def _note_capacity(self, capacity: int, outcome: Outcome) -> None:
         """Begin the next run on stacks as long as these, unless a recursion without end wanted them."""
@@ -169,7 +169,7 @@ class Reverse:
         seeds = [each for each in upstream if each is not None]
         given = [
             *(taped.outcome.status, taped.outcome.stack_entries, taped.segments),
-            *(*taped.pointers, *shared, *seeds, *taped.always, *taped.records),
+            *(*taped.pointers, *shared, *seeds, *taped.aside),
         ]
         with refusing(self.program, self.backend, self.jit):
             found = iter(list(self.backend.unseen(back)(*given)))
@@ -208,16 +208,13 @@ class Reverse:
         return arguments, [key for name in self.program.shared for key, _ in self.tapes.shared_keys(name)]
 
     def _back(self, lanes: int | None, wanted: Sequence[bool]) -> Callable[..., Any]:
-        specs = self.put_aside.specs(lanes)
-
         def program(*arrays: Array) -> list[Array]:
             remaining = iter(arrays)
             status, entries, segments = (next(remaining) for _ in range(3))
             pointers = {name: next(remaining) for name in self.forward.pointers}
             shared = [next(remaining) for _ in self.forward.operand_specs]
             seeds = iter([next(remaining) if each else None for each in wanted])
-            rest = [*remaining]
-            always, records = rest[: len(rest) - len(specs)], rest[len(rest) - len(specs) :]
+            aside = [*remaining]
             sound = self.backend.array(status, "int32") == 0
             every = self.backend.lanes_of(status)
             gradients = seeded(self.replay, seeds, pointers, sound, every, entries)
@@ -230,17 +227,15 @@ class Reverse:
                 return list(self.forward.segment(pool)(*flat, *shared))
 
             def undone(before: Any) -> Any:
-                number, records, arrays, rows = before
-                records, entry = self.backend.without_last(records, specs)
-                tape = self.put_aside.tape(entry, always, pool, run)
+                number, aside, arrays, rows = before
+                aside, tape = self.put_aside.last(aside, number, pool, run)
                 found = list(compiled(*arrays, *tape, sound, *shared))
-                rows = self.backend.with_record(rows, lookups.flat(found[len(carried) :]))
-                return number - 1, records, found[: len(carried)], rows
+                rows = lookups.with_more(rows, lookups.flat(found[len(carried) :]))
+                return number - 1, aside, found[: len(carried)], rows
 
-            start = (segments, records, [*gradients.values(), *totals.values()], self.backend.no_records(lookups.specs))
+            start = (segments, aside, [*gradients.values(), *totals.values()], lookups.none())
             _, _, found, rows = self.backend.while_loop(lambda before: before[0] > 0, undone, start)
-            after = dict(zip(carried, found, strict=True))
-            looked_up = self.backend.joined_records(rows, lookups.specs)
+            after, looked_up = dict(zip(carried, found, strict=True)), lookups.joined(rows)
             return [*by_parameters(self.replay, after, every), *(after[key] for key in self.replay.totals), *looked_up]
 
         return self.backend.compile(program, False)

@@ -35,12 +35,16 @@ Sources = tuple[frozenset[str], frozenset[str]]
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many rows a tape has: so many whole `batches`, and more up to so many `rows` or `bytes` of an array."""
+    """How many rows a tape has: so many whole `batches`, and more up to so many `rows` or `bytes` of an array.
+
+    Of so many beginnings of segments, an even number, and more up to so many bytes, `beginnings.py` keeps track.
+    """
 
     batches: int = CPU.tape_batches
     rows: int = CPU.tape_rows
     bytes: int = CPU.tape_bytes
     log: int = CPU.tape_log
+    beginnings: int = CPU.tape_beginnings
 
 
 @dataclass(frozen=True)

@@ -234,6 +234,10 @@ class Device:
     """And of how many bytes at most, in one array: fresh zeros are written at 5 GB a second."""
     tape_log: int
     """How many runs of blocks a segment logs, of eight bytes each."""
+    tape_beginnings: int
+    """How many beginnings of segments `tape="replay"` keeps at least, and more up to `tape_bytes` together."""
+    tape_beginnings_most: int
+    """And how many at most."""
     pulled: int
     """How many wide rows of a tape are pulled back to what all lanes share together, and a quarter of it where fewer
     are left; half of it where rows are not wide. Products of `[rows, 384]` and `[rows, 1024]` run at 150, 161, 187, 192
@@ -327,6 +331,8 @@ CPU = Device(
     tape_rows=4096,
     tape_bytes=16 * 1024 * KIB,
     tape_log=4096,
+    tape_beginnings=8,
+    tape_beginnings_most=256,
     pulled=1024,
     pulled_wide=4096,
     cached_numbers=2**15,

@@ -37,6 +37,12 @@ class ForkedExecution(Execution):
             self.moving = self.moving & self.forkable
         return self.backend.constant(end.fork.join)
 
+    def waits(self, mask: Array) -> None:
+        """Have the lanes of rows that lack room say where they wait."""
+        entered, target = self.written["pc"]
+        here = self.backend.constant(self.number)
+        self.written["pc"] = (entered | mask, self.backend.where(mask, here, target))
+
     def arguments(self, group: Group) -> dict[str, dict[int, Array]]:
         """By key of a top what the calls that are given one are given, by their places."""
         found: dict[str, dict[int, Array]] = {}

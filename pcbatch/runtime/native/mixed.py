@@ -42,6 +42,7 @@ class MixedProgram(WholeRuns):
         labels = [self.program.blocks[number].label for number in sorted(lockstep)]
         shown = ", ".join(labels) if len(labels) <= SHOWN else f"{len(labels)} of {len(self.program.blocks)} blocks"
         self.form = f"mixed: {shown} in lockstep, the rest native: {why}"
+        self._lockstep = lockstep
         context, limits = machine.context, machine.context.limits
         layout = Layout(_cached(self.program))
         region = Region(self.backend, layout, limits, machine.legs.loop.row_costs, lockstep)
@@ -55,7 +56,9 @@ class MixedProgram(WholeRuns):
         return self.capacity + 1 if self.legs.layout.all_stacks else 0
 
     def program_for(self, lanes: Any) -> Program:
-        return self.legs.loop.chunked(self.rooms.to_be(lanes))
+        chunked = self.legs.loop.chunked(self.rooms.to_be(lanes))
+        native = (number for number in range(len(chunked.blocks)) if number not in self._lockstep)
+        return replace(chunked, native=tuple(native))
 
     @property
     def rooms(self) -> Rooms:

@@ -72,4 +72,6 @@ def made_rooms(executable: Executable) -> tuple[int, ...]:
     """For how many lanes it has programs that serve fewer, too (`machine.rooms`)."""
     if isinstance(executable, Machine | NativeProgram | MixedProgram | StraightLine):
         return executable.rooms.made
+    if isinstance(executable, ForkedMachine):
+        return executable.pools.rooms.made
     return ()
