@@ -51,6 +51,8 @@ class Grants:
     """The augmented assignments and element stores that change an object, and their methods."""
     takings: frozenset[tuple[Span, str]] = frozenset()
     """The places where a method changes a variable and gives a value."""
+    forking: bool = False
+    """Whether calls are to be made at the same time, those of loops too."""
 
     def extended(self, error: CompileError) -> Grants:
         """With what the diagnostics of `error` ask for; the same where they ask for nothing new."""
@@ -82,7 +84,7 @@ class Grants:
     @property
     def unrolling(self) -> Unrolling:
         """What the frontend is told of it."""
-        return Unrolling(dict(self.lengths), dict(self.failed), self.in_place, self.takings)
+        return Unrolling(dict(self.lengths), dict(self.failed), self.in_place, self.takings, self.forking)
 
 
 NOTHING = Grants()

@@ -40,12 +40,16 @@ class Unrolling:
     """The augmented assignments and element stores that are known to change an object by these methods."""
     takings: frozenset[tuple[Span, str]] = frozenset()
     """Places, and the variables that methods change there which are called for their value."""
+    forking: bool = False
+    """Whether calls are to be made at the same time: loops whose turns make independent ones are written out."""
     augmented: dict[Span, str] = field(default_factory=dict, init=False)
     """The other augmented assignments, with the methods that they would call of such."""
     suspects: set[Span] = field(default_factory=set, init=False)
     """The element stores of which it must be known whether they are into lists; see `aliasing`."""
     asked: list[Span] = field(default_factory=list, init=False)
     """The lines of the loops that have a question in front."""
+    apart: dict[Span, str] = field(default_factory=dict, init=False)
+    """The headers of loops whose turns make calls one after the other though `forking`, and why."""
     long: list[tuple[Span, Span, int]] = field(default_factory=list, init=False)
     """Loops that make too many turns: their lines, their headers and how many, those of loops around it multiplied."""
 

@@ -13,9 +13,10 @@ under a tape, and runs in slices.
 from __future__ import annotations
 
 import contextlib
+import functools
+import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pcbatch.errors import Span
@@ -27,15 +28,36 @@ from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.forked_legs import ForkedLegs, Standing
 from pcbatch.runtime.machine.forking import Report
 from pcbatch.runtime.machine.growing import grown, wanting
-from pcbatch.runtime.machine.leftover import completed, left_over
+from pcbatch.runtime.machine.leftover import completed, left_over, one_after_another
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.pools import MOST_GROWTH, Pools, Size
 from pcbatch.runtime.machine.programs import NO_BUDGET
 from pcbatch.runtime.machine.state import Layout
 
-Told = Callable[[int], str]
-"""What is to be told of a run of which so many examples were left."""
+
+@dataclass(frozen=True)
+class Told:
+    """What is to be told of a run of some `examples`: its `report`, and its numbers of `lanes`, one after the other."""
+
+    report: Report
+    lanes: tuple[int, ...]
+    examples: int
+    left: int = 0
+
+    def __add__(self, other: Told) -> Told:
+        one, two = self.report, other.report
+        report = Report(one.forked + two.forked, max(one.most, two.most), one.short + two.short, 0, 0, 0)
+        lanes = max(self.lanes, other.lanes, key=max)
+        return Told(report, lanes, self.examples + other.examples, self.left + other.left)
+
+    def __str__(self) -> str:
+        report, left = self.report, self.left
+        before = "".join(f"{each:,}, then " for each in self.lanes[:-1])
+        short = f", which were too few in {report.short:,} trips" if report.short else ""
+        again = f"; {left:,} of {self.examples:,} examples ran again, their calls one after the other" if left else ""
+        of = f"{report.most:,} of {before}{self.lanes[-1]:,} lanes at most"
+        return f"{report.forked:,} calls were forked, on {of}{short}{again}"
 
 
 class ForkedMachine:
@@ -98,18 +120,37 @@ class ForkedMachine:
         """Run `lanes` examples; see `Machine.run`."""
         if not (isinstance(lanes, int) and lanes and self.backend.runs_unseen()):
             return self.machine.run(arguments, shared, lanes)
-        arrays = self.machine.arrays_given(arguments, shared, lanes)
+        return self._run_arrays(self.machine.arrays_given(arguments, shared, lanes), lanes)
+
+    def _run_arrays(self, arrays: Sequence[Array], examples: int) -> Outcome:
+        """A run, of a part of the examples after another where not all are run at once."""
+        count, first = len(self.legs.legs.layout.inputs), self.backend.constant
+        runs: list[tuple[Outcome, Told]] = []
+        begun = 0
+        while begun < examples:
+            some = self.pools.at_once(examples - begun)
+            part = arrays
+            if some < examples:
+                part = [*(self.backend.rows_at(each, first(begun), some) for each in arrays[:count]), *arrays[count:]]
+            runs.append(self._at_once(part, some))
+            begun += some
+        told = functools.reduce(operator.add, (told for _, told in runs))
+        return _noted(one_after_another([outcome for outcome, _ in runs]), told)
+
+    def _at_once(self, arrays: Sequence[Array], examples: int) -> tuple[Outcome, Told]:
         with self._compiling():
-            size = self.pools.of(lanes)
-            given = self.machine.extended(arrays, lanes, size.pool.examples)
-            found = self.legs.whole(size)(*given, self.backend.constant(lanes))
-        now, told = self._ended(size, found, given, lanes)
-        return self._completed(now.returned.outcome(now.arrays, self._fewer(now, lanes)), arrays, told)
+            size = self.pools.of(examples)
+            given = self.machine.extended(arrays, examples, size.pool.examples)
+            found = self.legs.whole(size)(*given, self.backend.constant(examples))
+        now, told = self._ended(size, found, given, examples)
+        return self._completed(now.returned.outcome(now.arrays, self._fewer(now, examples)), arrays, told)
 
     def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
         """A run of `lanes` examples on arrays like these; see `Machine.ready`."""
         if not lanes:
             return self.machine.ready(arrays, lanes)
+        if self.machine.max_lanes is not None:
+            return lambda given: Finished.of(self._run_arrays(given, lanes))
         known: dict[Size, Callable[..., Any]] = {}
         count = self.backend.constant(lanes)
 
@@ -127,8 +168,8 @@ class ForkedMachine:
             now, told = self._ended(size, found, every, lanes)
             finished = now.returned.finished(now.arrays, self._fewer(now, lanes))
             if finished.values is None:
-                return Finished.of(self._completed(finished.outcome(), given, told))
-            return Finished(finished.values, lambda: self._completed(finished.outcome(), given, told))
+                return Finished.of(_noted(*self._completed(finished.outcome(), given, told)))
+            return Finished(finished.values, lambda: _noted(finished.outcome(), told))
 
         return run
 
@@ -139,7 +180,7 @@ class ForkedMachine:
     ) -> tuple[Standing, Told]:
         """The end of a run that has come so far, on larger and larger pools where that is needed; and what to tell."""
         now = self.legs.standing(size, found)
-        report, sizes, growth = now.report, [size.pool.lanes], MOST_GROWTH
+        report, lanes_so_far, growth = now.report, [size.pool.lanes], MOST_GROWTH
         while now.report.stuck or now.report.paused:
             state = self.legs.state(now)
             lanes, stacks = wanting(state, self.legs.trips(now.size))
@@ -147,7 +188,7 @@ class ForkedMachine:
             if larger == now.size:
                 break
             if larger.pool.lanes > now.size.pool.lanes:
-                sizes.append(larger.pool.lanes)
+                lanes_so_far.append(larger.pool.lanes)
                 growth *= growth
             state = grown(state, self.legs.trips(now.size), self.legs.trips(larger), larger.capacity)
             with self._compiling():
@@ -155,15 +196,16 @@ class ForkedMachine:
             most, short = max(report.most, now.report.most), report.short + now.report.short
             report = replace(now.report, most=most, short=short)
         self.pools.learn(size, now.size, report, examples)
-        return now, partial(_told, report, sizes, examples)
+        return now, Told(report, tuple(lanes_so_far), examples)
 
     def _fewer(self, now: Standing, examples: int) -> int | None:
         """How many examples there are, None if they fill their room."""
         return None if examples == now.size.pool.examples else examples
 
-    def _completed(self, outcome: Outcome, arrays: Sequence[Array], told: Told) -> Outcome:
-        note = (None, told(left_over(outcome).size))
-        return completed(replace(outcome, notes=(*outcome.notes, note)), self._sequel, arrays)
+    def _completed(self, outcome: Outcome, arrays: Sequence[Array], told: Told) -> tuple[Outcome, Told]:
+        """The outcome with what becomes of the examples that were left, and that told too."""
+        left = left_over(outcome)
+        return completed(outcome, left, self._sequel, arrays), replace(told, left=left.size)
 
     @contextlib.contextmanager
     def _compiling(self) -> Iterator[None]:
@@ -172,10 +214,5 @@ class ForkedMachine:
             yield
 
 
-def _told(report: Report, lanes: Sequence[int], examples: int, left: int) -> str:
-    """What a run has forked, on how many lanes, one number after the other, and how many examples were left."""
-    before = "".join(f"{each:,}, then " for each in lanes[:-1])
-    short = f", which were too few in {report.short:,} trips" if report.short else ""
-    again = f"; {left:,} of {examples:,} examples ran again, their calls one after the other" if left else ""
-    of = f"{report.most:,} of {before}{lanes[-1]:,} lanes at most"
-    return f"{report.forked:,} calls were forked, on {of}{short}{again}"
+def _noted(outcome: Outcome, told: Told) -> Outcome:
+    return replace(outcome, notes=(*outcome.notes, (None, str(told))))

@@ -18,7 +18,7 @@ class ForkedExecution(Execution):
         if (group := self.layout.joins.get(self.number)) is None:
             super().execute()
             return
-        steps = self.old("steps") + (len(group.members) - 1)
+        steps = self.old("steps") + (len(group.members) - 1 + group.turns)
         for slot in range(len(group.members)):
             steps = steps + self.backend.load(self.state["steps"], [], self.old(f"child {slot}"))
         self.taken["steps"] = steps

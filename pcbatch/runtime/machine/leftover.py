@@ -1,8 +1,9 @@
-"""What is left of a run whose calls were forked: some examples are run again, their calls one after the other."""
+"""What becomes of all examples of a run whose calls were forked: of those that were left, and of some after others."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,9 +19,8 @@ def left_over(outcome: Outcome) -> np.ndarray:
     return np.flatnonzero(np.asarray(outcome.status) == LaneStatus.UNFINISHED).astype(np.int32)
 
 
-def completed(outcome: Outcome, machine: Machine, arrays: Sequence[Array]) -> Outcome:
-    """The outcome of a run on `arrays` with what becomes of such examples when `machine` runs them."""
-    left = left_over(outcome)
+def completed(outcome: Outcome, left: np.ndarray, machine: Machine, arrays: Sequence[Array]) -> Outcome:
+    """The outcome of a run on `arrays` with what becomes of the examples that are `left` when `machine` runs them."""
     if not left.size:
         return outcome
     backend, count = machine.backend, len(machine.legs.layout.inputs)
@@ -46,6 +46,30 @@ def completed(outcome: Outcome, machine: Machine, arrays: Sequence[Array]) -> Ou
         values=tuple(put(*each) for each in zip(outcome.values, again.values, strict=True)),
         fault_values=shown,
         counting=lambda: _sum(outcome.counts, again.counts),
+        status=numbers("status"),
+        site=numbers("site"),
+        place=numbers("place"),
+        steps=numbers("steps"),
+    )
+
+
+def one_after_another(outcomes: Sequence[Outcome]) -> Outcome:
+    """The outcome of several runs, each of some examples, as that of one."""
+    first, backend = outcomes[0], outcomes[0].backend
+    if len(outcomes) == 1:
+        return first
+
+    def numbers(name: str) -> np.ndarray:
+        return np.concatenate([np.asarray(getattr(each, name)) for each in outcomes])
+
+    def arrays(given: Iterable[Sequence[Array]]) -> list[Array]:
+        return [backend.joined(*leaves) for leaves in zip(*given, strict=True)]
+
+    return replace(
+        first,
+        values=tuple(arrays(each.values for each in outcomes)),
+        fault_values={name: arrays(each.fault_values[name] for each in outcomes) for name in first.fault_values},
+        counting=lambda: functools.reduce(_sum, (each.counts for each in outcomes)),
         status=numbers("status"),
         site=numbers("site"),
         place=numbers("place"),

@@ -34,16 +34,21 @@ class Size:
 class Pools:
     """The sizes of the runs of one program.
 
-    `spread` says how many lanes there are for each example at first, `limit` how many bytes they may take in all,
-    `most` how many there may be. There is a lane for each example in any case.
+    `spread` says how many lanes there are for each example at first, `limit` how many bytes they may take in all; a
+    lane for each example there is in any case. With `most` there are never more lanes, however many examples: not all
+    of these are run at once then.
     """
 
     def __init__(self, layout: Layout, largest_capacity: int, *, spread: int, limit: int, most: int | None):
         self.layout, self.largest_capacity = layout, largest_capacity
         self.spread, self.limit, self.most = spread, limit, most
         self.capacity = min(FIRST_CAPACITY, largest_capacity)
-        self.rooms = Rooms(lambda: CPU.idle_least)
+        self.rooms = Rooms(lambda: min(CPU.idle_least, self.at_once(CPU.idle_least)))
         self._bytes: dict[int, int] = {}
+
+    def at_once(self, examples: int) -> int:
+        """How many of so many examples are run at once."""
+        return examples if self.most is None else min(examples, max(1, self.most // self.spread))
 
     def of(self, examples: int) -> Size:
         """The size in which a run of so many examples begins."""
@@ -55,6 +60,7 @@ class Pools:
 
     def _size(self, room: int) -> Size:
         lanes = min(room * self.spread, self._lanes(self.capacity))
+        room = room if self.most is None else min(room, self.most)
         return Size(Pool(max(room, lanes), room), self.capacity)
 
     def larger(self, size: Size, growth: int, *, lanes: bool, stacks: bool) -> Size:
@@ -70,14 +76,18 @@ class Pools:
     def learn(self, first: Size, last: Size, report: Report, examples: int) -> None:
         """Have the next run begin with what this one could have used, which began with one size and ended with another.
 
-        One that was short of lanes would have needed one for each call at most.
+        One that was short of lanes would have needed one for each call at most. Where there are to be few lanes that is
+        what many runs are; fewer examples are run at once if some could not end.
         """
         pool = first.pool
+        self.capacity = max(self.capacity, last.capacity)
+        if self.most is not None:
+            self.spread = min(2 * self.spread if report.stuck else self.spread, self.most)
+            return
         wanted = -(-(examples + report.forked) // examples)
         if report.short and wanted > self.spread and pool.lanes == pool.examples * self.spread:
             most = max(self.spread * MOST_GROWTH, last.pool.lanes // pool.examples)
             self.spread = min(bucket(wanted), most)
-        self.capacity = max(self.capacity, last.capacity)
 
     def _lanes(self, capacity: int) -> int:
         """How many lanes there may be."""
