@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from types import CodeType
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, order=True)
@@ -85,18 +85,12 @@ class Change:
     name: str
 
 
-@dataclass(frozen=True)
-class Untraced:
-    """A fault of a value that has no number while it is traced; what is wrong, if anything is, loops would say."""
+Wish = TakeIn | Unroll | InPlace | Change
+"""What a program may be built with so that a fault is none."""
 
-
-@dataclass(frozen=True)
-class Settled:
-    """A fault that is one however the program is built."""
-
-
-Wish = TakeIn | Unroll | InPlace | Change | Untraced | Settled
-"""What a program may be built with so that a fault is none, as far as that is known."""
+Trait = Literal["untraced", "settled"]
+"""Untraced: a value has no number while it is traced; what is wrong, if anything is, loops written out would say.
+Settled: it is a fault however many loops are written out."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +104,7 @@ class Diagnostic:
     help: str = ""
     notes: tuple[Note, ...] = ()
     wants: Wish | None = field(default=None, compare=False, repr=False)
+    trait: Trait | None = field(default=None, compare=False, repr=False)
 
     def render(self) -> str:
         """Draw the diagnostic: header, source line with carets, notes and the help line."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from pcbatch.errors import CompileError, Diagnostic, Untraced
+from pcbatch.errors import CompileError, Diagnostic
 from pcbatch.function.grants import Grants
 
 T = TypeVar("T")
@@ -48,12 +48,12 @@ def _final(first: CompileError, last: CompileError) -> CompileError:
     is_better = {_place(each) for each in first.diagnostics} - {_place(each) for each in left}
     has_notes = any(one.notes != other.notes for one, other in zip(first.diagnostics, left, strict=False))
     told = left if is_better or has_notes or _says_more(first, left) else first.diagnostics
-    return type(last if told is left else first)(replace(each, wants=None) for each in told)
+    return type(last if told is left else first)(replace(each, wants=None, trait=None) for each in told)
 
 
 def _says_more(first: CompileError, left: Iterable[Diagnostic]) -> bool:
     """Whether something else is wrong in a loop than that the comprehension, which it was, could not be traced."""
-    untraced = {_place(each): each.message for each in first.diagnostics if isinstance(each.wants, Untraced)}
+    untraced = {_place(each): each.message for each in first.diagnostics if each.trait == "untraced"}
     return any(untraced.get(_place(each), each.message) != each.message for each in left)
 
 

@@ -22,7 +22,6 @@ from pcbatch.errors import (
     InPlace,
     NameResolutionError,
     Note,
-    Settled,
     Span,
     TakeIn,
     Unroll,
@@ -74,7 +73,7 @@ class Grants:
         """
         failed = dict(self.failed)
         for diagnostic in error.diagnostics:
-            is_settled = diagnostic.code < "PCB2" or isinstance(diagnostic.wants, Settled)
+            is_settled = diagnostic.code < "PCB2" or diagnostic.trait == "settled"
             for span in () if is_settled else places(diagnostic):
                 depth = failed.get(span, 0)
                 if depth < loops_around(span):

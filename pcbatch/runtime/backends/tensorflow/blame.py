@@ -21,11 +21,9 @@ from pcbatch.errors import (
     PlacedError,
     PrimitiveError,
     RefusedBeforeError,
-    Settled,
     Span,
     TakeIn,
     Unroll,
-    Untraced,
     Wish,
 )
 from pcbatch.installed import OWN, is_installed
@@ -146,8 +144,8 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
         return PrimitiveError([Diagnostic("PCB401", _plainly(why), notes[0].span, help=help)])
     found = _at(piece, "PCB401", _plainly(why), line, help, notes)
     if why.endswith(operands.UNCAST):
-        return PrimitiveError([replace(found, wants=Settled())])
-    return PrimitiveError([replace(found, wants=(wants or Untraced()) if _UNTRACED.search(why) else None)])
+        return PrimitiveError([replace(found, trait="settled")])
+    return PrimitiveError([replace(found, wants=wants, trait="untraced") if _UNTRACED.search(why) else found])
 
 
 def _taken_in(piece: Piece, error: BaseException) -> TakeIn | None:
