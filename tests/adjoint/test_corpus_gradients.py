@@ -33,6 +33,7 @@ def _has_floats(name):
 
 
 LEAVES_TENSORFLOW = {
+    "array_methods",
     "float64_throughout",
     "helpers",
     "math_domain",
