@@ -65,16 +65,29 @@ def one_after_another(outcomes: Sequence[Outcome]) -> Outcome:
     def arrays(given: Callable[[Outcome], Sequence[Array]]) -> list[Array]:
         return [backend.joined(*leaves) for leaves in zip(*map(given, outcomes), strict=True)]
 
+    def shown(name: str) -> list[Array]:
+        return arrays(lambda each: each.fault_values[name])
+
     return replace(
         first,
         values=tuple(arrays(lambda each: each.values)),
-        fault_values={n: arrays(lambda each, name=n: each.fault_values[name]) for n in first.fault_values},
+        fault_values={name: shown(name) for name in first.fault_values},
         counting=lambda: functools.reduce(_sum, (each.counts for each in outcomes)),
         status=numbers("status"),
         site=numbers("site"),
         place=numbers("place"),
         steps=numbers("steps"),
     )
+
+
+def padded(counts: Counts, blocks: int) -> Counts:
+    """The counts of a run in sequence as those of a program with more blocks, which it does not come to."""
+
+    def more(array: Array) -> np.ndarray:
+        found = np.asarray(array)
+        return np.concatenate([found, np.zeros(blocks - found.size, found.dtype)])
+
+    return Counts(more(counts.executions), more(counts.active), more(counts.rows), counts.trips)
 
 
 def _sum(one: Counts, other: Counts) -> Counts:
