@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from types import CodeType
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, order=True)
@@ -68,9 +68,13 @@ class Unroll:
 
 @dataclass(frozen=True)
 class InPlace:
-    """A fault that would be none if the augmented assignment at `span` changed its object, as that of a list does."""
+    """A fault that would be none if the augmented assignment at `span` changed its object, as that of a list does.
+
+    Or of which it is known then whether it is one: an element store there changes a list. `method` is what does it.
+    """
 
     span: Span
+    method: str
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,10 @@ class Change:
 Wish = TakeIn | Unroll | InPlace | Change
 """What a program may be built with so that a fault is none."""
 
+Trait = Literal["untraced", "settled"]
+"""Untraced: a value has no number while it is traced; what is wrong, if anything is, loops written out would say.
+Settled: it is a fault however many loops are written out."""
+
 
 @dataclass(frozen=True)
 class Diagnostic:
@@ -96,6 +104,7 @@ class Diagnostic:
     help: str = ""
     notes: tuple[Note, ...] = ()
     wants: Wish | None = field(default=None, compare=False, repr=False)
+    trait: Trait | None = field(default=None, compare=False, repr=False)
 
     def render(self) -> str:
         """Draw the diagnostic: header, source line with carets, notes and the help line."""
@@ -182,7 +191,14 @@ class LengthError(PieceRefusalError):
 
 
 class InPlaceError(PieceRefusalError):
-    """An augmented assignment changes an object in place, which was not known when it was translated."""
+    """A statement changes an object in place by `method`, which was not known when it was translated."""
+
+    def __init__(self, code: str, message: str, help: str, method: str):
+        super().__init__(code, message, help)
+        self.method = method
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.code, self.message, self.help, self.method)
 
 
 class PlacedError(PcbatchError, ValueError):

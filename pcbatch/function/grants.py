@@ -46,8 +46,8 @@ class Grants:
     taken: frozenset[types.CodeType] = frozenset()
     lengths: tuple[tuple[tuple[Span, Turns], int | None], ...] = ()
     failed: tuple[tuple[Span, int], ...] = ()
-    in_place: frozenset[Span] = frozenset()
-    """The augmented assignments that change an object."""
+    in_place: frozenset[tuple[Span, str]] = frozenset()
+    """The augmented assignments and element stores that change an object, and their methods."""
     takings: frozenset[tuple[Span, str]] = frozenset()
     """The places where a method changes a variable and gives a value."""
     forking: bool = False
@@ -61,7 +61,7 @@ class Grants:
         for want in wants:
             if isinstance(want, Unroll):
                 lengths.setdefault((want.span, want.turns), want.length)
-        in_place = self.in_place.union(want.span for want in wants if isinstance(want, InPlace))
+        in_place = self.in_place.union((want.span, want.method) for want in wants if isinstance(want, InPlace))
         takings = self.takings.union((want.span, want.name) for want in wants if isinstance(want, Change))
         known = tuple(sorted(lengths.items(), key=lambda each: each[0]))
         return replace(self, taken=taken, in_place=in_place, takings=takings, lengths=known)
@@ -69,11 +69,12 @@ class Grants:
     def unrolled(self, error: CompileError) -> Grants:
         """With one more loop written out around each fault of `error`; the same where there is none.
 
-        What the syntax check refuses is wrong in every turn.
+        What the syntax check refuses is wrong in every turn, and so are operands of two dtypes.
         """
         failed = dict(self.failed)
         for diagnostic in error.diagnostics:
-            for span in () if diagnostic.code < "PCB2" else places(diagnostic):
+            is_settled = diagnostic.code < "PCB2" or diagnostic.trait == "settled"
+            for span in () if is_settled else places(diagnostic):
                 depth = failed.get(span, 0)
                 if depth < loops_around(span):
                     failed[span] = depth + 1

@@ -41,6 +41,7 @@ from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.costs.estimate import block_cost, block_costs
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
 from pcbatch.runtime.machine.legs import Snapshot
+from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.resume.checkpoint import Saved
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
@@ -172,11 +173,13 @@ class Pipeline:
 
         On which numbers of rows blocks may run depends on these, which are run as one, and which are native.
         """
-        sized = self.machine.program_for(lanes)
-        pairs = zip(self.machine_program.blocks, sized.blocks, strict=True)
+        sized, program = self.machine.program_for(lanes), self.machine_program
+        if isinstance(self.machine, Machine):
+            program = self.machine.predicated(program)
+        pairs = zip(program.blocks, sized.blocks, strict=True)
         blocks = tuple(replace(block, chunks=each.chunks) for block, each in pairs)
         name, merged, native = self.machine.program.name, sized.merged, sized.native
-        return replace(self.machine_program, name=name, blocks=blocks, merged=merged, native=native)
+        return replace(program, name=name, blocks=blocks, merged=merged, native=native)
 
     @cached_property
     def emitted(self) -> Emitted:
@@ -198,7 +201,7 @@ class Pipeline:
     @cached_property
     def reverse(self) -> Reverse:
         """Reverse mode of the table."""
-        return make_reverse(self.table, self.options, self.machine.statistics)
+        return make_reverse(self.table, self.options, self.machine)
 
     def row_cost(self, block: int) -> float:
         """The estimated work of one lane at the block of this number, in the unit of `runtime.costs`."""

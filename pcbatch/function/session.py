@@ -34,7 +34,7 @@ from pcbatch.lowering.captures.look import Look
 from pcbatch.lowering.captures.reads import watching
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.options import Options
-from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.backends import backend_named, following
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine import collector
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Statistics
@@ -286,11 +286,13 @@ class Session:
                 kept=known,
                 tapes=tapes,
                 augmented=linked.built.unrolling.augmented,
+                suspects=frozenset(linked.built.unrolling.suspects),
             )
             pipeline = Pipeline(linked, environment, arguments.without_values(), self._options)
             started = time.perf_counter()
             try:
-                with collector.paused(), pieces_of(self._function.__name__), self._watching(pipeline, captured):
+                watched = self._watching(pipeline, captured)
+                with collector.paused(), pieces_of(self._function.__name__), watched, following.apart():
                     statistics = pipeline.machine.statistics  # the whole pipeline, or its refusals
             except CompileError as error:
                 raise type(error)(map(linked.built.unrolling.told, error.diagnostics)) from None

@@ -64,12 +64,13 @@ Straight = Primitive | Enter | Exit
 class Statement:
     """One op of a piece. `sites` has the fault site of each of its checks, in the order in which code is generated.
 
-    None stands for a check that cannot fail. `literal` says that indices written as numbers are among the checks.
+    None stands for a check that cannot fail. `lenient` says that indices written as numbers are among the
+    checks, and that operators and attributes are those of NumPy's arrays.
     """
 
     op: Straight
     sites: tuple[int | None, ...] = ()
-    literal: bool = False
+    lenient: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from pcbatch.errors import UsageError
-from pcbatch.runtime.adjoint import put_aside, reverse
+from pcbatch.runtime.adjoint import reverse
 from pcbatch.runtime.adjoint import tape as tapes
+from pcbatch.runtime.adjoint.beginnings import Beginnings
+from pcbatch.runtime.machine.pool import Pool
 from tests.adjoint import programs
 from tests.adjoint.programs import CASES, COUNTS, VECTORS, B, W
 from tests.adjoint.truth import TINY, batched
 
 slow = pytest.mark.slow
 SMALL = tapes.Sizes(batches=8, rows=0)
+FEW = tapes.Sizes(batches=1, rows=0, bytes=1, log=5, beginnings=2)
+"""Many segments, and never more than two beginnings of them on the way forward."""
 QUICK = {("cells", True)}
 
 
@@ -23,7 +29,7 @@ QUICK = {("cells", True)}
     [pytest.param(n, j, marks=() if (n, j) in QUICK else slow) for n in CASES for j in (False, True)],
 )
 def test_equal_to_the_bit(name, jit, monkeypatch):
-    monkeypatch.setattr(tapes, "Sizes", lambda: TINY)
+    monkeypatch.setattr(tapes, "Sizes", lambda: FEW)
     function, arguments, variables = CASES[name]
     kept, again = (
         batched(function.options(jit=jit, tape=tape, name=f"{name}_{tape}"), arguments, variables)
@@ -34,21 +40,23 @@ def test_equal_to_the_bit(name, jit, monkeypatch):
 
 
 def _bytes_kept(monkeypatch, tape, turns):
-    """How many bytes are put aside by a run of the loop."""
+    """How many segments a run of the loop has, and how many bytes are put aside of them."""
     found = []
     run = reverse.Reverse.run
 
     def seen(self, arrays, lanes):
         taped = run(self, arrays, lanes)
-        specs = self.put_aside.specs(lanes)
+        keeps = tape == "keep"
+        specs = [*self.tapes.specs(lanes).values()] if keeps else self.put_aside.specs(Pool.of(lanes))
         each = sum(tf.as_dtype(dtype).size * np.prod([1 if n is None else n for n in shape]) for dtype, shape in specs)
-        found.append((int(taped.segments), int(taped.segments) * each))
+        found.append((int(taped.segments), int(taped.segments if keeps else taped.aside[1]) * each))
         return taped
 
-    monkeypatch.setattr(reverse.Reverse, "run", seen)
-    monkeypatch.setattr(tapes, "Sizes", lambda: SMALL)
-    function = programs.loop.options(jit=False, tape=tape, name=f"loop_{tape}_{turns}")
-    batched(function, (VECTORS, COUNTS * 0 + turns), (W, B))
+    with monkeypatch.context() as patched:
+        patched.setattr(reverse.Reverse, "run", seen)
+        patched.setattr(tapes, "Sizes", lambda: SMALL)
+        function = programs.loop.options(jit=False, tape=tape, name=f"loop_{tape}_{turns}")
+        batched(function, (VECTORS, COUNTS * 0 + turns), (W, B))
     return found[0]
 
 
@@ -56,6 +64,14 @@ def test_little_is_put_aside(monkeypatch):
     segments, kept = _bytes_kept(monkeypatch, "keep", 80)
     assert segments > 5
     assert _bytes_kept(monkeypatch, "replay", 80)[1] < kept / 5
+
+
+@slow
+def test_what_is_put_aside_does_not_grow_with_the_run(monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "SMALL", tapes.Sizes(batches=1, rows=0, bytes=1))
+    some, more = (_bytes_kept(monkeypatch, "replay", turns) for turns in (20, 320))
+    assert more[0] > 10 * some[0]
+    assert more[1] <= some[1]
 
 
 @slow
@@ -83,14 +99,9 @@ def test_an_option_of_two_values():
 
 
 def test_what_changes_in_a_segment_is_put_aside(monkeypatch):
-    """Sabotage: what a block changes is taken for the same at the beginning of each segment."""
-    monkeypatch.setattr(put_aside.Beginning, "of_segment", lambda self, before, tape: self.first(before))
-    firsts = {}
-
-    def first(self, before):
-        return firsts.setdefault(id(self), self._changing(before))
-
-    monkeypatch.setattr(put_aside.Beginning, "first", first, raising=False)
+    """Sabotage: of what a block changes, only counts are put aside."""
+    changing = Beginnings.changing.func
+    monkeypatch.setattr(Beginnings, "changing", property(lambda self: [False for each in changing(self)[:-1]] + [True]))
     monkeypatch.setattr(tapes, "Sizes", lambda: TINY)
     function, arguments, variables = CASES["loop"]
     kept, again = (

@@ -146,6 +146,12 @@ def test_deterministic_bits_of_one_block():
         np.testing.assert_array_equal(straight(x[:lanes]), straight(x)[:lanes])
 
 
+def test_a_batch_of_no_lanes_in_chunks():
+    """No rows of it can be computed, and no chunk be filled up."""
+    none = np.zeros([0, 10], np.float32)
+    assert rounding.options(jit=False)(none, none[:, 0], np.zeros(0, np.int32))[0].shape[0] == 0
+
+
 @pytest.mark.slow
 def test_deterministic_bits_where_the_number_of_lanes_is_not_known():
     """Within a caller's function of a batch of any size."""

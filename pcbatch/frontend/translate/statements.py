@@ -278,7 +278,7 @@ class Statements(Expressions):
     def _method_in_place(self, node: Any) -> str | None:
         """The method that changes the target of an augmented assignment, if it is known to be a list or the like."""
         method, span = changes.IN_PLACE.get(type(node.op)), self.span(node)
-        if method is None or span in self.unrolling.in_place:
+        if method is None or (span, method) in self.unrolling.in_place:
             return method
         if isinstance(node.op, gast.Add) and isinstance(node.value, gast.List | gast.ListComp):
             return method

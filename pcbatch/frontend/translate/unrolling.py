@@ -14,13 +14,15 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic, Note, Span
-from pcbatch.frontend.source.iteration import Place, are_nested
+from pcbatch.frontend.source.iteration import Place, are_nested, key_of
 from pcbatch.frontend.source.nodes import walk
 
 MOST_TURNS = 64
 """So many turns are written out, those of loops in loops multiplied. Measured on a busy CPU, as CPU time up to
 the first result, for a list that grows by an append in each turn: 16 turns 1.6 s, 32 turns 4.8 s, 64 turns 21 s; with a
 branch in each turn 8 turns 1.4 s, 16 turns 4.0 s. That is more than in proportion: the list is longer in each turn."""
+STORES = "__setitem__"
+"""The method by which an element store changes what is no array."""
 Turns = tuple[int, ...]
 """The turns of the written-out loops around a place."""
 
@@ -34,14 +36,16 @@ class Unrolling:
 
     lengths: Mapping[tuple[Span, Turns], int | None] = field(default_factory=dict)
     failed: Mapping[Span, int] = field(default_factory=dict)
-    in_place: frozenset[Span] = frozenset()
-    """The augmented assignments that are known to change a list, or another object, in place."""
+    in_place: frozenset[tuple[Span, str]] = frozenset()
+    """The augmented assignments and element stores that are known to change an object by these methods."""
     takings: frozenset[tuple[Span, str]] = frozenset()
     """Places, and the variables that methods change there which are called for their value."""
     forking: bool = False
     """Whether calls are to be made at the same time: loops whose turns make independent ones are written out."""
     augmented: dict[Span, str] = field(default_factory=dict, init=False)
-    """The others, with the methods that they would call of such."""
+    """The other augmented assignments, with the methods that they would call of such."""
+    suspects: set[Span] = field(default_factory=set, init=False)
+    """The element stores of which it must be known whether they are into lists; see `aliasing`."""
     asked: list[Span] = field(default_factory=list, init=False)
     """The lines of the loops that have a question in front."""
     apart: dict[Span, str] = field(default_factory=dict, init=False)
@@ -63,7 +67,7 @@ class Unrolling:
             return any(depth > 1 and are_nested(span, _place(loop)) for span, depth in self._failed_in(file))
         every = [each for node in loop.body for each in walk(node)]
         inner = [_lines(each, file) for each in every if isinstance(each, gast.For)]
-        comprehensions = [_place(each) for each in every if isinstance(each, gast.ListComp | gast.GeneratorExp)]
+        comprehensions = [_place(each) for each in every if _may_be_loop(each)]
 
         def around(span: Span) -> int:
             """How much else could be written out."""
@@ -109,6 +113,13 @@ class Unrolling:
             return diagnostic
         label = f"this makes {count} turns, more than the {MOST_TURNS} that can be written out one by one"
         return replace(diagnostic, notes=(*diagnostic.notes, Note(header, label)))
+
+
+def _may_be_loop(node: Any) -> bool:
+    """Whether an expression is a comprehension, or goes over all elements as a `max(.., key=..)` does."""
+    if isinstance(node, gast.Call):
+        return key_of(node) is not None
+    return isinstance(node, gast.ListComp | gast.GeneratorExp)
 
 
 def _place(node: Any) -> Place:

@@ -58,7 +58,9 @@ class Compaction:
         """
         if lanes is None and not self.always:
             return program
-        chunks = self.chunks(program, rows, lanes or 0)
+        # No lanes have no rows that a chunk could be filled up with.
+        none: list[Chunks | None] = [None] * len(rows)
+        chunks = none if lanes == 0 else self.chunks(program, rows, lanes or 0)
         blocks = zip(program.blocks, chunks, strict=True)
         return replace(program, blocks=tuple(replace(block, chunks=each) for block, each in blocks))
 

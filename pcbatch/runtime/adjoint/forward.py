@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import Any
 
 from pcbatch.ir.types import leaves
-from pcbatch.runtime.adjoint.put_aside import PutAside
+from pcbatch.runtime.adjoint.put_aside import Aside, PutAside
 from pcbatch.runtime.adjoint.segments import Segment, Segments
 from pcbatch.runtime.backends.protocol import Array, Spec
+from pcbatch.runtime.machine.legs import Snapshot
 from pcbatch.runtime.machine.outcome import Statistics
 from pcbatch.runtime.machine.pool import Pool
 
@@ -21,51 +22,57 @@ class Forward:
         self.segments, self.put_aside, self.backend = segments, put_aside, segments.backend
         self.program, self.layout = segments.context.program, segments.layout
         self.jit, self.statistics = jit, statistics
-        self._made: dict[Pool, Callable[..., Any]] = {}
+        self._made: dict[tuple[Pool, int | None], Callable[..., Any]] = {}
 
     @cached_property
     def pointers(self) -> list[str]:
         """The results that lie in stacks alone, which must be known by their pointers."""
         return [name for name in self.program.results if self.layout.storage(name) == "stack"]
 
-    def run(self, lanes: int | None) -> Callable[..., Any]:
-        """The program of a taped run of so many lanes, None where that is not known: see `Reverse.run`."""
+    def run(self, lanes: int | None, fixed: int | None = None) -> Callable[..., Any]:
+        """The program of a taped run of so many lanes, None where that is not known: see `Reverse.run`.
+
+        With stacks of a `fixed` capacity it is over where a lane lacks room.
+        """
         count, segments = len(self.layout.inputs), self.segments
 
         def program(*arrays: Array) -> list[Array]:
             *given, capacity, every = arrays
             pool = Pool.of(lanes if lanes is not None else every)
             shared = given[count:]
-            limits = segments.legs.limits
-            first = segments.legs.begin(given[:count], pool, limits.largest_capacity if limits.roomy else capacity)
-            compiled = self.segment(pool)
-            records = self.backend.no_records(self.put_aside.specs(lanes))
+            first = segments.legs.begin(given[:count], pool, self._first(capacity, fixed), every)
+            compiled, zero = self.segment(pool, fixed), self.backend.constant(0)
 
-            def ran(snapshot: Any, records: Sequence[Array]) -> tuple[list[Array], list[Array]]:
-                flat = segments.legs.flat(snapshot)
-                packed = list(compiled(*flat, *shared))
+            def ran(snapshot: Snapshot, aside: Aside, number: Array) -> tuple[list[Array], Aside, Array]:
+                packed = list(compiled(*segments.legs.flat(snapshot), *shared, every))
                 tape = [*segments.unpack(packed, pool).tape.values()]
-                return self._without_tape(packed), self.backend.with_record(
-                    records, self.put_aside.of_segment(flat, tape)
-                )
+                return self._without_tape(packed), self.put_aside.added(aside, number, snapshot, tape), number + 1
 
             def more(carried: Any) -> Any:
-                packed, records, number = carried
+                packed, aside, number = carried
                 before = self._unpacked(packed, pool)
-                return (*ran(segments.grown(before.snapshot, before.lacking), records), number + 1)
+                grown = before.snapshot if fixed is not None else segments.grown(before.snapshot, before.lacking)
+                return ran(grown, aside, number)
 
-            start = (*ran(first, records), self.backend.constant(1))
-            packed, records, number = self.backend.while_loop(
-                lambda carried: self._unpacked(carried[0], pool).goes_on, more, start
-            )
+            def goes_on(carried: Any) -> Array:
+                now = self._unpacked(carried[0], pool)
+                return now.goes_on if fixed is None else now.goes_on & ~now.lacking
+
+            start = ran(first, self.put_aside.nothing(first), zero)
+            packed, aside, number = self.backend.while_loop(goes_on, more, start)
             last = self._unpacked(packed, pool).snapshot
-            reached = segments.legs.capacity(last)
             pointers = [last.state[self.layout.pointer(name)] for name in self.pointers]
             kept = [*last.counters.values(), *last.outputs.values(), *pointers]
-            always = self.put_aside.always(segments.legs.flat(first))
-            return [self.backend.constant(0) + reached, *kept, number, *always, *records]
+            return [zero + segments.legs.capacity(last), *kept, number, *aside]
 
         return self.backend.compile(program, False)
+
+    def _first(self, capacity: Array, fixed: int | None) -> Any:
+        """The capacity of the first stacks."""
+        limits = self.segments.legs.limits
+        if limits.roomy:
+            return limits.largest_capacity
+        return capacity if fixed is None else fixed
 
     def _without_tape(self, packed: Sequence[Array]) -> list[Array]:
         return list(packed[: len(packed) - len(self.segments.tapes.specs(None))])
@@ -73,21 +80,25 @@ class Forward:
     def _unpacked(self, packed: Sequence[Array], pool: Pool) -> Segment:
         return self.segments.unpack([*packed, *self.segments.tapes.specs(None)], pool)
 
-    def segment(self, pool: Pool) -> Callable[..., Any]:
-        """The program of a segment: from flat snapshot and shared operands to a packed segment."""
+    def segment(self, pool: Pool, fixed: int | None = None) -> Callable[..., Any]:
+        """The program of a segment: from flat snapshot, shared operands and the number of examples to a packed segment.
+
+        On stacks of any capacity, or of a `fixed` one.
+        """
         pool = pool.static
         segments = self.segments
 
         def program(*arrays: Array) -> list[Array]:
-            self.statistics.compilations += 1
-            remaining = iter(arrays)
-            snapshot = segments.legs.snapshot(remaining, pool)
-            return segments.pack(segments.segment(snapshot, [*remaining]))
+            with self.statistics.tracing(counts=True):
+                remaining = iter(arrays)
+                snapshot = segments.legs.snapshot(remaining, pool)
+                *shared, examples = remaining
+                return segments.pack(segments.segment(snapshot, shared, examples))
 
-        specs = [*segments.legs.specs(pool, None), *self.operand_specs]
-        if pool not in self._made:
-            self._made[pool] = self.backend.compile(program, self.jit, specs)
-        return self._made[pool]
+        specs = [*segments.legs.specs(pool, fixed), *self.operand_specs, ("int32", ())]
+        if (pool, fixed) not in self._made:
+            self._made[pool, fixed] = self.backend.compile(program, self.jit, specs)
+        return self._made[pool, fixed]
 
     @cached_property
     def operand_specs(self) -> list[Spec]:

@@ -108,3 +108,41 @@ class Lookups:
                 parts.append((backend.live(rows, mask, table.shape[1:]), backend.live(numbers, mask, ())))
             found += [backend.joined(*each) for each in zip(*parts, strict=True)]
         return found
+
+    # -- of all segments -----------------------------------------------------------------------------------------------
+
+    def none(self) -> list[Array]:
+        """What loops carry before the first.
+
+        How many rows there are whose numbers are all different, how many more, for each key lists of rows and numbers.
+        """
+        return [self.backend.constant(0), self.backend.constant(0), *self.backend.no_records(self.specs)]
+
+    def with_more(self, before: Sequence[Array], arrays: Sequence[Array]) -> list[Array]:
+        """With what `flat` gives. Where there are more rows than different ones, those of one number are summed first.
+
+        So there are never more than two rows for each that is looked up, and those of a segment, and each row is
+        summed about twice.
+        """
+        backend = self.backend
+
+        def summed() -> list[Array]:
+            arrays = self.joined(before)
+            return [
+                self._count(arrays),
+                backend.constant(0),
+                *backend.with_record(backend.no_records(self.specs), arrays),
+            ]
+
+        before = [*before] if not self.tables else backend.cond(before[1] > before[0], summed, [*before])
+        different, more, *records = before
+        return [different, more + self._count(arrays), *backend.with_record(records, arrays)]
+
+    def joined(self, before: Sequence[Array]) -> list[Array]:
+        """For each key the rows and their numbers, each once."""
+        arrays = self.backend.joined_records(before[2:], self.specs)
+        pairs = zip(arrays[::2], arrays[1::2], strict=True)
+        return [array for rows, numbers in pairs for array in self.backend.summed_by_number(rows, numbers)]
+
+    def _count(self, arrays: Sequence[Array]) -> Array:
+        return sum((self.backend.lanes_of(numbers) for numbers in arrays[1::2]), self.backend.constant(0))

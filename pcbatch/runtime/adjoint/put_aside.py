@@ -7,91 +7,49 @@ same compiled program; and gradients are the same, whichever is put aside.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 from pcbatch.runtime.adjoint.segments import Segments
 from pcbatch.runtime.backends.protocol import Array, Spec
+from pcbatch.runtime.machine.legs import Snapshot
 from pcbatch.runtime.machine.pool import Pool
 
 Run = Callable[[Sequence[Array]], Sequence[Array]]
 """Runs a segment from a flat snapshot: what it gives, packed."""
+Aside = list[Array]
+"""All that is put aside of the segments so far, as loops carry it."""
 
 
 class PutAside(Protocol):
-    """How a segment's tapes come from the way forward to the way back."""
+    """How tapes come from the way forward to the way back, which begins at the last segment."""
 
-    def specs(self, lanes: int | None) -> list[Spec]:
-        """The dtypes and shapes of what is put aside of a segment."""
+    def nothing(self, first: Snapshot) -> Aside:
+        """What is put aside of a run that begins there, before its first segment."""
 
-    def of_segment(self, before: Sequence[Array], tape: Sequence[Array]) -> list[Array]:
-        """That of a segment that began at the flat snapshot `before`."""
+    def added(self, aside: Aside, number: Array, before: Snapshot, tape: Sequence[Array]) -> Aside:
+        """With the segment of this number, which began there and recorded `tape`."""
 
-    def always(self, first: Sequence[Array]) -> list[Array]:
-        """What is the same for all segments of a run that begins at the flat snapshot `first`."""
-
-    def tape(self, entry: Sequence[Array], always: Sequence[Array], pool: Pool, run: Run) -> list[Array]:
-        """The tape of a segment."""
+    def last(self, aside: Aside, number: Array, pool: Pool, run: Run) -> tuple[Aside, list[Array]]:
+        """Of the first `number` segments: what is put aside without the last of them, and the tape of that."""
 
 
-class Tape:
+class Whole:
     """The tapes themselves are put aside."""
 
     def __init__(self, segments: Segments):
-        self.segments = segments
+        self.backend, self.tapes = segments.backend, segments.tapes
 
-    def specs(self, lanes: int | None) -> list[Spec]:
+    def nothing(self, first: Snapshot) -> Aside:
         """See `PutAside`."""
-        return [*self.segments.tapes.specs(lanes).values()]
+        return self.backend.no_records(self._specs(first.pool))
 
-    def of_segment(self, before: Sequence[Array], tape: Sequence[Array]) -> list[Array]:
+    def added(self, aside: Aside, number: Array, before: Snapshot, tape: Sequence[Array]) -> Aside:
         """See `PutAside`."""
-        return [*tape]
+        return self.backend.with_record(aside, tape)
 
-    def always(self, first: Sequence[Array]) -> list[Array]:
+    def last(self, aside: Aside, number: Array, pool: Pool, run: Run) -> tuple[Aside, list[Array]]:
         """See `PutAside`."""
-        return []
+        return self.backend.without_last(aside, self._specs(pool))
 
-    def tape(self, entry: Sequence[Array], always: Sequence[Array], pool: Pool, run: Run) -> list[Array]:
-        """See `PutAside`."""
-        return [*entry]
-
-
-class Beginning:
-    """Of each segment it is put aside where it begins: of the arrays of a snapshot those that a segment changes."""
-
-    def __init__(self, segments: Segments):
-        self.segments = segments
-
-    @cached_property
-    def changing(self) -> list[bool]:
-        """Whether a segment may change each array of a flat snapshot, or stacks that grow between two segments."""
-        legs, layout = self.segments.legs, self.segments.layout
-        changed = {"pc", "room", *layout.all_stacks}.union(*legs.loop.guarded.changes)
-        return [*(key in changed for key in layout.carried), *(True for _ in legs.loop.counter_specs)]
-
-    def specs(self, lanes: int | None) -> list[Spec]:
-        """See `PutAside`."""
-        pool = Pool(lanes, lanes, whole=True)
-        return self._changing(self.segments.legs.specs(pool, None))
-
-    def of_segment(self, before: Sequence[Array], tape: Sequence[Array]) -> list[Array]:
-        """See `PutAside`."""
-        return self._changing(before)
-
-    def always(self, first: Sequence[Array]) -> list[Array]:
-        """See `PutAside`."""
-        return [array for array, changes in zip(first, self.changing, strict=True) if not changes]
-
-    def tape(self, entry: Sequence[Array], always: Sequence[Array], pool: Pool, run: Run) -> list[Array]:
-        """See `PutAside`."""
-        changed, same = iter(entry), iter(always)
-        flat = [next(changed if changes else same) for changes in self.changing]
-        return [*self.segments.unpack(run(flat), pool).tape.values()]
-
-    def _changing(self, every: Sequence[Any]) -> list[Any]:
-        return [each for each, changes in zip(every, self.changing, strict=True) if changes]
-
-
-POLICIES: dict[str, type[Tape] | type[Beginning]] = {"keep": Tape, "replay": Beginning}
-"""By the option `tape`."""
+    def _specs(self, pool: Pool) -> list[Spec]:
+        return [*self.tapes.specs(pool.static.lanes).values()]

@@ -118,10 +118,13 @@ class Arrays(Protocol):
     def live(self, array: Array, mask: Array, shape: tuple[int, ...]) -> Array:
         """The rows at which `mask` holds, alone, as arrays of this shape: how many there are is known when it runs."""
 
-    def rows_of_table(self, rows: Array, numbers: Array, table: TensorType) -> Array:
-        """Zeros but for `rows`, which are to be added to those of such a table that have these `numbers`, `[n]`.
+    def summed_by_number(self, rows: Array, numbers: Array) -> tuple[Array, Array]:
+        """The sums of those of `rows` that have the same of `numbers`, `[n]`, and these, each once."""
 
-        As the library knows such a thing, each number once; where it does not, as a table.
+    def rows_of_table(self, rows: Array, numbers: Array, table: TensorType) -> Array:
+        """Zeros but for `rows` in the place of those of such a table that have these `numbers`, `[n]`, each once.
+
+        As the library knows such a thing; where it does not, as a table.
         """
 
     def sum_rows(self, array: Array, mask: Array) -> Array:

@@ -117,7 +117,7 @@ class ForkedSlices:
             self._put(state, name, done, outputs)
         blocks = len(layout.program.blocks)
         # What join blocks have done, which come last, no run in sequence can count.
-        counters = {key: array[..., :blocks] if array.shape else array for key, array in snapshot.counters.items()}
+        counters = {key: array[..., :blocks] if len(array.shape) else array for key, array in snapshot.counters.items()}
         return replace(new, state=state, counters=counters, outputs=outputs)
 
     def _put(self, state: State, name: str, done: Array, outputs: State) -> None:

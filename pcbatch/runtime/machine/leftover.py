@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -62,16 +62,13 @@ def one_after_another(outcomes: Sequence[Outcome]) -> Outcome:
     def numbers(name: str) -> np.ndarray:
         return np.concatenate([np.asarray(getattr(each, name)) for each in outcomes])
 
-    def arrays(given: Callable[[Outcome], Sequence[Array]]) -> list[Array]:
-        return [backend.joined(*leaves) for leaves in zip(*map(given, outcomes), strict=True)]
-
-    def shown(name: str) -> list[Array]:
-        return arrays(lambda each: each.fault_values[name])
+    def arrays(given: Iterable[Sequence[Array]]) -> list[Array]:
+        return [backend.joined(*leaves) for leaves in zip(*given, strict=True)]
 
     return replace(
         first,
-        values=tuple(arrays(lambda each: each.values)),
-        fault_values={name: shown(name) for name in first.fault_values},
+        values=tuple(arrays(each.values for each in outcomes)),
+        fault_values={name: arrays(each.fault_values[name] for each in outcomes) for name in first.fault_values},
         counting=lambda: functools.reduce(_sum, (each.counts for each in outcomes)),
         status=numbers("status"),
         site=numbers("site"),

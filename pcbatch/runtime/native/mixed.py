@@ -24,7 +24,7 @@ from pcbatch.runtime.machine.programs import NO_BUDGET
 from pcbatch.runtime.machine.returned import Returned
 from pcbatch.runtime.machine.rooms import Rooms
 from pcbatch.runtime.machine.state import Layout
-from pcbatch.runtime.native.region import Region
+from pcbatch.runtime.native.region import Region, with_tops_apart
 from pcbatch.runtime.native.whole import WholeRuns
 
 SHOWN = 4
@@ -44,7 +44,7 @@ class MixedProgram(WholeRuns):
         self.form = f"mixed: {shown} in lockstep, the rest native: {why}"
         self._lockstep = lockstep
         context, limits = machine.context, machine.context.limits
-        layout = Layout(_cached(self.program))
+        layout = Layout(with_tops_apart(self.program))
         region = Region(self.backend, layout, limits, machine.legs.loop.row_costs, lockstep)
         self.legs = Legs(replace(context, layout=layout, elsewhere=region, merging=None))
         self.capacity = limits.first_capacity
@@ -122,9 +122,3 @@ class MixedProgram(WholeRuns):
             name = self.machine.programs.name_of("mixed", *key)
             self._compiled[key] = self.backend.compile(program, jit=True, name=name)
         return self._compiled[key]
-
-
-def _cached(program: Program) -> Program:
-    """`program` with the tops of all stacks apart."""
-    storage = {name: "register" if kind == "register" else "cached stack" for name, kind in program.storage.items()}
-    return replace(program, storage=storage)

@@ -144,9 +144,15 @@ class NumPyArrays:
     def live(self, array: Any, mask: Any, shape: tuple[int, ...]) -> Any:
         return array[mask].reshape(-1, *shape)
 
+    def summed_by_number(self, rows: Any, numbers: Any) -> tuple[Any, Any]:
+        each, place = np.unique(numbers, return_inverse=True)
+        found = np.zeros((len(each), *rows.shape[1:]), rows.dtype)
+        np.add.at(found, place, rows)
+        return found, each
+
     def rows_of_table(self, rows: Any, numbers: Any, table: TensorType) -> Any:
         found = np.zeros(table.shape, table.dtype)
-        np.add.at(found, numbers, rows)
+        found[numbers] = rows
         return found
 
     def sum_rows(self, array: Any, mask: Any) -> Any:

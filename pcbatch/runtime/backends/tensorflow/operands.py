@@ -20,14 +20,34 @@ _LITERAL = re.compile(r"^Expected (?P<dtype>u?int\d+) passed to parameter '(?P<p
 _CHOSEN = re.compile(r"^`(?P<operator>and|or)` gives one of its operands, got (?P<left>\w+) or (?P<right>\w+)$")
 """What `choice` says of `and` and `or` of a number and a bool."""
 
+UNCAST = "nothing is cast by itself"
+"""What is said of operands of two dtypes, which have these wherever the operator stands."""
+
 _OPERATORS: dict[str, type[ast.operator]] = {
+    "add": ast.Add,
+    "bit_and": ast.BitAnd,
+    "bit_or": ast.BitOr,
+    "bit_xor": ast.BitXor,
     "divide": ast.Div,
     "floordiv": ast.FloorDiv,
+    "left_shift": ast.LShift,
+    "matrix_product": ast.MatMult,
     "mod": ast.Mod,
     "multiply": ast.Mult,
     "power": ast.Pow,
+    "right_shift": ast.RShift,
+    "subtract": ast.Sub,
 }
 """What stands for operators in generated code."""
+_COMPARISONS: dict[str, type[ast.cmpop]] = {
+    "equal": ast.Eq,
+    "greater": ast.Gt,
+    "greater_equal": ast.GtE,
+    "less": ast.Lt,
+    "less_equal": ast.LtE,
+    "not_equal": ast.NotEq,
+}
+"""What stands for comparisons there."""
 _CHOICES: dict[str, type[ast.boolop]] = {"both": ast.And, "either": ast.Or}
 """What stands for `and` and `or`."""
 LONG = 40
@@ -56,7 +76,7 @@ def mixed(why: str, place: TracebackType | None, span: Span | None = None) -> tu
     if literal is not None and names is not None:
         number, value = names if literal["place"] == "y" else names[::-1]
         text = number.strip("`")
-        told = f"{number} is {literal['dtype']} and {value} a float, and nothing is cast by itself"
+        told = f"{number} is {literal['dtype']} and {value} a float, and {UNCAST}"
         return told, f"write `{_cast(text, 'float32')}`; of a number `float({text})` is as good"
     found = next((match for pattern in _MIXED if (match := pattern.search(why))), None)
     if found is None:
@@ -64,7 +84,7 @@ def mixed(why: str, place: TracebackType | None, span: Span | None = None) -> tu
     left, right = found["left"], found["right"]
     names = _operands(place, span)
     one, other = names if names is not None else ("the left operand", "the right one")
-    told = f"{one} is {left} and {other} is {right}, and nothing is cast by itself"
+    told = f"{one} is {left} and {other} is {right}, and {UNCAST}"
     quotient = next((text for text, dtype in ((one, left), (other, right)) if dtype == "float64" and " / " in text), "")
     if quotient and {left, right} == {"float32", "float64"}:
         return told, f"`/` of two ints gives float64: write `tf.cast({quotient.strip('`')}, tf.float32)`"
@@ -191,6 +211,8 @@ class _AsWritten(ast.NodeTransformer):
             case ast.Call(func=ast.Attribute(value=ast.Name(id="_ops"), attr=name), args=[left, right, *_]):
                 if name in _OPERATORS:
                     return ast.BinOp(left, _OPERATORS[name](), right)
+                if name in _COMPARISONS:
+                    return ast.Compare(left, [_COMPARISONS[name]()], [right])
                 if name in _CHOICES and isinstance(right, ast.Lambda):
                     return ast.BoolOp(_CHOICES[name](), [left, right.body])
         return node

@@ -134,12 +134,13 @@ class TensorFlowArrays:
     def live(self, array: tf.Tensor, mask: tf.Tensor, shape: tuple[int, ...]) -> tf.Tensor:
         return tf.reshape(tf.boolean_mask(array, mask), [-1, *shape])
 
+    def summed_by_number(self, rows: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        each, place = tf.unique(numbers)
+        return tf.math.unsorted_segment_sum(rows, place, tf.size(each)), each
+
     def rows_of_table(self, rows: tf.Tensor, numbers: tf.Tensor, table: TensorType) -> tf.IndexedSlices:
         # Each once: optimizers of Keras square what they are given for a row part by part, and not the sum.
-        each, place = tf.unique(numbers)
-        return tf.IndexedSlices(
-            tf.math.unsorted_segment_sum(rows, place, tf.size(each)), each, tf.constant(table.shape, tf.int32)
-        )
+        return tf.IndexedSlices(rows, numbers, tf.constant(table.shape, tf.int32))
 
     def sum_rows(self, array: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(self.where(mask, array, tf.zeros([], array.dtype)), axis=0)
