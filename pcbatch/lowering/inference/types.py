@@ -3,8 +3,8 @@
 No types are written by hand: a piece is traced once for each signature of its inputs, by the backend. Variables start
 unknown; an unknown operand gives an unknown result unevaluated. Each round recomputes every variable as the join of
 all its definitions under the previous round's types, so that a type seen before widening (a weak int that becomes a
-float) leaves no trace. The functions of a recursive cycle share one signature each for equal static arguments and the same
-parameters given None; others are specialised per signature. A branch that is decided now has one arm: nothing is
+float) leaves no trace. The functions of a recursive cycle share one signature each for equal static arguments and the
+same parameters given None; others are specialised per signature. A branch that is decided now has one arm: nothing is
 inferred for the other.
 """
 
