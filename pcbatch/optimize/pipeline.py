@@ -24,6 +24,7 @@ from pcbatch.optimize.cfg.plain_conditions import branch_on_bools
 from pcbatch.optimize.cfg.straight_lines import merge_straight_lines
 from pcbatch.optimize.machine.block_order import order_blocks
 from pcbatch.optimize.machine.dead_writes import mark_dead_writes
+from pcbatch.optimize.machine.early_turns import compute_early
 from pcbatch.optimize.machine.forks import find_forks
 from pcbatch.optimize.machine.idle_checks import Checked, drop_idle_checks
 from pcbatch.optimize.machine.loop_header_duplication import duplicate_headers
@@ -83,6 +84,7 @@ def machine_passes(
         **forks,
         "idle_checks": partial(drop_idle_checks, checked=checked),
         **merges,
+        "early_turns": compute_early,
         "dead_writes": mark_dead_writes,
         "shared_parameters": partial(share_parameters, wanted=shared),
         "pointer_sharing": share_pointers,

@@ -119,7 +119,7 @@ class Box:
         return self.item() + x
 
     def array_method(self, x):
-        return self.item() + x.item()
+        return self.item() + x.numpy()
 
 
 def test_methods_of_the_object_are_the_users_own_though_arrays_have_them_too() -> None:
@@ -128,7 +128,7 @@ def test_methods_of_the_object_are_the_users_own_though_arrays_have_them_too() -
     for function in (Box.array_method, Box().array_method):
         with pytest.raises(UnsupportedSyntaxError) as info:
             read_function(function)
-        assert [each.label for each in info.value.diagnostics] == ["`x.item` is called here"]
+        assert [each.label for each in info.value.diagnostics] == ["`x.numpy` is called here"]
 
 
 def test_bound_methods_call_each_other() -> None:

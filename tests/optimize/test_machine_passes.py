@@ -22,6 +22,7 @@ from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
 from pcbatch.optimize.machine import (
     block_order,
     dead_writes,
+    early_turns,
     idle_checks,
     loop_header_duplication,
     pointer_sharing,
@@ -54,11 +55,25 @@ def weighed(n):
     return weighed(n - 1) * double - n
 
 
+@pcbatch.autobatch
+def grown(n):
+    """A loop that is written out, as a list grows in it; a branch, and a division that may fail, behind turns of it."""
+    parts = []
+    for k in range(3):
+        parts.append(n * k + 1)
+    for k in range(3):
+        parts.append(parts[k] // n)
+        if n > 1:
+            parts[k] += k
+    return parts[1] * parts[2] + parts[4]
+
+
 SHARED = {"table": np.array([1, 2, 3], np.int32)}
 ENTRIES = {
     name: programs.ENTRIES[name] for name in ("fibonacci", "kept", "swapped", "sums", "handing", "meeting", "between")
 }
 ENTRIES["weighed"] = (weighed, [(0,), (1,), (4,)])
+ENTRIES["grown"] = (grown, [(0,), (1,), (4,)])
 QUOTIENTS = (quotients.options(in_axes=(0, None)), [(9,), (2,), (4,)])
 
 
@@ -163,6 +178,12 @@ SABOTAGE = {
         lambda real: lambda block, headers: replace(real(block, headers), body=block.body),
         "quotients",
     ),
+    "early_turns: the first piece is enough": (
+        early_turns,
+        "_joined",
+        lambda real: lambda one, other: replace(real(one, other), statements=one.statements),
+        "grown",
+    ),
     "dead_writes: nothing is read later": (
         dead_writes,
         "live_at_end",
@@ -207,10 +228,11 @@ def test_sabotage_is_noticed(sabotage, monkeypatch):
     program = compilation.lowered
     passes = {
         "loop_header_duplication": loop_header_duplication.duplicate_headers,
-        "dead_writes": dead_writes.mark_dead_writes,
         "idle_checks": partial(
             idle_checks.drop_idle_checks, checked=partial(checked_sites, environment=compilation.typed.environment)
         ),
+        "early_turns": early_turns.compute_early,
+        "dead_writes": dead_writes.mark_dead_writes,
         "shared_parameters": partial(shared_parameters.share_parameters, wanted=program.parameters),
         "pointer_sharing": lambda program: pointer_sharing.share_pointers(program),
         "block_order": block_order.order_blocks,
