@@ -162,6 +162,11 @@ class Pipeline:
         places = [(blocks[number].terminator.span, text) for number, text in sorted(found.items())]
         return (*places, *((span, f"{TURNS}: {why}") for span, why in self.linked.built.unrolling.apart.items()))
 
+    @property
+    def is_written_out_for_nothing(self) -> bool:
+        """Whether loops are written out for their calls, and none are made at the same time, as it does not pay."""
+        return bool(self.linked.built.unrolling.for_calls) and not groups(self.machine_program)
+
     def _passed(self, forking: Collection[int] | None) -> machine.Program:
         shared = [name for name, user in self.parameters().items() if user in self.arguments.shared]
         checked = partial(checked_sites, environment=self.typed.environment)

@@ -244,10 +244,10 @@ class Session:
         )
 
     def _compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:
-        fewest = Grants(forking=self._options.may_fork and self._options.fork is True)
+        fewest = Grants(forking=self._options.may_fork)
         known = self._grants.get(arguments.signature, fewest)
+        make = partial(self._compiled_with, arguments)
         with self._lock:
-            make = partial(self._compiled_with, arguments)
             try:
                 found, grants = granted(make, known, fewest)
             except CompileError:
@@ -296,6 +296,8 @@ class Session:
                     statistics = pipeline.machine.statistics  # the whole pipeline, or its refusals
             except CompileError as error:
                 raise type(error)(map(linked.built.unrolling.told, error.diagnostics)) from None
+            if pipeline.is_written_out_for_nothing:
+                return self._compiled_with(arguments, replace(grants, forking=False))
             pipeline.keep_first_reads()
             statistics.trace_seconds += time.perf_counter() - started
             logger.debug("%s: generated code for %s", self._function.__name__, arguments.described)

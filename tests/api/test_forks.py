@@ -266,6 +266,39 @@ def test_calls_in_the_turns_of_loops_are_made_at_the_same_time():
         same(forked.options(max_steps=limit).run(*arguments), turn_by_turn.options(max_steps=limit).run(*arguments))
 
 
+@pytest.mark.slow
+def test_auto_writes_out_the_loops_whose_calls_pay():
+    children, word, root = ternary(1)
+
+    @pcbatch.autobatch(fork="auto", jit=False)
+    def chain(n):
+        if n <= 0:
+            return 1
+        total = 0
+        for k in range(2):
+            total += chain(n - 1 - k)
+        return total
+
+    @pcbatch.autobatch(fork="auto", jit=False)
+    def dear(children, word, node):
+        if children[node, 0] < 0:
+            return leaf(word[node])
+        total = tf.zeros([WIDTH])
+        for k in range(3):
+            total += dear(children, word, children[node, k])
+        return total
+
+    n = np.array([4], np.int32)
+    assert chain.pipeline(n).machine.form != "lockstep, calls forked"
+    assert "turn" in chain.ir("machine", n)
+    assert chain.ir("machine", n) == chain.options(fork=False).ir("machine", n), "a loop, as ever"
+    np.testing.assert_array_equal(chain(n), chain.single(4))
+    np.testing.assert_array_equal(chain(n), chain.single(4))
+    run = dear.run(children, word, root)
+    assert "3 calls were forked" in run.profile().notes[-1]
+    np.testing.assert_allclose(run.value[0], dear.single(children[0], word[0], 0), rtol=1e-5)
+
+
 LOOPS = {
     "depends": ("    for k in range(2):\n        total = f(total - 1)\n", "what the turn before has left"),
     "of another": ("    for k in range(2):\n        total += f(f(n - 2) - 4 - k)\n", "what another one gives"),

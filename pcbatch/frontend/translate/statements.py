@@ -391,6 +391,7 @@ class Statements(Expressions):
         """Write a loop out whose turns make calls that need nothing of each other; noted if it stays a loop."""
         span, why = self.span(node), obstacle(node, self.effects.is_batched)
         if why is None and self._written_out(node):
+            self.unrolling.for_calls.append(span)
             return True
         if why is None:
             count = WrittenOut(self, node).known()
