@@ -4,7 +4,8 @@ import numpy as np
 
 import pcbatch
 
-DTYPES = (*["bool"] * 6, *["int32"] * 6, *["float32"] * 4)
+DTYPES = (*["bool"] * 8, *["int32"] * 6, *["float32"] * 4)
+HOMES = ((0, 2), (1, 3), (3, 2))
 
 
 @pcbatch.autobatch
@@ -26,6 +27,8 @@ def compared_tuples(a, b, points, i, j):
         [*pair, i] >= [*other, j],
         (pair, 1) <= (other, 0),
         pair > (a[j],),
+        pair in [other, (1, 1)],
+        (i, 2) not in HOMES,
     )
     return *tests, *best, *most, *least, nearest, right, points, points[[i, j]]
 
@@ -47,5 +50,5 @@ def twin(a, b, points, i, j):
     points = points.copy()
     points[[i, j]] = points[[j, i]]
     points[[j, 0]] = points[1].copy(), points[i].copy()
-    more = pair < other, pair > (a[j],)
+    more = pair < other, pair > (a[j],), pair in [other, (1, 1)], (i, 2) not in HOMES
     return *tests, *more, *max(pairs), *most, *least, nearest, right, points, points[[i, j]]
