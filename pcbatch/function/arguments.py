@@ -161,8 +161,12 @@ def _leaves(backend: Backend, name: str, value: Any, axes: Any) -> tuple[Type, l
     arrays = backend.as_arrays(value)
     type_ = backend.structure_of(arrays)
     found = []
-    pairs = zip(values.flatten(type_, value), values.flatten(type_, arrays), leaf_axes(axes, type_, name), strict=True)
+    every = values.flatten(type_, value)
+    # Beside arrays with a lane axis a plain number in a structure is one for all lanes, as one beside a batch is.
+    is_for_all = axes == 0 and not all(map(_is_number, every))
+    pairs = zip(every, values.flatten(type_, arrays), leaf_axes(axes, type_, name), strict=True)
     for given, array, (path, axis) in pairs:
+        axis = None if is_for_all and _is_number(given) else axis
         leaf = given if axis is None and _is_number(given) else array  # a number that all lanes share stays weak
         leaf_type = backend.type_of(leaf) if axis is None else backend.example_type(leaf)
         assert isinstance(leaf_type, TensorType)

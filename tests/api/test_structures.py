@@ -144,3 +144,19 @@ def test_axes_that_do_not_fit(axes, p, message):
 def test_a_wrong_axis_is_refused_at_decoration_with_its_path():
     with pytest.raises(UsageError, match=r'PCB502: in_axes of "p\[\'x\'\]\.first" must be 0 or None, not 1'):
         pcbatch.autobatch(scaled, in_axes=({"x": Pair(1, 0)}, 0))
+
+
+def test_a_number_beside_arrays_in_a_structure_is_one_for_all_lanes():
+    @pcbatch.autobatch(jit=False)
+    def climbed(pair, n):
+        for _ in range(n):
+            pair.first = pair.first * pair.second
+        return pair
+
+    for factor in (2, 3):
+        found = climbed(Pair(X, factor), N)
+        np.testing.assert_array_equal(found.first, X * np.float32(factor) ** N)
+        np.testing.assert_array_equal(found.second, [factor] * 3)
+    assert climbed.stats().compilations == 1
+    with pytest.raises(UsageError, match="PCB511: argument 'pair'"):
+        climbed(Pair(1.0, 2), N)

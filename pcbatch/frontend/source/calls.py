@@ -174,9 +174,10 @@ def _is_consumed(node: Any, source: FunctionSource) -> bool:
 
 def _as_value(node: Any, source: FunctionSource) -> Diagnostic:
     name = dotted(node)
+    kind = "function" if name in source.functions else "batched function"
     return Diagnostic(
         "PCB206",
-        f"the batched function `{name}` is used as a value",
+        f"the {kind} `{name}` is used as a value",
         span_of(node, source.file),
         "not called here",
         f"call it: `{name}(..)`; to choose between functions write `if .. else`",

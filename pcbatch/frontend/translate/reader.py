@@ -108,6 +108,8 @@ class Reader:
                     yield from self.of(part)
             case ast.NamedExpr(value=value):
                 yield from self.of(value)
+            case ast.Subscript(slice=ast.List()):  # an array's elements at several places: a copy
+                yield (), _new(node)
             case ast.Subscript(value=value, slice=index):
                 if any(isinstance(each, ast.Slice) for each in (index, *ast.iter_child_nodes(index))):
                     references = tuple(self.of(value))

@@ -19,8 +19,9 @@ import gast
 
 from pcbatch.frontend.source.iteration import key_of, reduced
 from pcbatch.frontend.source.nested import renamed
-from pcbatch.frontend.source.nodes import constant, load, store, target_leaves, walk
+from pcbatch.frontend.source.nodes import call, constant, dotted, load, store, target_leaves, walk
 from pcbatch.frontend.translate.expressions import Expressions
+from pcbatch.frontend.translate.sequences import ELEMENT, SEQUENCE
 
 
 def as_loop(code: Expressions, node: Any) -> Any:
@@ -53,13 +54,10 @@ def _extreme(code: Expressions, node: Any, given: Any, total: str, default: Sequ
     """`min(..)` and `max(..)`: the first of the smallest, or largest, elements."""
     value, found, key = code.temporary(), code.temporary(), key_of(node)
     compared, best = (value, total) if key is None else (code.temporary(), code.temporary())
-    if default:
-        _set(code, total, default[0], node)
-    else:
-        _set(code, total, constant(0), node)
+    _set(code, total, default[0] if default else _of_such(given), node)
     _set(code, found, constant(False), node)
     if key is not None:
-        _set(code, best, constant(0), node)
+        _set(code, best, _zeros(key.body if isinstance(key, gast.Lambda) else key), node)
     order = gast.Lt() if node.func.id == "min" else gast.Gt()
 
     def taken(element: Any) -> list[Any]:
@@ -81,6 +79,23 @@ def _extreme(code: Expressions, node: Any, given: Any, total: str, default: Sequ
         error = gast.Raise(gast.Call(load("ValueError"), [text], []), None)
         code.statement(_placed(gast.If(gast.UnaryOp(gast.Not(), load(found)), [error], []), node))
     return load(total, node)
+
+
+def _of_such(given: Any) -> Any:
+    """Something of the type of the elements of a comprehension, as far as it is known here; nobody reads it."""
+    first, *others = given.generators
+    match first.target, given.elt:
+        case gast.Name(id=target), gast.Name(id=name) if target == name and not others and dotted(first.iter):
+            return call(ELEMENT, call(SEQUENCE, first.iter), constant(0))
+    return _zeros(given.elt)
+
+
+def _zeros(node: Any) -> Any:
+    """A number, or a bool where `node` is a comparison; a tuple of such where it is a tuple."""
+    if isinstance(node, gast.Tuple):
+        return gast.Tuple(list(map(_zeros, node.elts)), gast.Load())
+    is_bool = isinstance(node, gast.Compare) or (isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.Not))
+    return constant(False if is_bool else 0)
 
 
 def _called(key: Any, name: str) -> Any:
@@ -127,7 +142,7 @@ def _emit(
 
 
 def _set(code: Expressions, name: str, value: Any, node: Any) -> None:
-    code.into(value if hasattr(value, "lineno") else gast.copy_location(value, node), name, code.span(node))
+    code.into(_placed(value, node), name, code.span(node))
 
 
 def _placed(node: Any, place: Any) -> Any:

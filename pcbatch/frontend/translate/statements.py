@@ -28,7 +28,7 @@ from pcbatch.frontend.translate.messages import template
 from pcbatch.frontend.translate.ranges import RangeLoop, literal
 from pcbatch.frontend.translate.reductions import as_loop
 from pcbatch.frontend.translate.sequences import SequenceLoop
-from pcbatch.frontend.translate.stores import store_indices, stored_element
+from pcbatch.frontend.translate.stores import are_rows, row_by_row, store_indices, stored_element
 from pcbatch.frontend.translate.unrolling import MOST_TURNS
 from pcbatch.frontend.translate.written_out import WrittenOut
 from pcbatch.ir.debugging import ENTRY, number_of
@@ -144,7 +144,10 @@ class Statements(Expressions):
     # -- assignments ---------------------------------------------------------------------------------------------------
 
     def _assign(self, targets: Sequence[Any], value: Any, span: Span) -> None:
-        if any(isinstance(each, PARTS) for target in targets for each in target_leaves(target)):
+        if len(targets) == 1 and are_rows(targets[0], value):
+            for target, part in row_by_row(self, targets[0], value):
+                self._assign([target], part, span)
+        elif any(isinstance(each, PARTS) for target in targets for each in target_leaves(target)):
             self._assign_with_stores(targets, value, span)
         elif len(targets) == 1 and isinstance(targets[0], gast.Name):
             self.into(value, targets[0].id, span)

@@ -6,12 +6,13 @@ checked as any other slice. What is stored then costs the slice, not the array.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import gast
 
 from pcbatch.frontend.source.nodes import call, constant, load
+from pcbatch.frontend.translate.expressions import Expressions
 
 AXIS = "__axis__"
 """The pseudo-builtin `__axis__(a, n)`: the positions `[0, 1, ..]` along axis `n` of the array `a`."""
@@ -38,6 +39,33 @@ def stored_element(target: Any, loads: Sequence[Any]) -> Any:
         return call(ELEMENTS, array, *loads)
     index = loads[0] if len(loads) == 1 else gast.copy_location(gast.Tuple(loads, gast.Load()), target.slice)
     return gast.copy_location(gast.Subscript(array, index, gast.Load()), target)
+
+
+def are_rows(target: Any, value: Any) -> bool:
+    """Whether `target` is `a[[i, j]]`, and `value` has visibly as many elements: `a[[j, i]]`, or `x, y`."""
+    match target, value:
+        case gast.Subscript(value=gast.Name(), slice=gast.List(elts=indices)), gast.Subscript(
+            slice=gast.List(elts=parts)
+        ):
+            pass
+        case gast.Subscript(value=gast.Name(), slice=gast.List(elts=indices)), gast.Tuple(elts=parts) | gast.List(
+            elts=parts
+        ):
+            pass
+        case _:
+            return False
+    return len(indices) == len(parts) and not any(isinstance(each, gast.Starred) for each in (*indices, *parts))
+
+
+def row_by_row(code: Expressions, target: Any, value: Any) -> Iterator[tuple[Any, Any]]:
+    """Emit the value and the indices of such an assignment; gives those of its parts, targets and values."""
+    names = [code.temporary() for _ in (value, *target.slice.elts)]
+    for name, each in zip(names, (value, *target.slice.elts), strict=True):
+        code.into(each, name, code.span(each))
+    for place, name in enumerate(names[1:]):
+        row = gast.Subscript(_loaded(target.value), load(name, target), gast.Store())
+        part = gast.Subscript(load(names[0], value), gast.copy_location(constant(place), value), gast.Load())
+        yield gast.copy_location(row, target), gast.copy_location(part, value)
 
 
 def _positions(target: Any, axis: int, index: Any) -> Any:

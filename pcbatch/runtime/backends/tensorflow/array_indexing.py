@@ -14,12 +14,12 @@ from pcbatch.ir.slices import Window
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.weak import Weak, is_lane_value
 
-_ARRAYS = (tf.Tensor, tf.Variable, np.ndarray, list)
+_ARRAYS = (tf.Tensor, tf.Variable, np.ndarray)
 
 
 def is_positions(part: Any) -> bool:
     """Whether a part of an index is an array: of positions, or a mask."""
-    return isinstance(part, _ARRAYS) and len(np.shape(part) if isinstance(part, list) else part.shape) > 0
+    return isinstance(part, list) or (isinstance(part, _ARRAYS) and len(part.shape) > 0)
 
 
 def elements_at(a: tf.Tensor, index: Any) -> tf.Tensor:
@@ -33,8 +33,9 @@ def elements_at(a: tf.Tensor, index: Any) -> tf.Tensor:
 
 def of_arrays(a: tf.Tensor, parts: list[Any], site: int) -> tf.Tensor:
     """`a` at an index for each axis of which some are arrays; a position that is not there is a fault at `site`."""
+    parts = [_as_array(part) if isinstance(part, list) else part for part in parts]
     if not any(is_lane_value(part) for part in parts) and not any(isinstance(part, Window) for part in parts):
-        return _of_known(a, tuple(np.asarray(part) if isinstance(part, list) else part for part in parts))
+        return _of_known(a, tuple(parts))
     taken = [place for place, part in enumerate(parts) if not isinstance(part, slice) and part is not None]
     if any(isinstance(part, Window) for part in parts) or taken != [*range(taken[0], taken[-1] + 1)]:
         raise TypeError("arrays among several indices stand side by side, without a slice of a lane's bounds between")
@@ -50,6 +51,15 @@ def of_arrays(a: tf.Tensor, parts: list[Any], site: int) -> tf.Tensor:
     if 0 in sizes:  # every lane that comes here has failed
         return tf.zeros([*a.shape[:first], *flat.shape, *a.shape[first + 1 :]], a.dtype)
     return tf.gather(a, flat, axis=first)
+
+
+def _as_array(part: list[Any]) -> Any:
+    """A list of positions as an array, `[i, j]` of a lane's numbers as a tensor."""
+    if not any(map(is_lane_value, part)):
+        return np.asarray(part)
+    numbers = [tf.convert_to_tensor(each.value if isinstance(each, Weak) else each) for each in part]
+    is_wide = any(each.dtype == tf.int64 for each in numbers)
+    return tf.stack([tf.cast(each, tf.int64) if is_wide and each.dtype.is_integer else each for each in numbers])
 
 
 def _of_known(a: tf.Tensor, parts: tuple[Any, ...]) -> tf.Tensor:

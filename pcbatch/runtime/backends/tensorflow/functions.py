@@ -6,6 +6,7 @@ import builtins
 import functools
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from pcbatch.ir.values import pack
 from pcbatch.runtime.backends.tensorflow import decimals
 from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.checked import power
-from pcbatch.runtime.backends.tensorflow.choice import choose
-from pcbatch.runtime.backends.tensorflow.operators import add, number
+from pcbatch.runtime.backends.tensorflow.choice import choose, to_bool
+from pcbatch.runtime.backends.tensorflow.operators import add, greater, less, number
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.weak import (
@@ -59,6 +60,8 @@ def _extreme(
             raise ValueError(f"{name}() of an empty vector")
         return _of_vector(reduce, place, vector)
     values = xs if len(xs) > 1 else tuple(xs[0])  # once: a generator has nothing left afterwards
+    if any(isinstance(x, (tuple, list)) for x in values):
+        return functools.reduce(partial(_better, less if python is builtins.min else greater), values)
     if not any(is_lane_value(x) for x in values):
         return python(values)
     found, *others = values
@@ -69,6 +72,14 @@ def _extreme(
         left, right, _ = unify(x, found)
         found = choose(better(left, right), x, found)  # Python's own rule, which also settles what NaN and -0.0 give
     return found
+
+
+def _better(order: Callable[[Any, Any], Any], found: Any, x: Any) -> Any:
+    """`x` if it is before `found`, two tuples or lists, by an operator; else `found`."""
+    holds = to_bool(order(x, found))
+    if not is_lane_value(holds):
+        return x if holds else found
+    return choose(holds, x, found)
 
 
 def _of_vector(reduce: Callable[..., tf.Tensor], place: Callable[..., tf.Tensor], vector: tf.Tensor) -> tf.Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pcbatch.runtime.backends.tensorflow.operators import equal
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of
 from pcbatch.runtime.backends.tensorflow.weak import Weak, unify
 
@@ -21,7 +22,7 @@ def contains(x: Any, sequence: Any) -> Any:
     """
     if isinstance(sequence, ARRAYS):
         return _in_vector(_scalar(x), tf.convert_to_tensor(sequence))
-    if not any(isinstance(value, (Weak, *ARRAYS)) for value in (x, *_items(sequence))):
+    if not any(map(_differs, (x, *_items(sequence)))):
         return x in sequence
     if isinstance(sequence, range):
         return _in_range(_scalar(x), sequence)
@@ -43,6 +44,11 @@ def same_flag(value: Any, flag: bool) -> Any:
     if isinstance(value, (tf.Tensor, tf.Variable)) and value.dtype == tf.bool and value.shape.rank == 0:
         return tf.equal(value, flag)
     return False
+
+
+def _differs(value: Any) -> bool:
+    """Whether a value is, or a tuple or a list holds, one of a lane."""
+    return isinstance(value, (Weak, *ARRAYS)) or any(map(_differs, _items(value)))
 
 
 def _items(sequence: Any) -> tuple[Any, ...]:
@@ -75,4 +81,4 @@ def _in_range(x: Any, sequence: range) -> tf.Tensor:
 
 
 def _equal(x: Any, item: Any) -> tf.Tensor:
-    return tf.convert_to_tensor(_scalar(x) == _scalar(item))
+    return tf.convert_to_tensor(equal(_scalar(x), _scalar(item)))

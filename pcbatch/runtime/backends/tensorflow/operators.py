@@ -5,12 +5,14 @@ What else differs in dtype is left to TensorFlow, which refuses it in words that
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
+from pcbatch.runtime.backends.tensorflow.choice import both, negate, select
 from pcbatch.runtime.backends.tensorflow.promotion import is_bool, is_flag, widened
 from pcbatch.runtime.backends.tensorflow.weak import counted, is_committed, numbered, unify
 
@@ -44,6 +46,31 @@ def matched(a: Any, b: Any) -> tuple[Any, Any]:
     return a, b
 
 
+def _same(a: Any, b: Any) -> Any:
+    """`a == b` of two tuples, or two lists: whether all their elements are equal."""
+    if len(a) != len(b):
+        return False
+    return functools.reduce(lambda so_far, pair: both(so_far, lambda: equal(*pair)), zip(a, b, strict=True), True)
+
+
+def are_sequences(a: Any, b: Any) -> bool:
+    """Whether two values are compared element by element."""
+    return any(isinstance(a, kind) and isinstance(b, kind) for kind in (tuple, list))
+
+
+def _ordering(function: Operator) -> Operator:
+    """An operator by which numbers are compared, and tuples and lists by the first of their elements that differ."""
+
+    def compared(a: Any, b: Any) -> Any:
+        if not are_sequences(a, b):
+            return function(*numbers(a, b))
+        if not a or not b:
+            return function(len(a), len(b))
+        return select(equal(a[0], b[0]), lambda: compared(a[1:], b[1:]), lambda: compared(a[0], b[0]))
+
+    return compared
+
+
 def _arithmetic(function: Operator) -> Operator:
     return lambda a, b: function(*numbers(a, b))
 
@@ -55,15 +82,24 @@ def _matching(function: Operator) -> Operator:
 add = _arithmetic(operator.add)
 subtract = _arithmetic(operator.sub)
 multiply = _arithmetic(operator.mul)
-less = _arithmetic(operator.lt)
-less_equal = _arithmetic(operator.le)
-greater = _arithmetic(operator.gt)
-greater_equal = _arithmetic(operator.ge)
-equal = _matching(operator.eq)
-not_equal = _matching(operator.ne)
+less = _ordering(operator.lt)
+less_equal = _ordering(operator.le)
+greater = _ordering(operator.gt)
+greater_equal = _ordering(operator.ge)
+
 bit_and = _matching(operator.and_)
 bit_or = _matching(operator.or_)
 bit_xor = _matching(operator.xor)
+
+
+def equal(a: Any, b: Any) -> Any:
+    """`a == b`."""
+    return _same(a, b) if are_sequences(a, b) else operator.eq(*matched(a, b))
+
+
+def not_equal(a: Any, b: Any) -> Any:
+    """`a != b`."""
+    return negate(_same(a, b)) if are_sequences(a, b) else operator.ne(*matched(a, b))
 
 
 def negative(x: Any) -> Any:

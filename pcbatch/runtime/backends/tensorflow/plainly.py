@@ -45,6 +45,25 @@ def _operator(python: Callable[[Any, Any], Any], meeting: Callable[[Any, Any], t
     return apply
 
 
+def _comparison(python: Callable[[Any, Any], Any], meeting: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
+    """A comparison; of two tuples or two lists that of the first of their elements that differ."""
+    of_numbers = _operator(python, meeting)
+    is_same = _operator(operator.eq, operators.matched)
+
+    def compare(a: Any, b: Any) -> Any:
+        if not operators.are_sequences(a, b):
+            return of_numbers(a, b)
+        differ = next(((x, y) for x, y in zip(a, b, strict=False) if not _are_same(x, y)), (len(a), len(b)))
+        return compare(*differ)
+
+    def _are_same(x: Any, y: Any) -> bool:
+        if operators.are_sequences(x, y):
+            return len(x) == len(y) and all(map(_are_same, x, y))
+        return bool(is_same(x, y))
+
+    return compare
+
+
 def _matrix_product(a: Any, b: Any) -> Any:
     return operators.matrix_product(a, b) if _has_arrays(a, b) else a @ b
 
@@ -77,12 +96,12 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "op_and_": _operator(operator.and_, operators.matched),
     "op_or_": _operator(operator.or_, operators.matched),
     "op_xor": _operator(operator.xor, operators.matched),
-    "op_eq": _operator(operator.eq, operators.matched),
-    "op_ne": _operator(operator.ne, operators.matched),
-    "op_lt": _operator(operator.lt, operators.numbers),
-    "op_le": _operator(operator.le, operators.numbers),
-    "op_gt": _operator(operator.gt, operators.numbers),
-    "op_ge": _operator(operator.ge, operators.numbers),
+    "op_eq": _comparison(operator.eq, operators.matched),
+    "op_ne": _comparison(operator.ne, operators.matched),
+    "op_lt": _comparison(operator.lt, operators.numbers),
+    "op_le": _comparison(operator.le, operators.numbers),
+    "op_gt": _comparison(operator.gt, operators.numbers),
+    "op_ge": _comparison(operator.ge, operators.numbers),
 }
 
 
@@ -116,14 +135,15 @@ def _sum(xs: Any, start: Any = 0) -> Any:
 
 
 def _extreme(python: Callable[..., Any], better: str) -> Callable[..., Any]:
-    def of(*given: Any, **options: Any) -> Any:
+    def of(*given: Any, key: Callable[[Any], Any] | None = None, **options: Any) -> Any:
         values = given if len(given) > 1 else tuple(given[0])
-        if options or not values or not _has_arrays(*values):
-            return python(*given, **options) if len(given) > 1 else python(values, **options)
-        found, *others = values
-        for value in others:
-            found = value if _OPERATORS[better](value, found) else found
-        return found
+        if not values or (options and len(given) > 1):
+            return python(*given, key=key, **options)
+        keys = values if key is None else [key(value) for value in values]
+        place = 0
+        for other in range(1, len(keys)):
+            place = other if _OPERATORS[better](keys[other], keys[place]) else place
+        return values[place]
 
     return of
 
