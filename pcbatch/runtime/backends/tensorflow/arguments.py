@@ -73,8 +73,20 @@ def _shifted(python: Callable[[Any, Any], Any], function: Callable[[tf.Tensor, t
 
 
 _ARRAYS = (tf.Tensor, tf.Variable)
+
+
+def _sorted(items: list[Any], key: Any, reverse: Any) -> list[Any]:
+    """Numbers in order, NaN last; Python has it where it happens to come."""
+    if key is not None or not any(isinstance(item, _ARRAYS) for item in items):
+        return sorted(items, key=key, reverse=reverse)
+    lost = [item for item in items if item != item]
+    found = sorted((item for item in items if item == item), reverse=reverse)
+    return [*lost, *found] if reverse else [*found, *lost]
+
+
 PLAIN_BUILTINS: dict[str, Callable[..., Any]] = {
     "__flag__": same_flag,
+    "sorted": lambda xs, *, key=None, reverse=False: _sorted(list(xs), key, reverse),
     "divmod": lambda a, b: (a // b, a % b),
     "int": lambda *given: _int32(int(*given)) if given and isinstance(given[0], _ARRAYS) else int(*given),
     "round": lambda value, digits=None: _rounded(value, digits) if isinstance(value, _ARRAYS) else round(value, digits),

@@ -50,6 +50,7 @@ from pcbatch.runtime.backends.tensorflow.iteration import (
 )
 from pcbatch.runtime.backends.tensorflow.membership import contains, lacks, same_flag
 from pcbatch.runtime.backends.tensorflow.recorder import Recorder, recording
+from pcbatch.runtime.backends.tensorflow.searching import count, in_order, position
 from pcbatch.runtime.backends.tensorflow.sharing import apart, plain_data
 from pcbatch.runtime.backends.tensorflow.written_out import turns
 
@@ -64,6 +65,7 @@ __all__ = [
     "changed",
     "committed",
     "contains",
+    "count",
     "divide",
     "divmod_",
     "either",
@@ -71,6 +73,7 @@ __all__ = [
     "elements",
     "floordiv",
     "getitem",
+    "in_order",
     "index",
     "lacks",
     "left_shift",
@@ -84,6 +87,7 @@ __all__ = [
     "numpy",
     "parts",
     "plain_data",
+    "position",
     "positive",
     "power",
     "record",
