@@ -9,7 +9,7 @@ import linecache
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any, Literal
 
 
@@ -48,10 +48,25 @@ class Note:
 
 
 @dataclass(frozen=True)
+class Method:
+    """What the attribute `name` of objects is whose class is, or inherits from, `owner`: a method, or a property."""
+
+    owner: type
+    name: str
+    function: FunctionType
+    is_property: bool
+
+
+@dataclass(frozen=True)
 class TakeIn:
-    """A fault that would be none if a helper of this code were part of the program."""
+    """A fault that would be none if a helper of this code were part of the program.
+
+    If it is a `method` of an object, where it is called: at `span`.
+    """
 
     code: CodeType
+    method: Method | None = None
+    span: Span | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +100,15 @@ class Change:
     name: str
 
 
-Wish = TakeIn | Unroll | InPlace | Change
+@dataclass(frozen=True)
+class LeaveOut:
+    """A fault that would be none if the call at `span` were not one of `method`, which is part of the program."""
+
+    span: Span
+    method: Method
+
+
+Wish = TakeIn | Unroll | InPlace | Change | LeaveOut
 """What a program may be built with so that a fault is none."""
 
 Trait = Literal["untraced", "settled"]

@@ -266,6 +266,7 @@ def run_python(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Lane
         raise
     except (ValueError, OverflowError) as error:
         numbers = str(error).startswith(("math ", "cannot convert", "negative shift", "isqrt()"))
+        numbers = numbers or "not in list" in str(error)
         status = "ARITHMETIC" if numbers else FAILURES.get(type(error), "RAISED")
         return Lane(status, message=str(error), line=failing_line(error))
     except (AssertionError, ArithmeticError, LookupError, RuntimeError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pcbatch.frontend.check.codes import CODES
-from pcbatch.frontend.check.reading import read_function
+from pcbatch.frontend.check.reading import read_function, read_method
 from pcbatch.frontend.source.calls import Resolve
 from pcbatch.frontend.source.source import FunctionSource, Parameter
 from pcbatch.frontend.translate.build import Built, build
@@ -18,5 +18,6 @@ __all__ = [
     "Resolve",
     "build",
     "read_function",
+    "read_method",
     "read_module",
 ]

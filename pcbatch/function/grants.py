@@ -8,9 +8,8 @@ else is wanted, and something in a `for` loop is wrong, the loop is written out:
 
 from __future__ import annotations
 
-import inspect
+import itertools
 import types
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,21 +17,16 @@ from typing import Any
 from pcbatch.errors import (
     Change,
     CompileError,
-    Diagnostic,
     InPlace,
-    NameResolutionError,
-    Note,
+    LeaveOut,
+    Method,
     Span,
     TakeIn,
     Unroll,
-    UnsupportedSyntaxError,
 )
-from pcbatch.frontend import FunctionSource, read_function
-from pcbatch.frontend.source.changes import changed_in
 from pcbatch.frontend.source.iteration import loops_around
-from pcbatch.frontend.translate.unrolling import Turns, Unrolling, places
-from pcbatch.function.linkable import Linkable
-from pcbatch.lowering.captures.captured import Namespace
+from pcbatch.frontend.translate.unrolling import MethodCall, Turns, Unrolling, places
+from pcbatch.function.taken import Taken, TakenMethod
 
 
 @dataclass(frozen=True)
@@ -52,6 +46,10 @@ class Grants:
     """The places where a method changes a variable and gives a value."""
     forking: bool = False
     """Whether calls are to be made at the same time, those of loops too."""
+    methods: frozenset[tuple[Span, Method]] = frozenset()
+    """The methods of values that are functions of the program, and where they are called."""
+    left_out: frozenset[tuple[Span, Method]] = frozenset()
+    """The calls there that are calls of other methods."""
 
     def extended(self, error: CompileError) -> Grants:
         """With what the diagnostics of `error` ask for; the same where they ask for nothing new."""
@@ -63,8 +61,15 @@ class Grants:
                 lengths.setdefault((want.span, want.turns), want.length)
         in_place = self.in_place.union((want.span, want.method) for want in wants if isinstance(want, InPlace))
         takings = self.takings.union((want.span, want.name) for want in wants if isinstance(want, Change))
+        methods = set(self.methods)
+        for want in wants:
+            if isinstance(want, TakeIn) and want.method is not None and want.span is not None:
+                methods.add((want.span, want.method))
+        left_out = self.left_out.union((want.span, want.method) for want in wants if isinstance(want, LeaveOut))
         known = tuple(sorted(lengths.items(), key=lambda each: each[0]))
-        return replace(self, taken=taken, in_place=in_place, takings=takings, lengths=known)
+        return Grants(
+            taken, known, self.failed, in_place, takings, self.forking, methods=frozenset(methods), left_out=left_out
+        )
 
     def unrolled(self, error: CompileError) -> Grants:
         """With one more loop written out around each fault of `error`; the same where there is none.
@@ -83,77 +88,33 @@ class Grants:
     @property
     def unrolling(self) -> Unrolling:
         """What the frontend is told of it."""
-        return Unrolling(dict(self.lengths), dict(self.failed), self.in_place, self.takings, self.forking)
+        labels = {each.method: label for label, each in self.functions.items()}
+        calls = tuple(
+            MethodCall(
+                span,
+                method.name,
+                labels[method],
+                method.is_property,
+                self.functions[labels[method]].gives_back,
+                frozenset(place for place, other in self.left_out if other == method),
+            )
+            for span, method in sorted(self.methods, key=lambda each: (each[0], labels[each[1]]))
+        )
+        return Unrolling(
+            dict(self.lengths), dict(self.failed), self.in_place, self.takings, self.forking, methods=calls
+        )
+
+    @cached_property
+    def functions(self) -> dict[str, TakenMethod]:
+        """The methods that are functions of the program, by the names that they have there."""
+        found: dict[str, TakenMethod] = {}
+        for method in sorted({method for _, method in self.methods}, key=lambda each: each.function.__qualname__):
+            names = (f"{method.owner.__name__}.{method.name}{number or ''}" for number in itertools.count())
+            found[next(name for name in names if name not in found)] = TakenMethod(method, self.takings)
+        return found
 
 
 NOTHING = Grants()
-_PART = "is part of the program, since it branches or loops on values of a lane, or calls a batched function"
-
-
-class Taken(Linkable):
-    """A plain function of the user's, or a method, as linking knows a batched one."""
-
-    def __init__(self, function: Any):
-        self.function = function.__func__ if isinstance(function, types.MethodType) else function
-        self.receiver = getattr(function, "__self__", None)
-        self.__name__, self.__qualname__ = self.function.__name__, self.function.__qualname__
-        self.__signature__ = inspect.signature(function)
-        self._function = function
-
-    @cached_property
-    def function_source(self) -> FunctionSource:
-        """The captured source; UnsupportedSyntaxError where something in it has no place in a program."""
-        source = replace(self._read(), is_taken=True)
-        changed = changed_in(source.tree.body) & {parameter.name for parameter in source.parameters}
-        if changed:
-            raise NameResolutionError([_changed(source, min(changed))])
-        return source
-
-    def _read(self) -> FunctionSource:
-        """The source; what is refused in it says why it is looked at."""
-        try:
-            return read_function(self._function)
-        except UnsupportedSyntaxError as error:
-            code = self.function.__code__
-            note = Note(Span.of_line(code.co_filename, code.co_firstlineno), f"`{self.__name__}` {_PART}")
-            raise UnsupportedSyntaxError(
-                replace(each, notes=(*each.notes, note)) for each in error.diagnostics
-            ) from None
-
-    @property
-    def static_argnames(self) -> tuple[str, ...]:
-        """None."""
-        return ()
-
-    @cached_property
-    def namespace(self) -> Namespace:
-        """Lookup of the function's free names."""
-        receiver = self.function_source.receiver
-        return Namespace(self.function, {} if receiver is None else {receiver: self.receiver})
-
-    def all_options(self) -> dict[str, Any]:
-        """None: those of the entry count."""
-        return {}
-
-    def under(self, changes: Mapping[str, Any]) -> Linkable:
-        """Itself."""
-        return self
-
-    def is_relative(self, other: object) -> bool:
-        """Whether `other` is this one."""
-        return other is self
-
-
-def _changed(source: FunctionSource, name: str) -> Diagnostic:
-    """That a helper stores into an argument: Python shows that to the caller, a function of the program does not."""
-    return Diagnostic(
-        "PCB204",
-        f"the helper `{source.name}` changes its argument `{name}`, which belongs to the caller",
-        source.span,
-        f"this {_PART}",
-        f"put @pcbatch.autobatch on `{source.name}`, let it return `{name}`, and assign that: "
-        f"`{name} = {source.name}({name}, ..)`",
-    )
 
 
 def taken(value: Any, grants: Grants) -> Taken | None:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from pcbatch.errors import Method
 from pcbatch.frontend import Built, FunctionSource
 from pcbatch.frontend.translate.build import build
-from pcbatch.function.grants import NOTHING, Grants, Taken, taken
+from pcbatch.function.grants import NOTHING, Grants, taken
 from pcbatch.function.linkable import Linkable
+from pcbatch.function.taken import Taken, TakenMethod
 from pcbatch.lowering.captures.captured import FreeValues, Namespace, free_values
 
 
@@ -31,6 +33,8 @@ class Linked:
     statics: Mapping[str, frozenset[str]]
     """The static parameters of each function."""
     grants: Grants = NOTHING
+    methods: Mapping[str, Method] = field(default_factory=dict)
+    """The functions that are methods of what they are given first."""
 
     @cached_property
     def free(self) -> FreeValues:
@@ -43,6 +47,8 @@ class Linked:
 
     def is_current(self) -> bool:
         """Whether every called name still denotes what it was linked to."""
+        if not all(method.is_same() for method in self.grants.functions.values()):
+            return False
         codes = tuple([(each.function, each.function.__code__) for each in self._batched])
         if tuple(self._same_codes) == (codes,) and all(map(_Called.is_same, self._called)):
             return True
@@ -119,6 +125,10 @@ def _link(entry: Linkable, known: Mapping[Any, Linkable], grants: Grants) -> Lin
 
     def resolve(source: FunctionSource, name: str) -> FunctionSource | None:
         namespace = owner[source].namespace
+        if name in grants.functions:
+            method = grants.functions[name]
+            owner.setdefault(method.function_source, method)
+            return method.function_source
         batched = _denoted(namespace, name, {**known, **helpers}, grants)
         if isinstance(batched, Taken):
             helpers[_identity(batched.function, batched.receiver)] = batched
@@ -131,7 +141,9 @@ def _link(entry: Linkable, known: Mapping[Any, Linkable], grants: Grants) -> Lin
     built = build(entry.function_source, resolve, grants.unrolling)
     namespaces = {name: owner[source.root].namespace for name, source in built.sources.items()}
     statics = {name: _statics(owner[source.root], source) for name, source in built.sources.items()}
-    return Linked(built, namespaces, tuple(links), entry, statics, grants)
+    owners = {name: owner[source.root] for name, source in built.sources.items() if not source.is_nested}
+    methods = {name: each.method for name, each in owners.items() if isinstance(each, TakenMethod)}
+    return Linked(built, namespaces, tuple(links), entry, statics, grants, methods)
 
 
 def _statics(batched: Linkable, source: FunctionSource) -> frozenset[str]:

@@ -285,8 +285,10 @@ class Session:
                 linked.statics,
                 kept=known,
                 tapes=tapes,
+                methods=linked.methods,
                 augmented=linked.built.unrolling.augmented,
                 suspects=frozenset(linked.built.unrolling.suspects),
+                readers=frozenset(linked.built.unrolling.readers),
             )
             pipeline = Pipeline(linked, environment, arguments.without_values(), self._options)
             started = time.perf_counter()

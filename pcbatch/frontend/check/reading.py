@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -25,6 +25,13 @@ def read_function(function: Any) -> FunctionSource:
     if isinstance(function, staticmethod | classmethod):
         return read_function(function.__func__)
     return _checked(capture(function))
+
+
+def read_method(function: FunctionType, prepared: Callable[[FunctionSource], FunctionSource]) -> FunctionSource:
+    """The source of a method whose object is an argument like others, as it is `prepared`; see `read_function`."""
+    source = prepared(capture(function))
+    raise_all(check_syntax(source.tree, source.file, source.locals, source.scope))
+    return source
 
 
 def read_definition(

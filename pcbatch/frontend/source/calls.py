@@ -33,7 +33,8 @@ class Callees:
     def named(self, node: Any) -> FunctionSource | None:
         """The batched function, or the function of this one, that the expression `node` denotes, or None."""
         name = dotted(node)
-        if name is None or name.partition(".")[0] in self.variables:
+        is_label = isinstance(node, gast.Name) and "." in node.id  # a method that is a function of the program
+        if name is None or (name.partition(".")[0] in self.variables and not is_label):
             return None
         if name in self.source.functions:
             return self.source.functions[name].source

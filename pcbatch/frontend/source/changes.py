@@ -18,6 +18,9 @@ TAKING = frozenset({"pop", "popitem", "setdefault"})
 _MARK = "_pcb_takes"
 """The attribute of a Call node that says the same of a method of the user's; see `translate.takings`."""
 
+_FUNCTION = "_pcb_function"
+"""The attribute of a Call node of a method that is a function of the program."""
+
 
 def root_of(node: Any) -> str | None:
     """The name that a path begins with; None for what is no path."""
@@ -51,6 +54,21 @@ def takes(node: Any) -> bool:
 def mark_taking(node: Any) -> None:
     """Note that the Call `node` is of a method that changes its object, and that its value is used."""
     setattr(node, _MARK, True)
+
+
+def mark_function(node: Any, label: str, *, gives_back: bool) -> None:
+    """Note that the Call `node` is of a method that is the function `label` of the program.
+
+    What `gives_back` its object changes it.
+    """
+    setattr(node, _FUNCTION, (label, gives_back))
+    mark_taking(node)
+
+
+def function_of(node: Any) -> tuple[str, bool] | None:
+    """The function of the program that a Call of a method is marked with, and whether that gives back its object."""
+    found: tuple[str, bool] | None = getattr(node, _FUNCTION, None)
+    return found
 
 
 def is_one_part(step: Any) -> bool:

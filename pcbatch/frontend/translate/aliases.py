@@ -35,7 +35,7 @@ from pcbatch.frontend.translate.changed_objects import (
 )
 from pcbatch.frontend.translate.kinds import kind_of_calls
 from pcbatch.frontend.translate.references import ANY, LIMIT, Hints, KindOf, Path, Place, Taking
-from pcbatch.frontend.translate.same_objects import Facts, facts_after
+from pcbatch.frontend.translate.same_objects import Facts, facts_after, is_implied
 from pcbatch.frontend.translate.sure_lists import depths_of_lists
 from pcbatch.frontend.translate.unrolling import STORES
 from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
@@ -67,7 +67,7 @@ class Aliases:
     source: FunctionSource
     in_place: Collection[tuple[Span, str]] = frozenset()
     assumed: bool = False
-    """Whether every element store that may be into a list counts as one, and every attribute may be a computed one."""
+    """Whether every element store that may be into a list counts as one."""
     taken: dict[tuple[Code, bool], tuple[Taking, ...]] = field(default_factory=dict)
     summaries: Mapping[str, Summary] = field(default_factory=dict)
     """What functions do to what they are given, by name; empty where none changes an object."""
@@ -84,7 +84,7 @@ class Aliases:
         self.numbers = {name: n for name, n in known if n is not None and assigned[name] == 1}
         self.depths = depths_of_lists(self.function, self.kind_of)
         computed = {method[1:] for _, method in self.in_place if method.startswith(".")}
-        self.hints = Hints(self.depths, _Every() if self.assumed else computed)
+        self.hints = Hints(self.depths, computed)
         self.has_changes = any(
             self.changes_object(op) if isinstance(op, Store) else changed_by(op) is not None for op in ops
         )
@@ -97,10 +97,15 @@ class Aliases:
     # -- what is asked -------------------------------------------------------------------------------------------------
 
     def undecided(self) -> Iterator[Span]:
-        """The element stores of which types alone say whether they change an object, and the reads of attributes."""
+        """The element stores of which types alone say whether they change an object."""
         for op in (op for block in self.function.blocks for op in block.ops):
-            is_open = _is_element_store(op) and not self._is_known_to_change(op)
-            if op.span is not None and (is_open or _reads_attribute(op)):
+            if _is_element_store(op) and not self._is_known_to_change(op) and op.span is not None:
+                yield op.span
+
+    def readers(self) -> Iterator[Span]:
+        """The statements that read attributes."""
+        for op in (op for block in self.function.blocks for op in block.ops):
+            if op.span is not None and _reads_attribute(op):
                 yield op.span
 
     def changes_object(self, op: Op) -> bool:
@@ -144,7 +149,7 @@ class Aliases:
             if not isinstance(op, Call):
                 continue
             for place, span in changed_in_call(op, self.summaries):
-                kept = self._replaced_behind(op, block, at)
+                kept = self._replaced_behind(op, block, at, facts)
                 places = {place, *objects_related(place, facts)}
                 names = {each[0] for each in places if not is_hidden(each[0]) and not _is_inside(each, kept)}
                 elsewhere = names - self.variables
@@ -157,20 +162,28 @@ class Aliases:
                     break
         return found
 
-    def _replaced_behind(self, call: Call, block: Block, at: int) -> Place | None:
-        """The place that gets the result of a call right behind it, if it is known: `ps[0] = paid(ps[0])`."""
+    def _replaced_behind(self, call: Call, block: Block, at: int, facts: Facts) -> Place | None:
+        """The place that gets the result of a call, or a part of it, right behind it, if it is known.
+
+        As in `ps[0] = paid(ps[0])`, and where a method gives back its object. An element at a position that differs by
+        lane is one of several, which must be apart.
+        """
+        results = set(call.outputs)
         for op in block.ops[at + 1 :]:
             change = changed_by(op)
             match op:
-                case Store(array=array, indices=(index,), value=value) if value in call.outputs:
+                case Store(array=array, indices=(index,), value=value) if value in results:
                     return (array, (self.numbers[index],)) if index in self.numbers else None
                 case Primitive(outputs=(name,)) if name in self.numbers:
                     pass
-                case _ if change is not None and change.step is not None and not change.is_put_back:
+                case Primitive() if change is None and set(op.inputs) & results:
+                    results |= set(op.outputs)
+                case _ if change is not None and change.step is not None:
                     given = [each.id for each in change.given if isinstance(each, ast.Name)]
                     root, path = change.place
-                    is_known = ANY not in (*path, change.step) and len(path) < LIMIT
-                    return (root, (*path, change.step)) if is_known and set(given) & set(call.outputs) else None
+                    are_apart = not any(one[0] == other[0] == root for one, other in facts)
+                    is_known = (are_apart or ANY not in (*path, change.step)) and len(path) < LIMIT
+                    return (root, (*path, change.step)) if is_known and set(given) & results else None
                 case _:
                     return None
         return None
@@ -239,21 +252,17 @@ class Aliases:
                 objects = self.objects or (change is not None and self._is_into_list(change))
                 if (code, objects) not in self.taken:
                     self.taken[code, objects] = takings(code, self.kind_of, objects=objects, hints=self.hints)
-                facts = facts if change is None else without_replaced(change, facts)
-                return facts_after(frozenset(code.writes), self.taken[code, objects], facts)
+                before = facts if change is None else without_replaced(change, facts)
+                after = facts_after(frozenset(code.writes), self.taken[code, objects], before)
+                if change is None or not change.is_put_back:
+                    return after
+                return frozenset(fact for fact in after if fact in before or not is_implied(fact, before))
         return facts_after(frozenset(writes(op)), (), facts)
 
     def _is_into_list(self, change: Change) -> bool:
         """Whether an element is stored into what is surely a list, which holds it then: an array has a copy."""
         root, path = change.place
         return change.is_element and len(path) < self.depths.get(root, 0)
-
-
-class _Every:
-    """Contains whatever is asked for."""
-
-    def __contains__(self, what: object) -> bool:
-        return True
 
 
 def _is_element_store(op: Op) -> bool:

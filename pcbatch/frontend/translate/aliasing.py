@@ -7,9 +7,9 @@ A batched function takes and gives arrays as values, so its result is new. What 
 is traced: where a store would be wrong if a result were an argument, a check stands behind the call (`apart`).
 
 Whether `o.f[0] = p` goes into an array, which then has a copy of `p`, or into a list, which has `p` itself, is known
-when types are inferred, and so it is whether `o.f` is a property that gives a part of `o`. If nothing is wrong in
-either case, it does not matter. Else the statements are *suspects*: type inference says which of them are of that kind,
-and the program is built anew with that known.
+when types are inferred. If nothing is wrong in either case, it does not matter. Else the stores are *suspects*: type
+inference says which of them are into lists, and the program is built anew with that known. So it is where an attribute
+turns out to be a property that gives a part of its object.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ def shared_stores(
         results.append(aliases.function if violations else checked(aliases))
     if not found:
         _suspect(every, unrolling)
+        if any(aliases.has_changes for aliases in every):
+            unrolling.readers.update(span for aliases in every for span in aliases.readers())
     return found, results
 
 

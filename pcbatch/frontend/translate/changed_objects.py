@@ -107,7 +107,7 @@ OF_ONE = frozenset({"append", "insert", "setdefault", "pop"})
 """Methods whose arguments become elements of their object."""
 OF_ELEMENTS = frozenset({"extend", "update", "__iadd__", "__ior__", "__delitem__"})
 """Methods that take elements of their arguments. What the user's own keep is seen when they are traced."""
-OF_NOTHING = frozenset({"clear", "popitem", "reverse", "__imul__"})
+OF_NOTHING = frozenset({"clear", "popitem", "reverse", "sort", "__imul__"})
 """Methods that keep nothing that they are given."""
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic, Span
-from pcbatch.frontend.source.changes import root_of, steps_of
+from pcbatch.frontend.source.changes import function_of, root_of, steps_of
 from pcbatch.frontend.source.nodes import call, constant, dotted, load, store, unparse
 from pcbatch.frontend.translate.expressions import Expressions
 from pcbatch.frontend.translate.ranges import literal
@@ -61,6 +61,9 @@ def assign_element(code: Expressions, part: Any, indices: Sequence[Any], value: 
 
 def call_method(code: Expressions, node: Any) -> None:
     """Emit the statement `part.method(..)`, as far as it changes the part."""
+    if function_of(node) is not None:
+        _call_function(code, node)
+        return
     arguments, keywords = _arguments(code, node)
     part = readable(code, node.func.value)
     _put_back(code, part, _called(CHANGED, part, node, arguments, keywords), code.span(node))
@@ -84,6 +87,8 @@ def delete(code: Expressions, target: Any, span: Span) -> None:
 
 def take(code: Expressions, node: Any) -> str:
     """Emit `part.pop(..)`; gives the variable with its value."""
+    if function_of(node) is not None:
+        return _call_function(code, node)
     arguments, keywords = _arguments(code, node)
     part = readable(code, node.func.value)
     value = code.temporary()
@@ -93,6 +98,23 @@ def take(code: Expressions, node: Any) -> str:
     code.primitive([gast.Tuple([store(value), store(changed)], gast.Store())], taken, code.span(node))
     if not isinstance(part, gast.Name):
         _put_back(code, part, load(changed, node), code.span(node))
+    return value
+
+
+def _call_function(code: Expressions, node: Any) -> str:
+    """Emit the call of a method that is a function of the program; gives the variable with its value."""
+    found = function_of(node)
+    assert found is not None, "the call is marked"
+    label, gives_back = found
+    arguments, keywords = _arguments(code, node)
+    part = readable(code, node.func.value)
+    called = gast.copy_location(gast.Call(load(label, node), [part, *arguments], keywords), node)
+    if not gives_back:
+        return code.operand(called)
+    value, changed = code.temporary(), code.temporary()
+    both = gast.Tuple([store(value), store(changed)], gast.Store())
+    code.primitive([both], load(code.operand(called), node), code.span(node))
+    _put_back(code, part, load(changed, node), code.span(node))
     return value
 
 

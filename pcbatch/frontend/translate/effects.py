@@ -117,6 +117,8 @@ class Effects:
                     return True
                 case gast.Call(func=gast.Name(id=name)) if name in CHECKED_BUILTINS:
                     return True
+                case gast.Call(func=gast.Attribute(attr="index")):
+                    return True
                 case gast.Call(func=function) if self.is_math(function):
                     return True
         return False

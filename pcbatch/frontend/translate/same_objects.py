@@ -17,6 +17,16 @@ def fact_of(first: Place, second: Place) -> Fact:
     return min((first, second), (second, first), key=repr)
 
 
+def is_implied(fact: Fact, facts: Facts) -> bool:
+    """Whether two places are parts, by the same steps, of what is one object by `facts`, or of one variable."""
+    (name, path), (name2, path2) = fact
+    while path and path2 and path[-1] == path2[-1]:
+        path, path2 = path[:-1], path2[:-1]
+        if (name, path) == (name2, path2) or fact_of((name, path), (name2, path2)) in facts:
+            return True
+    return False
+
+
 def parts_related(name: str, facts: Facts, others: Set[str]) -> Iterator[str]:
     """The parts of variable `name`, as expressions, that may be one object with some part of one of `others`."""
     for fact in facts:

@@ -1,7 +1,8 @@
 """Methods that change their object and give a value, `y = account.withdraw(5.0)`: both count, as in `xs.pop()`.
 
 Which methods these are is known when they are traced: until then a method that is called for its value changes nothing.
-Where that is wrong, the program is built anew with the calls at that place marked.
+Where that is wrong, the program is built anew with the calls at that place marked. So it is where a method cannot be
+traced, since it branches on values of a lane: it is a function of the program then, and its object an argument.
 """
 
 from __future__ import annotations
@@ -14,24 +15,35 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Span
-from pcbatch.frontend.source.changes import called_part, is_one_part, mark_taking, root_of, steps_of, takes
-from pcbatch.frontend.source.nodes import span_of, walk_scope
+from pcbatch.frontend.source.changes import (
+    called_part,
+    is_one_part,
+    mark_function,
+    mark_taking,
+    root_of,
+    steps_of,
+    takes,
+)
+from pcbatch.frontend.source.nodes import constant, load, span_of, walk_scope
 from pcbatch.frontend.source.source import FunctionSource
+from pcbatch.frontend.translate.unrolling import MethodCall
 
 
 class Marked:
     """Trees in which such calls are marked; one for each function, whatever versions of it there are.
 
-    `takings` are places, and the variables that methods change there which are called for their value.
+    `takings` are places, and the variables that methods change there which are called for their value; `methods` are
+    calls of methods that are functions of the program.
     """
 
-    def __init__(self, takings: Collection[tuple[Span, str]]):
-        self._takings = takings
+    def __init__(self, takings: Collection[tuple[Span, str]], methods: Collection[MethodCall]):
+        self._takings, self._methods = takings, methods
         self._trees: dict[int, Any] = {}
 
     def source(self, source: FunctionSource) -> FunctionSource:
         """`source` with its calls marked; functions inside it are parts of its tree."""
-        if source.is_nested or not any(span.file == source.file for span, _ in self._takings):
+        places = (*(span for span, _ in self._takings), *(each.span for each in self._methods))
+        if source.is_nested or not any(span.file == source.file for span in places):
             return source
         known = id(source.tree)
         if known not in self._trees:
@@ -39,7 +51,7 @@ class Marked:
             for node in _calls(tree):
                 if self._is_taking(node, source):
                     mark_taking(node)
-            self._trees[known] = tree
+            self._trees[known] = _Methods(self._methods, source).visit(tree)
         return replace(source, tree=self._trees[known], root_source=source.root)
 
     def _is_taking(self, node: Any, source: FunctionSource) -> bool:
@@ -49,6 +61,46 @@ class Marked:
         return fits and any(
             (root == name or name not in source.names) and _is_within(here, span) for span, name in self._takings
         )  # the variables of functions that stand where they are called have other names there
+
+
+class _Methods(gast.NodeTransformer):  # type: ignore[misc]  # gast has no types
+    """Puts calls of functions of the program in the place of calls of methods."""
+
+    def __init__(self, methods: Collection[MethodCall], source: FunctionSource):
+        self.methods, self.source = methods, source
+
+    def _found(self, node: Any, place: Any, *, is_property: bool) -> MethodCall | None:
+        """What the call, or the attribute, at `place` is a call of; the first where all are known to be wrong."""
+        here = span_of(place, self.source.file)
+        root = root_of(node)
+        if root is not None and root in self.source.names and root not in self.source.locals:
+            return None  # an object from around the function: its methods are found by their names
+        named = [each for each in self.methods if (each.name, each.is_property) == (node.attr, is_property)]
+        fits = [each for each in named if _is_within(here, each.span)]
+        return next((each for each in fits if here not in each.left_out), fits[0] if len(fits) > 1 else None)
+
+    def visit_Attribute(self, node: Any) -> Any:
+        self.generic_visit(node)
+        found = self._found(node, node, is_property=True) if isinstance(node.ctx, gast.Load) else None
+        return node if found is None else _call_of(found.label, node, [node.value], [])
+
+    def visit_Call(self, node: Any) -> Any:
+        self.generic_visit(node)
+        found = self._found(node.func, node, is_property=False) if isinstance(node.func, gast.Attribute) else None
+        if found is None:
+            return node
+        root = root_of(node.func)
+        if root in self.source.locals and all(map(is_one_part, steps_of(node.func.value))):
+            mark_function(node, found.label, gives_back=found.gives_back)
+            return node
+        called = _call_of(found.label, node, [node.func.value, *node.args], node.keywords)
+        return (
+            gast.copy_location(gast.Subscript(called, constant(0), gast.Load()), node) if found.gives_back else called
+        )
+
+
+def _call_of(label: str, node: Any, arguments: list[Any], keywords: list[Any]) -> Any:
+    return gast.copy_location(gast.Call(load(label, node), arguments, keywords), node)
 
 
 def _calls(tree: Any) -> Iterator[Any]:

@@ -29,6 +29,22 @@ Turns = tuple[int, ...]
 
 
 @dataclass(frozen=True)
+class MethodCall:
+    """That calls of `.name` in the statement at `span` are calls of the function `label` of the program.
+
+    A property `is_property`. What `gives_back` its object gives a pair: its value, and the object as it is then. Calls
+    that are `left_out` are of objects of other classes.
+    """
+
+    span: Span
+    name: str
+    label: str
+    is_property: bool
+    gives_back: bool
+    left_out: frozenset[Span] = frozenset()
+
+
+@dataclass(frozen=True)
 class Unrolling:
     """What a program is built with, see above, and what is found out while it is.
 
@@ -43,10 +59,14 @@ class Unrolling:
     """Places, and the variables that methods change there which are called for their value."""
     forking: bool = False
     """Whether calls are to be made at the same time: loops whose turns make independent ones are written out."""
+    methods: tuple[MethodCall, ...] = ()
+    """The calls of methods of values that are calls of functions of the program."""
     augmented: dict[Span, str] = field(default_factory=dict, init=False)
     """The other augmented assignments, with the methods that they would call of such."""
     suspects: set[Span] = field(default_factory=set, init=False)
     """The element stores of which it must be known whether they are into lists; see `aliasing`."""
+    readers: set[Span] = field(default_factory=set, init=False)
+    """The statements of which it must be known whether their attributes are properties that give parts of objects."""
     asked: list[Span] = field(default_factory=list, init=False)
     """The lines of the loops that have a question in front."""
     apart: dict[Span, str] = field(default_factory=dict, init=False)

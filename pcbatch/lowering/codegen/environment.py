@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pcbatch.errors import Span
+from pcbatch.errors import Method, Span
 from pcbatch.ir.machine import Kept
 from pcbatch.ir.types import Type
 from pcbatch.lowering.captures.captured import Captured, Namespace
@@ -35,8 +35,12 @@ class Environment:
     tapes: bool = False
     augmented: Mapping[Span, str] = field(default_factory=dict)
     """Augmented assignments, with the methods by which they would change lists and the like."""
+    methods: Mapping[str, Method] = field(default_factory=dict)
+    """The functions of the program that are methods of what they are given first."""
     suspects: frozenset[Span] = frozenset()
     """Element stores of which it is asked whether they are into lists."""
+    readers: frozenset[Span] = frozenset()
+    """Statements of which it is asked whether their attributes are properties that give parts of objects."""
 
     def lookup(self, function: str, name: str) -> Any:
         """The value of free `name` in `function`'s code; KeyError where it is bound to nothing."""

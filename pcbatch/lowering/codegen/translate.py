@@ -45,6 +45,7 @@ BUILTINS = {
     "min": "minimum",
     "pow": "to_power",
     "round": "rounded",
+    "sorted": "in_order",
     "sum": "total",
     "__apart__": "apart",
     "__axis__": "axis",
@@ -87,6 +88,7 @@ DOMAIN = (LaneStatus.ARITHMETIC, "ValueError: math domain error, or OverflowErro
 OUT_OF_RANGE = (LaneStatus.INDEX, "IndexError: index out of range")
 FULL = (LaneStatus.INDEX, "IndexError: append to a bounded list that is full")
 EMPTY = (LaneStatus.INDEX, "IndexError: pop from an empty bounded list")
+NOT_IN_LIST = (LaneStatus.ARITHMETIC, "ValueError: the value is not in the list")
 SHORT_SLICE = (LaneStatus.INDEX, "IndexError: index out of range, or the slice leaves the array")
 
 CHECKED_BUILTINS = {
@@ -325,6 +327,10 @@ class _Translator(Scoped):
                     node.keywords.append(self._site(CHECKED_BUILTINS[name]))
                 if name in ("__changed__", "__taken__") and node.args[1].value in CHECKED_METHODS:  # type: ignore[attr-defined]
                     node.keywords.append(self._site(CHECKED_METHODS[node.args[1].value]))  # type: ignore[attr-defined]
+            case ast.Attribute(value=whole, attr="index" | "count" as name) if _is_search(node):
+                if name == "index":
+                    return self._checked("position", NOT_IN_LIST, whole, *node.args)
+                return _call("count", whole, *node.args)
             case ast.Name() | ast.Attribute() if (root := _root(node.func)) and not self.hidden(root):
                 self._equivalent(node)
         return node
@@ -346,6 +352,11 @@ class _Translator(Scoped):
 
     def _site(self, fault: tuple[LaneStatus, str]) -> ast.keyword:
         return ast.keyword("site", ast.Constant(self.site(*fault)))
+
+
+def _is_search(node: ast.Call) -> bool:
+    """Whether a call has the arguments of `xs.index(v)`; of what that is called is known when it runs."""
+    return len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred)
 
 
 def _root(path: ast.AST) -> str:

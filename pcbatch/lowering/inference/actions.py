@@ -253,15 +253,7 @@ class Actions:
             **{name: known.value for name, known in bound.items()},
         }
         written = (name for each in run.text.statements for name in each.code.writes)
-        environment = self.environment
-        statements = tuple(
-            guarded(
-                run.text.statements,
-                frozenset((*run.text.reads, *written)),
-                environment.augmented,
-                environment.suspects,
-            )
-        )
+        statements = tuple(guarded(run.text.statements, frozenset((*run.text.reads, *written)), self.environment))
         noted: dict[str, Static] = {}
         if found is not None:
             values[KNOWN] = partial(self._note, run, noted)

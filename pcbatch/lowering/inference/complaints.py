@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 
-from pcbatch.errors import Diagnostic, Note, Span
+from pcbatch.errors import Diagnostic, LeaveOut, Method, Note, Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.dtypes import casts_into
 from pcbatch.ir.joins import ConflictError, Spelling, is_float, join
@@ -226,4 +226,17 @@ def too_many(function: str, parameters: tuple[str, ...], limit: int, span: Span 
         span,
         "each call here wants another one",
         f"make {names} an ordinary argument: take it out of `static_argnames`",
+    )
+
+
+def other_method(method: Method, name: str, type_: Known | None, span: Span | None) -> Diagnostic:
+    """A call of a method that is a function of the program has an object whose method that is not."""
+    kind = type_.kind if isinstance(type_, StructType) else str(type_)
+    return Diagnostic(
+        "PCB425",
+        f"`.{method.name}` is `{method.owner.__name__}.{method.name}` here, and of a `{kind}` it is another one",
+        span,
+        "this method is part of the program, since it branches or loops on values of a lane",
+        f"call it at two places, each for the objects of one class; or write one function for both, `{method.name}(p)`",
+        wants=None if span is None else LeaveOut(span, method),
     )

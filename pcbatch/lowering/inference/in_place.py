@@ -18,10 +18,11 @@ from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import Any
 
-from pcbatch.errors import InPlaceError
+from pcbatch.errors import InPlaceError, Span
 from pcbatch.ir import records
 from pcbatch.ir.code import Code
 from pcbatch.ir.pseudo_builtins import STORED
+from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.translate import BUILTINS, OPS
 
 LOOK = "_pcb_in_place"
@@ -35,13 +36,17 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
-def asked(code: Code, method: str | None, is_suspect: bool) -> Iterator[tuple[str, str]]:
-    """What the translated `code` might change in place, and by what: an augmented assignment by `method`, a store."""
+def asked(code: Code, span: Span, environment: Environment) -> Iterator[tuple[str, str]]:
+    """What the translated `code` at `span` might change in place, and by what: an augmented assignment, a store.
+
+    And of what it reads an attribute, with that, `.rows`, if this may be a part of the object.
+    """
+    method = environment.augmented.get(span)
     if method is not None and (target := _augmented(code)):
         yield target, method
-    if is_suspect and (target := _stored(code)):
+    if span in environment.suspects and (target := _stored(code)):
         yield target, _STORES
-    for node in (node for each in code.body for node in ast.walk(each)) if is_suspect else ():
+    for node in (node for each in code.body for node in ast.walk(each)) if span in environment.readers else ():
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _is_path(node.value, code.reads):
             yield ast.unparse(node.value), f".{node.attr}"
 
@@ -75,12 +80,20 @@ def look(value: Any, method: str) -> None:
     If the method is an attribute, `.rows`: if that is computed, and gives a part of `value`.
     """
     if method.startswith("."):
-        if _is_computed(value, method[1:]) and not _held(value).keys().isdisjoint(_held(getattr(value, method[1:]))):
+        if _is_computed(value, method[1:]) and not _held(value).keys().isdisjoint(_held(_given(value, method[1:]))):
             raise InPlaceError("PCB205", "this gives a part of its object", "give a copy", method)
         return
     is_record = records.fields_of(value) is not None and hasattr(type(value), method)
     if isinstance(value, _KINDS[method]) or is_record:
         raise InPlaceError("PCB205", "this changes an object in place", "write `x = x + y` for a new one", method)
+
+
+def _given(value: Any, name: str) -> Any:
+    """What a property gives; None where it fails, which the statement itself will tell."""
+    try:
+        return getattr(value, name)
+    except Exception:
+        return None
 
 
 def _is_computed(value: Any, name: str) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from pcbatch.errors import Diagnostic, Span, raise_all
+from pcbatch.errors import Diagnostic, Method, Span, raise_all
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.callgraph import call_graph, components
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
@@ -320,6 +320,10 @@ class _Inference:
         types = {p: self._argument(mine, given[p], call.span) if p not in values else known[p] for p in parameters}
         if None in values.values():
             return
+        method = self.actions.environment.methods.get(call.function)
+        if method is not None and not _has_method(types[parameters[0]], method):
+            mine.complain(complaints.other_method(method, given[parameters[0]], types[parameters[0]], call.span))
+            return
         for parameter, value in values.items():
             why = _unusable(value)
             if why:
@@ -378,6 +382,15 @@ class _Inference:
 def empty_parameters(given: Mapping[str, Known | None]) -> frozenset[str]:
     """The parameters that are given None: a fact of each call, by which functions of a cycle are specialised, too."""
     return frozenset(name for name, known in given.items() if known is not None and plain(known) == NONE)
+
+
+def _has_method(known: Known | None, method: Method) -> bool:
+    """Whether a value is an object whose method or property of that name this is; what is not known yet may be one."""
+    if known is None:
+        return True
+    cls = known.constructor if isinstance(known, StructType) else None
+    found = next((vars(base)[method.name] for base in cls.__mro__ if method.name in vars(base)), None) if cls else None
+    return (found.fget if isinstance(found, property) else found) is method.function
 
 
 def _unusable(value: Known | None) -> str:

@@ -7,14 +7,15 @@ or an object would be seen by what is traced with them and by nobody else.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pcbatch.errors import ChangeError, Span
+from pcbatch.errors import ChangeError
 from pcbatch.ir import records
 from pcbatch.ir.code import Code
 from pcbatch.ir.pseudo_builtins import CHANGED, TAKEN
+from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import Statement
 from pcbatch.lowering.codegen.translate import BUILTINS, OPS
 from pcbatch.lowering.inference import in_place
@@ -25,19 +26,15 @@ LOOK, CHECK, SEEN = "_pcb_look", "_pcb_check", "_pcb_seen"
 
 
 def guarded(
-    statements: Sequence[Statement],
-    variables: frozenset[str],
-    augmented: Mapping[Span, str],
-    suspects: Collection[Span] = frozenset(),
+    statements: Sequence[Statement], variables: frozenset[str], environment: Environment
 ) -> Iterator[Statement]:
     """`statements` with a look at what each is given before it, and a check behind it, where it calls something.
 
-    Before the `augmented` assignments, which might change an object by these methods, and the `suspects`, which might
-    store into one, stands a look at that.
+    Before what might change an object, or give a part of one, stands a look at that.
     """
     for each in statements:
         if each.span is not None and not each.opens:
-            for target, method in in_place.asked(each.code, augmented.get(each.span), each.span in suspects):
+            for target, method in in_place.asked(each.code, each.span, environment):
                 yield Statement(Code(f"{in_place.LOOK}({target}, {method!r})"), each.span)
         yield from _guarded(each, variables)
 

@@ -65,7 +65,7 @@ def changed_structures(x, n):
         xs[n] = 1.0
     if n > 8:
         xs = [x, x]
-        xs.sort()
+        xs.remove(x)
     if n > 9:
         xs = [x, x]
         xs.insert(n, x)

@@ -29,7 +29,7 @@ from pcbatch.errors import (
 from pcbatch.installed import OWN, is_installed
 from pcbatch.ir.code import Code
 from pcbatch.ir.machine import Piece
-from pcbatch.runtime.backends.tensorflow import operands, twins
+from pcbatch.runtime.backends.tensorflow import methods, operands, twins
 from pcbatch.runtime.backends.tensorflow.weak import WeakTypeError
 
 _NO_RULE = (
@@ -152,13 +152,18 @@ def _taken_in(piece: Piece, error: BaseException) -> TakeIn | None:
     """The user's helper in which `error` was raised, if the piece itself calls it."""
     own = set(_codes(piece.compiled.__code__))
     called = _own(piece, error)
-    while called is not None and called.tb_frame.f_code in own:  # a comprehension or a lambda of the piece
+    # A comprehension or a lambda of the piece, or what calls a method that changes its object, comes between.
+    while called is not None and (called.tb_frame.f_code in own or methods.is_caller(called.tb_frame.f_code)):
         called = called.tb_next
     if called is None:
         return None
     code = called.tb_frame.f_code
     is_users = not is_installed(code.co_filename) and not code.co_filename.startswith((OWN, "<pcbatch"))
-    return TakeIn(code) if is_users else None
+    if not is_users:
+        return None
+    line = _line_of_traceback(piece, error)
+    receiver = called.tb_frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+    return TakeIn(code, methods.of_code(receiver, code), _span(piece, line))
 
 
 def unbatched(piece: Piece, operations: Sequence[Any], error: BaseException) -> PrimitiveError:

@@ -25,10 +25,11 @@ from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.indexing import in_range, place_in
 from pcbatch.runtime.backends.tensorflow.positions import replaced_at
 from pcbatch.runtime.backends.tensorflow.recorder import fault
+from pcbatch.runtime.backends.tensorflow.searching import in_order
 from pcbatch.runtime.backends.tensorflow.structures import describe, spelling, type_of
 from pcbatch.runtime.backends.tensorflow.weak import commit, is_lane_value, is_number
 
-OF_LISTS = frozenset({"append", "clear", "extend", "insert", "pop", "reverse"})
+OF_LISTS = frozenset({"append", "clear", "extend", "insert", "pop", "reverse", "sort"})
 OF_LISTS |= {"__delitem__", "__iadd__", "__imul__"}
 OF_DICTS = frozenset({"clear", "pop", "popitem", "setdefault", "update", "__delitem__", "__ior__"})
 OF_BOUNDED = frozenset({"append", "clear", "pop"})
@@ -201,6 +202,8 @@ def taken(whole: Any, method: str, *args: Any, site: int = 0, **options: Any) ->
             raise PieceRefusalError("PCB422", "a list takes constant positions only", _BY_LANE)
         if method in ("extend", "__iadd__") and isinstance(args[0], (tf.Tensor, tf.Variable)):
             args = (tf.unstack(args[0]),)
+        if method == "sort" and not args:
+            return None, in_order(whole, **options)
     elif isinstance(whole, dict) and method in OF_DICTS:
         pass
     elif not _is_users(whole) or isinstance(whole, tuple):
@@ -283,7 +286,10 @@ def _no_attribute(value: Any, name: str) -> str:
 
 def _no_change(value: Any, method: str) -> PieceRefusalError:
     if isinstance(value, list) and hasattr(value, method):
-        help_ = "sort an array, `a = tf.sort(tf.stack(xs))`; what depends on values differs by lane, a list does not"
+        help_ = (
+            "what depends on values differs by lane, a list does not: keep a flag beside each element, or take "
+            "`pcbatch.bounded(..)`"
+        )
         return PieceRefusalError("PCB423", f"`{method}` of a list depends on the values in it", help_)
     if isinstance(value, dict) and hasattr(value, method):
         return PieceRefusalError("PCB423", f"`{method}` changes nothing in a dict", "assign what it gives, `v = ..`")

@@ -39,7 +39,6 @@ REPLACEMENTS: dict[str, str] = {
     "builtins.list": "write tf.unstack(xs)",
     "builtins.map": "write the operation on the whole array",
     "builtins.reversed": "write xs[::-1]",
-    "builtins.sorted": "write tf.sort(xs)",
     "builtins.tuple": "write tf.unstack(xs)",
     "builtins.zip": "loop over positions: `for i in range(len(xs))` with xs[i] and ys[i]",
     **dict.fromkeys(

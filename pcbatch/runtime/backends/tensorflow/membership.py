@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.operators import equal
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of
 from pcbatch.runtime.backends.tensorflow.weak import Weak, unify
@@ -20,6 +21,9 @@ def contains(x: Any, sequence: Any) -> Any:
 
     TypeError for arrays of numbers on either side that are no vector, as for the truth of an array.
     """
+    if isinstance(sequence, Bounded):
+        inside = tf.range(sequence.items.shape[0]) < sequence.length
+        return tf.reduce_any(tf.logical_and(inside, _equal_in_vector(_scalar(x), sequence.items)))
     if isinstance(sequence, ARRAYS):
         return _in_vector(_scalar(x), tf.convert_to_tensor(sequence))
     if not any(map(_differs, (x, *_items(sequence)))):
@@ -61,12 +65,16 @@ def _scalar(x: Any) -> Any:
     return x
 
 
+def _equal_in_vector(x: Any, vector: tf.Tensor) -> tf.Tensor:
+    value, elements, _ = unify(x, vector)
+    return tf.equal(value, elements)
+
+
 def _in_vector(x: Any, vector: tf.Tensor) -> tf.Tensor:
     if vector.shape.rank != 1:
         shape = vector.shape.as_list()
         raise TypeError(f"`in` looks into vectors, not into an array of shape {shape}; write tf.reduce_any(a == x)")
-    value, elements, _ = unify(x, vector)
-    return tf.reduce_any(tf.equal(value, elements))
+    return tf.reduce_any(_equal_in_vector(x, vector))
 
 
 def _in_range(x: Any, sequence: range) -> tf.Tensor:

@@ -66,6 +66,7 @@ from pcbatch.runtime.backends.tensorflow.operators import (
     subtract,
 )
 from pcbatch.runtime.backends.tensorflow.recorder import Recorder, recording
+from pcbatch.runtime.backends.tensorflow.searching import count, in_order, position
 from pcbatch.runtime.backends.tensorflow.sharing import apart, plain_data
 from pcbatch.runtime.backends.tensorflow.written_out import turns
 
@@ -84,6 +85,7 @@ __all__ = [
     "changed",
     "committed",
     "contains",
+    "count",
     "divide",
     "divmod_",
     "either",
@@ -94,6 +96,7 @@ __all__ = [
     "getitem",
     "greater",
     "greater_equal",
+    "in_order",
     "index",
     "lacks",
     "left_shift",
@@ -113,6 +116,7 @@ __all__ = [
     "numpy",
     "parts",
     "plain_data",
+    "position",
     "positive",
     "power",
     "record",

@@ -148,6 +148,16 @@ def _extreme(python: Callable[..., Any], better: str) -> Callable[..., Any]:
     return of
 
 
+def _sorted(xs: Any, *, key: Any = None, reverse: Any = False) -> list[Any]:
+    """Numbers in order, NaN last; Python has it where it happens to come."""
+    items = [*xs]
+    if key is not None or not any(isinstance(item, _ARRAYS) for item in items):
+        return sorted(items, key=key, reverse=reverse)
+    lost = [item for item in items if item != item]
+    found = sorted((item for item in items if item == item), reverse=reverse)
+    return [*lost, *found] if reverse else [*found, *lost]
+
+
 def _read(a: Any, index: Any) -> Any:
     """`a[index]`, where an array of positions takes several elements."""
     if isinstance(a, _ARRAYS):
@@ -172,6 +182,7 @@ PLAIN_BUILTINS: dict[str, Callable[..., Any]] = _OPERATORS | {
     "pos": lambda value: tf.convert_to_tensor(_counted(value)) if isinstance(value, _ARRAYS) else +value,
     "read": _read,
     "round": lambda value, digits=None: _rounded(value, digits) if isinstance(value, _ARRAYS) else round(value, digits),
+    "sorted": _sorted,
     "sum": _sum,
 }
 """What tensors do not support though numbers and NumPy's arrays do, `value is True` too."""
