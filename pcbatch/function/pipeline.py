@@ -34,11 +34,12 @@ from pcbatch.lowering.inference.static import Static
 from pcbatch.lowering.inference.typed import Typed
 from pcbatch.lowering.inference.types import infer
 from pcbatch.lowering.machine import lower_stacks
+from pcbatch.optimize.machine.compaction import Row
 from pcbatch.optimize.machine.forks import apart, loss
 from pcbatch.optimize.pipeline import machine_passes, optimize, run_passes, verifying
 from pcbatch.options import Options
 from pcbatch.runtime.adjoint.reverse import Reverse
-from pcbatch.runtime.costs.estimate import block_cost, block_costs
+from pcbatch.runtime.costs.estimate import block_costs, block_row
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
 from pcbatch.runtime.machine.legs import Snapshot
 from pcbatch.runtime.machine.machine import Machine
@@ -208,9 +209,9 @@ class Pipeline:
         """Reverse mode of the table."""
         return make_reverse(self.table, self.options, self.machine)
 
-    def row_cost(self, block: int) -> float:
-        """The estimated work of one lane at the block of this number, in the unit of `runtime.costs`."""
-        return block_cost(self.table, self.table.blocks[block], self.environment.backend)
+    def row(self, block: int) -> Row:
+        """What is known of one lane's row at the block of this number; its cost is in the unit of `runtime.costs`."""
+        return block_row(self.table, self.table.blocks[block], self.environment.backend)
 
     def run_at_once(self, arguments: Arguments, captured: Captured) -> Outcome:
         """Run the machine on `arguments`, which fit this pipeline's, and on the captured values of now."""

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import nuts
+from pcbatch.nuts import api
 from pcbatch.nuts.running import driver
 from tests.nuts.densities import COVARIANCE, MEAN, QUIET, assert_near, exact_draws, gaussian, gaussian_data
 
@@ -116,6 +117,29 @@ def test_a_chain_does_not_depend_on_the_others(warmed):
     np.testing.assert_array_equal(alone["x"][0], warmed["x"][0])
     assert alone.cost.gradients == alone.cost.rows, "in native form there are no rows but those of use"
     assert alone.stats.forms == ("native",)
+
+
+def test_chains_meet_for_a_product_that_all_share(monkeypatch):
+    """Though one chain's gradient is cheap enough for native code: several are cheaper by one product."""
+    monkeypatch.setattr(driver.Course, "run", lambda course, progress: course)
+    monkeypatch.setattr(api, "_told", lambda course: course)
+    x = tf.constant(np.random.default_rng(0).normal(size=(200, 8)), tf.float32)
+
+    def product(q, x):
+        return -tf.reduce_sum(tf.linalg.matvec(x, q) ** 2)
+
+    def elements(q, x):
+        return -tf.reduce_sum((x * q) ** 2)
+
+    def meets(density, chains, **options):
+        options = {"warmup": 0, "adapt": None, "step_size": 0.1, **options}
+        return nuts.sample(density, np.zeros(8, np.float32), data=x, chains=chains, **options)._meets
+
+    assert meets(product, 8)
+    assert not meets(product, 4)
+    assert not meets(product, 8, schedule="adaptive")
+    assert not meets(elements, 8)
+    assert not meets(lambda q, x: product(q, x[:20]), 8)
 
 
 def test_a_cheap_leaf_is_native_whatever_its_momentum_costs():

@@ -23,6 +23,7 @@ from pcbatch.nuts.running.chain import ChainState, padded, together
 from pcbatch.nuts.running.gradients import GradientRows
 from pcbatch.nuts.running.groups import are_expensive, device, groups_of, side_by_side
 from pcbatch.nuts.settings import Settings
+from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.report.run import Run
 
 LONGEST_CHUNK = 250
@@ -128,7 +129,7 @@ class Course:
         def part(group: slice) -> Run:
             return self.chain.run(*(lanes if self._is_native else padded(lanes, group)), *shared)
 
-        groups = [slice(0, settings.chains)] if self._is_native else groups_of(settings.chains, self._work)
+        groups = [slice(0, settings.chains)] if self._is_native else groups_of(settings.chains, self._work.cost)
         runs = side_by_side(part, groups)
         *fields, positions, rows = together([run.value for run in runs], settings.chains)
         state = ChainState(*fields)
@@ -197,12 +198,13 @@ class Course:
     def chain(self) -> Any:
         """The batched program.
 
-        In lockstep chains wait for each other where gradients are expensive, and under schedules that know no prices;
-        never in the machines of the paper that pcbatch is compared with.
+        In lockstep chains wait for each other where gradients are expensive, or are kept from native code for the
+        product in them, and under schedules that know no prices; never in the machines of the paper that pcbatch is
+        compared with.
         """
         settings = self.settings
-        waits = are_expensive(settings.chains, self._work) or settings.schedule not in ("auto", "adaptive")
-        return self._native or self._chain(waits and not settings.is_compared)
+        waits = are_expensive(settings.chains, self._work.cost) or settings.schedule not in ("auto", "adaptive")
+        return self._native or self._chain((waits or self._meets) and not settings.is_compared)
 
     def _chain(self, waits: bool, form: Literal["auto", "native"] = "auto") -> Any:
         origin = self.standing.origin
@@ -220,8 +222,8 @@ class Course:
         A leaf is what counts: momenta, which cost more if the gradient is cheap, are drawn once in a trajectory.
         """
         settings = self.settings
-        work = self._work + settings.leapfrogs_per_leaf * self.state.metric.inverse[0].size
-        if work > device().native_work or settings.schedule != "auto" or settings.is_compared:
+        work = self._work.cost + settings.leapfrogs_per_leaf * self.state.metric.inverse[0].size
+        if work > device().native_work or settings.schedule != "auto" or settings.is_compared or self._meets:
             return None
         chain = self._chain(waits=False, form="native")
         try:
@@ -232,14 +234,27 @@ class Course:
             return None
         return chain
 
+    @property
+    def _meets(self) -> bool:
+        """Whether chains gain by a product for all of them, though each gradient is cheap enough for native code."""
+        settings, (cost, shares) = self.settings, self._work
+        is_middling = device().native_shared < cost <= device().native_work
+        return (
+            settings.schedule == "auto"
+            and is_middling
+            and shares
+            and settings.chains >= device().shared_rows
+            and backend_named("tensorflow").has_native()
+        )
+
     @cached_property
-    def _work(self) -> float:
+    def _work(self) -> programs.Work:
         """The estimated work of a leaf of one chain; infinite where no XLA program is made of it."""
         origin, settings = self.standing.origin, self.settings
         if settings.jit is not True:
-            return float("inf")
+            return programs.Work(float("inf"))
         work = programs.gradient_work(origin.density, origin.transform, origin.data, origin.state.point.q)
-        return settings.leapfrogs_per_leaf * work
+        return work._replace(cost=settings.leapfrogs_per_leaf * work.cost)
 
     @cached_property
     def _operand(self) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -93,12 +93,20 @@ def _gradient(log_density: Callable[..., Any], transform: Transform, with_data: 
     return gradient
 
 
-_works: WeakKeyDictionary[Any, dict[tuple[Any, ...], float]] = WeakKeyDictionary()
+class Work(NamedTuple):
+    """What the gradient of one chain takes, in the unit of `runtime.costs`."""
+
+    cost: float
+    shares: bool = False
+    """Whether it has a product by something that all chains share, which is cheaper for several at once."""
+
+
+_works: WeakKeyDictionary[Any, dict[tuple[Any, ...], Work]] = WeakKeyDictionary()
 """What `gradient_work` found, by function and kinds of arguments."""
 
 
-def gradient_work(log_density: Callable[..., Any], transform: Transform, data: Any, positions: np.ndarray) -> float:
-    """The estimated work of the gradient at one of `positions` `[chains, size]`, in the unit of `runtime.costs`.
+def gradient_work(log_density: Callable[..., Any], transform: Transform, data: Any, positions: np.ndarray) -> Work:
+    """The estimated work of the gradient at one of `positions` `[chains, size]`.
 
     Infinite where it cannot be compiled, which will be said when it is run.
     """
@@ -108,9 +116,10 @@ def gradient_work(log_density: Callable[..., Any], transform: Transform, data: A
     if kinds not in known:
         try:
             pipeline = gradient.pipeline(positions[:1], data)
-            known[kinds] = max(map(pipeline.row_cost, gradient_blocks(pipeline.table)))
+            rows = [pipeline.row(number) for number in gradient_blocks(pipeline.table)]
+            known[kinds] = Work(max(row.cost for row in rows), any(row.shares for row in rows))
         except PcbatchError:
-            return float("inf")
+            return Work(float("inf"))
     return known[kinds]
 
 

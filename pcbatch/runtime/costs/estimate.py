@@ -46,6 +46,11 @@ def _row_cost(program: Program, block: Block, backend: Backend) -> float:
     return total
 
 
+def block_row(program: Program, block: Block, backend: Backend) -> Row:
+    """What is known of a row of one block."""
+    return _row(program, block, block_cost(program, block, backend), backend)
+
+
 def block_rows(program: Program, costs: Sequence[float], backend: Backend) -> tuple[Row, ...]:
     """What is known of a row of each block, of which the `costs` are known."""
     return tuple(_row(program, *each, backend) for each in zip(program.blocks, costs, strict=True))
