@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -89,9 +89,13 @@ Cell = dict[str, Figures]
 
 
 class Crew:
-    """The processes of `names`; a context manager that ends them. One that cannot be had has a failure in each cell."""
+    """The processes of `names`; a context manager that ends them. One that cannot be had has a failure in each cell.
 
-    def __init__(self, names: Iterable[str]):
+    Who they are is in `contestants`, those of this benchmark unless others are given.
+    """
+
+    def __init__(self, names: Iterable[str], contestants: Mapping[str, Contestant] | None = None):
+        self._known = CONTESTANTS if contestants is None else contestants
         self._processes: dict[str, Process] = {}
         self._missing: dict[str, str] = {}
         self._paces: dict[tuple[str, str], float] = {}
@@ -126,8 +130,8 @@ class Crew:
         Raises:
             AssertionError: if two contestants disagree.
         """
-        names = [name for name in (*self._processes, *self._missing) if task in CONTESTANTS[name].tasks]
-        cell = {name: Figures(failure=self._missing.get(name)) for name in CONTESTANTS if name in names}
+        names = [name for name in (*self._processes, *self._missing) if task in self._known[name].tasks]
+        cell = {name: Figures(failure=self._missing.get(name)) for name in self._known if name in names}
         expected: tuple[str, np.ndarray] | None = None
         for name, figures in cell.items():
             figures.failure = figures.failure or self._given_up.get((name, task))
@@ -156,7 +160,7 @@ class Crew:
         """What the first call gave."""
         if figures.failure:
             return None
-        variant = CONTESTANTS[name].variant
+        variant = self._known[name].variant
         patience = START_LIMIT if name == OURS else FIRST * limit
         try:
             reply = self._processes[name].ask(patience, do="prepare", task=task, lanes=lanes, variant=variant)
@@ -183,7 +187,7 @@ class Crew:
 
     def _start(self, name: str) -> None:
         try:
-            self._processes[name] = CONTESTANTS[name].process()
+            self._processes[name] = self._known[name].process()
         except PeerUnavailableError as why:
             self._missing[name] = str(why)
 
