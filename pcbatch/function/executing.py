@@ -153,6 +153,7 @@ def make_reverse(program: Program, options: Options, statistics: Statistics) -> 
         statistics=statistics,
         compaction=DETERMINISTIC if options.deterministic else DEFAULT,
         tape=options.tape,
+        most=options.max_tape,
     )
 
 

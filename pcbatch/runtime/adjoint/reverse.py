@@ -15,6 +15,7 @@ from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
+from pcbatch.runtime.adjoint import fixed
 from pcbatch.runtime.adjoint.beginnings import Beginnings
 from pcbatch.runtime.adjoint.borders import by_parameters, seeded
 from pcbatch.runtime.adjoint.forward import Forward
@@ -53,7 +54,8 @@ class Taped:
 class Reverse:
     """Runs one program taped, in lockstep, and gives gradients. Compiled once for each number of lanes.
 
-    `tape` says what is put aside of each segment: a name of `POLICIES`.
+    `tape` says what is put aside of each segment: a name of `POLICIES`. `most`, if that is given, is how many rows of a
+    block a run may have inside a caller's compiled program; `is_fixed`: it is for such a one (`fixed.py`).
     """
 
     def __init__(
@@ -71,17 +73,19 @@ class Reverse:
         by_lane: bool = False,
         compaction: Compaction | None = DEFAULT,
         tape: str = "keep",
+        most: int | None = None,
+        is_fixed: bool = False,
     ):
         given: dict[str, Any] = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
-        given |= {"compaction": compaction, "tape": tape}
+        given |= {"compaction": compaction, "tape": tape, "most": most}
         self._anew = partial(Reverse, program, backend, **given, statistics=statistics, sizes=sizes)
         self._by_sources: dict[tuple[Sources, bool], Reverse] = {}
-        self.by_lane = by_lane
+        self.by_lane, self.most, self.is_fixed = by_lane, most, is_fixed
         program, self.hidden = with_hidden(program, backend)
         """What helpers capture, to be given behind all other shared operands."""
         self.program, self.backend, self.jit = program, backend, jit
         layout, limits = Layout(program), Limits.of(max_depth, max_steps)
-        if not layout.all_stacks:
+        if not layout.all_stacks or is_fixed:
             limits = replace(limits, roomy=True)
         self.layout, self.limits = layout, limits
         self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction)
@@ -106,6 +110,13 @@ class Reverse:
         return self._by_sources[key]
 
     @cached_property
+    def fixed(self) -> Reverse:
+        """The same inside a caller's compiled program."""
+        assert self.most is not None
+        sizes = fixed.sizes(self.most, len(self.program.blocks))
+        return self._anew(sizes=sizes, sources=self._sources, is_fixed=True)
+
+    @cached_property
     def segments(self) -> Segments:
         """The segments of a run."""
         return Segments(self.context, self.tapes)
@@ -123,7 +134,7 @@ class Reverse:
     @cached_property
     def replay(self) -> Replay:
         """Undoes them."""
-        return Replay(self.tapes, self.segments.legs.loop.chunked, by_lane=self.by_lane)
+        return Replay(self.tapes, self.segments.legs.loop.chunked, by_lane=self.by_lane, sums=self.is_fixed)
 
     def text(self, lanes: Any) -> str:
         """The way back as text."""
@@ -173,9 +184,9 @@ class Reverse:
         ]
         with refusing(self.program, self.backend, self.jit):
             found = iter(list(self.backend.unseen(back)(*given)))
-        return self._packed(found)
+        return self.packed(found)
 
-    def _packed(self, arrays: Iterator[Array]) -> list[Array | None]:
+    def packed(self, arrays: Iterator[Array]) -> list[Array | None]:
         """The gradients by the leaves of all arguments and shared operands, of what a way back gives, in its order."""
         arguments, shared = self._flowing
         found = [next(arrays) if flows else None for flows in arguments]
@@ -194,7 +205,7 @@ class Reverse:
         for table in self.replay.lookups.tables.values():
             rows, numbers = TensorType(table.dtype, table.shape[1:]), TensorType("int32")
             found += [backend.zeros(0, rows), backend.zeros(0, numbers)]
-        return self._packed(iter(found))
+        return self.packed(iter(found))
 
     @cached_property
     def _flowing(self) -> tuple[list[bool], list[str]]:
@@ -219,7 +230,7 @@ class Reverse:
             every = self.backend.lanes_of(status)
             gradients = seeded(self.replay, seeds, pointers, sound, every, entries)
             totals = {key: self.replay.nothing(type_, every) for key, type_ in self.replay.totals.items()}
-            compiled, lookups = self._undo(lanes), self.replay.lookups
+            compiled, lookups = self.undo(lanes), self.replay.lookups
             carried = (*gradients, *totals)
             pool = Pool.of(lanes if lanes is not None else every)
 
@@ -240,7 +251,7 @@ class Reverse:
 
         return self.backend.compile(program, False)
 
-    def _undo(self, lanes: int | None) -> Callable[..., Any]:
+    def undo(self, lanes: int | None) -> Callable[..., Any]:
         """The program of a segment's way back: gradients and totals, before and after it, come first; then lookups."""
         tape_specs = self.tapes.specs(lanes)
         gradients, totals = self.replay.gradients, self.replay.totals
