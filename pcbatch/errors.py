@@ -68,9 +68,13 @@ class Unroll:
 
 @dataclass(frozen=True)
 class InPlace:
-    """A fault that would be none if the augmented assignment at `span` changed its object, as that of a list does."""
+    """A fault that would be none if the augmented assignment at `span` changed its object, as that of a list does.
+
+    Or of which it is known then whether it is one: an element store there changes a list. `method` is what does it.
+    """
 
     span: Span
+    method: str
 
 
 @dataclass(frozen=True)
@@ -182,7 +186,14 @@ class LengthError(PieceRefusalError):
 
 
 class InPlaceError(PieceRefusalError):
-    """An augmented assignment changes an object in place, which was not known when it was translated."""
+    """A statement changes an object in place by `method`, which was not known when it was translated."""
+
+    def __init__(self, code: str, message: str, help: str, method: str):
+        super().__init__(code, message, help)
+        self.method = method
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.code, self.message, self.help, self.method)
 
 
 class PlacedError(PcbatchError, ValueError):

@@ -35,7 +35,7 @@ from pcbatch.ir.interpreter import interpret
 from pcbatch.ir.records import fields_of, made
 from pcbatch.ir.values import pack
 from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
-from tests import mixed
+from tests import mixed, predicated
 
 CORPUS = Path(__file__).parent / "corpus"
 BATCH = 17
@@ -54,6 +54,7 @@ Engine = Literal[
     "native",
     "mixed",
     "merged",
+    "predicated",
     "auto",
     "plain",
     "either",
@@ -99,6 +100,11 @@ class Mode:
             return {"form": "lockstep", "fork": True, "jit": self.schedule == "auto"}
         if self.engine in ("plain", "either"):
             return {"jit": "auto" if self.engine == "either" else False}
+        if self.engine == "predicated":
+            return {
+                "form": "lockstep",
+                "tape": "replay",
+            }  # a program of its own, not one that another mode has compiled
         if self.engine in ("mixed", "merged"):
             return {"form": "lockstep"}
         return {"jit": self.engine == "xla", "schedule": self.schedule, "form": "lockstep"}
@@ -128,6 +134,8 @@ MIXED = Mode("mixed")
 """Lockstep in every second block, native code between these."""
 MERGED = Mode("merged")
 """Lockstep, the cheap blocks of loops merged."""
+PREDICATED = Mode("predicated")
+"""Lockstep, all arms under predicates that can be."""
 OTHER_STRATEGIES = (Mode("local"), Mode("hybrid"), Mode("xla", "switch"))
 """The paper's other machines: launches of blocks, decided on the host."""
 MACHINES = (*REFERENCE, *GRAPH, *XLA, AUTO)
@@ -333,11 +341,9 @@ def run_lanes(function: Any, mode: Mode, arguments: tuple[Any, ...], lanes: int)
     """
     if mode in INTERPRETERS:
         return run_interpreted(function, mode.engine.removeprefix("interpret "), arguments, lanes), []
-    with contextlib.ExitStack() as around:
-        if mode == MIXED:
-            around.enter_context(mixed.forced())
-        if mode in TAPED:
-            arguments = _watched(around.enter_context(tf.GradientTape()), arguments)
+    forced = {MIXED: mixed.forced, PREDICATED: predicated.forced}.get(mode, contextlib.nullcontext)
+    with forced(), tf.GradientTape() if mode in TAPED else contextlib.nullcontext() as tape:
+        arguments = arguments if tape is None else _watched(tape, arguments)
         run = function.options(**mode.options).run(*arguments)
     statuses = [LaneStatus(int(number)).name for number in np.asarray(run.status)]
     faults = {fault.lane: fault for fault in run.errors}

@@ -27,6 +27,7 @@ from tests.harness import (
     NATIVE,
     OTHER_STRATEGIES,
     PLAIN,
+    PREDICATED,
     REFERENCE,
     REFILL,
     TAPED,
@@ -96,7 +97,7 @@ LONG_STRATEGY_RUNS = tuple(
 )
 WITH_GROUPS = (
     "adaptive_simpson", "comprehensions", "fibonacci", "function_arguments", "hanoi", "many_live", "mapped_calls",
-    "optional_values", "tak", "tree_sum", "tribonacci",
+    "optional_values", "static_arguments", "tak", "tree_sum", "tribonacci",
 )  # fmt: skip
 """The programs with calls that can be made at the same time."""
 FORKED_RUNS = tuple(
@@ -113,6 +114,8 @@ QUICK_TAPED_RUNS = TAPED_RUNS[5::12]
 """Some programs of floats that a gradient tape watches, each way of putting aside in graph mode and under XLA."""
 MERGED_PROGRAMS = ("nested_loops", "short_circuit_index")
 """Some whose loops are merged: a loop in a loop, stores, faults."""
+PREDICATED_PROGRAMS = ("short_circuit_index",)
+"""Some with arms that can fail."""
 MIXED_RUNS = tuple((name, (BATCH, *SIZES)[place % 4]) for place, name in enumerate(NAMES[5::24]))
 """Some programs with native code between blocks in lockstep."""
 OTHER_MIXED_RUNS = tuple(
@@ -241,6 +244,17 @@ def test_programs_whose_loops_are_merged(name: str) -> None:
     check(name, MERGED, BATCH)
     program = load(name)
     assert "  merged " in program.function.options(**MERGED.options).ir("machine", *program.arguments(BATCH))
+
+
+@pytest.mark.parametrize("name", PREDICATED_PROGRAMS)
+def test_programs_whose_arms_are_under_predicates(name: str) -> None:
+    check(name, PREDICATED, BATCH)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in PREDICATED_PROGRAMS])
+def test_all_programs_under_predicates(name: str) -> None:
+    check(name, PREDICATED, BATCH)
 
 
 @pytest.mark.slow

@@ -23,12 +23,12 @@ from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.compiling import choice
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.machine import Machine
-from pcbatch.runtime.machine.outcome import Outcome, Statistics
+from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.native.fitness import loss, mixture, obstacle, signature_of
 from pcbatch.runtime.native.mixed import MixedProgram
 from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.store import opening
-from pcbatch.runtime.strategies.executable import Executable
+from pcbatch.runtime.strategies.executable import Executable, rooms_of
 from pcbatch.runtime.strategies.local import LocalMachine
 from pcbatch.runtime.strategies.reference import ReferenceMachine
 from pcbatch.runtime.strategies.straight_line import StraightLine, is_straight
@@ -141,19 +141,25 @@ def _of_trips(options: Options) -> str | None:
     return "trips are to be recorded" if options.trace else None
 
 
-def make_reverse(program: Program, options: Options, statistics: Statistics) -> Reverse:
-    """Reverse mode of a program: it runs in lockstep there, calls in sequence, whatever the options are."""
+def make_reverse(program: Program, options: Options, executable: Executable) -> Reverse:
+    """Reverse mode of a program that `executable` runs plainly.
+
+    What is taped runs in lockstep there, calls in sequence, whatever the options are.
+    """
+    backend = backend_named(options.backend)
     return Reverse(
         without_forks(program),
-        backend_named(options.backend),
+        backend,
         schedule="auto" if options.schedule == "switch" else options.schedule,
         jit=bool(options.jit),
         max_depth=options.max_depth,
         max_steps=options.max_steps,
-        statistics=statistics,
+        statistics=executable.statistics,
         compaction=DETERMINISTIC if options.deterministic else DEFAULT,
         tape=options.tape,
         most=options.max_tape,
+        mixes=options.form == "auto" and options.max_lanes is None and _of_options(options, backend) is None,
+        rooms=rooms_of(executable),
     )
 
 

@@ -46,10 +46,12 @@ class Grants:
     taken: frozenset[types.CodeType] = frozenset()
     lengths: tuple[tuple[tuple[Span, Turns], int | None], ...] = ()
     failed: tuple[tuple[Span, int], ...] = ()
-    in_place: frozenset[Span] = frozenset()
-    """The augmented assignments that change an object."""
+    in_place: frozenset[tuple[Span, str]] = frozenset()
+    """The augmented assignments and element stores that change an object, and their methods."""
     takings: frozenset[tuple[Span, str]] = frozenset()
     """The places where a method changes a variable and gives a value."""
+    forking: bool = False
+    """Whether calls are to be made at the same time, those of loops too."""
 
     def extended(self, error: CompileError) -> Grants:
         """With what the diagnostics of `error` ask for; the same where they ask for nothing new."""
@@ -59,7 +61,7 @@ class Grants:
         for want in wants:
             if isinstance(want, Unroll):
                 lengths.setdefault((want.span, want.turns), want.length)
-        in_place = self.in_place.union(want.span for want in wants if isinstance(want, InPlace))
+        in_place = self.in_place.union((want.span, want.method) for want in wants if isinstance(want, InPlace))
         takings = self.takings.union((want.span, want.name) for want in wants if isinstance(want, Change))
         known = tuple(sorted(lengths.items(), key=lambda each: each[0]))
         return replace(self, taken=taken, in_place=in_place, takings=takings, lengths=known)
@@ -80,7 +82,7 @@ class Grants:
     @property
     def unrolling(self) -> Unrolling:
         """What the frontend is told of it."""
-        return Unrolling(dict(self.lengths), dict(self.failed), self.in_place, self.takings)
+        return Unrolling(dict(self.lengths), dict(self.failed), self.in_place, self.takings, self.forking)
 
 
 NOTHING = Grants()

@@ -41,12 +41,14 @@ from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.costs.estimate import block_cost, block_costs
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
 from pcbatch.runtime.machine.legs import Snapshot
+from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.resume.checkpoint import Saved
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.executable import Executable, resumable
 
 APART = "this call is not made at the same time as the one before it"
+TURNS = "this loop's turns make their calls one after the other"
 IN_TURN = "this call and those behind it are made one after the other"
 
 
@@ -157,7 +159,8 @@ class Pipeline:
             found |= dict.fromkeys(self._groups, f"{IN_TURN}: {obstacle}")
         elif self.options.fork == "auto":
             found |= {number: f"{IN_TURN}: {self.losses[number]}" for number in self._groups if number in self.losses}
-        return tuple((blocks[number].terminator.span, text) for number, text in sorted(found.items()))
+        places = [(blocks[number].terminator.span, text) for number, text in sorted(found.items())]
+        return (*places, *((span, f"{TURNS}: {why}") for span, why in self.linked.built.unrolling.apart.items()))
 
     def _passed(self, forking: Collection[int] | None) -> machine.Program:
         shared = [name for name, user in self.parameters().items() if user in self.arguments.shared]
@@ -168,12 +171,15 @@ class Pipeline:
     def executed(self, lanes: Any) -> machine.Program:
         """What the machine executes for `lanes` lanes.
 
-        On which numbers of rows blocks may run depends on these, and which are run as one.
+        On which numbers of rows blocks may run depends on these, which are run as one, and which are native.
         """
-        sized = self.machine.program_for(lanes)
-        pairs = zip(self.machine_program.blocks, sized.blocks, strict=True)
+        sized, program = self.machine.program_for(lanes), self.machine_program
+        if isinstance(self.machine, Machine):
+            program = self.machine.predicated(program)
+        pairs = zip(program.blocks, sized.blocks, strict=True)
         blocks = tuple(replace(block, chunks=each.chunks) for block, each in pairs)
-        return replace(self.machine_program, name=self.machine.program.name, blocks=blocks, merged=sized.merged)
+        name, merged, native = self.machine.program.name, sized.merged, sized.native
+        return replace(program, name=name, blocks=blocks, merged=merged, native=native)
 
     @cached_property
     def emitted(self) -> Emitted:
@@ -195,7 +201,7 @@ class Pipeline:
     @cached_property
     def reverse(self) -> Reverse:
         """Reverse mode of the table."""
-        return make_reverse(self.table, self.options, self.machine.statistics)
+        return make_reverse(self.table, self.options, self.machine)
 
     def row_cost(self, block: int) -> float:
         """The estimated work of one lane at the block of this number, in the unit of `runtime.costs`."""

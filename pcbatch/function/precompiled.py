@@ -66,7 +66,7 @@ class Precompiled:
             program = table.with_kept(self.program, known)
             made = make_executable(program, self.options, lambda: self.digest)
             self._made = (known, made)
-            self._reverse = functools.cache(lambda: make_reverse(program, self.options, made.statistics))
+            self._reverse = functools.cache(lambda: make_reverse(program, self.options, made))
         return self._made[1]
 
     @cached_property

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from pcbatch.errors import CompileError
@@ -34,7 +34,7 @@ from pcbatch.lowering.captures.look import Look
 from pcbatch.lowering.captures.reads import watching
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.options import Options
-from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.backends import backend_named, following
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine import collector
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Statistics
@@ -244,9 +244,16 @@ class Session:
         )
 
     def _compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:
-        known = self._grants.get(arguments.signature, NOTHING)
+        fewest = Grants(forking=self._options.may_fork and self._options.fork is True)
+        known = self._grants.get(arguments.signature, fewest)
         with self._lock:
-            found, grants = granted(lambda grants: self._compiled_with(arguments, grants), known, NOTHING)
+            make = partial(self._compiled_with, arguments)
+            try:
+                found, grants = granted(make, known, fewest)
+            except CompileError:
+                if not fewest.forking:
+                    raise
+                found, grants = granted(make, NOTHING, NOTHING)  # a loop may be right that is not, turn by turn
             if grants != known:
                 if len(self._grants) >= SIGNATURES:
                     self._grants = {}
@@ -279,11 +286,13 @@ class Session:
                 kept=known,
                 tapes=tapes,
                 augmented=linked.built.unrolling.augmented,
+                suspects=frozenset(linked.built.unrolling.suspects),
             )
             pipeline = Pipeline(linked, environment, arguments.without_values(), self._options)
             started = time.perf_counter()
             try:
-                with collector.paused(), pieces_of(self._function.__name__), self._watching(pipeline, captured):
+                watched = self._watching(pipeline, captured)
+                with collector.paused(), pieces_of(self._function.__name__), watched, following.apart():
                     statistics = pipeline.machine.statistics  # the whole pipeline, or its refusals
             except CompileError as error:
                 raise type(error)(map(linked.built.unrolling.told, error.diagnostics)) from None

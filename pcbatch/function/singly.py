@@ -7,6 +7,7 @@ A helper that cannot be traced is part of the program, and then its `round(x)` i
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
@@ -74,6 +75,9 @@ class Plainly:
 
     def _standing_for(self, value: Any) -> Callable[..., Any]:
         """What is called in place of `value`."""
+        with suppress(TypeError):  # what cannot be hashed is not among them
+            if value in self._backend.plain_functions:
+                return self._backend.plain_functions[value]
         plain = value.__func__ if isinstance(value, MethodType) else value
         if not isinstance(plain, FunctionType) or is_installed(plain.__code__.co_filename):
             return value

@@ -1,7 +1,8 @@
 """Joins of types where branches, loops, calls and returns meet (design: "Numbers").
 
 An unknown type is None. Unknown with t is t; weak int with weak float is weak float; a weak int takes any numeric
-tensor's dtype, a weak float a floating tensor's. Everything else that differs is a conflict.
+tensor's dtype, a weak float a floating tensor's; ints of two dtypes meet in the wider one, as in NumPy. Everything else
+that differs is a conflict.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from pcbatch.ir.dtypes import wider_integer
 from pcbatch.ir.types import NONE, StructType, TensorType, Type, records
 
 Spelling = Callable[[str], str]
@@ -91,6 +93,9 @@ def _join_tensors(old: TensorType, new: TensorType) -> TensorType:
         return committed
     if "bool" in (old.dtype, new.dtype):
         raise ConflictError("a bool and a number do not meet; write True/False, or {} one of them", "cast")
+    wider = wider_integer(old.dtype, new.dtype)
+    if wider is not None:
+        return TensorType(wider, old.shape)
     holds = new.dtype if is_float(new.dtype) and not is_float(old.dtype) else old.dtype  # a cast to int would cut off
     why = f"dtypes {old.dtype} and {new.dtype} differ"
     raise ConflictError(why + "; write {}(.., {}) for the other one", "cast", holds)

@@ -64,12 +64,13 @@ Straight = Primitive | Enter | Exit
 class Statement:
     """One op of a piece. `sites` has the fault site of each of its checks, in the order in which code is generated.
 
-    None stands for a check that cannot fail. `literal` says that indices written as numbers are among the checks.
+    None stands for a check that cannot fail. `lenient` says that indices written as numbers are among the
+    checks, and that operators and attributes are those of NumPy's arrays.
     """
 
     op: Straight
     sites: tuple[int | None, ...] = ()
-    literal: bool = False
+    lenient: bool = False
 
 
 @dataclass(frozen=True)
@@ -276,6 +277,7 @@ class Program:
     to the one whose stack pointer is theirs, too; one that is not in it has its own. `order` is in which order a trip
     goes through the blocks that lanes can come to; empty, it is that of `blocks`. Each of `merged` is blocks that it
     runs as one: for the lanes that wait at any of them, one after another, each for those who are there by then.
+    `native` are the blocks that native code runs, lane after lane, between two trips or in place of them.
     `externs` are the free names, sorted, of the statements of each scope.
     """
 
@@ -291,6 +293,7 @@ class Program:
     pointers: Mapping[str, str] = field(default_factory=dict)
     order: tuple[int, ...] = ()
     merged: tuple[tuple[int, ...], ...] = ()
+    native: tuple[int, ...] = ()
     externs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 

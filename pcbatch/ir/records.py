@@ -93,3 +93,13 @@ def is_frozen(value: Any) -> bool:
         return True
     parameters = getattr(type(value), "__dataclass_params__", None)
     return parameters is not None and bool(parameters.frozen)
+
+
+def parts_of(value: Any) -> tuple[Any, ...] | None:
+    """The parts of a list, a tuple, a dict or a record, keys and names among them; None for everything else."""
+    if isinstance(value, dict):
+        return tuple(part for item in value.items() for part in item)
+    if isinstance(value, list | tuple):
+        return tuple(value)
+    fields = fields_of(value)
+    return None if fields is None else tuple(part for item in fields.items() for part in item)

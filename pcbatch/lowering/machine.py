@@ -192,7 +192,7 @@ class _Lowering:
         saved = {push.saved for push in pushes}
         outputs = dict.fromkeys(name for op in ops for name in ir.writes(op))
         writes = tuple(name for name in outputs if name in needed or name in saved or self._is_stored(name))
-        literal = [op.span in self.environment.overruns for op in ops]
+        lenient = [op.span in self.environment.lenient for op in ops]
         sites: list[list[int]] = [[] for _ in ops]
 
         def site(number: int, status: LaneStatus, message: str) -> int:
@@ -200,7 +200,7 @@ class _Lowering:
             return sites[number][-1]
 
         variables = frozenset(self.variables) | frozenset(outputs)
-        text = write_piece("piece", ops, writes, variables, self.environment, function.name, site, literal.__getitem__)
+        text = write_piece("piece", ops, writes, variables, self.environment, function.name, site, lenient.__getitem__)
         self._note_types((*writes, *text.reads, *outputs))
         yield machine.Piece(
             None,
@@ -209,8 +209,8 @@ class _Lowering:
             text.shared,
             tuple(number for each in sites for number in each),
             statements=tuple(
-                machine.Statement(op, tuple(own), is_literal)
-                for op, own, is_literal in zip(ops, sites, literal, strict=True)
+                machine.Statement(op, tuple(own), is_lenient)
+                for op, own, is_lenient in zip(ops, sites, lenient, strict=True)
             ),
             scope=function.name,
         )

@@ -81,9 +81,9 @@ def machine_passes(
     merges: dict[str, MachinePass] = {"loop_header_duplication": duplicate_headers} if merging else {}
     return {
         **forks,
+        "idle_checks": partial(drop_idle_checks, checked=checked),
         **merges,
         "dead_writes": mark_dead_writes,
-        "idle_checks": partial(drop_idle_checks, checked=checked),
         "shared_parameters": partial(share_parameters, wanted=shared),
         "pointer_sharing": share_pointers,
         "block_order": order_blocks,

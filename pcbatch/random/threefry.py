@@ -13,8 +13,10 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
 
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_PARITY = 0x1BD11BDA
+ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+"""Of the second word, in bits, in each of the four rounds of a group, by turns."""
+PARITY = 0x1BD11BDA
+"""With it the two words of a key give a third."""
 
 
 def threefry2x32(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -53,10 +55,10 @@ def _drawn(*operands: tf.Tensor, apart: bool | None = None) -> list[tf.Tensor]:
 def _rounds(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Five groups of four rounds, each followed by an injection of the key."""
     xor, left, right = tf.bitwise.bitwise_xor, tf.bitwise.left_shift, tf.bitwise.right_shift
-    keys = (key0, key1, xor(xor(key0, key1), tf.constant(_PARITY, tf.uint32)))
+    keys = (key0, key1, xor(xor(key0, key1), tf.constant(PARITY, tf.uint32)))
     x0, x1 = x0 + key0, x1 + key1
     for group in range(5):
-        for distance in _ROTATIONS[group % 2]:
+        for distance in ROTATIONS[group % 2]:
             up, down = tf.constant(distance, tf.uint32), tf.constant(32 - distance, tf.uint32)
             x0 = x0 + x1
             x1 = xor(tf.bitwise.bitwise_or(left(x1, up), right(x1, down)), x0)

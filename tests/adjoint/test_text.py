@@ -58,10 +58,13 @@ def test_no_bytes_where_nobody_watches(taped):
 def test_compilations_of_both_are_counted():
     function = shown.stored.options(jit=False, name="stored_counted")
     function(*GIVEN["stored"])
-    before = function.stats().compilations
+    before = function.stats()
     with tf.GradientTape() as tape:
         tape.watch(GIVEN["stored"][0])
         value = tf.reduce_sum(function(*GIVEN["stored"]))
-    forward = function.stats().compilations
+    forward = function.stats()
     tape.gradient(value, GIVEN["stored"][0])
-    assert before < forward < function.stats().compilations
+    back = function.stats()
+    assert before.compilations < forward.compilations < back.compilations
+    assert 0 < before.compile_seconds < forward.compile_seconds < back.compile_seconds
+    assert before.trace_seconds < forward.trace_seconds < back.trace_seconds

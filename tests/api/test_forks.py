@@ -217,6 +217,69 @@ def test_mapped_calls_are_made_at_the_same_time():
     assert note == "12 calls were forked, on 13 of 16 lanes at most"
 
 
+@pcbatch.autobatch(jit=False, max_steps=50)
+def turn_by_turn(children, node):
+    """Calls in the turns of a loop: over a list, with stores, and in a loop in a loop."""
+    if children[node, 0] < 0:
+        assert children[node, 1] != -2, f"{node} is none"
+        return node + 1
+    total, found = 0, tf.zeros([3], tf.int32)
+    for k in range(3):
+        child = children[node, k]
+        found[k] = turn_by_turn(children, child) - k
+    for c in children[node]:
+        total = max(total, turn_by_turn(children, c))
+    return total + tf.reduce_sum(found)
+
+
+def test_calls_in_the_turns_of_loops_are_made_at_the_same_time():
+    """Those of each loop, in a group of their own: with the steps, limits and faults of calls in sequence."""
+    children, _, root = ternary(1)
+    arguments = [np.repeat(each, 3, 0) for each in (children, root)]
+    arguments[1][:] = [0, 1, 2]
+    forked = turn_by_turn.options(fork=True)
+    run, wanted = forked.run(*arguments), turn_by_turn.run(*arguments)
+    assert run.profile().notes == ("6 calls were forked, on 9 of 48 lanes at most",)
+    np.testing.assert_array_equal(run.value, wanted.value)
+    np.testing.assert_array_equal(run.lane_steps, wanted.lane_steps)
+    assert run.value[0] == turn_by_turn.single(children[0], 0)
+    arguments[0][1, 2, 1] = -2
+    run = forked.run(*arguments)
+    assert not run.errors, "the root of example 1 is a leaf"
+    arguments[1][1] = 0
+    same(forked.run(*arguments), turn_by_turn.run(*arguments))
+    need = int(run.lane_steps[0])
+    for limit in (need, need - 1):
+        same(forked.options(max_steps=limit).run(*arguments), turn_by_turn.options(max_steps=limit).run(*arguments))
+
+
+LOOPS = {
+    "depends": ("    for k in range(2):\n        total = f(total - 1)\n", "what the turn before has left"),
+    "of another": ("    for k in range(2):\n        total += f(f(n - 2) - 4 - k)\n", "what another one gives"),
+    "branches": ("    for k in range(2):\n        if n > k:\n            total += f(n - 1 - k)\n", "other statements"),
+    "chosen": ("    for k in range(2):\n        total += f(n - 1) if n > 3 else k\n", "under a condition"),
+    "differs": ("    for k in range(n):\n        total += f(n - 1 - k)\n", "different numbers of turns"),
+    "long": ("    for k in range(65):\n        total += f(n - 5)\n", "65 turns, and 64 in all"),
+    "left": ("    for k in range(2):\n        total += f(n - 1)\n        n = n - k\n", "turn before has left"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_that_stay_loops_say_why(name, tmp_path):
+    loop, why = LOOPS[name]
+    text = f"def f(n):\n    if n <= 0:\n        return 1\n    total = 0\n{loop}    return total\n"
+    path = tmp_path / f"loops_{name.replace(' ', '_')}.py"
+    path.write_text(text)
+    scope = {}
+    exec(compile(text, path, "exec"), scope)
+    function = scope["f"] = pcbatch.autobatch(fork=True, jit=False, max_depth=20)(scope["f"])
+    n = np.array([1, 3, 5], np.int32)
+    run = function.run(n)
+    assert any(why in note for note in run.profile().notes)
+    np.testing.assert_array_equal(run.value, [function.single(each) for each in n])
+
+
 def test_profiles_and_explanations_say_why_calls_were_not_forked():
     arguments = trees([3, 2])
     assert not encoded.run(*arguments).profile().notes
@@ -242,6 +305,7 @@ def test_recursion_with_exponentially_many_calls_stays_within_the_bytes():
         return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
 
     machine = fibonacci.pipeline(np.array([3, 2], np.int32)).machine
-    machine.limit = 2**22
+    machine.pools.limit = 2**22
     np.testing.assert_array_equal(fibonacci(np.array([30, 5], np.int32)), [832040, 5])
-    assert machine._pool(2).lanes * machine._bytes(machine.capacity) <= machine.limit
+    size = machine.pools.of(2)
+    assert size.pool.lanes * machine.pools.bytes(size.capacity) <= machine.pools.limit

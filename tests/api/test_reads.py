@@ -15,6 +15,8 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.lowering.captures.reads import Record, watching
+from pcbatch.lowering.captures.reads.stored import GENERATED
+from pcbatch.lowering.captures.reads.watch import Watch
 from tests.api import left
 
 X = np.array([1.0, 3.0], np.float32)
@@ -373,6 +375,70 @@ def test_what_only_a_batched_form_reads_is_noticed():
     assert np.asarray(f(X)).tolist() == [2.0, 6.0]
     scale.rate = 5.0
     assert np.asarray(f(X)).tolist() == [5.0, 15.0]
+
+
+def test_what_only_a_gradient_reads_is_noticed():
+    scale = Scale()
+
+    @tf.custom_gradient
+    def doubled(x):
+        return 2.0 * x, lambda upstream: upstream * scale.rate
+
+    @pcbatch.autobatch
+    def f(x):
+        return doubled(x)
+
+    def gradient():
+        x = tf.constant(X)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.gradient(y, x).numpy().tolist()
+
+    assert gradient() == [2.0, 2.0]
+    scale.rate = 5.0
+    assert gradient() == [5.0, 5.0]
+
+
+def helper_of_one_piece(x):
+    return x * RATE
+
+
+@pcbatch.autobatch
+def mostly_plain(x, n):
+    while n > 0:
+        x = tf.sin(x)
+        n = n - 1
+    return helper_of_one_piece(x)
+
+
+def test_only_pieces_that_may_reach_the_users_code_are_followed(monkeypatch):
+    followed = set()
+    called = Watch.called
+
+    def spy(self, frame, event, arg):
+        if frame.f_code.co_filename.startswith(GENERATED):
+            followed.add(frame.f_code)
+        return called(self, frame, event, arg)
+
+    monkeypatch.setattr(Watch, "called", spy)
+    mostly_plain(X, np.array([2, 0]))
+    assert followed
+    assert all("helper_of_one_piece" in code.co_names for code in followed)
+
+
+def test_a_piece_that_is_not_followed_though_it_reaches_them_keeps_what_it_read(monkeypatch):
+    """The tests above depend on it."""
+    monkeypatch.setattr(Watch, "may_reach_users", lambda self, function, types: False)
+    monkeypatch.setitem(globals(), "RATE", 2.0)
+
+    @pcbatch.autobatch
+    def f(x):
+        return helper_of_one_piece(x)
+
+    assert np.asarray(f(X)).tolist() == [2.0, 6.0]
+    monkeypatch.setitem(globals(), "RATE", 5.0)
+    assert np.asarray(f(X)).tolist() == [2.0, 6.0]
 
 
 def test_a_debuggers_trace_function_goes_on_and_stays():

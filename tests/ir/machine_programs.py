@@ -181,7 +181,7 @@ b1, sync, cost 1000.0:
   rows 8, all from 48
   piece (x) -> x, t0  shared w, scale  tapes:
     enter tape.record(x) as t
-    check -, literal: t0 = x * w[0]
+    check -, lenient: t0 = x * w[0]
     check 2, -: x = t0 / scale
     exit
   push x

@@ -13,7 +13,20 @@ from pcbatch.ir.analysis.machine_scope import with_inputs
 from pcbatch.ir.status import LaneStatus
 from tests.ir.strategies import HEADERS, NAMES, codes, name_tuples, names, spans, types
 
-ODD_NAMES = [*NAMES, "saved", "site", "sites", "shared", "tapes", "steps", "check", "literal", "piece", "function"]
+ODD_NAMES = [
+    *NAMES,
+    "saved",
+    "site",
+    "sites",
+    "shared",
+    "tapes",
+    "steps",
+    "check",
+    "lenient",
+    "literal",
+    "piece",
+    "function",
+]
 numbers = st.integers(0, 5)
 
 

@@ -47,8 +47,8 @@ def replace_body(block, body):
 
 
 def test_every_part_of_a_program_is_read():
-    def statement(text, inputs, *sites, literal=False):
-        return table.Statement(ir.Primitive((text.split(" ")[0],), inputs, Code(text)), sites, literal)
+    def statement(text, inputs, *sites, lenient=False):
+        return table.Statement(ir.Primitive((text.split(" ")[0],), inputs, Code(text)), sites, lenient)
 
     first = table.Piece(
         None,
@@ -65,7 +65,7 @@ def test_every_part_of_a_program_is_read():
         tapes=True,
         statements=(
             table.Statement(ir.Enter(("t",), ("x",), Code("with tape.record(x) as t:\n    pass"))),
-            statement("t0 = x * w[0]", ("x", "w"), None, literal=True),
+            statement("t0 = x * w[0]", ("x", "w"), None, lenient=True),
             statement("x = t0 / scale", ("t0", "scale"), 2, None),
             table.Statement(ir.Exit()),
         ),
@@ -136,7 +136,7 @@ def test_every_part_of_a_program_takes_part_in_comparisons():
         ("push kept  saved t0", "push kept"),
         ("  tapes:", ":"),
         ("check 2, -:", "check -, 2:"),
-        ("check -, literal:", "check -:"),
+        ("check -, lenient:", "check -:"),
         ("  steps 1", ""),
         ("  dead x, kept\n", "  dead x\n"),
         ("function Model.step", "function Model.leap"),

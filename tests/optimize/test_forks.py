@@ -92,6 +92,18 @@ def twice(n):
     return n * 2
 
 
+@pcbatch.autobatch(fork=True)
+def turns(n):
+    """Calls in the turns of loops in a loop, which are written out for that."""
+    if n <= 0:
+        return 1
+    total = 0
+    for k in range(2):
+        for j in range(2):
+            total += turns(n - 2 * k - j - 2) * (k + 1)
+    return total
+
+
 EXAMPLES = {
     "fibonacci": (fibonacci, [(0,), (5,)], [2]),
     "depths": (depths, [(*TREE, 0), (*TREE, 3)], [2]),
@@ -100,6 +112,7 @@ EXAMPLES = {
     "opaque": (opaque, [(5,)], []),
     "stopping": (stopping, [(4,)], []),
     "helped": (helped, [(4,)], [3]),
+    "turns": (turns, [(5,), (4,)], [4]),
 }
 
 

@@ -1,6 +1,7 @@
 """Forked calls: whoever runs a call, and however many lanes there are, each example gives what it gives in sequence."""
 
 import itertools
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -26,6 +27,8 @@ from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.pools import MOST_GROWTH, Size
+from pcbatch.runtime.machine.programs import NO_BUDGET
 from pcbatch.runtime.strategies.reference import run_reference
 from tests.runtime import tables
 from tests.runtime.libraries import SCHEDULES, ints, library_named, on_both
@@ -161,6 +164,53 @@ def test_launches_are_as_few_as_the_trees_allow():
     assert outcome.active.tolist()[7:] == [0, 0, sequential[8]]
 
 
+@pytest.mark.parametrize("spread", [1, 2, 3])
+def test_a_pool_that_grows_in_mid_run_computes_nothing_twice(spread):
+    """The run stops where no lane can go on and goes on with more: each block runs for as many lanes as ever."""
+    plenty = forked(trapped(), spread=64, jit=False).run([N, NONE, NONE], [], 7)
+    machine = forked(trapped(), spread=spread, jit=False)
+    outcome = machine.run([N, NONE, NONE], [], 7)
+    assert_equal(outcome, plenty)
+    np.testing.assert_array_equal(outcome.active, plenty.active)
+    assert outcome.trips > plenty.trips
+    ((_, told),) = outcome.notes
+    assert f"of {7 * spread}, then {7 * spread * MOST_GROWTH} lanes at most" in told
+    assert "ran again" not in told
+    ((_, told),) = machine.run([N, NONE, NONE], [], 7).notes
+    assert "then" not in told, "the next run begins with what this one has needed"
+
+
+def test_a_pool_grows_again_and_again():
+    """At first there is one lane for each example."""
+    program = trapped(calls=3)
+    for n in (ints(9, 2), ints(3, 8, 8)):
+        machine = forked(program, spread=1, jit=False)
+        outcome = machine.run([n, n * 0 - 9, n * 0 - 9], [], len(n))
+        assert_equal(outcome, expected(program, [n, n * 0 - 9, n * 0 - 9]))
+        ((_, told),) = outcome.notes
+        assert told.count("then") == 2
+        assert "ran again" not in told
+
+
+def test_lanes_of_examples_that_are_given_up_want_no_more():
+    """An example fails while others of its lanes find no free ones: nothing grows for it."""
+    n, trap = ints(7), ints(6)
+    machine = forked(trapped(), spread=3, jit=False)
+    outcome = machine.run([n, trap, trap * 0 - 9], [], 1)
+    assert_equal(outcome, expected(trapped(), [n, trap, trap * 0 - 9]))
+    assert "then" not in outcome.notes[0][1]
+
+
+@pytest.mark.parametrize(("first", "rooms"), [(4, (4, 8)), (7, (7,))])
+def test_few_rooms_serve_many_numbers_of_examples(first, rooms):
+    machine = forked(trapped(), spread=16, jit=False)
+    for count in (first, 2, 7, 5, first):
+        n = N[:count]
+        outcome = machine.run([n, NONE[:count], NONE[:count]], [], count)
+        assert_equal(outcome, expected(trapped(), [n, NONE[:count], NONE[:count]]))
+    assert machine.pools.rooms.made == rooms
+
+
 FAULTS = {
     "left": ([5], [4], [-9]),
     "right": ([5], [-9], [3]),
@@ -193,9 +243,10 @@ def test_limits_hold_to_the_unit(option):
 def test_all_lanes_are_free_in_the_end():
     machine, trap = forked(trapped(), spread=32, jit=False), NONE.copy()
     trap[3] = 3
-    trips = machine._trips(Pool(7 * 32, 7))
+    trips = machine.legs.trips(Size(Pool(7 * 32, 7), 2))
     inputs = dict(zip(trips.layout.inputs, (N, trap, NONE), strict=True))
-    state, _, _ = trips.run(trips.start(inputs, 2), inputs, {}, machine._legs.loop.start())
+    counters = machine.legs.legs.loop.start()
+    state, _, _ = trips.run(trips.start(inputs, 2, 7), inputs, {}, counters, NO_BUDGET)
     assert trips.lists.length(state, trips.lists.free) == 7 * 31
     assert state["lengths"].sum() == 7 * 31, "nobody waits"
     np.testing.assert_array_equal(state["given up"], [0, 0, 0, 1, 0, 0, 0])
@@ -207,13 +258,24 @@ def test_recursion_without_end_stays_within_the_bytes():
     n = ints(12, 3)
     outcome = machine.run([n, NONE[:2], NONE[:2]], [], 2)
     assert_equal(outcome, expected(trapped(), [n, NONE[:2], NONE[:2]]))
-    pool = machine._pool(2)
-    assert pool.lanes * machine._bytes(machine.capacity) <= 20_000
+    size = machine.pools.of(2)
+    assert size.pool.lanes * machine.pools.bytes(size.capacity) <= 20_000
 
 
-def test_fewer_lanes_than_examples():
-    outcome = forked(trapped(), most=3, jit=False).run([N, NONE, NONE], [], 7)
-    assert_equal(outcome, expected(trapped(), [N, NONE, NONE]))
+@pytest.mark.parametrize(("most", "spread"), [(1, 4), (3, 1), (9, 4), (60, 16)])
+def test_never_more_lanes_than_there_are_to_be(most, spread):
+    """However many examples: some are run after others, and those for which the lanes do not do in sequence."""
+    trap = NONE.copy()
+    trap[4] = 2
+    machine = forked(trapped(), most=most, spread=spread, jit=False)
+    for count in (7, 2):
+        arguments = [N[:count], trap[:count], NONE[:count]]
+        outcome = machine.run(arguments, [], count)
+        assert_equal(outcome, expected(trapped(), arguments))
+        ((_, told),) = outcome.notes
+        numbers = [int(each) for each in re.findall(r"\d+", told.partition(" lanes at most")[0])]
+        assert max(numbers[1:]) <= most
+    assert "ran again" not in told or most < 9
 
 
 def test_a_speculative_check_that_fails_fails_nobody():

@@ -1,9 +1,10 @@
-"""The table of docs/numbers.md: Python's rules for its own numbers, TensorFlow's for tensors, who gives way."""
+"""The table of docs/numbers.md: Python's rules for its own numbers and bools, NumPy's for ints, TensorFlow's else."""
 
 import operator
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -34,11 +35,11 @@ INTEGERS = {"uint8", "int32", "int64"}
 
 
 def of_tensors(symbol, left, right):
-    """What TensorFlow's own operator gives for two tensors; shifts, which it lacks, and bools apart."""
+    """What TensorFlow's own operator gives for two tensors, ints of one dtype; shifts, which it lacks, apart."""
+    if left != right and {left, right} <= INTEGERS:
+        left = right = np.promote_types(left, right).name
     if symbol in ("<<", ">>"):
         return left if left == right and left in INTEGERS else REFUSED
-    if "bool" in (left, right) and symbol == "*":
-        return REFUSED  # TensorFlow's conjunction is not Python's product
     try:
         return SYMBOLS[symbol](tf.ones([], left), tf.ones([], right)).dtype.name
     except (
@@ -65,9 +66,17 @@ def taken(number, dtype):
     return dtype != "bool" and (number == "int" or dtype not in INTEGERS)
 
 
+def counted(symbol, left, right):
+    """Two operands, bools being ints but where two of them are compared or combined bit by bit."""
+    if left == right == "bool" and symbol in ("==", "!=", "&", "|", "^"):
+        return left, right
+    return tuple("int" if each == "bool" else each for each in (left, right))
+
+
 @pytest.mark.parametrize("symbol", [symbol for group in GROUPS.values() for symbol in group])
 def test_operators(symbol):
-    for left, right in product(TYPES, TYPES):
+    for one, other in product(TYPES, TYPES):
+        left, right = counted(symbol, one, other)
         if left in WEAK and right in WEAK:
             expected = of_numbers(symbol, left, right)
         elif left in WEAK or right in WEAK:
@@ -75,7 +84,7 @@ def test_operators(symbol):
             expected = of_tensors(symbol, dtype, dtype) if taken(number, dtype) else REFUSED
         else:
             expected = of_tensors(symbol, left, right)
-        assert binary(symbol, left, right) == expected, f"{left} {symbol} {right}"
+        assert binary(symbol, one, other) == expected, f"{one} {symbol} {other}"
 
 
 @pytest.mark.parametrize("code", UNARY.values())

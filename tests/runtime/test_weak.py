@@ -174,21 +174,26 @@ def test_comparisons_with_tensors(values_of):
 
 
 @pytest.mark.parametrize("symbol", [*ARITHMETIC, *COMPARISONS])
-@pytest.mark.parametrize("tensor", [1, True])
-def test_what_does_not_fit_is_refused(symbol, tensor):
-    """A float with an int tensor, a number with a bool tensor: in a graph, where pieces are traced."""
-    w = 0.5 if tensor is not True else 2
+def test_what_does_not_fit_is_refused(symbol):
+    """A float with an int tensor: in a graph, where pieces are traced."""
 
     @tf.function(autograph=False)
     def graph(flip):
-        t = tf.constant(tensor)
-        return symbol(t, number(w)) if flip else symbol(number(w), t)
+        t = tf.constant(1)
+        return symbol(t, number(0.5)) if flip else symbol(number(0.5), t)
 
     with pytest.raises(TypeError, match=r"tf\.cast"):
         graph(False)
-    if not (symbol is operator.mul and tensor is True):  # TensorFlow multiplies bools with anything
-        with pytest.raises((TypeError, ValueError)):
-            graph(True)
+    with pytest.raises((TypeError, ValueError)):
+        graph(True)
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_a_bool_beside_a_number_is_an_int(values_of, flag):
+    symbols = [*ARITHMETIC, *COMPARISONS] if flag else COMPARISONS
+    values = values_of(lambda: [s(number(2), tf.constant(flag)) for s in symbols])
+    for (value, _), wanted in zip(values, [s(2, flag) for s in symbols], strict=True):
+        np.testing.assert_allclose(value, wanted)
 
 
 @pytest.mark.parametrize(

@@ -139,8 +139,6 @@ PATHS: dict[str, Ban] = {
 METHODS: dict[str, Ban] = {
     **dict.fromkeys(("assign", "assign_add", "assign_sub", "scatter_update", "scatter_nd_update"), _VARIABLE),
     "numpy": _NUMPY,
-    "item": _NUMPY,
-    "tolist": _NUMPY,
     "format": _TEXT,
     **dict.fromkeys(("pop", "popitem", "setdefault"), _MUTATE),
 }

@@ -27,6 +27,21 @@ def capture(function: Any) -> FunctionSource:
 
     Raises UnsupportedSyntaxError with the reason where there is no source to be had.
     """
+    found, lines = _found(function)
+    source = from_tree(found, lines, function.__code__.co_filename, function.__qualname__, LiveScope(function))
+    return replace(source, cost=getattr(function, COST_ATTRIBUTE, None))
+
+
+def definition_of(function: Any) -> ast.FunctionDef:
+    """The definition of a live Python function, as `ast` has it; raises what `capture` raises."""
+    found, _ = _found(function)
+    if isinstance(found, ast.AsyncFunctionDef):
+        raise _refused("PCB150", f"{_describe(function)} is asynchronous", _DEFINE)
+    return found
+
+
+def _found(function: Any) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, tuple[str, ...]]:
+    """The definition of a function, and the lines of its file."""
     original = _unwrapped(function)
     if original is not function:
         raise UnsupportedSyntaxError([wrapped(original.__name__, _first_line(original))])
@@ -46,8 +61,7 @@ def capture(function: Any) -> FunctionSource:
     if not found:
         what = f"the source of `{function.__qualname__}` cannot be found in {code.co_filename}"
         raise _refused("PCB151", f"{what}: line {code.co_firstlineno} is another", _IMPORT_AGAIN)
-    source = from_tree(found[0], lines, code.co_filename, function.__qualname__, LiveScope(function))
-    return replace(source, cost=getattr(function, COST_ATTRIBUTE, None))
+    return found[0], lines
 
 
 def _unwrapped(function: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any, Protocol
 
@@ -17,12 +17,14 @@ class Origin:
     """Where the value of a name comes from: a dotted path ("numpy.random", "builtins.abs") and whether it is a module.
 
     The path is "" where it is not known; for plain values it is the path of their type. `fields` are those of a class
-    of records, in order, empty where they are not known; None for everything else.
+    of records, in order, empty where they are not known; None for everything else. `definition` is a class as it is
+    known: itself, or the statement that makes it, with the names around that.
     """
 
     path: str
     module: bool = False
     fields: tuple[str, ...] | None = None
+    definition: Any = field(default=None, compare=False, repr=False)
 
 
 class Scope(Protocol):
@@ -63,7 +65,7 @@ def _origin_of(value: Any) -> Origin:
     kind = type(value)
     if isinstance(value, type):
         fields = (records.field_names(value) or ()) if records.is_record_class(value) else None
-        return Origin(f"{value.__module__}.{value.__qualname__}", fields=fields)
+        return Origin(f"{value.__module__}.{value.__qualname__}", fields=fields, definition=value)
     if callable(value) and isinstance(getattr(value, "__name__", None), str):
         owner = getattr(value, "__self__", None)
         module = getattr(value, "__module__", None)
@@ -108,7 +110,7 @@ def static_scope(module: ast.Module, name: str) -> StaticScope:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 found[node.name] = Origin(f"{name}.{node.name}")
             case ast.ClassDef():
-                found[node.name] = Origin(f"{name}.{node.name}", fields=())
+                found[node.name] = Origin(f"{name}.{node.name}", fields=(), definition=node)
             case ast.Name(id=target, ctx=ast.Store()):
                 found.setdefault(target, Origin(""))
             case ast.ExceptHandler(name=str(target)) | ast.MatchAs(name=str(target)) | ast.MatchStar(name=str(target)):

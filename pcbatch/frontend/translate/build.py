@@ -69,7 +69,7 @@ def build(entry: FunctionSource, resolve: Resolve, unrolling: Unrolling | None =
         sources[names[each]] = source
         code = partial(Statements, source, Callees(source, resolve), name_of, versions, unrolling)
         functions.append(_build_function(names[each], code, numbers, found.append))
-    shared, checked = shared_stores(functions, sources)
+    shared, checked = shared_stores(functions, sources, unrolling)
     found += shared
     late = [late_reads(function) for function in checked]
     found += [diagnostic for diagnostics, _ in late for diagnostic in diagnostics]

@@ -19,7 +19,7 @@ from pcbatch.errors import Diagnostic, Note, Span
 from pcbatch.frontend.translate.changed_objects import changed_by, objects_related
 from pcbatch.frontend.translate.references import LIMIT, NEW, Path, Place, Taking
 from pcbatch.frontend.translate.same_objects import Facts, fact_of
-from pcbatch.ir.program import Call, Function, Op
+from pcbatch.ir.program import Call, Function, Op, Store
 
 GIVEN = "given "
 """Begins the names of the objects that a function is given, by parameter."""
@@ -70,13 +70,17 @@ def taken_by_call(call: Call, summaries: Mapping[str, Summary]) -> tuple[Taking,
     return (*back, *twins)
 
 
-def changes_of(op: Op, facts: Facts, summaries: Mapping[str, Summary]) -> Iterator[tuple[str, Path, Span | None]]:
-    """Which of the objects that its function is given `op` changes."""
+def changes_of(
+    op: Op, facts: Facts, summaries: Mapping[str, Summary], is_object: bool
+) -> Iterator[tuple[str, Path, Span | None]]:
+    """Which of the objects that its function is given `op` changes; an element store does if it `is_object`."""
     change = changed_by(op)
     places: list[tuple[Place, Span | None]] = []
     if isinstance(op, Call):
         places += changed_in_call(op, summaries)
-    elif change is not None and not change.is_put_back and not change.is_element:
+    elif isinstance(op, Store):
+        places += [((op.array, ()), op.span)] if is_object else []
+    elif change is not None and not change.is_put_back and (is_object or not change.is_element):
         places.append((change.place, op.span))
     for place, span in places:
         for name, path in objects_related(place, facts):

@@ -11,18 +11,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from pcbatch.frontend.translate.reader import assignments, references_of
 from pcbatch.frontend.translate.references import (
     ANY,
     LIMIT,
     NEW,
+    NO_HINTS,
+    Hints,
     KindOf,
     Path,
     Place,
     Reference,
     Taking,
-    assignments,
     element,
-    references_of,
     step_of,
 )
 from pcbatch.frontend.translate.same_objects import Fact, Facts
@@ -102,13 +103,12 @@ def _innermost(target: str, call: ast.Call) -> Change | None:
     return Change(place, _step(arguments[2], function == WITH_FIELD), (arguments[1],), target, text)
 
 
-_OF_ONE = frozenset({"append", "insert", "setdefault", "pop"})
+OF_ONE = frozenset({"append", "insert", "setdefault", "pop"})
 """Methods whose arguments become elements of their object."""
-_OF_ELEMENTS = frozenset({"extend", "update", "__iadd__", "__ior__", "__delitem__"})
+OF_ELEMENTS = frozenset({"extend", "update", "__iadd__", "__ior__", "__delitem__"})
 """Methods that take elements of their arguments. What the user's own keep is seen when they are traced."""
-
-
-_OF_NOTHING = frozenset({"clear", "popitem", "reverse", "__imul__"})
+OF_NOTHING = frozenset({"clear", "popitem", "reverse", "__imul__"})
+"""Methods that keep nothing that they are given."""
 
 
 def _method(call: ast.Call) -> str:
@@ -136,6 +136,13 @@ def _place(part: ast.expr) -> Place:
 
 
 def _given(call: ast.Call, first: int) -> tuple[ast.expr, ...]:
+    """What a method is given, from argument `first` on; `d.update(k=v)` is given a dict."""
+    if call.keywords and _method(call) == "update":
+        keys: list[ast.expr | None] = [
+            None if each.arg is None else ast.copy_location(ast.Constant(each.arg), call) for each in call.keywords
+        ]
+        named = ast.copy_location(ast.Dict(keys, [keyword.value for keyword in call.keywords]), call)
+        return (*call.args[first:], named)
     return (*call.args[first:], *(keyword.value for keyword in call.keywords))
 
 
@@ -143,36 +150,36 @@ def calls_users_method(code: Code) -> bool:
     """Whether `code` calls a method of which nobody knows what it keeps of its arguments."""
     change = change_in(code)
     is_method = change is not None and change.step is None
-    return is_method and change is not None and change.method not in _OF_ONE | _OF_ELEMENTS | _OF_NOTHING
+    return is_method and change is not None and change.method not in OF_ONE | OF_ELEMENTS | OF_NOTHING
 
 
 # -- what names take ---------------------------------------------------------------------------------------------------
 
 
-def takings(code: Code, kind_of: KindOf, *, objects: bool = True) -> tuple[Taking, ...]:
-    """What the variables that `code` assigns get, and from where; `objects` as in `assignments`.
+def takings(code: Code, kind_of: KindOf, *, objects: bool = True, hints: Hints = NO_HINTS) -> tuple[Taking, ...]:
+    """What the variables that `code` assigns get, and from where; `objects` and `hints` as in `assignments`.
 
     Without them an element store counts as one of a number into an array.
     """
     change = change_in(code)
     if change is None:
-        return assignments(code, kind_of, objects=objects)
+        return assignments(code, kind_of, objects=objects, hints=hints)
     root, path = change.place
     target: list[Reference] = [((), change.place if change.is_part else (root, ()))]
     inside: Path = () if change.is_part else path
     taken: list[Reference] = [((), (root, (*path, ANY)[:LIMIT]))]
     for value in () if change.is_element and not objects else change.given:
-        found = references_of(value, kind_of, objects=objects)
+        found = references_of(value, kind_of, objects=objects, hints=hints)
         if change.step is not None:
             target += _below((*inside, change.step), found)
             continue
         found = tuple(each for each in found if not each[1][0].startswith(NEW))
-        if change.method in _OF_ONE:
+        if change.method in OF_ONE:
             taken += found
             target += _below((*inside, ANY), found)
         elif change.method == "__imul__":
             target += list(_below((*inside, ANY), tuple(element((((), (root, path)),), ANY)))) * 2
-        elif change.method in _OF_ELEMENTS:
+        elif change.method in OF_ELEMENTS:
             target += _below((*inside, ANY), tuple(element(found, ANY)))
     every = [(change.target, reference) for reference in target]
     return (*every, *((change.taken, reference) for reference in taken)) if change.taken is not None else tuple(every)

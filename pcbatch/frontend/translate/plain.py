@@ -14,6 +14,7 @@ import builtins as python
 import copy
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -22,6 +23,7 @@ import gast
 from pcbatch.frontend.source.scope import is_builtin
 from pcbatch.frontend.source.source import FunctionSource
 from pcbatch.frontend.translate.matching import FLAG
+from pcbatch.ir.members import MEMBERS
 from pcbatch.ir.slices import Window, length_of
 from pcbatch.ir.values import copied
 
@@ -33,12 +35,39 @@ READ = "_pcb_read"
 CALL = "_pcb_call"
 CALLED = "_pcb_called"
 OWN = "_pcb_own"
-SHIFTS: dict[type[ast.operator], str] = {ast.LShift: "lshift", ast.RShift: "rshift"}
-"""Operators that tensors lack, and the names of the functions given for them."""
+MIDDLE = "_pcb_middle"
+OPERATORS: dict[type[ast.AST], str] = {
+    ast.Add: "op_add",
+    ast.Sub: "op_sub",
+    ast.Mult: "op_mul",
+    ast.Div: "op_truediv",
+    ast.FloorDiv: "op_floordiv",
+    ast.Mod: "op_mod",
+    ast.Pow: "op_pow",
+    ast.MatMult: "op_matmul",
+    ast.LShift: "op_lshift",
+    ast.RShift: "op_rshift",
+    ast.BitAnd: "op_and_",
+    ast.BitOr: "op_or_",
+    ast.BitXor: "op_xor",
+    ast.Eq: "op_eq",
+    ast.NotEq: "op_ne",
+    ast.Lt: "op_lt",
+    ast.LtE: "op_le",
+    ast.Gt: "op_gt",
+    ast.GtE: "op_ge",
+}
+"""Operators that tensors lack, or have for fewer pairs of operands, and the names of the functions given for them."""
+UNARY: dict[type[ast.AST], str] = {ast.UAdd: "pos", ast.USub: "neg"}
+OTHERS = ("augmented", "member", "read")
+"""What else is given: augmented assignments, attributes of arrays, elements."""
 
 
-def read_window(array: Any, index: Any) -> Any:
-    """`array[index]`, each `Window` in the index checked against its axis; IndexError where it leaves the array."""
+def read_window(read: Callable[[Any, Any], Any], array: Any, index: Any) -> Any:
+    """`array[index]`, as `read` gives it, each `Window` in the index checked against its axis.
+
+    IndexError where one leaves the array.
+    """
     parts = index if isinstance(index, tuple) else (index,)
     shape = getattr(array, "shape", None) or (len(array),)
     taken = sum(part is not None and part is not ... for part in parts)
@@ -47,7 +76,7 @@ def read_window(array: Any, index: Any) -> Any:
     for part in parts:
         found.append(part.resolve(shape[axis]) if isinstance(part, Window) else part)
         axis += len(shape) - taken if part is ... else part is not None
-    return array[tuple(found) if isinstance(index, tuple) else found[0]]
+    return read(array, tuple(found) if isinstance(index, tuple) else found[0])
 
 
 Store = Callable[[Any, Any, Any], Any]
@@ -101,9 +130,9 @@ def plain_function(
 
     In the copy `store(array, index, value)` gives a new array for a store into what `is_array`. Calls of the built-ins
     in `builtins`, which do not know the array library's values, go to the functions given for them; so do the operators
-    in `SHIFTS`, and calls of the paths in `functions`. `called(callee)` is what is called for another callee that is,
-    or may be, `batched`. The parameters `values` it gets copied, but for arrays, as it has values in a batch: nobody
-    else sees what it changes.
+    in `OPERATORS`, attributes of arrays and their elements, and calls of the paths in `functions`. `called(callee)` is
+    what is called for another callee that is, or may be, `batched`. The parameters `values` it gets copied, but for
+    arrays, as it has values in a batch: nobody else sees what it changes.
     """
     calls = {path: f"{CALL}{number}" for number, path in enumerate(functions)}
     helped = {name for name in builtins if name in source.names and is_builtin(source.scope, name)}
@@ -119,8 +148,9 @@ def plain_function(
     definition.body[:0] = [_placed(each, definition.body[0]) for each in own]
     used = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
     stored, inside = storing(is_array, store)
-    helpers: dict[str, Any] = {STORE: stored, INSIDE: inside, READ: read_window, WINDOW: Window}
-    helpers |= {_alias(name): builtins[name] for name in (*helped, *SHIFTS.values(), "pos")}
+    helpers: dict[str, Any] = {STORE: stored, INSIDE: inside, WINDOW: Window}
+    helpers |= {_alias(name): builtins[name] for name in (*helped, *OPERATORS.values(), *UNARY.values(), *OTHERS)}
+    helpers |= {READ: partial(read_window, builtins["read"])}
     helpers |= {CALLED: called, OWN: copied}
     helpers |= {name: _flag(flag, builtins[FLAG]) for flag, name in FLAGS.items()}
     helpers |= {name: functions[path] for path, name in calls.items()}
@@ -238,6 +268,7 @@ class _Helped(ast.NodeTransformer):
     def __init__(self, helped: Set[str], calls: Mapping[str, str], is_as_called: Callable[[ast.expr], bool]) -> None:
         self.helped, self.calls, self.is_as_called = helped, calls, is_as_called
         self.numbers = itertools.count()
+        self.inner = 0  # how many lambdas and comprehensions are around
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         name = _alias(node.id) if node.id in self.helped else node.id
@@ -248,27 +279,76 @@ class _Helped(ast.NodeTransformer):
         if name is not None:
             node.func = ast.copy_location(ast.Name(name, ast.Load()), node.func)
             return self.generic_visit(node)  # type: ignore[return-value]
-        is_helped = isinstance(node.func, ast.Name) and (node.func.id in self.helped or node.func.id == "super")
+        called = node.func.id if isinstance(node.func, ast.Name) else ""
+        is_helped = called in self.helped or called in ("super", WINDOW, "slice")
         as_called = is_helped or self.is_as_called(node.func)
         self.generic_visit(node)
         if not as_called:
             node.func = _call(CALLED, node.func, node.func)
         return node
 
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        is_known = self.is_as_called(node)
         self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load) or not any(map(_is_window, _parts(node.slice))):
+        if not isinstance(node.ctx, ast.Load) or node.attr not in MEMBERS or is_known:
             return node
-        return _call(READ, node, node.value, _index(node.slice))
+        return _call(_alias("member"), node, node.value, ast.Constant(node.attr))
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        if not isinstance(node.ctx, ast.Load):
+            return self._path(node)
+        has_window = any(map(_is_window, _parts(node.slice)))
+        index = self.visit(_index(node.slice))
+        node.value = self.visit(node.value)
+        if _is_fixed(node.slice):
+            return node
+        return _call(READ if has_window else _alias("read"), node, node.value, index)
+
+    def _path(self, node: ast.expr) -> ast.expr:
+        """What is assigned to, with help in its indices alone."""
+        if isinstance(node, ast.Subscript):
+            node.slice = self.visit(_index(node.slice))
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            node.value = self._path(node.value)
+            return node
+        return self.visit(node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)
-        return _call(_alias("pos"), node, node.operand) if isinstance(node.op, ast.UAdd) else node
+        name = UNARY.get(type(node.op))
+        return node if name is None or _is_fixed(node.operand) else _call(_alias(name), node, node.operand)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
-        shift = SHIFTS.get(type(node.op))
-        return node if shift is None else _call(_alias(shift), node, node.left, node.right)
+        if _is_fixed(node.left) and _is_fixed(node.right):
+            return node
+        return _call(_alias(OPERATORS[type(node.op)]), node, node.left, node.right)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        if any(type(op) not in OPERATORS for op in node.ops) or (self.inner and len(node.ops) > 1):
+            return node
+        left = node.left
+        links: list[ast.expr] = []
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            kept = right
+            if right is not node.comparators[-1] and not isinstance(right, (ast.Name, ast.Constant)):
+                name = f"{MIDDLE}{next(self.numbers)}"
+                right = ast.NamedExpr(ast.Name(name, ast.Store()), right)
+                kept = ast.Name(name, ast.Load())
+            links.append(_call(_alias(OPERATORS[type(op)]), node, left, right))
+            left = kept
+        whole = links[0] if len(links) == 1 else ast.BoolOp(ast.And(), links)
+        return ast.fix_missing_locations(ast.copy_location(whole, node))
+
+    def _inside(self, node: Any) -> Any:
+        """A scope of its own, in which `:=` may not stand, or assigns elsewhere."""
+        self.inner += 1
+        node = self.generic_visit(node)
+        self.inner -= 1
+        return node
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_Lambda = _inside
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         self.generic_visit(node)
@@ -277,21 +357,15 @@ class _Helped(ast.NodeTransformer):
         return [ast.copy_location(ast.Assign(targets, node.value), node), *stores] if stores else node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        target, name = node.target, OPERATORS[type(node.op)]
+        old: Any = copy.deepcopy(target)
+        old.ctx = ast.Load()
+        old = self.visit(old)
         self.generic_visit(node)
-        target = node.target
         if isinstance(target, ast.Subscript):
-            old: ast.expr = self.visit(ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target))
-        elif type(node.op) in SHIFTS:
-            old = copy.copy(target)
-            old.ctx = ast.Load()
-        else:
-            return node
-        value = ast.copy_location(ast.BinOp(old, node.op, node.value), node)
-        shift = SHIFTS.get(type(node.op))
-        new = value if shift is None else _call(_alias(shift), node, old, node.value)
-        if not isinstance(target, ast.Subscript):
-            return ast.fix_missing_locations(ast.copy_location(ast.Assign([target], new), node))
-        return self._store(target.value, target.slice, new, node)
+            return self._store(target.value, target.slice, _call(_alias(name), node, old, node.value), node)
+        new = _call(_alias("augmented"), node, ast.Constant(name), old, node.value)
+        return ast.fix_missing_locations(ast.copy_location(ast.Assign([target], new), node))
 
     def visit_MatchSingleton(self, node: ast.MatchSingleton) -> ast.pattern:
         if node.value is None:
@@ -329,6 +403,12 @@ def _call(name: str, place: ast.AST, *arguments: ast.expr) -> ast.Call:
 
 def _parts(index: ast.expr) -> list[ast.expr]:
     return index.elts if isinstance(index, ast.Tuple) else [index]
+
+
+def _is_fixed(node: ast.expr) -> bool:
+    """Whether a part of an expression is made of literals alone."""
+    fixed = (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
+    return all(isinstance(each, fixed) for each in ast.walk(node)) and not any(map(_is_window, _parts(node)))
 
 
 def _is_window(part: ast.expr) -> bool:

@@ -22,12 +22,14 @@ from pcbatch.frontend.translate import changes
 from pcbatch.frontend.translate.comprehensions import as_chain, as_list
 from pcbatch.frontend.translate.contexts import emit_with
 from pcbatch.frontend.translate.expressions import Expressions
+from pcbatch.frontend.translate.independent import has_calls, obstacle
 from pcbatch.frontend.translate.matching import Match
 from pcbatch.frontend.translate.messages import template
 from pcbatch.frontend.translate.ranges import RangeLoop, literal
 from pcbatch.frontend.translate.reductions import as_loop
 from pcbatch.frontend.translate.sequences import SequenceLoop
 from pcbatch.frontend.translate.stores import store_indices, stored_element
+from pcbatch.frontend.translate.unrolling import MOST_TURNS
 from pcbatch.frontend.translate.written_out import WrittenOut
 from pcbatch.ir.debugging import ENTRY, number_of
 from pcbatch.ir.program import Fault, FaultKind, Return, Store
@@ -276,7 +278,7 @@ class Statements(Expressions):
     def _method_in_place(self, node: Any) -> str | None:
         """The method that changes the target of an augmented assignment, if it is known to be a list or the like."""
         method, span = changes.IN_PLACE.get(type(node.op)), self.span(node)
-        if method is None or span in self.unrolling.in_place:
+        if method is None or (span, method) in self.unrolling.in_place:
             return method
         if isinstance(node.op, gast.Add) and isinstance(node.value, gast.List | gast.ListComp):
             return method
@@ -341,6 +343,8 @@ class Statements(Expressions):
         span = self.span(node)
         if self.unrolling.wants(node, self.source.file) and self._written_out(node):
             return
+        if self.unrolling.forking and has_calls(node, self.effects.is_batched) and self._forks(node):
+            return
         head, body, again, orelse, leave = (self.draft.label() for _ in range(5))
         found = range_arguments(node.iter, self.is_builtin)
         loop = RangeLoop(self, node, *found) if found is not None else SequenceLoop(self, node)
@@ -382,6 +386,18 @@ class Statements(Expressions):
         for name, place in left_out.items():
             self.assign(name, call(UNBOUND, constant(name), constant(header)), place)
         self.jump(orelse, self.span(node))
+
+    def _forks(self, node: Any) -> bool:
+        """Write a loop out whose turns make calls that need nothing of each other; noted if it stays a loop."""
+        span, why = self.span(node), obstacle(node, self.effects.is_batched)
+        if why is None and self._written_out(node):
+            return True
+        if why is None:
+            count = WrittenOut(self, node).known()
+            many = f"it makes {count} turns, and {MOST_TURNS} in all are written out at most"
+            why = "lanes may make different numbers of turns" if count is None else many
+        self.unrolling.apart[span] = why
+        return False
 
     def _written_out(self, node: Any) -> bool:
         """Write a loop out, turn by turn, if it is known how many there are and they are not too many."""

@@ -21,6 +21,8 @@ MOST_TURNS = 64
 """So many turns are written out, those of loops in loops multiplied. Measured on a busy CPU, as CPU time up to
 the first result, for a list that grows by an append in each turn: 16 turns 1.6 s, 32 turns 4.8 s, 64 turns 21 s; with a
 branch in each turn 8 turns 1.4 s, 16 turns 4.0 s. That is more than in proportion: the list is longer in each turn."""
+STORES = "__setitem__"
+"""The method by which an element store changes what is no array."""
 Turns = tuple[int, ...]
 """The turns of the written-out loops around a place."""
 
@@ -34,14 +36,20 @@ class Unrolling:
 
     lengths: Mapping[tuple[Span, Turns], int | None] = field(default_factory=dict)
     failed: Mapping[Span, int] = field(default_factory=dict)
-    in_place: frozenset[Span] = frozenset()
-    """The augmented assignments that are known to change a list, or another object, in place."""
+    in_place: frozenset[tuple[Span, str]] = frozenset()
+    """The augmented assignments and element stores that are known to change an object by these methods."""
     takings: frozenset[tuple[Span, str]] = frozenset()
     """Places, and the variables that methods change there which are called for their value."""
+    forking: bool = False
+    """Whether calls are to be made at the same time: loops whose turns make independent ones are written out."""
     augmented: dict[Span, str] = field(default_factory=dict, init=False)
-    """The others, with the methods that they would call of such."""
+    """The other augmented assignments, with the methods that they would call of such."""
+    suspects: set[Span] = field(default_factory=set, init=False)
+    """The element stores of which it must be known whether they are into lists; see `aliasing`."""
     asked: list[Span] = field(default_factory=list, init=False)
     """The lines of the loops that have a question in front."""
+    apart: dict[Span, str] = field(default_factory=dict, init=False)
+    """The headers of loops whose turns make calls one after the other though `forking`, and why."""
     long: list[tuple[Span, Span, int]] = field(default_factory=list, init=False)
     """Loops that make too many turns: their lines, their headers and how many, those of loops around it multiplied."""
 

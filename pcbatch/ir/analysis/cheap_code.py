@@ -29,14 +29,15 @@ _UNARY = (ast.Not, ast.USub, ast.UAdd, ast.Invert)
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
-def is_cheap(op: ir.Op, externs: tuple[str, ...]) -> bool:
+def is_cheap(op: ir.Op, externs: tuple[str, ...], *, never_fails: bool = False) -> bool:
     """Whether `op` assigns operators' results to names and can neither fault nor call anything.
 
-    `externs` are the free names of its function: a built-in of one of these names is another one's.
+    `externs` are the free names of its function: a built-in of one of these names is another one's. Where it is known
+    by the types of its operands that it `never_fails`, a division, a shift and an index are operators like others.
     """
     match op:
         case ir.Primitive(code=Code() as code):
-            return all(name not in externs for name in called(code)) and _is_plain(code)
+            return all(name not in externs for name in called(code)) and _is_plain(code, never_fails)
         case ir.Primitive(code=Copy() | Cast() | Truth() | Choose()):
             return True
         case ir.Primitive(code=Constant(value)):
@@ -73,15 +74,15 @@ def work(code: Payload) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _is_plain(code: Code) -> bool:
+def _is_plain(code: Code, never_fails: bool) -> bool:
     match code.assignment:
         case ast.Name(), value:
-            return _is_total(value)
+            return _is_total(value, never_fails)
         case ast.Tuple(elts=targets), ast.Tuple(elts=values):
             return (
                 len(targets) == len(values)
                 and all(isinstance(t, ast.Name) for t in targets)
-                and all(map(_is_total, values))
+                and all(_is_total(each, never_fails) for each in values)
             )
     return False
 
@@ -91,28 +92,39 @@ def _is_beside(number: object, is_shift: bool) -> bool:
     return type(number) is int and (is_shift or number.bit_count() == 1)
 
 
-def _is_total(node: ast.expr) -> bool:
+def _is_total(node: ast.expr, never_fails: bool) -> bool:
     """Whether evaluating `node` can neither fault nor call anything unknown."""
+
+    def are_total(*nodes: ast.expr) -> bool:
+        return all(_is_total(each, never_fails) for each in nodes)
+
     match node:
         case ast.Constant(value=value):
             return isinstance(value, (bool, int, float))
         case ast.Name():
             return True
         case ast.BinOp(left=left, op=operator, right=right):
+            if not are_total(left, right):
+                return False
+            if never_fails:
+                return not isinstance(operator, ast.MatMult)
             if isinstance(operator, _BESIDE_LITERALS):
-                return isinstance(right, ast.Constant) and bool(right.value) and _is_total(left)
+                return isinstance(right, ast.Constant) and bool(right.value)
             if isinstance(operator, (*_BESIDE_POWERS_OF_TWO, *_SHIFTS)):
-                is_shift = isinstance(operator, _SHIFTS)
-                return _is_total(left) and isinstance(right, ast.Constant) and _is_beside(right.value, is_shift)
-            return isinstance(operator, _OPERATORS) and _is_total(left) and _is_total(right)
+                return isinstance(right, ast.Constant) and _is_beside(right.value, isinstance(operator, _SHIFTS))
+            return isinstance(operator, _OPERATORS)
         case ast.UnaryOp(op=operator, operand=operand):
-            return isinstance(operator, _UNARY) and _is_total(operand)
+            return isinstance(operator, _UNARY) and are_total(operand)
         case ast.BoolOp(values=values):
-            return all(map(_is_total, values))
+            return are_total(*values)
         case ast.Compare(left=left, ops=operators, comparators=others):
-            return all(isinstance(o, _COMPARISONS) for o in operators) and all(map(_is_total, [left, *others]))
+            return all(isinstance(o, _COMPARISONS) for o in operators) and are_total(left, *others)
         case ast.IfExp(test=test, body=body, orelse=orelse):
-            return all(map(_is_total, [test, body, orelse]))
+            return are_total(test, body, orelse)
+        case ast.Subscript(value=value, slice=ast.Constant()):
+            return never_fails and are_total(value)
+        case ast.Call(func=ast.Name(id="__index__"), args=arguments, keywords=[]):
+            return never_fails and are_total(*arguments)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
-            return name in _BUILTINS and all(map(_is_total, arguments))
+            return name in _BUILTINS and are_total(*arguments)
     return False

@@ -8,7 +8,7 @@ from itertools import starmap
 
 from pcbatch.ir.analysis.effects import read, written
 from pcbatch.ir.analysis.live_tops import live_at_start
-from pcbatch.ir.machine import Block, Fork, ForkedCall, Piece, Program, PushJump, targets
+from pcbatch.ir.machine import Block, Fork, ForkedCall, Jump, Piece, Program, PushJump, targets
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,35 @@ class Group:
     members: tuple[Member, ...]
     join: int
     """The block at which the lane goes on."""
+    turns: int = 0
+    """How many turns of loops, which are written out, begin between the calls."""
 
 
 def groups(program: Program) -> list[Group]:
     """All groups, in the order of their first blocks; ValueError for one whose calls do not follow each other."""
     found = ((n, block.terminator) for n, block in enumerate(program.blocks))
     return [
-        Group(number, tuple(_members(program, number, end.fork)), end.fork.join)
-        for number, end in found
-        if isinstance(end, PushJump) and end.fork is not None
+        _group(program, number, end.fork) for number, end in found if isinstance(end, PushJump) and end.fork is not None
     ]
+
+
+def _group(program: Program, number: int, fork: Fork) -> Group:
+    members = tuple(_members(program, number, fork))
+    turns = sum(len(blocks_between(program, member.back)) - 1 for member in members[:-1])
+    return Group(number, members, fork.join, turns)
+
+
+def blocks_between(program: Program, back: int) -> list[int]:
+    """The blocks from that to which a call comes back to the one that makes the next call, that included.
+
+    They lead from turn to turn of loops that are written out. Where they do not come to a call, `back` alone.
+    """
+    found = [back]
+    while isinstance(end := program.blocks[found[-1]].terminator, Jump) and end.turn and end.target not in found:
+        if not isinstance(end.target, int):
+            break
+        found.append(end.target)
+    return found if isinstance(program.blocks[found[-1]].terminator, PushJump) else [back]
 
 
 def _members(program: Program, number: int, fork: Fork) -> Iterator[Member]:
@@ -47,7 +66,7 @@ def _members(program: Program, number: int, fork: Fork) -> Iterator[Member]:
         if not isinstance(end, PushJump) or not isinstance(end.target, int):
             raise ValueError(f"{program.blocks[number].label} makes no call that could be forked")
         yield Member(call, number, end.target, end.back)
-        number = end.back
+        number = blocks_between(program, end.back)[-1]
 
 
 def without_forks(program: Program) -> Program:

@@ -112,7 +112,7 @@ _PIECE = re.compile(
 )
 _GENERATED = re.compile(r"piece (\S+)\(.*")
 _SITE_OF = r"(?:-|\d+)"
-_CHECK = re.compile(rf"check (?:({_SITE_OF}(?:, {_SITE_OF})*)(, literal)?|(literal)): (.*)", re.DOTALL)
+_CHECK = re.compile(rf"check (?:({_SITE_OF}(?:, {_SITE_OF})*)(, lenient)?|(lenient)): (.*)", re.DOTALL)
 
 
 def _item(lines: list[Line], function: str) -> Piece | Store | None:
@@ -154,7 +154,7 @@ def _statement(number: int, text: str) -> Statement:
     if match is None:
         return Statement(op)
     sites = tuple(None if site == "-" else int(site) for site in split(match[1]))
-    return Statement(op, sites, literal=(match[2] or match[3]) is not None)
+    return Statement(op, sites, lenient=(match[2] or match[3]) is not None)
 
 
 # -- terminators -------------------------------------------------------------------------------------------------------

@@ -65,6 +65,7 @@ def parse_machine(text: str) -> Program:
         tables.pointers,
         tuple(number_of(at, label, numbers) for at, label in tables.order),
         tuple(tuple(number_of(at, label, numbers) for at, label in members) for members in tables.merged),
+        tuple(number_of(at, label, numbers) for at, label in tables.native),
         tables.externs,
     )
     return with_inputs(program)
@@ -84,6 +85,7 @@ class _Tables:
     faults: list[FaultSite] = field(default_factory=list)
     order: list[tuple[int, str]] = field(default_factory=list)
     merged: list[list[tuple[int, str]]] = field(default_factory=list)
+    native: list[tuple[int, str]] = field(default_factory=list)
     externs: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -92,6 +94,7 @@ _SITE = re.compile(rf'site (\d+): ({"|".join(LaneStatus.__members__)}) (".*")(?:
 _EXTERN = re.compile(rf"extern ([^\s:]+): ({NAMES})")
 _ORDER = re.compile(r"order (\w+(?:, \w+)*)")
 _MERGED = re.compile(r"merged (\w+(?:, \w+)*)")
+_NATIVE = re.compile(r"native (\w+(?:, \w+)*)")
 
 
 def _entry(tables: _Tables, number: int, text: str) -> None:
@@ -108,6 +111,8 @@ def _entry(tables: _Tables, number: int, text: str) -> None:
         tables.order += [(number, label) for label in split(match[1])]
     elif match := _MERGED.fullmatch(text):
         tables.merged.append([(number, label) for label in split(match[1])])
+    elif match := _NATIVE.fullmatch(text):
+        tables.native += [(number, label) for label in split(match[1])]
     else:
         _variable(tables, number, text)
 

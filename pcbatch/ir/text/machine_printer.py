@@ -20,7 +20,7 @@
       pop n, left
       piece (n) -> n, i  shared w  if t0:          shared operands, a predicate
         check 2, -: i = w[n // 2]                  the fault site of each of its checks; `-` for one that cannot fail
-        check literal: n = n + w[7]                indices written as numbers are checked, too
+        check lenient: n = n + w[7]                indices written as numbers are checked, operators NumPy's
       store a[i, j] = v  site 3  if t0
       push n                                       the top that it had after the pops
       push left  saved t1                          what is saved is another value
@@ -98,6 +98,8 @@ def _tables(program: Program, labels: Sequence[str], lines: bool) -> Iterator[st
         yield f"order {', '.join(_label(number, labels) for number in program.order)}"
     for members in program.merged:
         yield f"merged {', '.join(_label(number, labels) for number in members)}"
+    if program.native:
+        yield f"native {', '.join(_label(number, labels) for number in program.native)}"
 
 
 def _variable(name: str, type_: Type | None, storage: str) -> str:
@@ -156,7 +158,7 @@ def print_item(item: Piece | Store, function: str = "") -> str:
 def print_statement(statement: Statement) -> str:
     """A statement of a piece, its fault sites before it: `check 2, -: i = w[n // 2]`."""
     checks = ["-" if site is None else str(site) for site in statement.sites]
-    checks += ["literal"] if statement.literal else []
+    checks += ["lenient"] if statement.lenient else []
     return f"check {', '.join(checks)}: {print_op(statement.op)}" if checks else print_op(statement.op)
 
 

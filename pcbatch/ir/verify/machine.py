@@ -25,6 +25,7 @@ _STAGES: tuple[Stage, ...] = (
         machine_rules.pointers,
         machine_rules.places,
         machine_rules.merged,
+        machine_rules.native,
         machine_rules.rows,
         machine_rules.faults,
         machine_block_rules.forks,

@@ -120,6 +120,19 @@ def merged(program: Program) -> Violations:
                 yield f"{at(program, block)}: lanes are gathered for it, so that it cannot be merged"
 
 
+def native(program: Program) -> Violations:
+    """Blocks that native code runs exist, are listed once, and are not merged as well."""
+    for again, count in Counter(program.native).items():
+        if count > 1:
+            yield f"{program.name}: {again} is native more than once"
+    together = {number for members in program.merged for number in members}
+    for number in program.native:
+        if not 0 <= number < len(program.blocks):
+            yield f"{program.name}: {number} is native, where there is no block"
+        elif number in together:
+            yield f"{at(program, program.blocks[number])}: is native and merged"
+
+
 def order(program: Program) -> Violations:
     """The order of a trip has all blocks to which lanes can come. Places must exist."""
     for number in sorted(reachable(program) - set(program.order)) if program.order else ():

@@ -68,7 +68,7 @@ def _text(program: Program, piece: Piece, environment: Environment, name: str) -
         environment,
         piece.scope,
         site,
-        lambda number: piece.statements[number].literal,
+        lambda number: piece.statements[number].lenient,
     )
     return replace(text, reads=piece.reads, shared=piece.shared)
 

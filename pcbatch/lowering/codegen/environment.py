@@ -20,8 +20,9 @@ class Environment:
     """Everything that gives the names in a program's code their meaning.
 
     `namespaces` and `statics`, the names of static parameters, are by function name of the cfg program, `operand_types`
-    by operand name, and so is what the program has `kept` of captured arrays. `overruns` are the statements in which a
-    literal index is out of range. `tapes` says whether the user's code may take gradients.
+    by operand name, and so is what the program has `kept` of captured arrays. `lenient` are the statements in which a
+    literal index is out of range, or an operator or an attribute is one that NumPy's arrays have. `tapes` says whether
+    the user's code may take gradients.
     """
 
     backend: Backend
@@ -29,11 +30,13 @@ class Environment:
     captured: Captured
     operand_types: Mapping[str, Type] = field(default_factory=dict)
     statics: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    overruns: frozenset[Span] = frozenset()
+    lenient: frozenset[Span] = frozenset()
     kept: Mapping[str, Kept] = field(default_factory=dict)
     tapes: bool = False
     augmented: Mapping[Span, str] = field(default_factory=dict)
     """Augmented assignments, with the methods by which they would change lists and the like."""
+    suspects: frozenset[Span] = frozenset()
+    """Element stores of which it is asked whether they are into lists."""
 
     def lookup(self, function: str, name: str) -> Any:
         """The value of free `name` in `function`'s code; KeyError where it is bound to nothing."""
@@ -57,11 +60,9 @@ class Environment:
         return frozenset(name for name in BUILTINS if self.namespaces[function].hides(name))
 
     def specialised(
-        self, origin: Mapping[str, str], values: Mapping[str, Mapping[str, Any]], overruns: frozenset[Span]
+        self, origin: Mapping[str, str], values: Mapping[str, Mapping[str, Any]], lenient: frozenset[Span]
     ) -> Environment:
         """The environment of instances: `origin` has the function of each, `values` what its static parameters are."""
         namespaces = {name: self.namespaces[of].with_values(values[name]) for name, of in origin.items()}
         operands = {name: self.operands(of) for name, of in origin.items()}
-        return replace(
-            self, namespaces=namespaces, captured=replace(self.captured, operands=operands), overruns=overruns
-        )
+        return replace(self, namespaces=namespaces, captured=replace(self.captured, operands=operands), lenient=lenient)

@@ -90,23 +90,23 @@ def write_piece(
     environment: Environment,
     function: str,
     site: SiteOf,
-    is_literal: Callable[[int], bool] = lambda number: True,
+    is_lenient: Callable[[int], bool] = lambda number: True,
 ) -> PieceText:
     """The piece that runs `statements` of the user's `function` and gives `writes`.
 
     `variables` are the names that are variables there; the others are free, captured arrays (`environment`) apart.
-    `is_literal` says of the number of a statement whether indices written as numbers are checked in it.
+    `is_lenient` says of the number of a statement whether indices written as numbers are checked in it, and operators
+    and attributes are those of NumPy's arrays.
     """
     operands = environment.operands(function)
-    own = variables | environment.hidden_builtins(function)
+    written = frozenset(name for op in statements for name in ir.writes(op))
+    own = variables | written | environment.hidden_builtins(function)
     equivalent = partial(environment.equivalent, function)
 
     def translated_op(number: int, op: ir.Primitive | ir.Enter | ir.Exit) -> Statement:
         if isinstance(op, ir.Exit):
             return Statement(Code(""), op.span, closes=True)
-        code = translate(
-            ir.statement(op), partial(site, number), operands, own, equivalent, literal_indices=is_literal(number)
-        )
+        code = translate(ir.statement(op), partial(site, number), operands, own, equivalent, lenient=is_lenient(number))
         return Statement(code, op.span, opens=isinstance(op, ir.Enter))
 
     translated = tuple(translated_op(number, op) for number, op in enumerate(statements))

@@ -7,12 +7,30 @@ batch) for traced values. The rewriting is purely syntactic; `ops` decides by th
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Mapping
 
 from pcbatch.ir.code import Code, Scoped
+from pcbatch.ir.members import MEMBERS
 from pcbatch.ir.slices import length_of
 from pcbatch.ir.status import LaneStatus
 from pcbatch.lowering.codegen.truth import asked_for_truth, is_bool
+
+LENIENT: dict[type[ast.AST], str] = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.MatMult: "matrix_product",
+    ast.BitAnd: "bit_and",
+    ast.BitOr: "bit_or",
+    ast.BitXor: "bit_xor",
+    ast.Eq: "equal",
+    ast.NotEq: "not_equal",
+    ast.Lt: "less",
+    ast.LtE: "less_equal",
+    ast.Gt: "greater",
+    ast.GtE: "greater_equal",
+}
+"""Operators that are TensorFlow's own where that has them for the operands, and otherwise these functions of `ops`."""
 
 BUILTINS = {
     "abs": "absolute",
@@ -98,18 +116,19 @@ def translate(
     own: frozenset[str],
     equivalent: EquivalentOf = no_equivalent,
     *,
-    literal_indices: bool = False,
+    lenient: bool = False,
 ) -> Code:
     """`code` with its operators and built-ins replaced by calls of `ops`.
 
     `site(status, message)` numbers a place that may fault. `operands` maps the text of a captured path (`W`,
     `model.w`) to the name under which it is handed in. Names in `own` (variables, and globals that hide a built-in)
     are no built-ins. `equivalent` says by its path (`np.sqrt`) what of `ops` stands for a function without tensors.
-    `literal_indices` are checked too where one of them is known to be out of range.
+    If it is `lenient`, literal indices are checked, too, and operators and attributes are those of NumPy's arrays: for
+    a statement that TensorFlow alone refuses.
     """
     tree = ast.parse(code.text)
     asked = asked_for_truth(tree, lambda name: name == "bool" and name not in own)
-    translated = _Translator(site, operands, own, equivalent, literal_indices, asked).visit(tree)
+    translated = _Translator(site, operands, own, equivalent, lenient, asked).visit(tree)
     return Code(ast.unparse(ast.fix_missing_locations(translated)))
 
 
@@ -128,7 +147,7 @@ class _Translator(Scoped):
         operands: Mapping[str, str],
         own: frozenset[str],
         equivalent: EquivalentOf,
-        literal_indices: bool,
+        lenient: bool,
         asked: frozenset[int],
     ):
         super().__init__()
@@ -136,7 +155,7 @@ class _Translator(Scoped):
         self.site = site
         self.operands = operands
         self.own = own
-        self.literal_indices = literal_indices
+        self.lenient = lenient
         self.asked = asked
         self.kept = 0  # middle operands of chained comparisons kept so far
         self.iterables = 0  # how many iterables of comprehensions are around: Python takes no `:=` there
@@ -174,8 +193,10 @@ class _Translator(Scoped):
                 return self._checked("floordiv", ZERO_DIVISION, node.left, node.right)
             case ast.Mod():
                 return self._checked("mod", ZERO_DIVISION, node.left, node.right)
-            case ast.Pow() if not isinstance(node.right, ast.Constant):
+            case ast.Pow() if self.lenient or not isinstance(node.right, ast.Constant):
                 return self._checked("power", NEGATIVE_POWER, node.left, node.right)
+            case other if self.lenient and type(other) in LENIENT:
+                return _call(LENIENT[type(other)], node.left, node.right)
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
@@ -194,6 +215,16 @@ class _Translator(Scoped):
                 return _call("negate", node.operand)
             case ast.UAdd():
                 return _call("positive", node.operand)
+            case ast.USub() if self.lenient:
+                return _call("negative", node.operand)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        root = _root(node)
+        is_value = not root or root in self.own or root in self.operands.values() or self.hidden(root)
+        if self.lenient and node.attr in MEMBERS and isinstance(node.ctx, ast.Load) and is_value:
+            return _call("member", node.value, ast.Constant(node.attr))
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
@@ -222,7 +253,7 @@ class _Translator(Scoped):
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
         if len(node.ops) == 1:
-            return _comparison(node.left, node.ops[0], node.comparators[0])
+            return self._comparison(node.left, node.ops[0], node.comparators[0])
         if self.iterables:
             return self._chain_of_lambdas(node.left, list(zip(node.ops, node.comparators, strict=True)))
         links: list[ast.expr] = []
@@ -236,22 +267,29 @@ class _Translator(Scoped):
                 self.kept += 1
                 right = ast.NamedExpr(ast.Name(name, ast.Store()), right)
                 kept = ast.Name(name, ast.Load())
-            links.append(_comparison(left, op, right))
+            links.append(self._comparison(left, op, right))
             left = kept
         result = links.pop()
         for link in reversed(links):
             result = _call("both", link, _thunk(result))
         return result
 
+    def _comparison(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:
+        if isinstance(op, (ast.In, ast.NotIn)):
+            return _call("contains" if isinstance(op, ast.In) else "lacks", left, right)
+        if self.lenient and type(op) in LENIENT:
+            return _call(LENIENT[type(op)], left, right)
+        return ast.Compare(left, [op], [right])
+
     def _chain_of_lambdas(self, left: ast.expr, links: list[tuple[ast.cmpop, ast.expr]]) -> ast.expr:
         """A chained comparison without `:=`: `(lambda a, b: both(a < b, lambda: b < c))(x, y)`."""
         (op, right), *others = links
         if not others:
-            return _comparison(left, op, right)
+            return self._comparison(left, op, right)
         names = [f"{MIDDLE}{self.kept}", f"{MIDDLE}{self.kept + 1}"]
         self.kept += 2
         low, high = (ast.Name(name, ast.Load()) for name in names)
-        body = _call("both", _comparison(low, op, high), _thunk(self._chain_of_lambdas(high, others)))
+        body = _call("both", self._comparison(low, op, high), _thunk(self._chain_of_lambdas(high, others)))
         parameters = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
         return ast.Call(ast.Lambda(parameters, body), [left, right], [])
 
@@ -261,11 +299,18 @@ class _Translator(Scoped):
             node.value = _call("spread", node.value)
         return node
 
+    def visit_Slice(self, node: ast.Slice) -> ast.AST:
+        """How long the slice is is seen from the operators that its bounds are written with."""
+        length = length_of(node.lower, node.upper) if self.lenient else None
+        if length is not None:
+            node.lasting = self.visit(copy.deepcopy(length))  # type: ignore[attr-defined]
+        return self.generic_visit(node)
+
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
         if not isinstance(node.ctx, ast.Load):
             return node
-        if _static(node.slice) and not (self.literal_indices and _has_position(node.slice)):
+        if _static(node.slice) and not (self.lenient and _has_position(node.slice)):
             return node
         index = _index(node.slice)
         fault = SHORT_SLICE if any(_is_window(part) for part in ast.walk(index)) else OUT_OF_RANGE
@@ -296,15 +341,11 @@ class _Translator(Scoped):
         node.func = ast.Attribute(ast.Attribute(ast.Name(OPS, ast.Load()), module, ast.Load()), function, ast.Load())
         if module == "math":
             node.keywords.append(self._site(DOMAIN))
+        if name == "numpy.take":
+            node.keywords.append(self._site(OUT_OF_RANGE))
 
     def _site(self, fault: tuple[LaneStatus, str]) -> ast.keyword:
         return ast.keyword("site", ast.Constant(self.site(*fault)))
-
-
-def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:
-    if isinstance(op, (ast.In, ast.NotIn)):
-        return _call("contains" if isinstance(op, ast.In) else "lacks", left, right)
-    return ast.Compare(left, [op], [right])
 
 
 def _root(path: ast.AST) -> str:
@@ -343,7 +384,7 @@ def _index(index: ast.expr) -> ast.expr:
     """An index as an argument: slices written as calls of `slice`, or of `ops.window` if their length is fixed."""
     match index:
         case ast.Slice(lower, upper, step):
-            length = length_of(lower, upper)
+            length = getattr(index, "lasting", None) or length_of(lower, upper)
             parts = [part or ast.Constant(None) for part in (lower, upper, step)]
             if length is not None:
                 return _call("window", *parts, length)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -25,6 +25,8 @@ from pcbatch.lowering.inference.constants import Candidates, is_literal
 from pcbatch.lowering.inference.static import Known, Static, is_static, plain
 from pcbatch.lowering.inference.unchanged import guarded, helpers
 
+ONE_BY_ONE = 3
+"""So many statements of a run are tried to be written leniently one by one; then all that are left are."""
 KNOWN = "_pcb_known"
 """The name by which a traced piece knows the function that looks for static values."""
 
@@ -34,8 +36,8 @@ class Run:
     """A maximal run of primitives in a block: its piece and the spans of its outputs' last assignments.
 
     `users` has the user's names of variables that have another. `wanted` are those of its outputs whose values should
-    be found if they are static, `candidates` the variables of the function that may be constants. `checked()` is the
-    piece with checks of literal indices, for a piece that fails.
+    be found if they are static, `candidates` the variables of the function that may be constants. `written(spans)` is
+    the piece with the statements at `spans` written leniently, for a piece that fails.
     """
 
     function: str
@@ -44,7 +46,7 @@ class Run:
     spans: Mapping[str, Span | None]
     wanted: frozenset[str]
     candidates: Candidates
-    checked: Callable[[], PieceText]
+    written: Callable[[Collection[Span | None]], PieceText]
 
     @property
     def sought(self) -> tuple[str, ...]:
@@ -91,8 +93,8 @@ class Actions:
         self.environment = environment
         self.prepared: dict[int, tuple[ir.Function, list[tuple[ir.Block, list[Action]]]]] = {}
         self.part_stores: dict[tuple[int, tuple[str, ...]], tuple[ir.Store, ir.Primitive, Run]] = {}
-        self.overruns: set[Span] = set()
-        """The statements in which a literal index is out of range."""
+        self.lenient: set[Span] = set()
+        """The statements that run only if they are written leniently (`translate`)."""
         self.traced: dict[tuple[int, tuple[Known | None, ...]], Outcome | Failure] = {}
 
     def of(
@@ -145,8 +147,11 @@ class Actions:
         variables = function_variables(function)
         name = f"{function.name}_{label}"
         write = partial(write_piece, name, ops, writes, variables, self.environment, function.name, _no_site)
-        text = write(is_literal=lambda number: ops[number].span in self.environment.overruns)
-        return Run(function.name, users, text, spans, wanted, constants, write)
+
+        def written(lenient: Collection[Span | None]) -> PieceText:
+            return write(is_lenient=lambda number: ops[number].span in lenient)
+
+        return Run(function.name, users, written(self.lenient), spans, wanted, constants, written)
 
     def part_store(
         self,
@@ -178,25 +183,34 @@ class Actions:
         """
         key = (id(run), inputs)
         if key not in self.traced:
-            found = self._trace(run, inputs, parameters)
-            if isinstance(found, Failure):
-                found = self._overrunning(run, inputs, parameters) or found
+            found = self._leniently(run, inputs, parameters)
             if isinstance(found, Failure):
                 words = CompileError([_in_users_words(each, run.users) for each in found.error.diagnostics])
                 found = replace(found, error=words)
             self.traced[key] = found
         return self.traced[key]
 
-    def _overrunning(self, run: Run, inputs: tuple[Known, ...], parameters: frozenset[str]) -> Outcome | None:
-        """What a run that fails gives if its literal indices are checked, lane by lane; None if that does not help."""
-        checked = run.checked()
-        if checked == run.text:
-            return None
-        found = self._trace(replace(run, text=checked), inputs, parameters)
-        if isinstance(found, Failure):
-            return None
-        pairs = zip(run.text.statements, checked.statements, strict=True)
-        self.overruns |= {new.span for old, new in pairs if old.code != new.code and new.span is not None}
+    def _leniently(self, run: Run, inputs: tuple[Known, ...], parameters: frozenset[str]) -> Outcome | Failure:
+        """What the run gives if each statement that fails is written leniently; why it does not, if that does not help.
+
+        So TensorFlow's own operators stay what they are where they do, and an index is checked where it must be.
+        """
+        spans = {each.span for each in run.text.statements if each.span is not None}
+        before = lenient = spans & self.lenient
+        found = self._trace(replace(run, text=run.written(lenient)), inputs, parameters)
+        while isinstance(found, Failure):
+            failed = _place(found)
+            if failed is None or failed not in spans - lenient:
+                return found
+            wanted = lenient | {failed} if len(lenient - before) < ONE_BY_ONE else spans
+            other = self._trace(replace(run, text=run.written(wanted)), inputs, parameters)
+            while isinstance(other, Failure) and (place := _place(other)) in wanted - lenient and place != failed:
+                wanted = wanted - {place}
+                other = self._trace(replace(run, text=run.written(wanted)), inputs, parameters)
+            if isinstance(other, Failure) and _place(other) == failed:
+                return other
+            lenient, found = wanted, other
+        self.lenient |= lenient
         return found
 
     def _trace(self, run: Run, inputs: tuple[Known, ...], parameters: frozenset[str]) -> Outcome | Failure:
@@ -239,8 +253,14 @@ class Actions:
             **{name: known.value for name, known in bound.items()},
         }
         written = (name for each in run.text.statements for name in each.code.writes)
+        environment = self.environment
         statements = tuple(
-            guarded(run.text.statements, frozenset((*run.text.reads, *written)), self.environment.augmented)
+            guarded(
+                run.text.statements,
+                frozenset((*run.text.reads, *written)),
+                environment.augmented,
+                environment.suspects,
+            )
         )
         noted: dict[str, Static] = {}
         if found is not None:
@@ -278,6 +298,12 @@ class Actions:
             return value
         found[name] = Static(value)
         return 0 if plain(found[name]) is None else value
+
+
+def _place(failure: Failure) -> Span | None:
+    """The statement that failed; None where the program is to be built in another way for that."""
+    found = failure.error.diagnostics
+    return found[0].span if found and not any(each.wants for each in found) else None
 
 
 def _holds_ints(type_: Type) -> bool:

@@ -2,7 +2,8 @@
 
 A variable's type is the join of all that is assigned to it: a weak 7 may end in a float32. The ops up to the next
 store, call or end of the block compute with the 7, as Python would; who comes behind them reads a float32. Since that
-is an op, the ends of blocks mean nothing, and passes may take them away.
+is an op, the ends of blocks mean nothing, and passes may take them away. What is stored is cast to the dtype of its
+array.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import replace
 from pcbatch.errors import Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.payload import Cast, Copy, Pack
-from pcbatch.ir.types import StructType, Type
+from pcbatch.ir.types import StructType, TensorType, Type
 from pcbatch.lowering.captures.captured import code_of, function_variables
 from pcbatch.lowering.inference.constants import candidates, remade
 from pcbatch.lowering.inference.instances import Instance
@@ -42,6 +43,8 @@ class Casting:
                 run = []
                 continue
             run.append(op)
+            if isinstance(op, ir.Store):
+                run[-1:] = self._store(op)
             given = self.instance.assigned.get((block.label, place))
             if given is not None or isinstance(op, ir.Store):
                 run[:0] = self._constants(block.label, place, run[0].span)
@@ -56,6 +59,17 @@ class Casting:
         names = sorted(self.instance.bound.get((label, place), ()))
         found = [(name, self.instance.bindings[name]) for name in names]
         return [remade(name, each.known, self.paths.get(name, {}).get(each.span), span) for name, each in found]
+
+    def _store(self, store: ir.Store) -> Iterator[ir.Op]:
+        """A store of a value that has the dtype of the array, as NumPy casts what is stored."""
+        array, value = self.instance.type(store.array), self.instance.type(store.value)
+        if isinstance(array, TensorType) and isinstance(value, TensorType) and not value.weak:
+            wanted = TensorType(array.dtype, value.shape)
+            if wanted != value:
+                name = self._name(wanted)
+                yield _cast(name, store.value, wanted, store.span)
+                store = replace(store, value=name)
+        yield store
 
     def _call(self, call: ir.Call, callee: Instance) -> Iterator[ir.Op]:
         """A call of which arguments and results have the types that the callee says."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from pcbatch.errors import Diagnostic, Note, Span
 from pcbatch.ir import program as ir
+from pcbatch.ir.dtypes import casts_into
 from pcbatch.ir.joins import ConflictError, Spelling, is_float, join
 from pcbatch.ir.types import StructType, TensorType, Type
 from pcbatch.lowering.inference.static import Binding, Known, plain
@@ -129,6 +130,8 @@ def store(
             if not _broadcasts(value.shape, element.shape):
                 raise ConflictError(f"{value} does not fit {element}; give it that shape, or one that broadcasts to it")
             stored = TensorType(value.dtype, element.shape, value.weak)
+            if not value.weak and casts_into(value.dtype, array.dtype):
+                return
         if join(element, stored) != element:
             raise ConflictError(f"{value} does not fit {element}")
     except ConflictError as why:

@@ -1,27 +1,58 @@
-"""Augmented assignments whose target turns out to be a list, or another object that they change in place.
+"""Assignments whose target turns out to be a list, or another object that they change in place.
 
     ys = xs
     xs += zs        # of lists: `ys` sees it; of numbers and arrays: `xs = xs + zs`
 
-Which of the two it is, is known when types are inferred. The program is built as if it were numbers, and anew where it
-is not.
+    o.f[0] = p      # into a list: what is stored into `p` later is in `o`, too; an array has a copy
+
+    r = o.rows      # a property that gives a part of `o`: what is stored there is in `r`, too
+
+Which of the two it is, is known when types are inferred. The program is built as if it were numbers and arrays, and
+anew where it is not; of stores and attributes that is asked where it matters only (`frontend.translate.aliasing`).
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection, Iterator
+from functools import cached_property
 from typing import Any
 
 from pcbatch.errors import InPlaceError
 from pcbatch.ir import records
 from pcbatch.ir.code import Code
+from pcbatch.ir.pseudo_builtins import STORED
+from pcbatch.lowering.codegen.translate import BUILTINS, OPS
 
 LOOK = "_pcb_in_place"
 """The name by which a traced piece knows the function below."""
-_KINDS: dict[str, type] = {"__iadd__": list, "__imul__": list, "__ior__": dict}
+_STORES = "__setitem__"
+_KINDS: dict[str, tuple[type, ...]] = {
+    "__iadd__": (list,),
+    "__imul__": (list,),
+    "__ior__": (dict,),
+    _STORES: (list, dict),
+}
 
 
-def target_of(code: Code) -> str:
+def asked(code: Code, method: str | None, is_suspect: bool) -> Iterator[tuple[str, str]]:
+    """What the translated `code` might change in place, and by what: an augmented assignment by `method`, a store."""
+    if method is not None and (target := _augmented(code)):
+        yield target, method
+    if is_suspect and (target := _stored(code)):
+        yield target, _STORES
+    for node in (node for each in code.body for node in ast.walk(each)) if is_suspect else ():
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _is_path(node.value, code.reads):
+            yield ast.unparse(node.value), f".{node.attr}"
+
+
+def _is_path(node: ast.expr, names: Collection[str]) -> bool:
+    while isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in names and node.id != OPS
+
+
+def _augmented(code: Code) -> str:
     """What the augmented assignment that became `code` is of: the left operand; "" where that is not seen."""
     match code.value:
         case ast.BinOp(left=left) | ast.Call(func=ast.Attribute(attr="multiply"), args=[left, _, *_]):
@@ -29,8 +60,41 @@ def target_of(code: Code) -> str:
     return ""
 
 
+def _stored(code: Code) -> str:
+    """What an element is stored into; "" where nothing is stored."""
+    for node in ast.walk(code.value) if code.value is not None else ():
+        match node:
+            case ast.Call(func=ast.Attribute(attr=name), args=[whole, *_]) if name == BUILTINS[STORED]:
+                return ast.unparse(whole)
+    return ""
+
+
 def look(value: Any, method: str) -> None:
-    """InPlaceError if `value`, the target of an augmented assignment, is an object that would change by `method`."""
+    """InPlaceError if `value`, the target of an assignment, is an object that would change by `method`.
+
+    If the method is an attribute, `.rows`: if that is computed, and gives a part of `value`.
+    """
+    if method.startswith("."):
+        if _is_computed(value, method[1:]) and not _held(value).keys().isdisjoint(_held(getattr(value, method[1:]))):
+            raise InPlaceError("PCB205", "this gives a part of its object", "give a copy", method)
+        return
     is_record = records.fields_of(value) is not None and hasattr(type(value), method)
     if isinstance(value, _KINDS[method]) or is_record:
-        raise InPlaceError("PCB205", "this changes an object in place", "write `x = x + y` for a new one")
+        raise InPlaceError("PCB205", "this changes an object in place", "write `x = x + y` for a new one", method)
+
+
+def _is_computed(value: Any, name: str) -> bool:
+    """Whether attribute `name` of an object of the user's is a property."""
+    found = next((vars(base)[name] for base in type(value).__mro__ if name in vars(base)), None)
+    return isinstance(found, property | cached_property) and records.fields_of(value) is not None
+
+
+def _held(value: Any) -> dict[int, Any]:
+    """What can change in a value, by identity: arrays, numbers apart, lists, dicts and objects."""
+    parts = records.parts_of(value)
+    if parts is None:
+        return {id(value): value} if len(getattr(value, "shape", ())) > 0 else {}
+    found = {} if records.is_frozen(value) else {id(value): value}
+    for part in parts:
+        found |= _held(part)
+    return found

@@ -14,15 +14,16 @@ from pcbatch.lowering.inference import complaints
 from pcbatch.lowering.inference.static import Binding, Known, Static, meet, plain
 
 Signature = tuple[Known | None, ...]
-Key = tuple[str, tuple[Static, ...]]
-"""A function and the values of its static parameters: what has one instance within a cycle."""
+Key = tuple[str, tuple[Static, ...], frozenset[str]]
+"""What has one instance within a cycle: a function, the values of its static parameters, the parameters given None."""
 
 
 @dataclass
 class Instance:
     """One function at one signature: its variables' types, the instances that it calls, and what is wrong with it.
 
-    `users` has the user's names of variables that have another, `statics` the values of the static parameters.
+    `users` has the user's names of variables that have another, `statics` the values of the static parameters, `empty`
+    are the parameters that are given None.
     `assigned` has the types of what runs of statements give to variables that live on, by block and last op.
     `part_stores` are the stores that go into structures, as what they are then.
     `reached` are the blocks to which control may come, `decided` the arm of each branch whose condition is known.
@@ -34,6 +35,7 @@ class Instance:
     users: Mapping[str, str] = field(default_factory=dict)
     signature: Signature = ()
     statics: Mapping[str, Static] = field(default_factory=dict)
+    empty: frozenset[str] = frozenset()
     bindings: Mapping[str, Binding] = field(default_factory=dict)
     calls: dict[tuple[str, int], Instance] = field(default_factory=dict)
     assigned: dict[tuple[str, int], Mapping[str, Type | None]] = field(default_factory=dict)
@@ -48,7 +50,7 @@ class Instance:
     @property
     def key(self) -> Key:
         """What there is one instance of within a cycle."""
-        return self.function.name, tuple(self.statics.values())
+        return self.function.name, tuple(self.statics.values()), self.empty
 
     def known(self, name: str) -> Known | None:
         """The type or value of variable `name`, None while it is unknown."""

@@ -37,8 +37,8 @@ class Typed:
     environment: Environment
 
 
-def assemble(root: Instance, environment: Environment, overruns: frozenset[Span]) -> Typed:
-    """The program of all instances that `root` reaches; in `overruns` a literal index is out of range."""
+def assemble(root: Instance, environment: Environment, lenient: frozenset[Span]) -> Typed:
+    """The program of all instances that `root` reaches; `lenient` are statements as in `Environment`."""
     order = reachable(root)
     fresh: dict[int, str] = {}
     for instance in order:
@@ -52,7 +52,7 @@ def assemble(root: Instance, environment: Environment, overruns: frozenset[Span]
     raise_all(_ambiguous(functions))
     origin = {fresh[id(instance)]: instance.function.name for instance in order}
     values = {fresh[id(i)]: {name: known.value for name, known in i.fixed.items()} for i in order}
-    return Typed(relabel(ir.Program("cfg", functions)), origin, environment.specialised(origin, values, overruns))
+    return Typed(relabel(ir.Program("cfg", functions)), origin, environment.specialised(origin, values, lenient))
 
 
 def _ambiguous(functions: Sequence[ir.Function]) -> Iterator[Diagnostic]:

@@ -3,8 +3,9 @@
 No types are written by hand: a piece is traced once for each signature of its inputs, by the backend. Variables start
 unknown; an unknown operand gives an unknown result unevaluated. Each round recomputes every variable as the join of
 all its definitions under the previous round's types, so that a type seen before widening (a weak int that becomes a
-float) leaves no trace. The functions of a recursive cycle share one signature each for equal static arguments; others
-are specialised per signature. A branch that is decided now has one arm: nothing is inferred for the other.
+float) leaves no trace. The functions of a recursive cycle share one signature each for equal static arguments and the
+same parameters given None; others are specialised per signature. A branch that is decided now has one arm: nothing is
+inferred for the other.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pcbatch.errors import Diagnostic, Span, raise_all
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.callgraph import call_graph, components
-from pcbatch.ir.types import StructType, TensorType, Type
+from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.lowering.captures.captured import function_variables
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.translate import OPS
@@ -40,6 +41,8 @@ from pcbatch.lowering.inference.webs import Webs, split_function, split_webs
 MAX_ROUNDS = 100
 ROUNDS_OF_VALUES = 30
 """After so many rounds what is no static value stays none: a branch and what it decides may chase each other."""
+FLIPS = 2
+"""Rounds in which types that do not settle go round: what does not run in one of these is what is wrong."""
 MAX_SPECIALISATIONS = 64
 """How many instances of one function a recursion with changing static arguments may make."""
 
@@ -64,7 +67,7 @@ def infer(program: ir.Program, environment: Environment, arguments: Signature, n
     inference = _Inference(program, webs, environment, numbers)
     root = inference.sized_instance(program.entry.name, arguments, numbers.defaults)
     raise_all(diagnostic for instance in reachable(root) for diagnostic in instance.diagnostics)
-    return assemble(with_equal_results(root), environment, frozenset(inference.actions.overruns))
+    return assemble(with_equal_results(root), environment, frozenset(inference.actions.lenient))
 
 
 def _assigned(function: ir.Function, names: frozenset[str]) -> Iterator[tuple[str, Span | None]]:
@@ -95,7 +98,8 @@ class _Inference:
             given = dict(zip(function.parameters, signature, strict=True))
             static = self.statics.get(name, ())
             statics = {n: s for n, s in given.items() if isinstance(s, Static) and n in static}
-            self.instances[name, signature] = self._settled(name, signature, statics)
+            empty = empty_parameters({n: s for n, s in given.items() if n not in static})
+            self.instances[name, signature] = self._settled(name, signature, statics, empty)
         return self.instances[name, signature]
 
     def sized_instance(self, name: str, signature: Signature, values: Mapping[str, Static]) -> Instance:
@@ -110,7 +114,9 @@ class _Inference:
 
     # -- the fixed point -----------------------------------------------------------------------------------------------
 
-    def _settled(self, name: str, signature: Signature, statics: Mapping[str, Static]) -> Instance:
+    def _settled(
+        self, name: str, signature: Signature, statics: Mapping[str, Static], empty: frozenset[str]
+    ) -> Instance:
         """An instance, settled; where something is wrong, once more without what goes through dead arms only.
 
         After `if w is None: w = 1` there is no None. Arms are taken for dead, and webs split accordingly; the answer
@@ -120,7 +126,9 @@ class _Inference:
         assumed: dict[Key, dict[str, str]] = {}
         best: Instance | None = None
         while True:
-            entry = Instance(*self._version(versions, (name, tuple(statics.values()))), signature, statics)
+            entry = Instance(
+                *self._version(versions, (name, tuple(statics.values()), empty)), signature, statics, empty
+            )
             members = self._settle(entry, versions)
             holds = all(still_decided(each, assumed.get(key, {})) for key, each in members.items())
             best = entry if holds or best is None else best
@@ -162,9 +170,12 @@ class _Inference:
                 break
             count += 1
             if count >= MAX_ROUNDS + len(members) - 1:  # what a member gives may take a round to its caller
-                user = entry.users.get(changed[0], changed[0])
-                quotient = complaints.quotient(entry.function, changed[0], entry.users)
-                entry.diagnostics.append(complaints.unsettled(user, *changed[1:], quotient))
+                for _ in range(FLIPS):
+                    self._round(members, entry, versions, RoundMode(report=True, widens=widens))
+                if not any(each.diagnostics for each in members.values()):
+                    user = entry.users.get(changed[0], changed[0])
+                    quotient = complaints.quotient(entry.function, changed[0], entry.users)
+                    entry.diagnostics.append(complaints.unsettled(user, *changed[1:], quotient))
                 return members
             before = now
         self._round(members, entry, versions, RoundMode(report=True, widens=widens))
@@ -203,13 +214,13 @@ class _Inference:
         round_of: Callable[[Key], Round],
     ) -> Round | None:
         """The round of a member of the cycle, made now if it is met for the first time; None if there are too many."""
-        name, values = key
+        name, values, empty = key
         if key not in members:
-            if values and sum(name == other for other, _ in members) >= MAX_SPECIALISATIONS:
+            if values and sum(name == other for other, *_ in members) >= MAX_SPECIALISATIONS:
                 return None
             function, users = self._version(versions, key)
             static = [parameter for parameter in function.parameters if parameter in self.statics.get(name, ())]
-            members[key] = Instance(function, users, statics=dict(zip(static, values, strict=True)))
+            members[key] = Instance(function, users, statics=dict(zip(static, values, strict=True)), empty=empty)
             for parameter, value in members[key].statics.items():
                 round_of(key).bind(parameter, value, function.span)
         return round_of(key)
@@ -315,7 +326,8 @@ class _Inference:
                 mine.complain(complaints.not_static(call.function, parameter, why, call.span))
                 return
         if call.function in self.cycle_of[mine.instance.function.name]:
-            key = (call.function, tuple(value for value in values.values() if isinstance(value, Static)))
+            fixed = tuple(value for value in values.values() if isinstance(value, Static))
+            key = (call.function, fixed, empty_parameters({p: t for p, t in types.items() if p not in values}))
             callee = member(key)
             if callee is None:
                 mine.complain(complaints.too_many(call.function, tuple(values), MAX_SPECIALISATIONS, call.span))
@@ -361,6 +373,11 @@ class _Inference:
                 if isinstance(op, ir.Call) and any(instance.known(output) is None for output in op.outputs)
             )
             yield complaints.never_returns(instance.function.name, next(unknown, instance.function.span))
+
+
+def empty_parameters(given: Mapping[str, Known | None]) -> frozenset[str]:
+    """The parameters that are given None: a fact of each call, by which functions of a cycle are specialised, too."""
+    return frozenset(name for name, known in given.items() if known is not None and plain(known) == NONE)
 
 
 def _unusable(value: Known | None) -> str:

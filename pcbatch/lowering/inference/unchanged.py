@@ -7,7 +7,7 @@ or an object would be seen by what is traced with them and by nobody else.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -25,17 +25,20 @@ LOOK, CHECK, SEEN = "_pcb_look", "_pcb_check", "_pcb_seen"
 
 
 def guarded(
-    statements: Sequence[Statement], variables: frozenset[str], augmented: Mapping[Span, str]
+    statements: Sequence[Statement],
+    variables: frozenset[str],
+    augmented: Mapping[Span, str],
+    suspects: Collection[Span] = frozenset(),
 ) -> Iterator[Statement]:
     """`statements` with a look at what each is given before it, and a check behind it, where it calls something.
 
-    Before the `augmented` assignments, which might change an object by these methods, stands a look at that.
+    Before the `augmented` assignments, which might change an object by these methods, and the `suspects`, which might
+    store into one, stands a look at that.
     """
     for each in statements:
-        method = augmented.get(each.span) if each.span is not None else None
-        target = in_place.target_of(each.code) if method is not None and not each.opens else ""
-        if target:
-            yield Statement(Code(f"{in_place.LOOK}({target}, {method!r})"), each.span)
+        if each.span is not None and not each.opens:
+            for target, method in in_place.asked(each.code, augmented.get(each.span), each.span in suspects):
+                yield Statement(Code(f"{in_place.LOOK}({target}, {method!r})"), each.span)
         yield from _guarded(each, variables)
 
 
@@ -80,7 +83,7 @@ def helpers(backend: Backend) -> Mapping[str, Any]:
 
 
 def _is_value(value: Any, backend: Backend) -> bool:
-    if _parts(value) is None:
+    if records.parts_of(value) is None:
         return False
     try:
         backend.type_of(value)
@@ -93,7 +96,7 @@ def check(seen: Seen, names: Sequence[str]) -> None:
     """ChangeError PCB424 if something is not as it was `seen`, in the variables of these `names`."""
     for each, name in zip(seen, names, strict=True):
         for whole, parts in each:
-            now = _parts(whole) or ()
+            now = records.parts_of(whole) or ()
             if len(now) != len(parts) or any(a is not b for a, b in zip(now, parts, strict=True)):
                 raise ChangeError(
                     "PCB424",
@@ -105,7 +108,7 @@ def check(seen: Seen, names: Sequence[str]) -> None:
 
 
 def _held(value: Any, known: set[int]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    parts = _parts(value)
+    parts = records.parts_of(value)
     if parts is None or id(value) in known:
         return
     known.add(id(value))
@@ -113,12 +116,3 @@ def _held(value: Any, known: set[int]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
         yield value, parts
     for part in parts:
         yield from _held(part, known)
-
-
-def _parts(value: Any) -> tuple[Any, ...] | None:
-    if isinstance(value, dict):
-        return tuple(part for item in value.items() for part in item)
-    if isinstance(value, list | tuple):
-        return tuple(value)
-    fields = records.fields_of(value)
-    return None if fields is None else tuple(part for item in fields.items() for part in item)

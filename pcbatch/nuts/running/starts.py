@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from pcbatch import random
 from pcbatch.errors import UsageError
@@ -14,6 +12,7 @@ from pcbatch.nuts.parameters.bijectors import Transform
 from pcbatch.nuts.parameters.parameters import layout_of, leaves, ravel
 from pcbatch.nuts.running.chain import ChainState, fresh_state
 from pcbatch.nuts.settings import Settings
+from pcbatch.random import host
 
 NOISE = {"jitter": 1.0, "uniform": 2.0}
 """Half the width of the uniform noise."""
@@ -33,33 +32,16 @@ def starting_state(settings: Settings, positions: np.ndarray, step_size: Any, in
     return state._replace(step_size=np.broadcast_to(sizes, settings.chains).copy())
 
 
-@lru_cache(maxsize=32)
-def _key_pairs(chains: int) -> Any:
-    """The function from a key to two keys of each chain, `[chains, 2, 2]`."""
-    # TensorFlow warns of retracing by a function's code; a partial stands for itself.
-    return tf.function(partial(_split_twice, chains), autograph=False)
-
-
-def _split_twice(chains: int, key: tf.Tensor) -> tf.Tensor:
-    return tf.vectorized_map(random.split, random.split(key, chains))
-
-
-@lru_cache(maxsize=32)
-def _uniform(size: int, dtype: str) -> Any:
-    """The function from keys `[chains, 2]` to uniform numbers `[chains, size]` in [0, 1)."""
-    keys = tf.TensorSpec([None, 2], tf.uint32)
-    return tf.function(partial(_uniform_of_each, size, dtype), input_signature=[keys], autograph=False)
-
-
-def _uniform_of_each(size: int, dtype: str, keys: tf.Tensor) -> tf.Tensor:
-    return tf.vectorized_map(lambda key: random.uniform(key, (size,), tf.as_dtype(dtype)), keys)
+def key_pairs(seed: int, chains: int) -> np.ndarray:
+    """Two keys of each chain: uint32 `[chains, 2, 2]`."""
+    return host.splits(host.splits(random.key(seed).numpy(), chains), 2)
 
 
 def starting_points(
     settings: Settings, transform: Transform, initial: Any, initial_per_chain: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Starting points before bijectors, `[chains, size]`, and the keys of the chains, `[chains, 2]`."""
-    pairs = _key_pairs(settings.chains)(random.key(settings.seed)).numpy()
+    pairs = key_pairs(settings.seed, settings.chains)
     start_keys, run_keys = pairs[:, 0], pairs[:, 1]
     if initial_per_chain is not None:
         expected = [(name, (settings.chains, *leaf.shape)) for name, leaf in leaves(transform.layout)]
@@ -71,7 +53,7 @@ def starting_points(
     if settings.init == "exact":
         return np.repeat(point[np.newaxis], settings.chains, axis=0), run_keys
     width = NOISE[settings.init]
-    noise = width * (2 * np.asarray(_uniform(len(point), settings.dtype)(start_keys)) - 1)
+    noise = width * (2 * host.uniforms(start_keys, point.shape, settings.dtype) - 1)
     return (point if settings.init == "jitter" else 0 * point) + noise, run_keys
 
 

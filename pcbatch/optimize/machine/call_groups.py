@@ -14,6 +14,7 @@ from functools import cached_property
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.analysis.cheap_code import calls_opaque
 from pcbatch.ir.analysis.effects import behind, written
+from pcbatch.ir.analysis.forks import blocks_between
 from pcbatch.ir.analysis.live_tops import live_at_start
 from pcbatch.ir.machine import (
     Block,
@@ -62,8 +63,8 @@ class CallGroup:
     fresh: Fresh
     calls: list[ForkedCall] = field(default_factory=list)
     blocks: list[int] = field(default_factory=list)
-    back: int = -1
-    """The block to which the last call comes back."""
+    links: list[list[int]] = field(default_factory=list)
+    """For each call the blocks between it and the next one, that which makes it included; of the last the first."""
     before: dict[str, str] = field(default_factory=dict)
     """Variables whose value before the first block's body is needed, and the names that keep it."""
     saved: dict[int, str] = field(default_factory=dict)
@@ -108,12 +109,29 @@ class CallGroup:
         """The join block; `blocks` are those of the program, their first blocks rewritten."""
         joining = Joining(self.fresh)
         joining.begin([(push.variable, name) for push, name in self.kept(blocks[self.blocks[0]])])
-        numbers = [*self.blocks[1:], self.back]
-        for call, number in zip(self.calls, numbers, strict=True):
-            forks = number == self.back and _forks(blocks[number])
-            said = joining.called(blocks[number], call.results, forks=forks)
+        for block, results in self.behind(blocks):
+            forks = block is blocks[self.back] and _forks(block)
+            said = joining.called(block, results, forks=forks)
             assert said, "the group was found to be one that can be joined"
         return joining.end(blocks[self.back], label)
+
+    @property
+    def back(self) -> int:
+        """The block to which the last call comes back."""
+        return self.links[-1][0]
+
+    def behind(self, blocks: Sequence[Block]) -> Iterator[tuple[Block, Sequence[tuple[str, str]]]]:
+        """The blocks behind the calls in their order, each with what the call has given that comes back to it."""
+        for call, link in zip(self.calls, self.links, strict=True):
+            for place, number in enumerate(link):
+                yield blocks[number], call.results if place == 0 else ()
+
+    def without_last(self) -> int:
+        """Leave out the last call; gives the number of the block that makes it."""
+        self.calls.pop()
+        self.links.pop()
+        del self.links[-1][1:]
+        return self.blocks.pop()
 
     def _early(self, needed: set[str]) -> list[Piece]:
         """The pieces of the statements that compute `needed`, one for each piece that has some of them."""
@@ -190,7 +208,7 @@ class Finder:
         """The group that begins with the call of a block, if there are two calls at least."""
         program, values = self.program, _Values()
         group = CallGroup(lambda name: self._fresh(group, name))
-        number = first
+        number, link = first, [first]
         while True:
             block = program.blocks[number]
             end = block.terminator
@@ -200,38 +218,43 @@ class Finder:
                     self.apart[end.target] = WAITS
             if not isinstance(end, PushJump) or not isinstance(end.target, int) or number in group.blocks:
                 break
-            if block.sync and number != first:
+            if number != first and any(program.blocks[each].sync for each in link):
                 self.apart[number] = WAITS
                 break
-            if number != first:
-                self._follow(group, values, block)
+            for each in link if number != first else ():
+                self._follow(group, values, program.blocks[each])
+                if each != number:
+                    self._leave(group, values, program.blocks[each], is_first=False)
             call = self._call(group, values, end)
             if isinstance(call, str):
                 if number != first:
                     self.apart[number] = call
                 break
+            if number != first:
+                group.links[-1] = link
             group.calls.append(call)
             group.blocks.append(number)
+            group.links.append([end.back])
             self._leave(group, values, block, is_first=number == first)
             self._return(values, end)
-            number = group.back = end.back
+            link = blocks_between(program, end.back)
+            number = link[-1]
         while len(group.calls) > 1 and not self._can_join(group):
-            group.calls.pop()
-            group.back = group.blocks.pop()
-            self.apart[group.back] = ON_STACKS
+            self.apart[group.without_last()] = ON_STACKS
         return group if len(group.calls) > 1 else None
 
     def _can_join(self, group: CallGroup) -> bool:
         """Whether there is a block that does what is done behind and between the calls."""
         storage = self.program.storage
-        first, *others = [self.program.blocks[number] for number in (*group.blocks, group.back)]
-        for block in (first, *others):
+        first = self.program.blocks[group.blocks[0]]
+        others = list(group.behind(self.program.blocks))
+        for block in (first, *(block for block, _ in others)):
             names = (*block.pops, *(push.variable for push in block.pushes), *written(block))
             if any(storage.get(name, HELD[0]) not in HELD for name in names):
                 return False
         joining = Joining(lambda name: name)
         joining.begin([(push.variable, push.variable) for push in first.pushes])
-        return all(joining.called(*each) for each in zip(others, (call.results for call in group.calls), strict=True))
+        return all(joining.called(*each) for each in others)
 
     def _call(self, group: CallGroup, values: _Values, end: PushJump) -> ForkedCall | str:
         """The call with what it is given, or why that cannot be said."""

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from pcbatch.ir.analysis.cheap_code import is_cheap
 from pcbatch.ir.analysis.forks import groups
-from pcbatch.ir.machine import Block, Branch, Jump, Piece, Program, PushJump
+from pcbatch.ir.machine import Block, Branch, Jump, Piece, Program, PushJump, Statement
 from pcbatch.ir.program import writes
 from pcbatch.ir.types import TensorType
 
@@ -56,10 +56,16 @@ def _is_header(program: Program, block: Block) -> bool:
 
     match block:
         case Block(body=(Piece(statements=statements, predicate=None, scope=scope),), terminator=Branch(), sync=False):
-            ops = [statement.op for statement in statements]
+            externs = program.externs.get(scope, ())
             return (
                 not (block.pops or block.pushes)
-                and 0 < len(ops) <= LARGEST
-                and all(is_cheap(op, program.externs.get(scope, ())) and all(map(is_scalar, writes(op))) for op in ops)
+                and 0 < len(statements) <= LARGEST
+                and all(_is_cheap(each, externs) and all(map(is_scalar, writes(each.op))) for each in statements)
             )
     return False
+
+
+def _is_cheap(statement: Statement, externs: tuple[str, ...]) -> bool:
+    """Whether the statement can neither fail nor call anything: the checks that types make idle are gone by now."""
+    never_fails = bool(statement.sites) and all(site is None for site in statement.sites)
+    return is_cheap(statement.op, externs, never_fails=never_fails)

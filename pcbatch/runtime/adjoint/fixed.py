@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def sizes(rows: int, blocks: int) -> Sizes:
     """Tapes with room for so many rows of each of so many blocks, and for as many runs, whatever else a batch needs."""
-    return Sizes(batches=1, rows=rows, bytes=2**62, log=rows * blocks)
+    return Sizes(guesses=False, batches=1, rows=rows, bytes=2**62, log=rows * blocks)
 
 
 def gradients(
@@ -39,12 +39,12 @@ def gradients(
         arguments, shared = every[:count], every[count : len(arrays)]
         remaining = iter(every[len(arrays) :])
         seeds = iter([next(remaining) if each else None for each in flows])
-        pool = Pool.of(lanes)
+        pool, examples = Pool.of(lanes), backend.constant(0) + lanes
         first = segments.legs.begin(arguments, pool, way.limits.largest_capacity)
         # Programs of their own: that a tape depends on operands, too, is none of the way back's business.
         known = lanes if isinstance(lanes, int) else None
         segment, undo = way.forward.segment(pool), way.undo(known)
-        end = segments.unpack(list(segment(*segments.legs.flat(first), *shared)), pool)
+        end = segments.unpack(list(segment(*segments.legs.flat(first), *shared, examples)), pool)
         last = end.snapshot
         sound = backend.array(last.outputs["status"], "int32") == 0
         pointers = {name: last.state[way.layout.pointer(name)] for name in way.forward.pointers}

@@ -22,40 +22,44 @@ class Forward:
         self.segments, self.put_aside, self.backend = segments, put_aside, segments.backend
         self.program, self.layout = segments.context.program, segments.layout
         self.jit, self.statistics = jit, statistics
-        self._made: dict[Pool, Callable[..., Any]] = {}
+        self._made: dict[tuple[Pool, int | None], Callable[..., Any]] = {}
 
     @cached_property
     def pointers(self) -> list[str]:
         """The results that lie in stacks alone, which must be known by their pointers."""
         return [name for name in self.program.results if self.layout.storage(name) == "stack"]
 
-    def run(self, lanes: int | None) -> Callable[..., Any]:
-        """The program of a taped run of so many lanes, None where that is not known: see `Reverse.run`."""
+    def run(self, lanes: int | None, fixed: int | None = None) -> Callable[..., Any]:
+        """The program of a taped run of so many lanes, None where that is not known: see `Reverse.run`.
+
+        With stacks of a `fixed` capacity it is over where a lane lacks room.
+        """
         count, segments = len(self.layout.inputs), self.segments
 
         def program(*arrays: Array) -> list[Array]:
             *given, capacity, every = arrays
             pool = Pool.of(lanes if lanes is not None else every)
             shared = given[count:]
-            limits = segments.legs.limits
-            first = segments.legs.begin(given[:count], pool, limits.largest_capacity if limits.roomy else capacity)
-            compiled, zero = self.segment(pool), self.backend.constant(0)
+            first = segments.legs.begin(given[:count], pool, self._first(capacity, fixed), every)
+            compiled, zero = self.segment(pool, fixed), self.backend.constant(0)
 
             def ran(snapshot: Snapshot, aside: Aside, number: Array) -> tuple[list[Array], Aside, Array]:
-                packed = list(compiled(*segments.legs.flat(snapshot), *shared))
+                packed = list(compiled(*segments.legs.flat(snapshot), *shared, every))
                 tape = [*segments.unpack(packed, pool).tape.values()]
                 return self._without_tape(packed), self.put_aside.added(aside, number, snapshot, tape), number + 1
 
             def more(carried: Any) -> Any:
                 packed, aside, number = carried
                 before = self._unpacked(packed, pool)
-                return ran(segments.grown(before.snapshot, before.lacking), aside, number)
+                grown = before.snapshot if fixed is not None else segments.grown(before.snapshot, before.lacking)
+                return ran(grown, aside, number)
 
-            packed, aside, number = self.backend.while_loop(
-                lambda carried: self._unpacked(carried[0], pool).goes_on,
-                more,
-                ran(first, self.put_aside.nothing(first), zero),
-            )
+            def goes_on(carried: Any) -> Array:
+                now = self._unpacked(carried[0], pool)
+                return now.goes_on if fixed is None else now.goes_on & ~now.lacking
+
+            start = ran(first, self.put_aside.nothing(first), zero)
+            packed, aside, number = self.backend.while_loop(goes_on, more, start)
             last = self._unpacked(packed, pool).snapshot
             pointers = [last.state[self.layout.pointer(name)] for name in self.pointers]
             kept = [*last.counters.values(), *last.outputs.values(), *pointers]
@@ -63,27 +67,38 @@ class Forward:
 
         return self.backend.compile(program, False)
 
+    def _first(self, capacity: Array, fixed: int | None) -> Any:
+        """The capacity of the first stacks."""
+        limits = self.segments.legs.limits
+        if limits.roomy:
+            return limits.largest_capacity
+        return capacity if fixed is None else fixed
+
     def _without_tape(self, packed: Sequence[Array]) -> list[Array]:
         return list(packed[: len(packed) - len(self.segments.tapes.specs(None))])
 
     def _unpacked(self, packed: Sequence[Array], pool: Pool) -> Segment:
         return self.segments.unpack([*packed, *self.segments.tapes.specs(None)], pool)
 
-    def segment(self, pool: Pool) -> Callable[..., Any]:
-        """The program of a segment: from flat snapshot and shared operands to a packed segment."""
+    def segment(self, pool: Pool, fixed: int | None = None) -> Callable[..., Any]:
+        """The program of a segment: from flat snapshot, shared operands and the number of examples to a packed segment.
+
+        On stacks of any capacity, or of a `fixed` one.
+        """
         pool = pool.static
         segments = self.segments
 
         def program(*arrays: Array) -> list[Array]:
-            self.statistics.compilations += 1
-            remaining = iter(arrays)
-            snapshot = segments.legs.snapshot(remaining, pool)
-            return segments.pack(segments.segment(snapshot, [*remaining]))
+            with self.statistics.tracing(counts=True):
+                remaining = iter(arrays)
+                snapshot = segments.legs.snapshot(remaining, pool)
+                *shared, examples = remaining
+                return segments.pack(segments.segment(snapshot, shared, examples))
 
-        specs = [*segments.legs.specs(pool, None), *self.operand_specs]
-        if pool not in self._made:
-            self._made[pool] = self.backend.compile(program, self.jit, specs)
-        return self._made[pool]
+        specs = [*segments.legs.specs(pool, fixed), *self.operand_specs, ("int32", ())]
+        if (pool, fixed) not in self._made:
+            self._made[pool, fixed] = self.backend.compile(program, self.jit, specs)
+        return self._made[pool, fixed]
 
     @cached_property
     def operand_specs(self) -> list[Spec]:

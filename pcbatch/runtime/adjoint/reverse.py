@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
+
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
@@ -27,35 +29,46 @@ from pcbatch.runtime.adjoint.segments import Segments
 from pcbatch.runtime.adjoint.tape import Sizes, Sources, Tapes
 from pcbatch.runtime.adjoint.text import print_adjoint
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
+from pcbatch.runtime.costs.estimate import block_costs
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.limits import Limits
+from pcbatch.runtime.machine.limits import GROWTH, Limits
 from pcbatch.runtime.machine.outcome import Outcome, Statistics
 from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.rooms import Rooms
 from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.native.fitness import mixture
+from pcbatch.runtime.native.region import Region, with_tops_apart
 from pcbatch.runtime.schedules import schedule_named
 
 POLICIES: dict[str, Callable[[Segments], PutAside]] = {"keep": Whole, "replay": Beginnings}
 """What is put aside of segments, by the option `tape`."""
+FEW = 3
+"""More segments than these, and the next run has tapes as long as they get."""
 
 
 @dataclass(frozen=True)
 class Taped:
-    """A taped run: what it gave, and what it left for the way back.
+    """A taped run: what made it, what it gave, and what it left for the way back.
 
-    `aside` is what has been put aside of so many `segments`; `pointers` are those at which the results lie.
+    `aside` is what has been put aside of so many `segments`; `pointers` are those at which the results lie. It had so
+    many lanes, examples and idle ones: `room`.
     """
 
+    way: Reverse
     outcome: Outcome
     aside: Sequence[Array]
     segments: Array
     pointers: Sequence[Array]
+    room: Any
 
 
 class Reverse:
     """Runs one program taped, in lockstep, and gives gradients. Compiled once for each number of lanes.
 
-    `tape` says what is put aside of each segment: a name of `POLICIES`. `most`, if that is given, is how many rows of a
-    block a run may have inside a caller's compiled program; `is_fixed`: it is for such a one (`fixed.py`).
+    `tape` says what is put aside of each segment: a name of `POLICIES`. Where it `mixes`, runs from ordinary
+    code may have native code between blocks that are taped, if it pays; `lockstep` are the blocks that are left to the
+    machine then. `most`, if that is given, is how many rows of a block a run may have inside a caller's compiled
+    program; `is_fixed`: it is for such a one (`fixed.py`).
     """
 
     def __init__(
@@ -73,23 +86,32 @@ class Reverse:
         by_lane: bool = False,
         compaction: Compaction | None = DEFAULT,
         tape: str = "keep",
+        mixes: bool = False,
+        lockstep: frozenset[int] | None = None,
+        rooms: Rooms | None = None,
         most: int | None = None,
         is_fixed: bool = False,
     ):
         given: dict[str, Any] = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
-        given |= {"compaction": compaction, "tape": tape, "most": most}
-        self._anew = partial(Reverse, program, backend, **given, statistics=statistics, sizes=sizes)
+        given |= {"compaction": compaction, "tape": tape, "statistics": statistics, "mixes": mixes, "rooms": rooms}
+        given["most"] = most
+        self._anew = partial(Reverse, program, backend, **given, sizes=sizes)
+        self._larger: Reverse | None = None
         self._by_sources: dict[tuple[Sources, bool], Reverse] = {}
         self.by_lane, self.most, self.is_fixed = by_lane, most, is_fixed
         program, self.hidden = with_hidden(program, backend)
         """What helpers capture, to be given behind all other shared operands."""
-        self.program, self.backend, self.jit = program, backend, jit
+        self.program = program = program if lockstep is None else with_tops_apart(program)
+        self.backend, self.jit, self.mixes, self.is_mixed = backend, jit, mixes, lockstep is not None
         layout, limits = Layout(program), Limits.of(max_depth, max_steps)
         if not layout.all_stacks or is_fixed:
             limits = replace(limits, roomy=True)
         self.layout, self.limits = layout, limits
-        self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction)
-        self._sizes, self._sources, self._tape = sizes, sources, tape
+        region = None
+        if lockstep is not None:
+            region = Region(backend, layout, limits, block_costs(program, backend), lockstep)
+        self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction, elsewhere=region)
+        self._sizes, self._sources, self._tape, self._rooms = sizes, sources, tape, rooms
         self.statistics = Statistics() if statistics is None else statistics
         self.capacity = limits.first_capacity
         self._made: dict[Any, Any] = {}
@@ -117,6 +139,19 @@ class Reverse:
         return self._anew(sizes=sizes, sources=self._sources, is_fixed=True)
 
     @cached_property
+    def mixed(self) -> Reverse | None:
+        """The same of runs with native code between the blocks that are taped; None where that does not pay."""
+        if not self.mixes or self.is_mixed:
+            return None
+        costs = block_costs(self.program, self.backend)
+        if mixture(self.program, self.backend, costs) is None:
+            return None
+        lockstep = mixture(self.program, self.backend, costs, self.tapes.blocks)
+        if lockstep is None:
+            return None
+        return self._anew(sources=self._sources, by_lane=self.by_lane, lockstep=lockstep)
+
+    @cached_property
     def segments(self) -> Segments:
         """The segments of a run."""
         return Segments(self.context, self.tapes)
@@ -138,27 +173,68 @@ class Reverse:
 
     def text(self, lanes: Any) -> str:
         """The way back as text."""
-        return print_adjoint(self.replay, lanes)
+        way = self.mixed if isinstance(lanes, int) and self.backend.runs_now() else None
+        return print_adjoint((way or self).replay, lanes)
 
     # -- forward -------------------------------------------------------------------------------------------------------
 
     def run(self, arrays: Sequence[Array], lanes: Any) -> Taped:
         """Run `lanes` lanes on such arrays, taped."""
-        forward = self._once(("forward", _known(lanes)), lambda: self.forward.run(_known(lanes)))
-        given = [*arrays, self.backend.constant(self.capacity), self.backend.constant(0) + lanes]
-        with refusing(self.program, self.backend, self.jit):
+        if self._larger is not None:
+            return self._larger.run(arrays, lanes)
+        if not (isinstance(lanes, int) and self.backend.runs_now()):
+            return self._run(arrays, lanes, _known(lanes))
+        room = lanes if self._rooms is None else self._rooms.of(lanes)
+        taped = self._run(arrays, lanes, room) if self.mixed is None else self.mixed.run_mixed(arrays, lanes, room)
+        if self.tapes.are_short(room) and int(taped.segments) > FEW:
+            sizes = replace(self.tapes.sizes, guesses=False)
+            self._larger = self._anew(sources=self._sources, by_lane=self.by_lane, sizes=sizes)
+        return taped
+
+    def run_mixed(self, arrays: Sequence[Array], lanes: int, room: int) -> Taped:
+        """The same; where a lane lacks room on its stacks, once more on larger ones, on which the next run begins."""
+        largest, first = self.limits.largest_capacity, self.capacity
+        while True:
+            taped = self._run(arrays, lanes, room, self.capacity)
+            status = np.asarray(taped.outcome.status)
+            if self.capacity >= largest or not np.any(status == LaneStatus.UNFINISHED):
+                break
+            self.capacity = min(self.capacity * GROWTH, largest)
+        if self.capacity > first and np.any(status == LaneStatus.MAX_DEPTH):
+            self.capacity = first  # maybe of a recursion without end, for which no other run is to pay
+        return taped
+
+    def _run(self, arrays: Sequence[Array], lanes: Any, room: int | None, capacity: int | None = None) -> Taped:
+        """A taped run in a room for so many lanes, None where that is not known.
+
+        On stacks of some `capacity`, on which it may end before its time, if that is given.
+        """
+        forward = self._once(("forward", room, capacity), lambda: self.forward.run(room, capacity))
+        given = [*self._extended(arrays, lanes, room), self.backend.constant(self.capacity), self._count(lanes)]
+        with self.statistics.timed(), refusing(self.program, self.backend, self.jit):
             found = iter(list(self.backend.unseen(forward)(*given)))
         legs = self.segments.legs
-        capacity = next(found)
+        reached = next(found)
         counters, outputs = (
             {key: next(found) for key in keys} for keys in (legs.loop.counter_specs, self.layout.outputs)
         )
         pointers = [next(found) for _ in self.forward.pointers]
         segments = next(found)
-        outcome = replace(legs.outcome(counters, outputs, capacity), tape=self.tapes.bytes_by_span)
-        if not legs.limits.roomy and self.backend.is_concrete(outcome.status):
-            self._note_capacity(int(capacity), outcome)
-        return Taped(outcome, [*found], segments, pointers)
+        outcome = legs.outcome(counters, outputs, reached, None if room is None or room == lanes else lanes)
+        outcome = replace(outcome, tape=self.tapes.bytes_by_span)
+        if capacity is None and not legs.limits.roomy and self.backend.is_concrete(outcome.status):
+            self._note_capacity(int(reached), outcome)
+        return Taped(self, outcome, [*found], segments, pointers, room)
+
+    def _count(self, lanes: Any) -> Array:
+        return self.backend.constant(lanes) if isinstance(lanes, int) else lanes
+
+    def _extended(self, arrays: Sequence[Array], lanes: Any, room: int | None) -> list[Array]:
+        """`arrays`, of arguments and shared operands, those of lanes with room for more."""
+        if room is None or room == lanes:
+            return [*arrays]
+        count = len(self.layout.inputs)
+        return [*(self.backend.extended(array, room) for array in arrays[:count]), *arrays[count:]]
 
     def _note_capacity(self, capacity: int, outcome: Outcome) -> None:
         """Begin the next run on stacks as long as these, unless a recursion without end wanted them."""
@@ -174,17 +250,29 @@ class Reverse:
 
         `upstream` are those by the leaves of the results. Lanes that have failed give nothing and get nothing.
         """
-        wanted = tuple(each is not None for each in upstream)
-        key = ("back", _known(lanes), wanted)
-        back = self._once(key, lambda: self._back(_known(lanes), wanted))
-        seeds = [each for each in upstream if each is not None]
+        if taped.way is not self:
+            return taped.way.gradients(taped, shared, upstream, lanes)
+        wanted, room = tuple(each is not None for each in upstream), taped.room
+        key = ("back", room, wanted, capacity := self._fixed(taped))
+        back = self._once(key, lambda: self._back(room, wanted, capacity))
+        by_lane = [taped.outcome.status, *(each for each in upstream if each is not None)]
+        if room is not None and room != lanes:
+            by_lane = [self.backend.extended(each, room) for each in by_lane]
+        status, *seeds = by_lane
         given = [
-            *(taped.outcome.status, taped.outcome.stack_entries, taped.segments),
+            *(self._count(lanes), status, taped.outcome.stack_entries, taped.segments),
             *(*taped.pointers, *shared, *seeds, *taped.aside),
         ]
-        with refusing(self.program, self.backend, self.jit):
-            found = iter(list(self.backend.unseen(back)(*given)))
-        return self.packed(found)
+        with self.statistics.timed(), refusing(self.program, self.backend, self.jit):
+            found = list(self.backend.unseen(back)(*given))
+        if room is not None and room != lanes:
+            count = sum(self._flowing[0]) + len(self.replay.totals) * self.by_lane
+            found = [*(self.backend.first(each, lanes) for each in found[:count]), *found[count:]]
+        return self.packed(iter(found))
+
+    def _fixed(self, taped: Taped) -> int | None:
+        """The capacity of stacks that a run was compiled for, if it is one alone."""
+        return int(taped.outcome.stack_entries) - 1 if self.is_mixed and self.layout.all_stacks else None
 
     def packed(self, arrays: Iterator[Array]) -> list[Array | None]:
         """The gradients by the leaves of all arguments and shared operands, of what a way back gives, in its order."""
@@ -218,16 +306,16 @@ class Reverse:
         ]
         return arguments, [key for name in self.program.shared for key, _ in self.tapes.shared_keys(name)]
 
-    def _back(self, lanes: int | None, wanted: Sequence[bool]) -> Callable[..., Any]:
+    def _back(self, lanes: int | None, wanted: Sequence[bool], capacity: int | None) -> Callable[..., Any]:
         def program(*arrays: Array) -> list[Array]:
             remaining = iter(arrays)
-            status, entries, segments = (next(remaining) for _ in range(3))
+            examples, status, entries, segments = (next(remaining) for _ in range(4))
             pointers = {name: next(remaining) for name in self.forward.pointers}
             shared = [next(remaining) for _ in self.forward.operand_specs]
             seeds = iter([next(remaining) if each else None for each in wanted])
             aside = [*remaining]
-            sound = self.backend.array(status, "int32") == 0
             every = self.backend.lanes_of(status)
+            sound = (self.backend.array(status, "int32") == 0) & (self.backend.lane_numbers(every) < examples)
             gradients = seeded(self.replay, seeds, pointers, sound, every, entries)
             totals = {key: self.replay.nothing(type_, every) for key, type_ in self.replay.totals.items()}
             compiled, lookups = self.undo(lanes), self.replay.lookups
@@ -235,7 +323,7 @@ class Reverse:
             pool = Pool.of(lanes if lanes is not None else every)
 
             def run(flat: Sequence[Array]) -> Sequence[Array]:
-                return list(self.forward.segment(pool)(*flat, *shared))
+                return list(self.forward.segment(pool, capacity)(*flat, *shared, examples))
 
             def undone(before: Any) -> Any:
                 number, aside, arrays, rows = before
@@ -257,15 +345,15 @@ class Reverse:
         gradients, totals = self.replay.gradients, self.replay.totals
 
         def program(*arrays: Array) -> list[Array]:
-            self.statistics.compilations += 1
-            remaining = iter(arrays)
-            before = {key: next(remaining) for key in gradients}
-            totalled = {key: next(remaining) for key in totals}
-            tape = {key: next(remaining) for key in tape_specs}
-            sound = next(remaining)
-            operands = self.segments.legs.operands([*remaining])
-            after, totalled, looked_up = self.replay.segment(before, totalled, tape, sound, operands)
-            return [*after.values(), *(totalled[key] for key in totals), *looked_up]
+            with self.statistics.tracing(counts=True):
+                remaining = iter(arrays)
+                before = {key: next(remaining) for key in gradients}
+                totalled = {key: next(remaining) for key in totals}
+                tape = {key: next(remaining) for key in tape_specs}
+                sound = next(remaining)
+                operands = self.segments.legs.operands([*remaining])
+                after, totalled, looked_up = self.replay.segment(before, totalled, tape, sound, operands)
+                return [*after.values(), *(totalled[key] for key in totals), *looked_up]
 
         specs: list[Spec] = [
             (type_.dtype, (lanes, *([None] if stacked else []), *type_.shape)) for type_, stacked in gradients.values()

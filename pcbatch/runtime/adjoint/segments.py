@@ -44,13 +44,14 @@ class Segments:
         self.legs = Legs(context, runner(tapes))
         self.layout = context.layout
 
-    def segment(self, snapshot: Snapshot, shared: Sequence[Array]) -> Segment:
-        """On from `snapshot`, with empty tapes."""
+    def segment(self, snapshot: Snapshot, shared: Sequence[Array], examples: Array) -> Segment:
+        """On from `snapshot`, of a run of so many `examples`, with empty tapes."""
         legs, pool = self.legs, snapshot.pool
         carried = {key: snapshot.state[key] for key in self.layout.carried}
         blank = self.tapes.blank(self.backend.lanes_of(carried["pc"]))
+        until = self.backend.array(NO_BUDGET, "int64")
         after, counters, _ = legs.loop.run_trips(
-            {**carried, **blank}, snapshot.counters, legs.operands(shared), self.backend.array(NO_BUDGET, "int64")
+            {**carried, **blank}, snapshot.counters, legs.operands(shared), until, examples=examples
         )
         lacking = self._lacking(after)
         goes_on = self.backend.any(after["pc"] < self.layout.start)

@@ -37,9 +37,11 @@ Sources = tuple[frozenset[str], frozenset[str]]
 class Sizes:
     """How many rows a tape has: so many whole `batches`, and more up to so many `rows` or `bytes` of an array.
 
+    Where it `guesses`, no more than a lane has that runs a block as often as its longest argument has elements.
     Of so many beginnings of segments, an even number, and more up to so many bytes, `beginnings.py` keeps track.
     """
 
+    guesses: bool = True
     batches: int = CPU.tape_batches
     rows: int = CPU.tape_rows
     bytes: int = CPU.tape_bytes
@@ -190,7 +192,23 @@ class Tapes:
     def rows(self, tape: BlockTape, lanes: Any) -> Any:
         """How many rows a tape has room for."""
         batches, more = self._room(tape)
-        return lanes * batches + more
+        return lanes * batches + min(more, self._guessed(lanes))
+
+    def _guessed(self, lanes: Any) -> int:
+        """How many rows beyond whole batches are likely to be enough."""
+        if isinstance(lanes, int) and self.sizes.guesses and self._longest:
+            return max(CPU.tape_least, lanes * (self._longest - self.sizes.batches))
+        return self.sizes.rows
+
+    def are_short(self, lanes: Any) -> bool:
+        """Whether some tape has less room for so many lanes than it may have."""
+        return any(self._guessed(lanes) < self._room(tape)[1] for tape in self.blocks.values())
+
+    @cached_property
+    def _longest(self) -> int:
+        """How many elements the longest argument of a lane has along its first axis; 0 if all are numbers."""
+        shapes = [leaf.shape for name in self.program.parameters for leaf in leaves(self.program.types[name])]
+        return max((shape[0] for shape in shapes if shape), default=0)
 
     def margin(self, lanes: Any) -> Any:
         """How many rows the arrays of a tape have before the first that is kept, and behind the last.

@@ -17,7 +17,9 @@ class Host(Protocol):
 
     name: str
     plain_builtins: Mapping[str, Callable[..., Any]]
-    """Built-in functions that do not know the library's values, as `single` needs them."""
+    """Built-in functions, and operators, that do not know the library's values, as `single` needs them."""
+    plain_functions: Mapping[Any, Callable[..., Any]]
+    """Functions of others that leave open what lanes must agree on, and those that `single` calls instead."""
 
     def spelling(self, operation: str) -> str:
         """How users write one of `OPERATIONS` or the name of a dtype, for messages: "tf.cast"."""

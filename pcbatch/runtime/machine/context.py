@@ -8,6 +8,7 @@ from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
 from pcbatch.optimize.machine.compaction import Compaction
 from pcbatch.optimize.machine.merging import Merging
+from pcbatch.optimize.machine.predication import Predication
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.elsewhere import Elsewhere
 from pcbatch.runtime.machine.limits import Limits
@@ -22,8 +23,9 @@ class Context:
 
     With `spread_live`, junk lanes are fed the values of a lane that takes part, so that no operation can raise for
     them: needed where operations raise at all, which is everywhere but under XLA. `compaction` says which blocks
-    run on gathered lanes, None that none do, `merging` which are run as one; `trace` of how many trips is recorded what
-    the schedule chose. Without `counts` nothing is counted but trips: who asks afterwards has the run made again.
+    run on gathered lanes, None that none do, `merging` which are run as one, `predication` which become part of others
+    where nobody counts what blocks do; `trace` of how many trips is recorded what the schedule chose. Without `counts`
+    nothing is counted but trips: who asks afterwards has the run made again.
     `elsewhere` runs some blocks in a way of its own, between two trips.
     `notes` has what was found out while the program was traced, in order: a place in the source, and what to know.
     """
@@ -35,6 +37,7 @@ class Context:
     schedule: Schedule = schedule_named("auto")
     compaction: Compaction | None = None
     merging: Merging | None = None
+    predication: Predication | None = None
     trace: int = 0
     counts: bool = True
     elsewhere: Elsewhere | None = None

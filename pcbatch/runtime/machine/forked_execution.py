@@ -18,7 +18,7 @@ class ForkedExecution(Execution):
         if (group := self.layout.joins.get(self.number)) is None:
             super().execute()
             return
-        steps = self.old("steps") + (len(group.members) - 1)
+        steps = self.old("steps") + (len(group.members) - 1 + group.turns)
         for slot in range(len(group.members)):
             steps = steps + self.backend.load(self.state["steps"], [], self.old(f"child {slot}"))
         self.taken["steps"] = steps
@@ -36,6 +36,12 @@ class ForkedExecution(Execution):
         if self.forkable is not None:
             self.moving = self.moving & self.forkable
         return self.backend.constant(end.fork.join)
+
+    def waits(self, mask: Array) -> None:
+        """Have the lanes of rows that lack room say where they wait."""
+        entered, target = self.written["pc"]
+        here = self.backend.constant(self.number)
+        self.written["pc"] = (entered | mask, self.backend.where(mask, here, target))
 
     def arguments(self, group: Group) -> dict[str, dict[int, Array]]:
         """By key of a top what the calls that are given one are given, by their places."""

@@ -6,7 +6,8 @@ Lanes are kept in lists (`worklists`), so all that is done is done for the lanes
    list; an expensive one only if nobody is at a block from which lanes come to it and never back: so all leaves of a
    tree run at once, then its nodes level by level;
 2. where a block forks, each row takes a free lane for each call and gives it what the call is given; its lane waits.
-   Rows that find no free lanes stay where they are: others may come back. If none does, the run ends with them there;
+   Rows that find no free lanes stay where they are: others may come back. If none does, the leg ends with them there,
+   and the run goes on with more lanes (`pools`);
 3. a lane that has run a forked call is HANDED: of the calls of each group the last one to come back sends the lane that
    waits to the join block, which reads the results off the lanes that have them, and frees these;
 4. an example of which any lane has failed, or has taken too many steps, is given up: where its lanes are taken off a
@@ -34,6 +35,7 @@ from pcbatch.runtime.machine.ends import given_by
 from pcbatch.runtime.machine.family import Family
 from pcbatch.runtime.machine.forked_execution import ForkedExecution
 from pcbatch.runtime.machine.loop import Counters
+from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.routes import Routes
 from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.machine.state import HELD
@@ -41,32 +43,32 @@ from pcbatch.runtime.machine.worklists import LENGTHS, LISTS, Worklists
 
 GIVEN_UP = "given up"
 """The key of which examples are given up: int32 `[examples]`, 0 or 1."""
-MOST_GROWTH = 8
-"""How many times as many lanes a run may have as the last one."""
 OWN = (LISTS, LENGTHS, GIVEN_UP)
 
 
 @dataclass(frozen=True)
-class Needs:
-    """What a run could have used: how many `lanes`; and how many of them, `paused`, found no room on their stacks.
+class Report:
+    """How a run stands at the end of a leg: how many calls it has `forked`, and in this leg the `most` lanes at a time.
 
-    It has `forked` so many calls, and had `most` lanes at a time; lanes were `short` at the end of so many trips.
+    Lanes were `short` at the end of so many of its trips. `can_run`, `stuck` and `paused` are numbers of lanes: could
+    go on (none, unless there was a budget); wait at blocks, for free lanes if none can run; found no room on stacks.
     """
 
-    lanes: int
-    paused: int
     forked: int
     most: int
     short: int
+    can_run: int
+    stuck: int
+    paused: int
 
 
 class Forking:
-    """The trips of a program that forks, traced for a pool of `lanes` and so many `examples`."""
+    """The trips of a program that forks, traced for a `pool`, which may have room for more examples than there are."""
 
-    def __init__(self, context: Context, costs: Sequence[float], lanes: int, examples: int):
+    def __init__(self, context: Context, costs: Sequence[float], pool: Pool):
         self.context, self.layout, self.backend = context, context.layout, context.backend
-        self.blocks, self.examples = context.program.blocks, examples
-        self.lists = Worklists(self.backend, len(self.blocks), lanes)
+        self.blocks, self.examples = context.program.blocks, pool.examples
+        self.lists = Worklists(self.backend, len(self.blocks), pool.lanes)
         self.groups = {group.block: group for group in self.layout.groups}
         self.expensive = [number for number, cost in enumerate(costs) if cost > CPU.native_work]
         self.routes = Routes(context.program, self.groups, self.expensive)
@@ -79,28 +81,37 @@ class Forking:
 
     # -- a run ---------------------------------------------------------------------------------------------------------
 
-    def start(self, inputs: State, capacity: int) -> State:
-        """The state in which a run begins: lane i holds example i, the others are free."""
+    def start(self, inputs: State, capacity: int, examples: Array | int) -> State:
+        """The state in which a run of so many examples begins: lane i holds example i, the others are free."""
         backend, layout, lanes = self.backend, self.layout, self.lists.lanes
-        state = layout.free_lanes(backend, lanes, capacity)
+        state = self.new_lanes(lanes, capacity)
         numbers = backend.lane_numbers(lanes)
-        state["example"] = backend.where(numbers < self.examples, numbers, numbers * 0)
-        state["pc"] = numbers * 0
-        state["depth"] = numbers * 0 + 1
-        state["parent"] = numbers * 0 - 1
+        state["example"] = backend.where(numbers < examples, numbers, numbers * 0)
         for name in (name for name in self.context.program.parameters if layout.storage(name) in HELD):
             for key, top in zip(layout.keys("input", name), layout.tops(name), strict=True):
                 state[top] = backend.extended(inputs[key], lanes)
-        return {**state, **self.lists.first(self.examples), GIVEN_UP: backend.lane_numbers(self.examples) * 0}
+        return {**state, **self.lists.first(examples), GIVEN_UP: backend.lane_numbers(self.examples) * 0}
+
+    def new_lanes(self, lanes: int, capacity: int) -> State:
+        """So many lanes as they are before they begin anything."""
+        state = self.layout.free_lanes(self.backend, lanes, capacity)
+        nothing = state["pc"] * 0
+        return {**state, "pc": nothing, "depth": nothing + 1, "parent": nothing - 1}
 
     def run(
-        self, state: State, inputs: State, shared: Mapping[str, Leaves], counters: Counters
+        self, state: State, inputs: State, shared: Mapping[str, Leaves], counters: Counters, until: Array
     ) -> tuple[State, Counters, Array]:
-        """The end of a run: the state, the counters, and what it needed, a vector of `Needs`."""
+        """On until no lane can run or there have been `until` trips (an int64 scalar) in all.
+
+        The state and the counters then, and a vector of a `Report`.
+        """
         backend, lists = self.backend, self.lists
         by_example = {key: inputs[key] for key in self.layout.by_example}
-        sizes = backend.array([self.size(number) for number in range(len(self.blocks))], "int64")
+        sizes = backend.array([self.size(number) for number in self._numbers], "int64")
         makes = backend.array([len(self.groups[n].members) if n in self.groups else 0 for n in self._numbers], "int64")
+
+        def goes_on(carried: dict[str, Any]) -> Array:
+            return (self.can_run(carried["state"]) > 0) & (carried["counters"]["trips"] < until)
 
         def turn(carried: dict[str, Any]) -> dict[str, Any]:
             state, lanes, chunks = self.trip(carried["state"], by_example, shared)
@@ -108,7 +119,7 @@ class Forking:
             before = carried["counters"]
             used = lists.lanes - lists.length(state, lists.free)
             most = backend.where(used > carried["most"], used, carried["most"])
-            lacks = self.can_run(state) < backend.sum(state[LENGTHS][: len(self.blocks)])
+            lacks = self.can_run(state) < self._waiting(state)
             return {
                 "state": state,
                 "counters": {
@@ -123,23 +134,25 @@ class Forking:
             }
 
         nobody = backend.constant(0)
-        start = {"state": state, "counters": counters, "most": nobody + self.examples, "short": nobody}
-        end = backend.while_loop(lambda carried: self.can_run(carried["state"]) > 0, turn, start)
+        start = {"state": state, "counters": counters, "most": nobody, "short": nobody}
+        end = backend.while_loop(goes_on, turn, start)
         forked = backend.cast(backend.sum(end["counters"]["active"] * makes), "int32")
-        wanted = backend.where(end["short"] > 0, self.examples + forked, end["most"])
-        stuck = backend.sum(end["state"][LENGTHS][: len(self.blocks)]) > 0  # who knows what they would have forked
-        wanted = backend.where(stuck, backend.constant(self.lists.lanes * MOST_GROWTH), wanted)
-        found = [wanted, lists.length(end["state"], lists.paused), forked, end["most"], end["short"]]
-        return end["state"], end["counters"], backend.stack(found)
+        after = end["state"]
+        stand = [self.can_run(after), self._waiting(after), lists.length(after, lists.paused)]
+        return after, end["counters"], backend.stack([forked, end["most"], end["short"], *stand])
 
     def outputs(self, state: State) -> State:
-        """What comes out of a run, by example: UNFINISHED are those that are to be run anew."""
+        """What comes out of a run, by example: UNFINISHED are those that are to be run anew, or have not ended."""
         backend, layout = self.backend, self.layout
         own = {key: array[: self.examples] for key, array in state.items() if key in layout.arrays}
         given_up = state[GIVEN_UP] > 0
         own["pc"] = backend.where(given_up, backend.constant(0), own["pc"])
         own["fault"] = backend.where(given_up, backend.constant(0), own["fault"])
         return given_by(backend, layout, own)
+
+    def _waiting(self, state: State) -> Array:
+        """How many lanes wait at blocks."""
+        return self.backend.sum(state[LENGTHS][: len(self.blocks)])
 
     @property
     def _numbers(self) -> range:
@@ -236,6 +249,7 @@ class Forking:
         goes = backend.where(over, ended, goes)
         if runner.can_lack_room:
             goes = backend.where(lives & ~runs, backend.constant(lists.paused), goes)
+            execution.waits(lives & ~runs)
         goes = backend.where(inside, goes, backend.constant(lists.nowhere))
         given_up = now[GIVEN_UP]
         if effects.can_fault(self.blocks[number], self.context.limits.max_steps) or number in layout.joins:

@@ -24,6 +24,7 @@ from pcbatch.ir.machine import Program
 from pcbatch.ir.verify.machine import validate
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.optimize.machine.merging import MERGING, Merging
+from pcbatch.optimize.machine.predication import PREDICATION, Predication
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.explaining import explaining
@@ -44,7 +45,7 @@ class Machine:
     """Runs one program. Compiled once for each pool of lanes and size of stacks, then reused.
 
     `compaction` says which blocks may run on gathered lanes; with None every block computes a row for every lane.
-    `merging` says which are run as one, if the schedule is left open.
+    `merging` says which are run as one, `predication` which become part of others, if the schedule is left open.
     `trace` is the number of trips of which is recorded what the schedule chose. With `max_lanes` there are never more
     lanes, however many examples. `digest()` tells the program and all that is said here from others in every process,
     None if it cannot: by this a cache on disk knows it.
@@ -61,6 +62,7 @@ class Machine:
         max_steps: int | None = None,
         compaction: Compaction | None = DEFAULT,
         merging: Merging | None = MERGING,
+        predication: Predication | None = PREDICATION,
         trace: int = 0,
         max_lanes: int | None = None,
         digest: Callable[[], str | None] = lambda: None,
@@ -75,9 +77,19 @@ class Machine:
         if schedule == "switch" and compaction is not None and not compaction.always:
             compaction = None  # masks alone, as in the paper
         # A schedule that is asked for by name chooses among blocks, and a record shows what it chose.
-        merging = None if schedule != "auto" or trace or not jit else merging
-        self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction, merging, trace)
-        self._versions = Versions(self.context, counts=schedule != "auto" or bool(trace) or not jit)
+        chooses = schedule != "auto" or bool(trace) or not jit
+        self.context = Context(
+            backend,
+            layout,
+            limits,
+            not jit,
+            schedule_named(schedule),
+            compaction,
+            merging=None if chooses else merging,
+            predication=None if chooses else predication,
+            trace=trace,
+        )
+        self._versions = Versions(self.context, counts=chooses)
         self.legs = self._versions.counting
         self.programs = Programs(self.context, jit, digest)
         self.sizes = Sizes(limits)
@@ -207,9 +219,14 @@ class Machine:
 
     def program_for(self, lanes: Any) -> Program:
         """What is executed for `lanes` lanes: the program, and on how many rows its blocks may run."""
+        loop = self._versions.usual.loop
         if self.max_lanes is None and isinstance(lanes, int):
-            return self.legs.loop.chunked(self.rooms.to_be(lanes))
-        return self.legs.loop.chunked(self.pool_for(lanes).lanes)
+            return loop.chunked(self.rooms.to_be(lanes))
+        return loop.chunked(self.pool_for(lanes).lanes)
+
+    def predicated(self, program: Program) -> Program:
+        """Of this machine's program, perhaps before Python is generated, the form that it executes."""
+        return self._versions.predicated(program)
 
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 
+from pcbatch.ir.machine import Program
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.legs import Legs
@@ -39,7 +40,14 @@ class Versions:
     def _quiet(self) -> Legs:
         # Their states do not leave the machine, so that stacks may lie in them as they like.
         context = self.counting.loop.context
-        return Legs(replace(context, counts=False, layout=Layout(context.program, packs=True)))
+        return Legs(replace(context, counts=False, layout=Layout(self.predicated(context.program), packs=True)))
+
+    def predicated(self, program: Program) -> Program:
+        """What is executed where nobody counts, of this program or of one with the same blocks."""
+        predication = self.counting.loop.context.predication
+        if predication is None or self.counts or not self._is_cheap or self.counting.loop.context.is_deterministic:
+            return program
+        return predication.converted(program, self.counting.loop.row_costs)
 
     def roomy(self, legs: Legs) -> Legs:
         """`legs` on stacks that have their full size at once, which a caller's XLA program needs."""

@@ -49,17 +49,17 @@ class Worklists:
         """The list of lanes that go on no list."""
         return self.count
 
-    def first(self, examples: int) -> State:
+    def first(self, examples: Array | int) -> State:
         """The lists when a run begins: lane i waits at block 0 for example i, the others are free."""
         backend, lanes = self.backend, self.lanes
-        numbers = backend.lane_numbers(lanes)
+        numbers, begin = backend.lane_numbers(lanes), backend.constant(0) + examples
         nobody = backend.lane_numbers(self.count * lanes) * 0
-        free = backend.where(numbers < lanes - examples, lanes - 1 - numbers, numbers * 0)
+        free = backend.where(numbers < lanes - begin, lanes - 1 - numbers, numbers * 0)
         lists = backend.with_rows(nobody, backend.constant(0), numbers)
         lists = backend.with_rows(lists, backend.constant(self.free * lanes), free)
-        lengths = [examples if number == 0 else 0 for number in range(self.count)]
-        lengths[self.free] = lanes - examples
-        return {LISTS: lists, LENGTHS: backend.array(lengths, "int32")}
+        nothing = backend.constant(0)
+        lengths = {0: begin, self.free: lanes - begin}
+        return {LISTS: lists, LENGTHS: backend.stack([lengths.get(n, nothing) for n in range(self.count)])}
 
     def length(self, now: State, number: int) -> Array:
         """How many lanes are on a list: a scalar."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -98,8 +98,10 @@ def left_to_lockstep(program: Program, backend: Backend, row_costs: Sequence[flo
     return frozenset(found) if others else None
 
 
-def mixture(program: Program, backend: Backend, row_costs: Sequence[float]) -> frozenset[int] | None:
-    """The blocks to leave to lockstep where native code among them pays; None where it does not.
+def mixture(
+    program: Program, backend: Backend, row_costs: Sequence[float], besides: Collection[int] = ()
+) -> frozenset[int] | None:
+    """The blocks to leave to lockstep, some `besides`, where native code among them pays; None where it does not.
 
     It does where lanes come from such a block to others and back, over and over: what lies before all of them or
     behind runs once. And where rows are so expensive that nothing else counts, it only takes longer to compile.
@@ -107,6 +109,7 @@ def mixture(program: Program, backend: Backend, row_costs: Sequence[float]) -> f
     lockstep = left_to_lockstep(program, backend, row_costs)
     if lockstep is None:
         return None
+    lockstep = lockstep.union(besides)
     places = enumerate(effects.successors(program))
     onward = {number: [to for to in found if to < len(program.blocks)] for number, found in places}
     for members in map(frozenset, components(onward)):

@@ -24,7 +24,7 @@ from pcbatch.runtime.machine.programs import NO_BUDGET
 from pcbatch.runtime.machine.returned import Returned
 from pcbatch.runtime.machine.rooms import Rooms
 from pcbatch.runtime.machine.state import Layout
-from pcbatch.runtime.native.region import Region
+from pcbatch.runtime.native.region import Region, with_tops_apart
 from pcbatch.runtime.native.whole import WholeRuns
 
 SHOWN = 4
@@ -42,8 +42,9 @@ class MixedProgram(WholeRuns):
         labels = [self.program.blocks[number].label for number in sorted(lockstep)]
         shown = ", ".join(labels) if len(labels) <= SHOWN else f"{len(labels)} of {len(self.program.blocks)} blocks"
         self.form = f"mixed: {shown} in lockstep, the rest native: {why}"
+        self._lockstep = lockstep
         context, limits = machine.context, machine.context.limits
-        layout = Layout(_cached(self.program))
+        layout = Layout(with_tops_apart(self.program))
         region = Region(self.backend, layout, limits, machine.legs.loop.row_costs, lockstep)
         self.legs = Legs(replace(context, layout=layout, elsewhere=region, merging=None))
         self.capacity = limits.first_capacity
@@ -55,7 +56,9 @@ class MixedProgram(WholeRuns):
         return self.capacity + 1 if self.legs.layout.all_stacks else 0
 
     def program_for(self, lanes: Any) -> Program:
-        return self.legs.loop.chunked(self.rooms.to_be(lanes))
+        chunked = self.legs.loop.chunked(self.rooms.to_be(lanes))
+        native = (number for number in range(len(chunked.blocks)) if number not in self._lockstep)
+        return replace(chunked, native=tuple(native))
 
     @property
     def rooms(self) -> Rooms:
@@ -119,9 +122,3 @@ class MixedProgram(WholeRuns):
             name = self.machine.programs.name_of("mixed", *key)
             self._compiled[key] = self.backend.compile(program, jit=True, name=name)
         return self._compiled[key]
-
-
-def _cached(program: Program) -> Program:
-    """`program` with the tops of all stacks apart."""
-    storage = {name: "register" if kind == "register" else "cached stack" for name, kind in program.storage.items()}
-    return replace(program, storage=storage)

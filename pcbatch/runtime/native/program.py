@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from threading import Event
 from typing import Any
@@ -71,7 +72,7 @@ class NativeProgram(WholeRuns):
         return Rooms(lambda: spare_lanes([], self.machine.legs.layout.elements))
 
     def program_for(self, lanes: Any) -> Program:
-        return self.program
+        return replace(self.program, native=tuple(range(len(self.program.blocks))))
 
     _told_first = (("int32", (4,)),)
 

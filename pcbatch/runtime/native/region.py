@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from pcbatch.ir.analysis import effects
@@ -25,6 +26,12 @@ from pcbatch.runtime.native.fitness import is_better_jumped_over
 from pcbatch.runtime.native.memory import Memory
 from pcbatch.runtime.native.places import RegionPlaces
 from pcbatch.runtime.native.registers import CALLS, Registers
+
+
+def with_tops_apart(program: Program) -> Program:
+    """`program` as a region needs it: the tops of all stacks lie apart from these."""
+    storage = {name: "register" if kind == "register" else "cached stack" for name, kind in program.storage.items()}
+    return replace(program, storage=storage)
 
 
 class Region:

@@ -11,6 +11,7 @@ from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome, Run, Statistics
+from pcbatch.runtime.machine.rooms import Rooms
 from pcbatch.runtime.native.mixed import MixedProgram
 from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.strategies.straight_line import StraightLine
@@ -68,8 +69,14 @@ def resumable(executable: Executable) -> Machine:
     return machine
 
 
-def made_rooms(executable: Executable) -> tuple[int, ...]:
-    """For how many lanes it has programs that serve fewer, too (`machine.rooms`)."""
+def rooms_of(executable: Executable) -> Rooms | None:
+    """For how many lanes it has programs that serve fewer, too; None where it has none such."""
     if isinstance(executable, Machine | NativeProgram | MixedProgram | StraightLine):
-        return executable.rooms.made
-    return ()
+        return executable.rooms
+    return executable.pools.rooms if isinstance(executable, ForkedMachine) else None
+
+
+def made_rooms(executable: Executable) -> tuple[int, ...]:
+    """The rooms that it has."""
+    rooms = rooms_of(executable)
+    return () if rooms is None else rooms.made

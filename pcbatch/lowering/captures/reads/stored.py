@@ -38,6 +38,12 @@ def is_users_class(class_: type) -> bool:
     return _is_users_module(class_.__module__)
 
 
+def is_own_method(value: Any) -> bool:
+    """Whether it is a method of an object of pcbatch's, perhaps with some of its arguments."""
+    method = value.func if isinstance(value, functools.partial) else value
+    return isinstance(method, types.MethodType) and type(method.__self__).__module__.startswith("pcbatch.lowering.")
+
+
 def is_users_module(module: types.ModuleType) -> bool:
     """Whether a module is the user's."""
     return _is_users_module(module.__name__)

@@ -11,19 +11,23 @@ import contextlib
 import functools
 import sys
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
+from pcbatch.ir.types import StructType, Type
 from pcbatch.lowering.captures.reads import stored
 from pcbatch.lowering.captures.reads.bytecode import Step, steps
 from pcbatch.lowering.captures.reads.record import CONTAINERS, MISSING, Record
+from pcbatch.runtime.backends import following
 
 MANY = 200
 """So often an instruction is looked at in one call, and a function at all: a loop over more is not followed."""
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 _METHODS = (types.MethodType, types.BuiltinMethodType)
+_OF_CODE = (types.FunctionType, types.ModuleType, type, types.BuiltinFunctionType)
+"""What is read from anything else may change."""
 _others: set[str] = set()
 """Files in which no code is the user's: of the calls that are made while a program is traced, nearly all are there."""
 
@@ -42,10 +46,10 @@ def watching(record: Record, seeds: Iterable[Any]) -> Iterator[None]:
         yield
         return
     watch.before = before = sys.gettrace()
-    sys._getframe().f_trace_opcodes = True  # Python 3.12 gives opcodes from a settrace on that comes after such a wish
-    sys.settrace(watch.called)
+    watch.set(True)
     try:
-        yield
+        with following.by(watch):
+            yield
     finally:
         if sys.gettrace() == watch.called:  # unless the user's code has started a debugger
             sys.settrace(before)
@@ -65,11 +69,39 @@ class Watch:
         self.returned: Any = MISSING
         self.has_run = False
         self.runs: dict[types.CodeType, int] = {}
+        self.reaching: dict[Any, bool] = {}
+
+    def is_set(self) -> bool | None:
+        """See `following.Follower`."""
+        now = sys.gettrace()
+        return None if self.before is not None or now not in (None, self.called) else now is not None
+
+    def set(self, follows: bool) -> None:
+        """See `following.Follower`."""
+        if follows:
+            sys._getframe().f_trace_opcodes = True  # Python 3.12 gives opcodes from a settrace on after such a wish
+        sys.settrace(self.called if follows else None)
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing that is known can run code of the user's."""
         return not any(self._may_run(value) for value in self.known.values())
+
+    def may_reach_users(self, function: Callable[..., Any], types: Iterable[Type]) -> bool:
+        """See `following.Follower`; also where it reads an object whose attributes may change."""
+        if any(map(_is_of_users, types)):
+            return True
+        code, names = function.__code__, function.__globals__
+        if code not in self.reaching:
+            reached = Watch(Record())
+            for value in (names.get(name, MISSING) for name in _names(code)):
+                if not stored.is_own_method(value):  # by which inference takes note of values
+                    reached.meet(value, ends=True)
+            self.reaching[code] = any(map(reached._holds_users, reached.known.values()))
+        return self.reaching[code]
+
+    def _holds_users(self, value: Any) -> bool:
+        return not isinstance(value, _OF_CODE) or self._may_run(value)
 
     def _may_run(self, value: Any) -> bool:
         match value:
@@ -274,6 +306,22 @@ class _Frame:
                 self.watch.record.add_contents(owner)
             return owner[key]
         return MISSING
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """All names that code and the functions inside it look up."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _is_of_users(type_: Type) -> bool:
+    """Whether a value is made by a class of the user's, or has parts that are."""
+    if not isinstance(type_, StructType):
+        return False
+    made = type_.constructor
+    return (made is not None and stored.is_users_class(made)) or any(map(_is_of_users, type_.items))
 
 
 PENDING: Any = type("Pending", (), {})()

@@ -20,6 +20,7 @@ class NumPyHost:
 
     name = "numpy"
     plain_builtins: Mapping[str, Callable[..., Any]] = {}  # all of them know NumPy's values
+    plain_functions: Mapping[Any, Callable[..., Any]] = {}
 
     def spelling(self, operation: str) -> str:
         return _SPELLINGS.get(operation, f"np.{operation}")

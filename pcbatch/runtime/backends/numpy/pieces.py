@@ -21,6 +21,7 @@ from pcbatch.ir.evaluation import mesh
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
+from pcbatch.runtime.backends import following
 from pcbatch.runtime.backends.numpy import structures
 from pcbatch.runtime.backends.numpy.recorder import recording
 from pcbatch.runtime.backends.pieces import Kernels, Leaves, Linear, Note, Signature, Together, Wanted
@@ -38,9 +39,10 @@ class NumPyPieces:
 
     def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
         """The types of what the piece gives for ones: a piece whose types depend on values is not found out."""
-        operands = [_ones(type_) for type_ in (*reads, *shared)]
-        outputs, _ = self.evaluate(piece, operands[: len(reads)], operands[len(reads) :])
-        return tuple(map(structures.type_of, outputs))
+        with following.if_users(piece.compiled, (*reads, *shared)):
+            operands = [_ones(type_) for type_ in (*reads, *shared)]
+            outputs, _ = self.evaluate(piece, operands[: len(reads)], operands[len(reads) :])
+            return tuple(map(structures.type_of, outputs))
 
     def sizes(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[str]:
         return frozenset()  # every array has its shape when lanes run one by one

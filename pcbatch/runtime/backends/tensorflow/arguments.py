@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +12,7 @@ import tensorflow as tf
 from pcbatch.ir import records, values
 from pcbatch.ir.types import Type
 from pcbatch.runtime.backends.foreign import as_numpy, is_foreign, with_numpy
-from pcbatch.runtime.backends.tensorflow import arithmetic, private, structures
-from pcbatch.runtime.backends.tensorflow.membership import same_flag
-from pcbatch.runtime.backends.tensorflow.weak import unify
+from pcbatch.runtime.backends.tensorflow import private, structures
 
 
 def as_arrays(value: Any, example: bool = False) -> Any:
@@ -45,44 +42,7 @@ def as_type(value: Any, type_: Type) -> Any:
     return values.pack(type_, structures.leaf_tensors(value, type_))
 
 
-def _rounded(value: Any, digits: int | None = None) -> Any:
-    """`round` of one example's value: an int without digits, as Python."""
-    number = float(tf.convert_to_tensor(value).numpy())
-    return _int32(round(number)) if digits is None else tf.convert_to_tensor(round(number, digits), value.dtype)
-
-
-def _int32(number: int) -> int:
-    """`number`, if a lane can have it."""
-    if not -(2**31) <= number < 2**31:
-        raise OverflowError(f"cannot convert to an int of 32 bits: {number} is too large")
-    return number
-
-
-def _shifted(python: Callable[[Any, Any], Any], function: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]) -> Any:
-    """A shift of one example's values, which tensors have no operator for."""
-
-    def shift(a: Any, b: Any) -> Any:
-        if not isinstance(a, _ARRAYS) and not isinstance(b, _ARRAYS):
-            return python(a, b)
-        x, y, _ = unify(a, b)
-        if bool(tf.reduce_any(y < 0)):
-            raise ValueError("negative shift count")
-        return function(x, y)
-
-    return shift
-
-
 _ARRAYS = (tf.Tensor, tf.Variable)
-PLAIN_BUILTINS: dict[str, Callable[..., Any]] = {
-    "__flag__": same_flag,
-    "divmod": lambda a, b: (a // b, a % b),
-    "int": lambda *given: _int32(int(*given)) if given and isinstance(given[0], _ARRAYS) else int(*given),
-    "round": lambda value, digits=None: _rounded(value, digits) if isinstance(value, _ARRAYS) else round(value, digits),
-    "pos": lambda value: tf.convert_to_tensor(value) if isinstance(value, _ARRAYS) else +value,
-    "lshift": _shifted(operator.lshift, arithmetic.left_shift),
-    "rshift": _shifted(operator.rshift, arithmetic.right_shift),
-}
-"""What tensors do not support though numbers do, `value is True` too, for plain Python on one example."""
 
 
 def as_python(error: Exception) -> Exception:

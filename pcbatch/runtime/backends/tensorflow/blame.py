@@ -110,10 +110,11 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
         if error.code in (CALLED, "PCB414") and found.span is not None and found.span.file.startswith(OWN):
             return PrimitiveError([replace(found, help=_HANDED)])
         if isinstance(error, InPlaceError):
-            return PrimitiveError([replace(found, wants=None if found.span is None else InPlace(found.span))])
+            wants = None if found.span is None else InPlace(found.span, error.method)
+            return PrimitiveError([replace(found, wants=wants)])
         if isinstance(error, ChangeError):
-            wish = None if found.span is None else Change(found.span, error.name)
-            return PrimitiveError([replace(found, wants=wish)])
+            wants = None if found.span is None else Change(found.span, error.name)
+            return PrimitiveError([replace(found, wants=wants)])
         if isinstance(error, LengthError):
             wants = None if found.span is None else Unroll(found.span, error.length, error.turns)
         return PrimitiveError([replace(found, wants=wants if error.code in (CALLED, LENGTH) else None)])

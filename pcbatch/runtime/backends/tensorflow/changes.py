@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from pcbatch.errors import PieceRefusalError
 from pcbatch.ir import records
+from pcbatch.ir.dtypes import casts_into
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import TensorType
 from pcbatch.ir.values import copied
@@ -167,6 +168,8 @@ def _element_of(array: tf.Tensor, value: Any) -> tf.Tensor:
     if is_number(value):
         return commit(value, array.dtype)
     tensor = tf.convert_to_tensor(value)
+    if casts_into(tensor.dtype.name, array.dtype.name):
+        return tf.cast(tensor, array.dtype)
     if tensor.dtype != array.dtype:
         try:
             join(TensorType(array.dtype.name), TensorType(tensor.dtype.name))

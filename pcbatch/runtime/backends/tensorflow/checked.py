@@ -9,38 +9,33 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import arithmetic
+from pcbatch.runtime.backends.tensorflow import arithmetic, operators
+from pcbatch.runtime.backends.tensorflow.operators import numbers
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.weak import Weak, is_lane_value, is_number, unify
 
 
 def multiply(a: Any, b: Any) -> Any:
-    """`a * b`; refused for bools, of which TensorFlow would make a conjunction where Python counts.
-
-    Refused for a list times a lane's integer, too: Python repeats the list, TensorFlow multiplies its elements.
-    """
+    """`a * b`; refused for a list times a lane's integer: Python repeats the list, TensorFlow multiplies elements."""
     for x, y in ((a, b), (b, a)):
         if isinstance(x, (list, tuple)) and is_lane_value(y) and y.shape.rank == 0 and y.dtype.is_integer:
             raise TypeError(
                 "a list cannot be repeated as often as a lane says, its length must be the same in all; write "
                 "tf.fill([LONGEST], v) with a constant length, or tf.constant(xs) * n to multiply the elements"
             )
-        if isinstance(x, (tf.Tensor, tf.Variable)) and x.dtype == tf.bool:
-            raise TypeError("* takes numbers, not bools; write tf.where(flag, x, 0) or tf.cast(flag, x.dtype)")
-    return a * b
+    return operators.multiply(a, b)
 
 
 def positive(a: Any) -> Any:
     """`+a`: the number itself."""
     if isinstance(a, (tf.Tensor, tf.Variable)):
-        if a.dtype == tf.bool:
-            raise TypeError("+ takes numbers, not bools; write tf.cast(flag, tf.int32)")
-        return tf.convert_to_tensor(a)
+        return operators.number(tf.convert_to_tensor(a))
     return +a
 
 
 def divide(a: Any, b: Any, site: int) -> Any:
     """`a / b`: zero divides Python's own numbers as little as Python does, tensors as TensorFlow does."""
+    a, b = numbers(a, b)
     static = not (is_lane_value(a) or is_lane_value(b))
     if is_number(a) and is_number(b) and not (static and b != 0):
         x, y, _ = unify(a, b)
@@ -71,9 +66,7 @@ def _divide(
             return python(a, b)
     elif isinstance(a, str):
         raise TypeError("a lane's value cannot be formatted into a string, except in the message of assert and raise")
-    x, y, weak = unify(a, b)
-    if x.dtype == tf.bool:
-        raise TypeError("// and % take numbers, not bools; write tf.cast(flag, tf.int32)")
+    x, y, weak = unify(*numbers(a, b))
     if weak or x.dtype.is_integer:
         y = _checked_divisor(y, site)
     # Python's own rule for its own floats; tensors divide as TensorFlow does.
@@ -107,8 +100,8 @@ def _all_known(y: tf.Tensor, good: Callable[[Any], Any]) -> bool:
 def power(a: Any, b: Any, site: int) -> Any:
     """`a ** b`; a negative power of an int, which is no int, is a fault unless the exponent is a literal."""
     if not (is_lane_value(a) or is_lane_value(b)) or (is_number(a) and is_number(b) and not isinstance(b, Weak)):
-        return a**b
-    x, y, weak = unify(a, b)
+        return operators.number(a) ** operators.number(b)
+    x, y, weak = unify(*numbers(a, b))
     if not x.dtype.is_integer:
         return Weak(tf.pow(x, y)) if weak else tf.pow(x, y)
     if not x.dtype.is_unsigned:
@@ -136,7 +129,7 @@ def _shift(
 ) -> Any:
     if not (is_lane_value(a) or is_lane_value(b)) and not (_integers(a, b) and b < 0):
         return python(a, b)
-    x, y, weak = unify(a, b)
+    x, y, weak = unify(*numbers(a, b))
     if not x.dtype.is_integer:
         raise TypeError(f"<< and >> take ints, not {x.dtype.name}; write int(..) or tf.cast(.., tf.int32)")
     if not y.dtype.is_unsigned and not _all_known(y, lambda count: count >= 0):

@@ -44,7 +44,18 @@ class Traced:
         function = self.function
         if not tf.executing_eagerly() or not all(isinstance(array, tf.Tensor) for array in arrays):
             return function(*arrays)
-        ready = self._ready_for(function, arrays)
+        return self._run(self._ready_for(function, arrays), arrays)
+
+    def ready(self, arrays: Sequence[Any]) -> Callable[[], Any]:
+        """What runs it on these arrays, traced by now."""
+        function = self.function
+        if not tf.executing_eagerly() or not all(isinstance(array, tf.Tensor) for array in arrays):
+            traced = function.get_concrete_function(*arrays)
+            return lambda: traced(*arrays)
+        found = self._ready_for(function, arrays)
+        return lambda: self._run(found, arrays)
+
+    def _run(self, ready: Any, arrays: Sequence[tf.Tensor]) -> Any:
         return ready(arrays) if isinstance(ready, stored.Kept) else private.call(ready, arrays)
 
     def _ready_for(self, function: Any, arrays: Sequence[tf.Tensor]) -> Any:

@@ -22,6 +22,9 @@ Assert Case If PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf
 CALLS = frozenset(_CALLS.split())
 """Operations of which some are called stateful, and which have no state but that of what they call."""
 
+COMPILED = "_XlaMustCompile"
+"""What a function has that XLA compiles, and perhaps a call of it."""
+
 
 class NotPortableError(Exception):
     """A program that depends on something of this process: its text says on what."""
@@ -93,6 +96,11 @@ def _in_order(main: str, known: Mapping[str, Any]) -> list[str]:
             pending.append((name, True))
             pending += [(called, False) for called in _called(known[name], known) if called not in order]
     return list(order)
+
+
+def is_compiled(definitions: Sequence[Any]) -> bool:
+    """Whether XLA compiles one of these functions."""
+    return any(COMPILED in definition.attr for definition in definitions)
 
 
 def check(node: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,7 @@ from pcbatch.runtime.backends.tensorflow import decimals
 from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.checked import power
 from pcbatch.runtime.backends.tensorflow.choice import choose
+from pcbatch.runtime.backends.tensorflow.operators import add, number
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.weak import (
@@ -83,12 +85,15 @@ def _of_vector(reduce: Callable[..., tf.Tensor], place: Callable[..., tf.Tensor]
 def total(xs: Any, start: Any = 0) -> Any:
     """`sum(xs, start)` along the first axis of an array, or of a fixed number of values."""
     if not is_lane_value(xs):
-        return builtins.sum(xs, start)
+        items = tuple(xs)
+        plain = not any(map(is_lane_value, (start, *items)))
+        return builtins.sum(items, start) if plain else functools.reduce(add, items, start)
     tensor = carrier(xs)
     if tensor.shape.rank == 0:
         raise TypeError("a number has no elements to sum")
     if tensor.dtype == tf.bool:
-        raise TypeError("sum takes numbers, not bools; write tf.cast(flags, tf.int32)")
+        counts = tf.reduce_sum(tf.cast(tensor, INT), axis=0)
+        return start + (Weak(counts) if counts.shape.rank == 0 else counts)
     result = tf.reduce_sum(tensor, axis=0)
     return result if not is_lane_value(start) and start == 0 else start + result
 
@@ -108,6 +113,7 @@ def to_power(base: Any, exponent: Any, modulus: Any = None, *, site: int) -> Any
 
 def absolute(x: Any) -> Any:
     """`abs(x)`."""
+    x = number(x)
     return tf.abs(x) if isinstance(x, tf.Variable) else abs(x)
 
 
@@ -115,16 +121,16 @@ def to_int(x: Any, site: int) -> Any:
     """`int(x)`: a weak int, floats truncated towards zero; NaN, infinity and what int32 cannot hold is a fault."""
     if not is_lane_value(x):
         return _static_int(int, x, site)
-    number = scalar(x, "int()")
-    return whole(_truncated(number), site) if number.dtype.is_floating else _narrowed(number, site)
+    given = scalar(x, "int()")
+    return whole(_truncated(given), site) if given.dtype.is_floating else _narrowed(given, site)
 
 
-def _narrowed(number: tf.Tensor, site: int) -> Weak:
+def _narrowed(given: tf.Tensor, site: int) -> Weak:
     """An integer or a bool as a weak int; a fault where int32 cannot hold it."""
-    narrow = tf.cast(number, INT)
-    if number.dtype in (tf.int64, tf.uint32, tf.uint64):
-        back = tf.cast(narrow, number.dtype)
-        fault((back != number) | ((narrow < 0) & number.dtype.is_unsigned), site)
+    narrow = tf.cast(given, INT)
+    if given.dtype in (tf.int64, tf.uint32, tf.uint64):
+        back = tf.cast(narrow, given.dtype)
+        fault((back != given) | ((narrow < 0) & given.dtype.is_unsigned), site)
     return Weak(narrow)
 
 
@@ -153,10 +159,10 @@ def to_float(x: Any) -> Any:
     """`float(x)`: a weak float; a float64 tensor stays one, as it is as wide as Python's float."""
     if not is_lane_value(x):
         return float(x)
-    number = scalar(x, "float()")
-    if not isinstance(x, Weak) and number.dtype == tf.float64:
-        return number
-    return Weak(tf.cast(number, DOUBLE))
+    given = scalar(x, "float()")
+    if not isinstance(x, Weak) and given.dtype == tf.float64:
+        return given
+    return Weak(tf.cast(given, DOUBLE))
 
 
 def index(x: Any, *, site: int) -> Any:
@@ -166,10 +172,10 @@ def index(x: Any, *, site: int) -> Any:
     """
     if not is_lane_value(x):
         return operator.index(x)
-    number = scalar(x, "range()")
-    if not number.dtype.is_integer:
-        raise TypeError(f"range() takes ints, not {number.dtype.name}; write int(..)")
-    return _narrowed(number, site)
+    given = scalar(x, "range()")
+    if not given.dtype.is_integer:
+        raise TypeError(f"range() takes ints, not {given.dtype.name}; write int(..)")
+    return _narrowed(given, site)
 
 
 def committed(x: Any, *types: str) -> Any:
@@ -199,16 +205,17 @@ def rounded(x: Any, digits: int | None = None, *, site: int) -> Any:
         return round(x, digits) if digits is not None else _static_int(round, x, site)
     if is_lane_value(digits):
         raise TypeError("the number of digits to round to must be a constant")
-    number = scalar(x, "round()")
-    if number.dtype.is_integer:
-        result = _round_int(number, digits or 0)
+    x = number(x)
+    given = scalar(x, "round()")
+    if given.dtype.is_integer:
+        result = _round_int(given, digits or 0)
     elif digits is None:
-        return whole(tf.round(number), site)
+        return whole(tf.round(given), site)
     else:
-        wide = tf.cast(number, DOUBLE)
+        wide = tf.cast(given, DOUBLE)
         found = decimals.rounded(wide, digits)
         fault(tf.math.is_inf(found) & tf.math.is_finite(wide), site)
-        result = tf.cast(found, number.dtype)
+        result = tf.cast(found, given.dtype)
     return Weak(result) if isinstance(x, Weak) else result
 
 

@@ -58,7 +58,7 @@ _apart: ContextVar[bool] = ContextVar("apart", default=False)
 
 
 def seal(function: Any, name: str) -> Callable[..., Any]:
-    """The `tf.function` `function(*tensors) -> list of tensors`, whose gradient raises GradientError PCB601.
+    """The traced function `function(*tensors) -> list of tensors`, whose gradient raises GradientError PCB601.
 
     `variables` that the function captures take part like its arguments.
     """
@@ -71,11 +71,11 @@ def seal(function: Any, name: str) -> Callable[..., Any]:
         )
 
     def sealed(*arrays: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
-        traced = function.get_concrete_function(*arrays)  # outside of the pause: tapes inside pieces must record
+        run = function.ready(arrays)  # outside of the pause: tapes inside pieces must record
         # Without this pause a tape builds the gradient of the machine's loop at once, which fails even if nobody asks
         # for it.
         with private.unrecorded():
-            outputs = traced(*arrays)
+            outputs = run()
         return list(outputs), no_gradient
 
     if tf.executing_eagerly() and not private.may_record():
@@ -84,12 +84,12 @@ def seal(function: Any, name: str) -> Callable[..., Any]:
 
 
 def unseen(function: Any) -> Callable[..., Any]:
-    """The `tf.function` called so that no tape sees it, whatever variables it reads."""
+    """The traced function called so that no tape sees it, whatever variables it reads."""
 
     def call(*arrays: tf.Tensor) -> list[tf.Tensor]:
-        traced = function.get_concrete_function(*arrays)  # outside of the pause: tapes inside pieces must record
+        run = function.ready(arrays)  # outside of the pause: tapes inside pieces must record
         with private.unrecorded():
-            return list(traced(*arrays))
+            return list(run())
 
     return call if private.may_record() else function
 

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from pcbatch.errors import PieceRefusalError
 from pcbatch.ir.slices import Window
+from pcbatch.runtime.backends.tensorflow.array_indexing import is_positions, of_arrays
 from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.positions import taken_at
 from pcbatch.runtime.backends.tensorflow.recorder import fault
@@ -96,6 +97,8 @@ def _parts(index: Any) -> list[Any]:
 
 def _element(a: tf.Tensor, index: Any, site: int) -> tf.Tensor:
     parts = _expand(index if isinstance(index, tuple) else (index,), a.shape)
+    if any(map(is_positions, parts)):
+        return of_arrays(a, parts, site)
     fixed: list[Any] = []  # the index with a full slice for each lane index
     lane_indices: list[tuple[int, tf.Tensor]] = []  # axis of a[fixed] and the position or positions in it, in order
     sizes = iter(a.shape)
@@ -167,31 +170,17 @@ def _positions(window: Window, size: int, site: int) -> tf.Tensor:
 
 
 def _constant(part: Any) -> int:
-    if isinstance(part, np.ndarray | list):
-        _refuse_array(np.asarray(part).dtype == bool)
     if isinstance(part, (bool, np.bool_)) or not isinstance(part, (int, np.integer)):
         kind = type(part).__name__
         raise TypeError(f"an index is an int, a slice, None or ..., not {kind}; write tf.gather or tf.where")
     return int(part)
 
 
-def _refuse_array(mask: bool) -> None:
-    """Refuse an array as an index: a mask, or positions."""
-    if mask:
-        raise PieceRefusalError(
-            "PCB407",
-            "an array indexed by a mask has a length that differs from lane to lane",
-            "keep the whole array and choose within it: tf.where(mask, a, 0.); count with tf.reduce_sum(tf.cast(mask, "
-            "tf.int32))",
-        )
-    raise PieceRefusalError("PCB407", "an index is one number, not an array", "write tf.gather(a, indices)")
-
-
 def _integer(part: Any) -> tf.Tensor:
     """An index as an int32 or int64 scalar."""
     position = tf.convert_to_tensor(part)
     if position.shape.rank != 0:
-        _refuse_array(position.dtype == tf.bool)
+        raise TypeError("an index is one int here, not an array")
     if not position.dtype.is_integer:
         raise TypeError(f"an index is an int, not {position.dtype.name}; write int(i)")
     return tf.cast(position, tf.int32 if position.dtype.size < 4 or position.dtype == tf.int32 else tf.int64)

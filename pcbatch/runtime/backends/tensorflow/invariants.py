@@ -16,6 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
+from pcbatch.runtime.backends.tensorflow.definitions import COMPILED
 
 ARMS = {
     "While": ("cond", "body"),
@@ -26,8 +27,6 @@ ARMS = {
     "StatefulPartitionedCall": ("f",),
 }
 """The attributes that name the functions of a loop, a conditional or a call."""
-COMPILED = "_XlaMustCompile"
-"""What a function has that XLA compiles, and perhaps a call of it: that stays what is given to XLA."""
 LARGEST = 64
 """Operations on constants that are copied together."""
 

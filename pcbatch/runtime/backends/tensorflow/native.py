@@ -177,7 +177,7 @@ def call(
         graph.inputs = [*given, *(inner for _, inner in captured)]
         graph.outputs = [*results, witness(graph.inputs[changed:])]
     inputs, outputs = [*arrays, *(outer for outer, _ in captured)], graph.outputs
-    return private.call_module(_module(inputs, outputs), private.function_of(graph), inputs, outputs)
+    return private.call_module(_module(inputs, outputs), inputs, outputs, private.function_of(graph))
 
 
 def witness(arrays: Sequence[tf.Tensor]) -> tf.Tensor:

@@ -1,15 +1,16 @@
-"""NumPy's functions of whole arrays, for values of lanes: reductions, matrices, arranging; see `numpy_equivalents`."""
+"""NumPy's functions of whole arrays, for values of lanes: reductions and arranging; see `numpy_equivalents`."""
 
 from __future__ import annotations
 
-import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow.numpy_elementwise import Equivalent, array, inexact, truth
-from pcbatch.runtime.backends.tensorflow.weak import carrier, is_lane_value, unify
+from pcbatch.runtime.backends.tensorflow.promotion import widened
+from pcbatch.runtime.backends.tensorflow.weak import carrier, is_lane_value, is_number
 
 # -- reductions --------------------------------------------------------------------------------------------------------
 
@@ -40,9 +41,54 @@ def _position(function: Callable[..., tf.Tensor]) -> Equivalent:
     return position
 
 
-def _cumulative(a: Any, axis: int | None = None) -> tf.Tensor:
-    x = _numbers(array(a))
-    return tf.cumsum(tf.reshape(x, [-1]) if axis is None else x, axis=axis or 0)
+def _cumulative(function: Callable[..., tf.Tensor]) -> Equivalent:
+    def cumulated(a: Any, axis: int | None = None) -> tf.Tensor:
+        x = _numbers(array(a))
+        return function(tf.reshape(x, [-1]) if axis is None else x, axis=axis or 0)
+
+    return cumulated
+
+
+def _average(a: Any, axis: Any = None, weights: Any = None) -> tf.Tensor:
+    x = inexact(array(a))
+    if weights is None:
+        return tf.reduce_mean(x, axis=axis)
+    heavy = made(weights, x.dtype)
+    if axis is not None and heavy.shape.rank == 1:
+        heavy = tf.reshape(heavy, [-1] + [1] * (x.shape.rank - axis % x.shape.rank - 1))
+    heavy = tf.broadcast_to(heavy, x.shape)
+    return tf.reduce_sum(x * heavy, axis=axis) / tf.reduce_sum(heavy, axis=axis)
+
+
+def _spread(function: Callable[..., tf.Tensor]) -> Equivalent:
+    """`np.std` and `np.var`, whose mean may be of fewer by `ddof`."""
+
+    def spread(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> tf.Tensor:
+        x = inexact(array(a))
+        squares = tf.square(tf.abs(x - tf.reduce_mean(x, axis=axis, keepdims=True)))
+        count = (x.shape.num_elements() or 0) // max(tf.reduce_sum(squares, axis=axis).shape.num_elements() or 1, 1)
+        total = tf.reduce_sum(squares, axis=axis, keepdims=keepdims)
+        return function(total / tf.constant(count - ddof, total.dtype))
+
+    return spread
+
+
+def _without_nan(function: Callable[..., tf.Tensor], worst: float) -> Equivalent:
+    """A reduction that passes over NaN."""
+
+    def reduced(a: Any, axis: Any = None, *, keepdims: bool = False) -> tf.Tensor:
+        x = array(a)
+        x = tf.where(tf.math.is_nan(x), tf.constant(worst, x.dtype), x) if x.dtype.is_floating else x
+        return function(x, axis=axis, keepdims=keepdims)
+
+    return reduced
+
+
+def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> tf.Tensor:
+    x = inexact(array(a))
+    there = tf.cast(~tf.math.is_nan(x), x.dtype)
+    total = _without_nan(tf.reduce_sum, 0.0)(x, axis, keepdims=keepdims)
+    return total / tf.reduce_sum(there, axis=axis, keepdims=keepdims)
 
 
 REDUCTIONS: dict[str, Equivalent] = {
@@ -50,55 +96,19 @@ REDUCTIONS: dict[str, Equivalent] = {
     "any": _reduction(tf.reduce_any, truth),
     "argmax": _position(tf.argmax),
     "argmin": _position(tf.argmin),
-    "cumsum": _cumulative,
+    "average": _average,
+    "cumprod": _cumulative(tf.math.cumprod),
+    "cumsum": _cumulative(tf.cumsum),
     "max": _reduction(tf.reduce_max),
     "mean": _reduction(tf.reduce_mean, inexact),
     "min": _reduction(tf.reduce_min),
+    "nanmean": _nanmean,
+    "nansum": _without_nan(tf.reduce_sum, 0.0),
     "prod": _reduction(tf.reduce_prod, _numbers),
-    "std": _reduction(tf.math.reduce_std, inexact),
+    "ptp": lambda a, axis=None: tf.reduce_max(array(a), axis=axis) - tf.reduce_min(array(a), axis=axis),
+    "std": _spread(tf.sqrt),
     "sum": _reduction(tf.reduce_sum, _numbers),
-    "var": _reduction(tf.math.reduce_variance, inexact),
-}
-
-# -- matrices ----------------------------------------------------------------------------------------------------------
-
-
-def _dot(a: Any, b: Any) -> Any:
-    """Sums over the last axis of `a` and the last but one of `b`; of a vector over its only axis."""
-    x, y, _ = unify(array(a), array(b))
-    if x.shape.rank == 0 or y.shape.rank == 0:
-        return x * y
-    return tf.tensordot(x, y, axes=[[x.shape.rank - 1], [max(y.shape.rank - 2, 0)]])
-
-
-def _matmul(a: Any, b: Any) -> tf.Tensor:
-    x, y, _ = unify(array(a), array(b))
-    return _dot(x, y) if min(x.shape.rank, y.shape.rank) < 2 else tf.matmul(x, y)
-
-
-def _norm(x: Any) -> tf.Tensor:
-    """The length of a vector, or of a matrix as one."""
-    return tf.sqrt(tf.reduce_sum(tf.square(tf.abs(inexact(array(x))))))
-
-
-def _solve(a: Any, b: Any) -> tf.Tensor:
-    matrix, right = inexact(array(a)), inexact(array(b))
-    if right.shape.rank == 1:
-        return tf.linalg.solve(matrix, right[:, None])[:, 0]
-    return tf.linalg.solve(matrix, right)
-
-
-MATRICES: dict[str, Equivalent] = {
-    "dot": _dot,
-    "inner": lambda a, b: tf.tensordot(array(a), array(b), axes=[[-1], [-1]]),
-    "matmul": _matmul,
-    "outer": lambda a, b: tf.reshape(array(a), [-1, 1]) * tf.reshape(array(b), [1, -1]),
-    "trace": lambda a: tf.linalg.trace(array(a)),
-    "linalg.cholesky": lambda a: tf.linalg.cholesky(inexact(array(a))),
-    "linalg.det": lambda a: tf.linalg.det(inexact(array(a))),
-    "linalg.inv": lambda a: tf.linalg.inv(inexact(array(a))),
-    "linalg.norm": _norm,
-    "linalg.solve": _solve,
+    "var": _spread(tf.identity),
 }
 
 # -- making and arranging arrays ---------------------------------------------------------------------------------------
@@ -131,33 +141,135 @@ def _roll(a: Any, shift: int, axis: int | None = None) -> tf.Tensor:
     return tf.reshape(tf.roll(_ravel(x), shift, 0), x.shape) if axis is None else tf.roll(x, shift, axis)
 
 
-def _sort(a: Any) -> tf.Tensor:
-    """Along the last axis, NaN after infinity."""
+def _reshape(a: Any, shape: Any) -> tf.Tensor:
+    return tf.reshape(array(a), shape)
+
+
+def _swapaxes(a: Any, axis1: int, axis2: int) -> tf.Tensor:
     x = array(a)
-    if not x.dtype.is_floating:
-        return tf.sort(x)
-    lost = tf.math.is_nan(x)
-    numbers = tf.sort(tf.where(lost, tf.constant(math.inf, x.dtype), x))
-    count = tf.reduce_sum(tf.cast(lost, tf.int32), axis=-1, keepdims=True)
-    last = tf.range(x.shape[-1]) >= x.shape[-1] - count
-    return tf.where(last, tf.constant(math.nan, x.dtype), numbers)
+    order = list(range(x.shape.rank))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return tf.transpose(x, order)
+
+
+def _moveaxis(a: Any, source: int, destination: int) -> tf.Tensor:
+    x = array(a)
+    order = [axis for axis in range(x.shape.rank) if axis != source % x.shape.rank]
+    order.insert(destination % x.shape.rank, source % x.shape.rank)
+    return tf.transpose(x, order)
+
+
+def _repeat(a: Any, repeats: int, axis: int | None = None) -> tf.Tensor:
+    return tf.repeat(_ravel(a) if axis is None else array(a), repeats, axis or 0)
+
+
+def _tile(a: Any, reps: Any) -> tf.Tensor:
+    x, times = array(a), [reps] if isinstance(reps, int) else list(reps)
+    missing = len(times) - x.shape.rank
+    x = tf.reshape(x, [1] * max(missing, 0) + x.shape.as_list())
+    return tf.tile(x, [1] * max(-missing, 0) + times)
+
+
+def _diag(v: Any, k: int = 0) -> tf.Tensor:
+    x = array(v)
+    return tf.linalg.diag(x, k=k) if x.shape.rank == 1 else tf.linalg.diag_part(x, k=k)
+
+
+def _diagonal(a: Any, offset: int = 0) -> tf.Tensor:
+    return tf.linalg.diag_part(array(a), k=offset)
+
+
+def _triangle(a: Any, k: int, holds: Callable[[Any, Any], Any]) -> tf.Tensor:
+    x = array(a)
+    rows, columns = tf.range(x.shape[-2])[:, None], tf.range(x.shape[-1])[None, :]
+    return tf.where(holds(columns - rows, k), x, tf.zeros_like(x))
+
+
+def _pieces(arrays: Any) -> list[tf.Tensor]:
+    """Arrays that are joined, of one dtype if they are ints."""
+    found = [array(each) for each in arrays]
+    for each in found:
+        if each.dtype.is_integer:
+            found = [widened(other, each)[0] if other.dtype.is_integer else other for other in found]
+    return found
+
+
+def _concatenate(arrays: Any, axis: int | None = 0) -> tf.Tensor:
+    found = _pieces(arrays)
+    return tf.concat([tf.reshape(each, [-1]) for each in found] if axis is None else found, axis or 0)
+
+
+def _vstack(arrays: Any) -> tf.Tensor:
+    return tf.concat([each[None] if each.shape.rank < 2 else each for each in _at_least_1d(arrays)], 0)
+
+
+def _hstack(arrays: Any) -> tf.Tensor:
+    found = _at_least_1d(arrays)
+    return tf.concat(found, 0 if found[0].shape.rank == 1 else 1)
+
+
+def _column_stack(arrays: Any) -> tf.Tensor:
+    return tf.concat([each[:, None] if each.shape.rank < 2 else each for each in _at_least_1d(arrays)], 1)
+
+
+def _at_least_1d(arrays: Any) -> list[tf.Tensor]:
+    return [each if each.shape.rank else each[None] for each in _pieces(arrays)]
+
+
+def _append(a: Any, values: Any, axis: int | None = None) -> tf.Tensor:
+    x = array(a)
+    added = made(values, x.dtype) if is_number(values) else array(values)
+    return _concatenate([x, added], axis)
+
+
+def _pad(a: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> tf.Tensor:
+    x = array(a)
+    if isinstance(pad_width, int):
+        pad_width = [[pad_width, pad_width]] * x.shape.rank
+    elif isinstance(pad_width[0], int):
+        pad_width = [list(pad_width)] * x.shape.rank
+    if mode not in ("constant", "reflect", "symmetric"):
+        raise TypeError("np.pad of a lane's values has the modes constant, reflect and symmetric")
+    filled = {"constant_values": made(constant_values, x.dtype)} if mode == "constant" else {}
+    return tf.pad(x, pad_width, mode.upper(), **filled)
+
+
+def _broadcast_to(a: Any, shape: Any) -> tf.Tensor:
+    return tf.broadcast_to(array(a), shape)
 
 
 ARRANGING: dict[str, Equivalent] = {
     "array": made,
     "asarray": made,
-    "concatenate": lambda arrays, axis=0: tf.concat([array(a) for a in arrays], axis),
-    "diff": lambda a: array(a)[..., 1:] - array(a)[..., :-1],
+    "append": _append,
+    "atleast_1d": lambda a: _at_least_1d([a])[0],
+    "broadcast_to": _broadcast_to,
+    "column_stack": _column_stack,
+    "concatenate": _concatenate,
+    "copy": lambda a: tf.identity(array(a)),
+    "diag": _diag,
+    "diagonal": _diagonal,
     "expand_dims": lambda a, axis: tf.expand_dims(array(a), axis),
     "flip": _flip,
+    "fliplr": lambda a: _flip(a, 1),
+    "flipud": lambda a: _flip(a, 0),
     "full": _full,
+    "full_like": lambda a, fill_value, dtype=None: _full(array(a).shape.as_list(), fill_value, dtype or array(a).dtype),
+    "hstack": _hstack,
+    "moveaxis": _moveaxis,
     "ones_like": _like(tf.ones_like),
+    "pad": _pad,
     "ravel": _ravel,
-    "reshape": lambda a, shape: tf.reshape(array(a), shape),
+    "repeat": _repeat,
+    "reshape": _reshape,
     "roll": _roll,
-    "sort": _sort,
     "squeeze": lambda a, axis=None: tf.squeeze(array(a), axis),
-    "stack": lambda arrays, axis=0: tf.stack([array(a) for a in arrays], axis),
+    "stack": lambda arrays, axis=0: tf.stack(_pieces(arrays), axis),
+    "swapaxes": _swapaxes,
+    "tile": _tile,
     "transpose": lambda a, axes=None: tf.transpose(array(a), axes),
+    "tril": lambda a, k=0: _triangle(a, k, operator.le),
+    "triu": lambda a, k=0: _triangle(a, k, operator.ge),
+    "vstack": _vstack,
     "zeros_like": _like(tf.zeros_like),
 }

@@ -105,6 +105,73 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
 
 _SQUARE: Equivalent = _any(tf.square)
 
+
+def _rounded(a: Any, decimals: int = 0) -> Any:
+    """Half to even; digits as NumPy has them, by a power of ten."""
+    if decimals == 0:
+        return _any(lambda x: tf.round(x) if x.dtype.is_floating else x)(a)
+    scale = 10.0 ** abs(decimals)
+    x = array(a)
+    if not x.dtype.is_floating:
+        raise TypeError("np.round of a lane's ints has no digits")
+    return tf.round(x * scale) / scale if decimals > 0 else tf.round(x / scale) * scale
+
+
+def _truncated(x: tf.Tensor) -> tf.Tensor:
+    return tf.where(x < 0, tf.math.ceil(x), tf.floor(x)) if x.dtype.is_floating else x
+
+
+def _cube_root(x: tf.Tensor) -> tf.Tensor:
+    return tf.sign(x) * tf.pow(tf.abs(x), 1 / 3)
+
+
+def _sinc(x: tf.Tensor) -> tf.Tensor:
+    angle = math.pi * tf.where(tf.equal(x, 0), tf.ones_like(x), x)
+    return tf.where(tf.equal(x, 0), tf.ones_like(x), tf.sin(angle) / angle)
+
+
+def _remainder_of_c(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """With the sign of `x`, as C has it."""
+    return tf.sign(x) * tf.math.floormod(tf.abs(x), tf.abs(y))
+
+
+def _signed(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """The size of `x` with the sign of `y`, that of -0.0, too."""
+    is_negative = (y < 0) | (tf.equal(y, 0) & (1 / y < 0))
+    return tf.where(is_negative, -tf.abs(x), tf.abs(x))
+
+
+def _log_of_sum(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    larger = tf.maximum(x, y)
+    apart = tf.where(tf.equal(x, y), tf.zeros_like(x), tf.abs(x - y))  # of two infinities, too
+    return larger + tf.math.log1p(tf.exp(-apart))
+
+
+def _close(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> tf.Tensor:
+    x, y, _ = unify(a if is_number(a) else array(a), b if is_number(b) else array(b))
+    x, y = inexact(x), inexact(y)
+    near = tf.abs(x - y) <= tf.cast(atol, x.dtype) + tf.cast(rtol, x.dtype) * tf.abs(y)
+    close = (near & tf.math.is_finite(y)) | tf.equal(x, y)
+    return close | (tf.math.is_nan(x) & tf.math.is_nan(y)) if equal_nan else close
+
+
+def _all_close(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> tf.Tensor:
+    return tf.reduce_all(_close(a, b, rtol, atol, equal_nan))
+
+
+def _same(a: Any, b: Any) -> tf.Tensor:
+    x, y, _ = unify(array(a), array(b))
+    return tf.reduce_all(tf.equal(x, y)) if x.shape == y.shape else tf.constant(False)
+
+
+def _without_nan(x: Any, copy: bool = True, nan: float = 0.0) -> tf.Tensor:
+    given = array(x)
+    if not given.dtype.is_floating:
+        return given
+    finite = tf.clip_by_value(given, given.dtype.min, given.dtype.max)
+    return tf.where(tf.math.is_nan(given), tf.constant(nan, given.dtype), finite)
+
+
 ELEMENTWISE: dict[str, Equivalent] = {
     **{
         name: _float(function)
@@ -115,11 +182,13 @@ ELEMENTWISE: dict[str, Equivalent] = {
             "arcsinh": tf.asinh,
             "arctan": tf.atan,
             "arctanh": tf.atanh,
+            "cbrt": _cube_root,
             "cos": tf.cos,
             "cosh": tf.cosh,
             "deg2rad": lambda x: x * (math.pi / 180),
             "degrees": lambda x: x * (180 / math.pi),
             "exp": tf.exp,
+            "exp2": lambda x: tf.pow(tf.constant(2.0, x.dtype), x),
             "expm1": tf.math.expm1,
             "fabs": tf.abs,
             "log": tf.math.log,
@@ -130,6 +199,7 @@ ELEMENTWISE: dict[str, Equivalent] = {
             "radians": lambda x: x * (math.pi / 180),
             "rint": tf.round,
             "sin": tf.sin,
+            "sinc": _sinc,
             "sinh": tf.sinh,
             "sqrt": tf.sqrt,
             "tan": tf.tan,
@@ -164,6 +234,19 @@ ELEMENTWISE: dict[str, Equivalent] = {
     "logical_and": lambda a, b: tf.logical_and(truth(a), truth(b)),
     "logical_or": lambda a, b: tf.logical_or(truth(a), truth(b)),
     "logical_xor": lambda a, b: tf.math.logical_xor(truth(a), truth(b)),
+    "allclose": _all_close,
+    "array_equal": _same,
     "clip": _clip,
+    "conj": lambda x: tf.math.conj(array(x)),
+    "copysign": _pair(_signed, floats=True),
+    "fmod": _pair(_remainder_of_c, floats=True),
+    "imag": lambda x: tf.math.imag(array(x)),
+    "isclose": _close,
+    "logaddexp": _pair(_log_of_sum, floats=True),
+    "nan_to_num": _without_nan,
+    "real": lambda x: tf.math.real(array(x)),
+    "reciprocal": _any(tf.math.reciprocal),
+    "round": _rounded,
+    "trunc": _any(_truncated),
     "where": _where,
 }

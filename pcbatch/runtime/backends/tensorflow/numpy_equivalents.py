@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow.numpy_arrays import ARRANGING, MATRICES, REDUCTIONS, made
+from pcbatch.runtime.backends.tensorflow.numpy_arrays import ARRANGING, REDUCTIONS, made
 from pcbatch.runtime.backends.tensorflow.numpy_elementwise import ELEMENTWISE, Equivalent
+from pcbatch.runtime.backends.tensorflow.numpy_matrices import MATRICES
+from pcbatch.runtime.backends.tensorflow.numpy_series import SERIES
+from pcbatch.runtime.backends.tensorflow.numpy_sorting import SORTING, take
 from pcbatch.runtime.backends.tensorflow.weak import is_lane_value
 
 
@@ -45,14 +48,20 @@ def _cast(dtype: Any) -> Equivalent:
 
 _CASTS = ("bool_", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 
+_FUNCTIONS = {**ELEMENTWISE, **REDUCTIONS, **MATRICES, **ARRANGING, **SERIES, **SORTING}
 EQUIVALENTS: dict[str, Equivalent] = {
-    path.replace(".", "_"): _equivalent(path, function)
-    for path, function in {**ELEMENTWISE, **REDUCTIONS, **MATRICES, **ARRANGING}.items()
+    path.replace(".", "_"): _equivalent(path, function) for path, function in _FUNCTIONS.items()
 } | {name: _cast(getattr(np, name)) for name in _CASTS}
-NAMES = {path: path.replace(".", "_") for path in (*ELEMENTWISE, *REDUCTIONS, *MATRICES, *ARRANGING, *_CASTS)} | {
+EQUIVALENTS["take"] = take
+NAMES = {path: path.replace(".", "_") for path in (*_FUNCTIONS, *_CASTS, "take")} | {
     "absolute": "abs",
     "amax": "max",
     "amin": "min",
+    "around": "round",
+    "concat": "concatenate",
+    "conjugate": "conj",
+    "fix": "trunc",
+    "trapz": "trapezoid",
     "true_divide": "divide",
 }
 """Path in `numpy` to attribute of this module."""

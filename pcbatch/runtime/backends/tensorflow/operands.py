@@ -21,13 +21,30 @@ _CHOSEN = re.compile(r"^`(?P<operator>and|or)` gives one of its operands, got (?
 """What `choice` says of `and` and `or` of a number and a bool."""
 
 _OPERATORS: dict[str, type[ast.operator]] = {
+    "add": ast.Add,
+    "bit_and": ast.BitAnd,
+    "bit_or": ast.BitOr,
+    "bit_xor": ast.BitXor,
     "divide": ast.Div,
     "floordiv": ast.FloorDiv,
+    "left_shift": ast.LShift,
+    "matrix_product": ast.MatMult,
     "mod": ast.Mod,
     "multiply": ast.Mult,
     "power": ast.Pow,
+    "right_shift": ast.RShift,
+    "subtract": ast.Sub,
 }
 """What stands for operators in generated code."""
+_COMPARISONS: dict[str, type[ast.cmpop]] = {
+    "equal": ast.Eq,
+    "greater": ast.Gt,
+    "greater_equal": ast.GtE,
+    "less": ast.Lt,
+    "less_equal": ast.LtE,
+    "not_equal": ast.NotEq,
+}
+"""What stands for comparisons there."""
 _CHOICES: dict[str, type[ast.boolop]] = {"both": ast.And, "either": ast.Or}
 """What stands for `and` and `or`."""
 LONG = 40
@@ -191,6 +208,8 @@ class _AsWritten(ast.NodeTransformer):
             case ast.Call(func=ast.Attribute(value=ast.Name(id="_ops"), attr=name), args=[left, right, *_]):
                 if name in _OPERATORS:
                     return ast.BinOp(left, _OPERATORS[name](), right)
+                if name in _COMPARISONS:
+                    return ast.Compare(left, [_COMPARISONS[name]()], [right])
                 if name in _CHOICES and isinstance(right, ast.Lambda):
                     return ast.BoolOp(_CHOICES[name](), [left, right.body])
         return node

@@ -18,6 +18,7 @@ from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
+from pcbatch.runtime.backends import following
 from pcbatch.runtime.backends.pieces import Leaves, Note, Signature, Together
 from pcbatch.runtime.backends.tensorflow import (
     arms,
@@ -47,7 +48,7 @@ def abstract_eval(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -
     traced = trace(piece, reads, shared)
     types: list[Type] = []
     found: list[Diagnostic] = []
-    with traced.graph.as_default():
+    with traced.graph.as_default(), following.if_users(piece.compiled, (*reads, *shared)):
         for name, value in zip(piece.writes, traced.outputs, strict=True):
             try:
                 types.append(_output_type(piece, name, value))

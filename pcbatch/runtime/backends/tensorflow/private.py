@@ -302,10 +302,13 @@ def has_modules() -> bool:
 
 
 def call_module(
-    module: str, function: Any, inputs: Sequence[tf.Tensor], outputs: Sequence[tf.Tensor]
+    module: str | bytes, inputs: Sequence[tf.Tensor], outputs: Sequence[tf.Tensor], function: Any = None
 ) -> list[tf.Tensor]:
-    """What a module of StableHLO, a text that calls `function` by the number 0, gives: tensors like `outputs`."""
-    add_function(tf.compat.v1.get_default_graph(), function)
+    """What a module of StableHLO gives: tensors like `outputs`. If it calls the number 0, that is `function`."""
+    called = []
+    if function is not None:
+        add_function(tf.compat.v1.get_default_graph(), function)
+        called.append(tf.compat.v1.NameAttrList(name=function.name))
     return list(
         needed(_MODULE)(
             args=list(inputs),
@@ -314,7 +317,7 @@ def call_module(
             Tout=[output.dtype for output in outputs],
             Sout=[output.shape for output in outputs],
             platforms=["CPU"],
-            function_list=[tf.compat.v1.NameAttrList(name=function.name)],
+            function_list=called,
         )
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pcbatch.ir.dtypes import casts_into
 from pcbatch.ir.evaluation import mesh
 from pcbatch.ir.slices import Window
 from pcbatch.runtime.backends.tensorflow import ready
@@ -75,7 +76,7 @@ def store_element(array: Any, indices: Any, value: Any) -> tf.Tensor:
     """
     array = tf.convert_to_tensor(array)
     given = indices if isinstance(indices, tuple) else (indices,)
-    element = tf.convert_to_tensor(value, array.dtype)  # refuses what does not fit
+    element = _element_of(array, value)
     if len(given) == 1 and given[0] is ...:
         return spread(element, array.shape)
     if len(given) > array.shape.rank:
@@ -84,6 +85,15 @@ def store_element(array: Any, indices: Any, value: Any) -> tf.Tensor:
     at = np.stack(np.broadcast_arrays(*mesh(found)), axis=-1)
     updates = spread(element, [*at.shape[:-1], *array.shape[len(found) :]])
     return tf.tensor_scatter_nd_update(array, at[None], updates[None])
+
+
+def _element_of(array: tf.Tensor, value: Any) -> tf.Tensor:
+    """`value` with the dtype of `array`; TensorFlow's error for what does not fit."""
+    if isinstance(value, (tf.Tensor, np.ndarray, np.generic)):
+        found = tf.convert_to_tensor(value)
+        if casts_into(found.dtype.name, array.dtype.name):
+            return tf.cast(found, array.dtype)
+    return tf.convert_to_tensor(value, array.dtype)
 
 
 def spread(value: tf.Tensor, shape: Any) -> tf.Tensor:

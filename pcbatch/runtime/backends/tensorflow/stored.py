@@ -20,9 +20,10 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private, xla_cpu
-from pcbatch.runtime.backends.tensorflow.definitions import NotPortableError, portable
+from pcbatch.runtime.backends.tensorflow.definitions import NotPortableError, is_compiled, portable
 from pcbatch.runtime.backends.tensorflow.described import content
 from pcbatch.runtime.backends.tensorflow.invariants import moved_inside
+from pcbatch.runtime.backends.tensorflow.lowered import lowered
 from pcbatch.runtime.store import opening
 from pcbatch.runtime.store.folder import Entry
 from pcbatch.runtime.store.opening import Name, Store
@@ -57,7 +58,7 @@ def run_of(function: Any, arrays: Sequence[tf.Tensor], name: Name) -> Kept | Non
     if found is not None:
         store.load_compiled(entry)
         return Kept(found, store, entry, traced, is_new=False)
-    made = _made(function.get_concrete_function(*arrays), name)
+    made = _made(function, arrays, name)
     return None if made is None else Kept(made, store, entry, traced, is_new=True)
 
 
@@ -110,8 +111,9 @@ class _Program:
         return [json.dumps(header).encode(), library.SerializeToString(deterministic=True), *arrays, *types]
 
 
-def _made(concrete: Any, name: Name) -> _Program | None:
+def _made(function: Any, arrays: Sequence[tf.Tensor], name: Name) -> _Program | None:
     """A traced function as data; None where it has something of this process."""
+    concrete = function.get_concrete_function(*arrays)
     try:
         for array in concrete.captured_inputs:
             content(array)
@@ -121,6 +123,8 @@ def _made(concrete: Any, name: Name) -> _Program | None:
         main, definitions = portable(main, moved_inside(main, definitions))
     except NotPortableError:
         return None
+    if is_compiled(definitions):
+        main, definitions = lowered(function, concrete, arrays) or (main, definitions)
     return _Program(main, definitions, list(concrete.captured_inputs), len(concrete.outputs), name.told())
 
 
@@ -181,7 +185,7 @@ class Kept:
         names = [definition.signature.name for definition in program.definitions]
         weakref.finalize(self, _undefine, names).atexit = False
         self._main, self._captured, self._results = program.main, list(program.captured), program.results
-        self._is_compiled = any("_XlaMustCompile" in definition.attr for definition in program.definitions)
+        self._is_compiled = is_compiled(program.definitions)
 
     def __call__(self, arrays: Sequence[tf.Tensor]) -> Any:
         """The results."""

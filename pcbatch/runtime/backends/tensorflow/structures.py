@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.ir import records, values
+from pcbatch.ir.dtypes import casts_into
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
@@ -128,7 +129,7 @@ def describe(value: Any) -> str:
 
 
 def leaf_tensors(value: Any, type_: Type) -> list[tf.Tensor]:
-    """The leaves of `value` as tensors of exactly the leaf types of `type_`, to which its own type joins.
+    """The leaves of `value` as tensors of exactly the leaf types of `type_`, to which its own can be cast.
 
     Raises TypeError where a leaf does not fit.
     """
@@ -153,6 +154,8 @@ def _leaf(value: Any, type_: TensorType) -> tf.Tensor:
     if isinstance(value, complex):
         value = tf.constant(value, dtype)
     tensor = commit(value, dtype) if is_number(value) else tf.convert_to_tensor(value)
+    if tensor.dtype != dtype and casts_into(tensor.dtype.name, type_.dtype):
+        tensor = tf.cast(tensor, dtype)
     if tensor.dtype != dtype or tuple(tensor.shape) != type_.shape:
         raise TypeError(f"{tensor.dtype.name}{tensor.shape} is not {type_}")
     return tensor

@@ -21,6 +21,7 @@ from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
+from pcbatch.runtime.backends import following
 from pcbatch.runtime.backends.tensorflow import blame, gradients, marked, private, ready
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, wrap
@@ -30,13 +31,14 @@ Pairs = Sequence[tuple[tf.Tensor, tf.Tensor]]
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What a piece does with one example.
+    """What a piece does with one example, by its `function`.
 
     `reads` and `shared` are the placeholders of the leaves of what it reads, `outputs` its results. `handles` pairs the
     handles of variables, as the graph has them, with those among `shared` that stand for what is read from them.
     `sites` are the fault sites that it checks, `failures` whether each check fails, in order.
     """
 
+    function: Callable[..., Any]
     graph: Any
     reads: Sequence[tf.Tensor]
     shared: Sequence[tf.Tensor]
@@ -54,7 +56,7 @@ class Trace:
 
     def leaves(self, types: Sequence[Type]) -> list[tf.Tensor]:
         """The leaves of the outputs as tensors of the trace's graph, of exactly these types."""
-        with self.graph.as_default():
+        with self.graph.as_default(), following.if_users(self.function, types):
             leaves = [
                 leaf for type_, value in zip(types, self.outputs, strict=True) for leaf in leaf_tensors(value, type_)
             ]
@@ -66,11 +68,14 @@ _remembered: ContextVar[dict[_Key, Any] | None] = ContextVar("remembered", defau
 
 
 def remembering(function: Callable[..., Any], *arrays: Any) -> Any:
-    """`function(*arrays)`, in which no piece is traced twice for the same types, nor again that has been around it."""
+    """`function(*arrays)`, in which no piece is traced twice for the same types, nor again that has been around it.
+
+    It is pcbatch's; the user's code runs in pieces, and in their forms for all lanes.
+    """
     known = _remembered.get()
     token = _remembered.set({} if known is None else known)
     try:
-        with ready.reusing():
+        with ready.reusing(), following.apart():
             return function(*arrays)
     finally:
         _remembered.reset(token)
@@ -112,6 +117,7 @@ def anew(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
         tf.name_scope(scope),
         marked.tracing_lane(),
         gradients.taping(piece.tapes),
+        following.if_users(piece.compiled, (*reads, *shared)),
         recording() as recorder,
     ):
         lane, same = [[placeholders(type_) for type_ in types] for types in (reads, shared)]
@@ -128,7 +134,8 @@ def anew(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
             raise blame.traced(piece, error) from None
         handles = _handles(graph, given, same)
         leaves = [*chain(*lane)], [*chain(*same)]
-        return Trace(graph, *leaves, outputs, handles, frozenset(recorder.sites), recorder.failures, recorder.site)
+        sites = frozenset(recorder.sites)
+        return Trace(piece.compiled, graph, *leaves, outputs, handles, sites, recorder.failures, recorder.site)
 
 
 def with_kept(piece: Piece, shared: Sequence[Sequence[Any]]) -> list[list[Any]]:

@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import arithmetic
+from pcbatch.runtime.backends.tensorflow.promotion import is_bool, is_flag, widened
 
 INT, FLOAT = tf.int32, tf.float32
 """What a Python int and a Python float become where nothing else decides."""
@@ -76,11 +77,29 @@ def weak(number: Any) -> Weak:
     return Weak(tf.constant(number, INT))
 
 
+def counted(flag: Any, other: Any = 0) -> Any:
+    """A bool as an int, as Python counts it; an array of bools as numbers of the dtype of `other`."""
+    if is_flag(flag):
+        return int(flag) if isinstance(flag, (bool, np.bool_)) else Weak(tf.cast(flag, INT))
+    if is_number(other) or is_bool(other):
+        return tf.cast(flag, FLOAT if isinstance(other, float) or getattr(other, "dtype", INT) == FLOAT else INT)
+    return tf.cast(flag, other.dtype)
+
+
+def numbered(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two operands of which one may be a bool, or an array of bools: if the other is a number it counts as one."""
+    if is_bool(a) != is_bool(b):
+        return (counted(a, b), b) if is_bool(a) else (a, counted(b, a))
+    return a, b
+
+
 def unify(a: Any, b: Any) -> tuple[tf.Tensor, tf.Tensor, bool]:
     """Two operands as tensors of one dtype, and whether the pair is still weak.
 
-    Raises WeakTypeError where a number cannot take the tensor's dtype, TypeError where two tensors differ in dtype.
+    Raises WeakTypeError where a number cannot take the tensor's dtype, TypeError where two tensors differ in dtype and
+    are no ints.
     """
+    a, b = numbered(a, b)
     if is_number(a) and is_number(b):
         left, right = weak(a), weak(b)
         dtype = INT if left.dtype == right.dtype == INT else DOUBLE
@@ -91,12 +110,7 @@ def unify(a: Any, b: Any) -> tuple[tf.Tensor, tf.Tensor, bool]:
     left = tf.convert_to_tensor(a)
     if is_number(b):
         return left, commit(b, left.dtype), False
-    right = tf.convert_to_tensor(b)
-    if left.dtype != right.dtype:
-        raise TypeError(
-            f"dtypes {left.dtype.name} and {right.dtype.name} differ; write tf.cast(.., tf.{left.dtype.name})"
-        )
-    return left, right, False
+    return *widened(left, tf.convert_to_tensor(b)), False
 
 
 # -- what an operator does with two weak numbers -----------------------------------------------------------------------
@@ -142,6 +156,7 @@ def _operators(symbol: Callable[[Any, Any], Any], rule: Rule) -> tuple[Method, M
     """The method of an operator and its reflected form."""
 
     def apply(a: Any, b: Any) -> Any:
+        a, b = numbered(a, b)
         if is_number(a) and is_number(b):
             return rule(weak(a), weak(b))
         left, right = (commit(a, b.dtype), b) if is_number(a) else (a, commit(b, a.dtype))

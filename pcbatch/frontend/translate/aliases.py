@@ -1,0 +1,279 @@
+"""Which names of one function may be one array or object, and which of its changes Python would show elsewhere.
+
+A forward analysis whose facts are pairs of *places*: a variable and a path into it, such as `t` and `(0,)` for `t[0]`.
+Pairs, rather than sets of objects for each variable, keep `a, b = b, a` in a loop apart.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from pcbatch.errors import Diagnostic, Span
+from pcbatch.frontend.source.source import FunctionSource
+from pcbatch.frontend.translate.alias_refusals import Violation
+from pcbatch.frontend.translate.changed_arguments import (
+    Summary,
+    at_the_start,
+    changed_in_call,
+    changes_of,
+    is_hidden,
+    refusal,
+    returns_of,
+    taken_by_call,
+    twins_of,
+)
+from pcbatch.frontend.translate.changed_objects import (
+    Change,
+    change_in,
+    changed_by,
+    objects_related,
+    takings,
+    without_replaced,
+)
+from pcbatch.frontend.translate.kinds import kind_of_calls
+from pcbatch.frontend.translate.references import ANY, LIMIT, Hints, KindOf, Path, Place, Taking
+from pcbatch.frontend.translate.same_objects import Facts, facts_after
+from pcbatch.frontend.translate.sure_lists import depths_of_lists
+from pcbatch.frontend.translate.unrolling import STORES
+from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
+from pcbatch.ir.code import Code
+from pcbatch.ir.program import (
+    Block,
+    Call,
+    Coded,
+    Enter,
+    Function,
+    Op,
+    Primitive,
+    Return,
+    Store,
+    assigned_value,
+    statement,
+    writes,
+)
+
+
+@dataclass
+class Aliases:
+    """Asks one function. Of a list, a dict or another object an element store changes the object, of an array a copy.
+
+    `in_place` has the statements that are known to change an object, see `Unrolling`.
+    """
+
+    function: Function
+    source: FunctionSource
+    in_place: Collection[tuple[Span, str]] = frozenset()
+    assumed: bool = False
+    """Whether every element store that may be into a list counts as one, and every attribute may be a computed one."""
+    taken: dict[tuple[Code, bool], tuple[Taking, ...]] = field(default_factory=dict)
+    summaries: Mapping[str, Summary] = field(default_factory=dict)
+    """What functions do to what they are given, by name; empty where none changes an object."""
+    objects: bool = False
+    """Whether objects are followed that arrays do not have: lists and records inside each other."""
+
+    def __post_init__(self) -> None:
+        ops = [op for block in self.function.blocks for op in block.ops]
+        written = {name for op in ops for name in writes(op)}
+        self.variables = frozenset({*self.function.parameters, *written})
+        self.kind_of: KindOf = kind_of_calls(self.source.scope, self.variables.__contains__)
+        assigned = Counter(name for op in ops for name in writes(op))
+        known = ((op.outputs[0], _number(assigned_value(op))) for op in ops if isinstance(op, Primitive) and op.outputs)
+        self.numbers = {name: n for name, n in known if n is not None and assigned[name] == 1}
+        self.depths = depths_of_lists(self.function, self.kind_of)
+        computed = {method[1:] for _, method in self.in_place if method.startswith(".")}
+        self.hints = Hints(self.depths, _Every() if self.assumed else computed)
+        self.has_changes = any(
+            self.changes_object(op) if isinstance(op, Store) else changed_by(op) is not None for op in ops
+        )
+        self.live = {
+            block.label: live_after_each_op(block, facts[block.label].end)
+            for facts in [liveness(self.function)]
+            for block in self.function.blocks
+        }
+
+    # -- what is asked -------------------------------------------------------------------------------------------------
+
+    def undecided(self) -> Iterator[Span]:
+        """The element stores of which types alone say whether they change an object, and the reads of attributes."""
+        for op in (op for block in self.function.blocks for op in block.ops):
+            is_open = _is_element_store(op) and not self._is_known_to_change(op)
+            if op.span is not None and (is_open or _reads_attribute(op)):
+                yield op.span
+
+    def changes_object(self, op: Op) -> bool:
+        """Whether `op`, if it is an element store, changes an object, as far as that is known."""
+        return _is_element_store(op) and (self.assumed or self._is_known_to_change(op))
+
+    def _is_known_to_change(self, op: Op) -> bool:
+        if isinstance(op, Store):
+            return op.array in self.depths or (op.span, STORES) in self.in_place
+        change = changed_by(op)
+        return change is not None and (self._is_into_list(change) or (op.span, STORES) in self.in_place)
+
+    def violations(self) -> list[Violation]:
+        """Stores and changes of what has other names, with these: of variables that are read later, or free ones."""
+        found: list[Violation] = []
+        for objects in (False, True) if self.summaries else (False,):
+            self.objects = objects
+            for block, at, facts in self.before_each_op():
+                op = block.ops[at]
+                change = changed_by(op)
+                place: Place
+                if isinstance(op, Store) and (self.changes_object(op) if objects else op.array not in self.depths):
+                    place, text = (op.array, ()), op.array
+                elif change is not None and not change.is_put_back and objects:
+                    place, text = change.place, change.text
+                else:
+                    continue
+                related = {each for each in objects_related(place, facts) if not is_hidden(each[0])}
+                names = {name for name, path in related if name != place[0] or (place[1] and path != place[1])}
+                later = self.live[block.label][at] - (set(writes(op)) - {place[0]})
+                others = names & later | names - self.variables
+                found += [Violation(op, text, tuple(sorted(others)), objects)] if others else []
+        return found
+
+    def changing_calls(self) -> list[Diagnostic]:
+        """Calls that change what is read later, here or elsewhere, or what they are given twice."""
+        found: list[Diagnostic] = []
+        self.objects = True
+        for block, at, facts in self.before_each_op() if self.summaries else ():
+            op = block.ops[at]
+            if not isinstance(op, Call):
+                continue
+            for place, span in changed_in_call(op, self.summaries):
+                kept = self._replaced_behind(op, block, at)
+                places = {place, *objects_related(place, facts)}
+                names = {each[0] for each in places if not is_hidden(each[0]) and not _is_inside(each, kept)}
+                elsewhere = names - self.variables
+                twice = {name for name in names if op.arguments.count(name) > 1 or name != place[0]} & set(op.arguments)
+                twice |= {name for name, path in places if name == place[0] and path != place[1]}  # `[q, q]`
+                others = sorted(names & self.live[block.label][at] - set(op.outputs) | elsewhere | twice)
+                if others:
+                    users = [name for name in others if name in self.source.locals or name in elsewhere]
+                    found.append(refusal(op, place, users, span))
+                    break
+        return found
+
+    def _replaced_behind(self, call: Call, block: Block, at: int) -> Place | None:
+        """The place that gets the result of a call right behind it, if it is known: `ps[0] = paid(ps[0])`."""
+        for op in block.ops[at + 1 :]:
+            change = changed_by(op)
+            match op:
+                case Store(array=array, indices=(index,), value=value) if value in call.outputs:
+                    return (array, (self.numbers[index],)) if index in self.numbers else None
+                case Primitive(outputs=(name,)) if name in self.numbers:
+                    pass
+                case _ if change is not None and change.step is not None and not change.is_put_back:
+                    given = [each.id for each in change.given if isinstance(each, ast.Name)]
+                    root, path = change.place
+                    is_known = ANY not in (*path, change.step) and len(path) < LIMIT
+                    return (root, (*path, change.step)) if is_known and set(given) & set(call.outputs) else None
+                case _:
+                    return None
+        return None
+
+    def summary(self) -> Summary:
+        """What the function does to the objects that it is given, as far as `summaries` says it of its callees."""
+        self.objects = True
+        changes: dict[tuple[str, Path], Span | None] = {}
+        returns: set[tuple[Path, str, Path]] = set()
+        twins: set[tuple[Path, Path]] = set()
+        for block, _, op, facts in self._steps():
+            is_object = op is not None and self.changes_object(op)
+            for name, path, span in changes_of(op, facts, self.summaries, is_object) if op is not None else ():
+                changes.setdefault((name, path), span)
+            if op is None and isinstance(block.terminator, Return):
+                returns |= {each for result in self.function.results for each in returns_of(result, facts)}
+                twins |= {each for result in self.function.results for each in twins_of(result, facts)}
+        return Summary(self.function.parameters, changes, frozenset(returns), frozenset(twins))
+
+    # -- the effect of ops ---------------------------------------------------------------------------------------------
+
+    def _solved(self) -> dict[str, Facts]:
+        """What holds at the start of each block."""
+        nothing: Facts = frozenset()
+
+        def through(block: Block, facts: Facts) -> Facts:
+            return self._through_block(block, facts)
+
+        given = {self.function.entry: at_the_start(self.function)} if self.objects else {}
+        analysis = Analysis("forward", given, nothing, frozenset.union, through)
+        return {label: facts.start for label, facts in solve(self.function.blocks, analysis).items()}
+
+    def before_each_op(self) -> Iterator[tuple[Block, int, Facts]]:
+        yield from ((block, at, facts) for block, at, op, facts in self._steps() if op is not None)
+
+    def _steps(self) -> Iterator[tuple[Block, int, Op | None, Facts]]:
+        """What holds before each op, and, without an op, at the end of each block."""
+        start = self._solved()
+        for block in self.function.blocks:
+            facts = start[block.label]
+            for at, op in enumerate(block.ops):
+                yield block, at, op, facts
+                facts = self._through(op, facts)
+            yield block, len(block.ops), None, facts
+
+    def _through_block(self, block: Block, facts: Facts) -> Facts:
+        for op in block.ops:
+            facts = self._through(op, facts)
+        return facts
+
+    def _through(self, op: Op, facts: Facts) -> Facts:
+        """What holds after `op`: a Store changes an object, and names none; it may be a list that it stores into."""
+        match op:
+            case Store(array=array, indices=indices, value=value) if self.objects or array in self.depths:
+                step = self.numbers.get(indices[0], ANY) if len(indices) == 1 else ANY
+                whole = (array, ((), (array, ()))), (array, ((step,), (value, ())))
+                replaced = Change((array, ()), step, (), array, array)
+                return facts_after(frozenset((array,)), whole, without_replaced(replaced, facts))
+            case Store():
+                return facts
+            case Call() if self.objects:
+                return facts_after(frozenset(op.outputs), taken_by_call(op, self.summaries), facts)
+            case Primitive() | Enter():
+                code = statement(op)
+                change = change_in(code)
+                objects = self.objects or (change is not None and self._is_into_list(change))
+                if (code, objects) not in self.taken:
+                    self.taken[code, objects] = takings(code, self.kind_of, objects=objects, hints=self.hints)
+                facts = facts if change is None else without_replaced(change, facts)
+                return facts_after(frozenset(code.writes), self.taken[code, objects], facts)
+        return facts_after(frozenset(writes(op)), (), facts)
+
+    def _is_into_list(self, change: Change) -> bool:
+        """Whether an element is stored into what is surely a list, which holds it then: an array has a copy."""
+        root, path = change.place
+        return change.is_element and len(path) < self.depths.get(root, 0)
+
+
+class _Every:
+    """Contains whatever is asked for."""
+
+    def __contains__(self, what: object) -> bool:
+        return True
+
+
+def _is_element_store(op: Op) -> bool:
+    """Whether an element is stored, of an array or of an object."""
+    change = changed_by(op)
+    return isinstance(op, Store) or (change is not None and change.is_element)
+
+
+def _reads_attribute(op: Op) -> bool:
+    nodes = (node for each in statement(op).body for node in ast.walk(each)) if isinstance(op, Coded) else ()
+    return any(isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Store) for node in nodes)
+
+
+def _is_inside(place: Place, whole: Place | None) -> bool:
+    """Whether a place is `whole`, or a part of it."""
+    return whole is not None and place[0] == whole[0] and place[1][: len(whole[1])] == whole[1]
+
+
+def _number(value: ast.expr | None) -> int | None:
+    match value:
+        case ast.Constant(value=int(number)) if number >= 0:
+            return number
+    return None

@@ -1,0 +1,165 @@
+"""Operators and functions for one example's values in plain Python, which TensorFlow's eager tensors do not know.
+
+They are those of lanes (`operators`, `members`), and Python's own for what is no tensor.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import arithmetic, operators
+from pcbatch.runtime.backends.tensorflow.array_indexing import elements_at
+from pcbatch.runtime.backends.tensorflow.members import plain_member
+from pcbatch.runtime.backends.tensorflow.membership import same_flag
+from pcbatch.runtime.backends.tensorflow.weak import Weak, unify
+
+_ARRAYS = (tf.Tensor, tf.Variable)
+_NUMBERS = (tf.Tensor, bool, int, float, complex, np.generic)
+"""What an augmented assignment cannot change in place."""
+
+
+def _has_arrays(*values: Any) -> bool:
+    return any(isinstance(value, _ARRAYS) for value in values)
+
+
+def _plainly(value: Any) -> Any:
+    """A result of `operators` that is weak, as Python's number is: a bool that was counted."""
+    return int(value) if isinstance(value, Weak) else value
+
+
+def _counted(x: Any) -> Any:
+    return _plainly(operators.number(x)) if _has_arrays(x) else x
+
+
+def _operator(python: Callable[[Any, Any], Any], meeting: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[..., Any]:
+    """An operator: of tensors and numbers that go together as `meeting` has them."""
+
+    def apply(a: Any, b: Any) -> Any:
+        return python(*map(_plainly, meeting(a, b))) if _has_arrays(a, b) else python(a, b)
+
+    return apply
+
+
+def _matrix_product(a: Any, b: Any) -> Any:
+    return operators.matrix_product(a, b) if _has_arrays(a, b) else a @ b
+
+
+def _shifted(python: Callable[[Any, Any], Any], function: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]) -> Any:
+    """A shift of one example's values, which tensors have no operator for."""
+
+    def shift(a: Any, b: Any) -> Any:
+        if not _has_arrays(a, b):
+            return python(a, b)
+        x, y, _ = unify(*operators.numbers(a, b))
+        if bool(tf.reduce_any(y < 0)):
+            raise ValueError("negative shift count")
+        return function(x, y)
+
+    return shift
+
+
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "op_add": _operator(operator.add, operators.numbers),
+    "op_sub": _operator(operator.sub, operators.numbers),
+    "op_mul": _operator(operator.mul, operators.numbers),
+    "op_truediv": _operator(operator.truediv, operators.numbers),
+    "op_floordiv": _operator(operator.floordiv, operators.numbers),
+    "op_mod": _operator(operator.mod, operators.numbers),
+    "op_pow": _operator(operator.pow, operators.numbers),
+    "op_matmul": _matrix_product,
+    "op_lshift": _shifted(operator.lshift, arithmetic.left_shift),
+    "op_rshift": _shifted(operator.rshift, arithmetic.right_shift),
+    "op_and_": _operator(operator.and_, operators.matched),
+    "op_or_": _operator(operator.or_, operators.matched),
+    "op_xor": _operator(operator.xor, operators.matched),
+    "op_eq": _operator(operator.eq, operators.matched),
+    "op_ne": _operator(operator.ne, operators.matched),
+    "op_lt": _operator(operator.lt, operators.numbers),
+    "op_le": _operator(operator.le, operators.numbers),
+    "op_gt": _operator(operator.gt, operators.numbers),
+    "op_ge": _operator(operator.ge, operators.numbers),
+}
+
+
+def _augmented(name: str, a: Any, b: Any) -> Any:
+    """`a += b` and its like: lists, NumPy's arrays and objects change in place, numbers and tensors do not."""
+    if isinstance(a, _NUMBERS):
+        return _OPERATORS[name](a, b)
+    return getattr(operator, f"i{name.removeprefix('op_').rstrip('_')}")(a, b)
+
+
+def _rounded(value: Any, digits: int | None = None) -> Any:
+    """`round` of one example's value: an int without digits, as Python."""
+    number = float(tf.convert_to_tensor(value).numpy())
+    return _int32(round(number)) if digits is None else tf.convert_to_tensor(round(number, digits), value.dtype)
+
+
+def _int32(number: int) -> int:
+    """`number`, if a lane can have it."""
+    if not -(2**31) <= number < 2**31:
+        raise OverflowError(f"cannot convert to an int of 32 bits: {number} is too large")
+    return number
+
+
+def _sum(xs: Any, start: Any = 0) -> Any:
+    items = [*xs]
+    if not _has_arrays(start, *items):
+        return sum(items, start)
+    for item in items:
+        start = _OPERATORS["op_add"](start, item)
+    return start
+
+
+def _extreme(python: Callable[..., Any], better: str) -> Callable[..., Any]:
+    def of(*given: Any, **options: Any) -> Any:
+        values = given if len(given) > 1 else tuple(given[0])
+        if options or not values or not _has_arrays(*values):
+            return python(*given, **options) if len(given) > 1 else python(values, **options)
+        found, *others = values
+        for value in others:
+            found = value if _OPERATORS[better](value, found) else found
+        return found
+
+    return of
+
+
+def _read(a: Any, index: Any) -> Any:
+    """`a[index]`, where an array of positions takes several elements."""
+    if isinstance(a, _ARRAYS):
+        return elements_at(tf.convert_to_tensor(a), index)
+    if isinstance(a, np.ndarray) and isinstance(index, (tuple, *_ARRAYS)):
+        parts = index if isinstance(index, tuple) else (index,)
+        found = tuple(part.numpy() if isinstance(part, _ARRAYS) else part for part in parts)
+        return a[found if isinstance(index, tuple) else found[0]]
+    return a[index]
+
+
+PLAIN_BUILTINS: dict[str, Callable[..., Any]] = _OPERATORS | {
+    "__flag__": same_flag,
+    "abs": lambda x: abs(_counted(x)),
+    "augmented": _augmented,
+    "divmod": lambda a, b: (_OPERATORS["op_floordiv"](a, b), _OPERATORS["op_mod"](a, b)),
+    "int": lambda *given: _int32(int(*given)) if given and isinstance(given[0], _ARRAYS) else int(*given),
+    "max": _extreme(max, "op_gt"),
+    "member": plain_member,
+    "min": _extreme(min, "op_lt"),
+    "neg": lambda x: -_counted(x),
+    "pos": lambda value: tf.convert_to_tensor(_counted(value)) if isinstance(value, _ARRAYS) else +value,
+    "read": _read,
+    "round": lambda value, digits=None: _rounded(value, digits) if isinstance(value, _ARRAYS) else round(value, digits),
+    "sum": _sum,
+}
+"""What tensors do not support though numbers and NumPy's arrays do, `value is True` too."""
+
+
+def _stable_order(a: Any, axis: int | None = -1, kind: Any = None) -> Any:
+    return np.argsort(a, axis, kind="stable")
+
+
+PLAIN_FUNCTIONS: dict[Any, Callable[..., Any]] = {np.argsort: _stable_order}
+"""Functions of others that leave something open which lanes must agree on: the order of equal numbers."""

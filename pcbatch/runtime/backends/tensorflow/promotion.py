@@ -1,0 +1,30 @@
+"""Numbers that meet: a bool counts as an int, as in Python, and ints of two dtypes meet in the wider, as in NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pcbatch.ir.dtypes import wider_integer
+
+
+def is_bool(value: Any) -> bool:
+    """Whether `value` is a bool, Python's or NumPy's, or an array of bools."""
+    return isinstance(value, (bool, np.bool_)) or getattr(value, "dtype", None) in (tf.bool, np.bool_)
+
+
+def is_flag(value: Any) -> bool:
+    """Whether `value` is one bool."""
+    return is_bool(value) and len(getattr(value, "shape", ())) == 0
+
+
+def widened(a: tf.Tensor, b: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Two tensors as ones of one dtype; TypeError where they are not ints, or no int holds both."""
+    if a.dtype == b.dtype:
+        return a, b
+    wider = wider_integer(a.dtype.name, b.dtype.name)
+    if wider is None:
+        raise TypeError(f"dtypes {a.dtype.name} and {b.dtype.name} differ; write tf.cast(.., tf.{a.dtype.name})")
+    return tf.cast(a, wider), tf.cast(b, wider)

@@ -1,0 +1,90 @@
+"""What becomes of all examples of a run whose calls were forked: of those that were left, and of some after others."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pcbatch.ir.status import LaneStatus
+from pcbatch.runtime.backends.protocol import Array
+from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.machine.outcome import Counts, Outcome
+
+
+def left_over(outcome: Outcome) -> np.ndarray:
+    """The examples of which it is not known what becomes of them: int32 `[n]`."""
+    return np.flatnonzero(np.asarray(outcome.status) == LaneStatus.UNFINISHED).astype(np.int32)
+
+
+def completed(outcome: Outcome, left: np.ndarray, machine: Machine, arrays: Sequence[Array]) -> Outcome:
+    """The outcome of a run on `arrays` with what becomes of the examples that are `left` when `machine` runs them."""
+    if not left.size:
+        return outcome
+    backend, count = machine.backend, len(machine.legs.layout.inputs)
+    places = backend.array(left, "int32")
+    some = [backend.take(array, places) for array in arrays[:count]]
+    again = machine.run(some, arrays[count:], int(left.size))
+    every = places >= 0
+
+    def put(before: Array, after: Array) -> Array:
+        return backend.masked_store(before, [], every, after, places)
+
+    def numbers(name: str) -> np.ndarray:
+        found = np.array(getattr(outcome, name))
+        found[left] = np.asarray(getattr(again, name))
+        return found
+
+    shown = {
+        name: [put(*each) for each in zip(leaves, again.fault_values[name], strict=True)]
+        for name, leaves in outcome.fault_values.items()
+    }
+    return replace(
+        outcome,
+        values=tuple(put(*each) for each in zip(outcome.values, again.values, strict=True)),
+        fault_values=shown,
+        counting=lambda: _sum(outcome.counts, again.counts),
+        status=numbers("status"),
+        site=numbers("site"),
+        place=numbers("place"),
+        steps=numbers("steps"),
+    )
+
+
+def one_after_another(outcomes: Sequence[Outcome]) -> Outcome:
+    """The outcome of several runs, each of some examples, as that of one."""
+    first, backend = outcomes[0], outcomes[0].backend
+    if len(outcomes) == 1:
+        return first
+
+    def numbers(name: str) -> np.ndarray:
+        return np.concatenate([np.asarray(getattr(each, name)) for each in outcomes])
+
+    def arrays(given: Iterable[Sequence[Array]]) -> list[Array]:
+        return [backend.joined(*leaves) for leaves in zip(*given, strict=True)]
+
+    return replace(
+        first,
+        values=tuple(arrays(each.values for each in outcomes)),
+        fault_values={name: arrays(each.fault_values[name] for each in outcomes) for name in first.fault_values},
+        counting=lambda: functools.reduce(_sum, (each.counts for each in outcomes)),
+        status=numbers("status"),
+        site=numbers("site"),
+        place=numbers("place"),
+        steps=numbers("steps"),
+    )
+
+
+def _sum(one: Counts, other: Counts) -> Counts:
+    names = ("executions", "active", "rows", "trips")
+    found = []
+    for name in names:
+        total, more = np.array(getattr(one, name)), np.asarray(getattr(other, name))
+        if more.shape:
+            total[: more.size] += more  # join blocks, which come last, are the forked program's alone
+        else:
+            total += more
+        found.append(total)
+    return Counts(*found)

@@ -1,0 +1,111 @@
+"""How many lanes runs have whose calls are forked, and how long stacks: few numbers, as each size is compiled anew.
+
+A run begins with some lanes for each example, and goes on with more where these are too few, up to a limit of bytes;
+the next run begins with what the last one could have used. Lanes that nobody needs cost next to nothing, as blocks run
+for lists of lanes: so a room (`rooms`) may be larger than the number of examples.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from pcbatch.runtime.costs.device import CPU
+from pcbatch.runtime.machine.forking import Report
+from pcbatch.runtime.machine.limits import GROWTH
+from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.rooms import Rooms, bucket
+from pcbatch.runtime.machine.state import Layout
+
+FIRST_CAPACITY = 2
+"""How many live calls the stacks of a lane have room for at first: lanes that fork have one or two."""
+MOST_GROWTH = 8
+"""How many times as many lanes a run has when they become more for the first time; and the next one, at most."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A pool, and how many live calls the stacks of its lanes have room for."""
+
+    pool: Pool
+    capacity: int
+
+
+class Pools:
+    """The sizes of the runs of one program.
+
+    `spread` says how many lanes there are for each example at first, `limit` how many bytes they may take in all; a
+    lane for each example there is in any case. With `most` there are never more lanes, however many examples: not all
+    of these are run at once then.
+    """
+
+    def __init__(self, layout: Layout, largest_capacity: int, *, spread: int, limit: int, most: int | None):
+        self.layout, self.largest_capacity = layout, largest_capacity
+        self.spread, self.limit, self.most = spread, limit, most
+        self.capacity = min(FIRST_CAPACITY, largest_capacity)
+        self.rooms = Rooms(lambda: min(CPU.idle_least, self.at_once(CPU.idle_least)))
+        self._bytes: dict[int, int] = {}
+
+    def at_once(self, examples: int) -> int:
+        """How many of so many examples are run at once."""
+        return examples if self.most is None else min(examples, max(1, self.most // self.spread))
+
+    def of(self, examples: int) -> Size:
+        """The size in which a run of so many examples begins."""
+        return self._size(self.rooms.of(examples))
+
+    def to_be(self, examples: int) -> Size:
+        """The size in which a run of so many examples would begin, which is not made by this."""
+        return self._size(self.rooms.to_be(examples))
+
+    def _size(self, room: int) -> Size:
+        lanes = min(room * self.spread, self._lanes(self.capacity))
+        room = room if self.most is None else min(room, self.most)
+        return Size(Pool(max(room, lanes), room), self.capacity)
+
+    def larger(self, size: Size, growth: int, *, lanes: bool, stacks: bool) -> Size:
+        """The next size, of `growth` times as many lanes, or of longer stacks; the same where there is none."""
+        capacity, pool = size.capacity, size.pool
+        longer = min(capacity * GROWTH, self.largest_capacity)
+        if stacks and pool.lanes <= max(pool.examples, self._lanes(longer)):
+            capacity = longer
+        if lanes:
+            pool = Pool(max(pool.lanes, min(pool.lanes * growth, self._lanes(capacity))), pool.examples)
+        return Size(pool, capacity)
+
+    def learn(self, first: Size, last: Size, report: Report, examples: int) -> None:
+        """Have the next run begin with what this one could have used, which began with one size and ended with another.
+
+        One that was short of lanes would have needed one for each call at most. Where there are to be few lanes that is
+        what many runs are; fewer examples are run at once if some could not end.
+        """
+        pool = first.pool
+        self.capacity = max(self.capacity, last.capacity)
+        if self.most is not None:
+            self.spread = min(2 * self.spread if report.stuck else self.spread, self.most)
+            return
+        wanted = -(-(examples + report.forked) // examples)
+        if report.short and wanted > self.spread and pool.lanes == pool.examples * self.spread:
+            most = max(self.spread * MOST_GROWTH, last.pool.lanes // pool.examples)
+            self.spread = min(bucket(wanted), most)
+
+    def _lanes(self, capacity: int) -> int:
+        """How many lanes there may be."""
+        lanes = self.limit // self.bytes(capacity)
+        return lanes if self.most is None else min(lanes, self.most)
+
+    def bytes(self, capacity: int) -> int:
+        """The bytes of a lane whose stacks have room for so many live calls."""
+        if capacity not in self._bytes:
+            lists = 4 * (len(self.layout.program.blocks) + 3)
+            self._bytes[capacity] = lists + sum(
+                (capacity + 1 if held.stacked else 1) * math.prod(held.type.shape) * _element(held.type.dtype)
+                for held in self.layout.arrays.values()
+            )
+        return self._bytes[capacity]
+
+
+def _element(dtype: str) -> int:
+    """The bytes of an element."""
+    bits = "".join(filter(str.isdigit, dtype))
+    return int(bits) // 8 if bits else 1
