@@ -110,7 +110,7 @@ _FLOATS = tuple(name for name in NAMES if any(dtype.startswith("float") for dtyp
 TAPED_RUNS = tuple(
     (name, TAPED[place % len(TAPED)], (BATCH, *SIZES)[(place + place // 4) % 4]) for place, name in enumerate(_FLOATS)
 )
-QUICK_TAPED_RUNS = TAPED_RUNS[5::12]
+QUICK_TAPED_RUNS = TAPED_RUNS[5::13]
 """Some programs of floats that a gradient tape watches, each way of putting aside in graph mode and under XLA."""
 MERGED_PROGRAMS = ("nested_loops", "short_circuit_index")
 """Some whose loops are merged: a loop in a loop, stores, faults."""

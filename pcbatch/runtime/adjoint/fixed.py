@@ -8,20 +8,12 @@ gradients are NaN, never wrong.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pcbatch.runtime.adjoint.borders import by_parameters, seeded
-from pcbatch.runtime.adjoint.tape import Sizes
+from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.machine.pool import Pool
-
-if TYPE_CHECKING:
-    from pcbatch.runtime.adjoint.reverse import Reverse
-
-
-def sizes(rows: int, blocks: int) -> Sizes:
-    """Tapes with room for so many rows of each of so many blocks, and for as many runs, whatever else a batch needs."""
-    return Sizes(guesses=False, batches=1, rows=rows, bytes=2**62, log=rows * blocks)
 
 
 def gradients(

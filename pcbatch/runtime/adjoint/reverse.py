@@ -17,7 +17,6 @@ from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
-from pcbatch.runtime.adjoint import fixed
 from pcbatch.runtime.adjoint.beginnings import Beginnings
 from pcbatch.runtime.adjoint.borders import by_parameters, seeded
 from pcbatch.runtime.adjoint.forward import Forward
@@ -133,9 +132,10 @@ class Reverse:
 
     @cached_property
     def fixed(self) -> Reverse:
-        """The same inside a caller's compiled program."""
+        """The same inside a caller's compiled program: tapes with room for so many rows, and for as many runs."""
         assert self.most is not None
-        sizes = fixed.sizes(self.most, len(self.program.blocks))
+        log = self.most * len(self.program.blocks)
+        sizes = Sizes(guesses=False, batches=1, rows=self.most, bytes=2**62, log=log)
         return self._anew(sizes=sizes, sources=self._sources, is_fixed=True)
 
     @cached_property
