@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from types import CodeType
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, order=True)
@@ -88,6 +88,10 @@ class Change:
 Wish = TakeIn | Unroll | InPlace | Change
 """What a program may be built with so that a fault is none."""
 
+Trait = Literal["untraced", "settled"]
+"""Untraced: a value has no number while it is traced; what is wrong, if anything is, loops written out would say.
+Settled: it is a fault however many loops are written out."""
+
 
 @dataclass(frozen=True)
 class Diagnostic:
@@ -100,6 +104,7 @@ class Diagnostic:
     help: str = ""
     notes: tuple[Note, ...] = ()
     wants: Wish | None = field(default=None, compare=False, repr=False)
+    trait: Trait | None = field(default=None, compare=False, repr=False)
 
     def render(self) -> str:
         """Draw the diagnostic: header, source line with carets, notes and the help line."""

@@ -24,6 +24,7 @@ from pcbatch.runtime.costs.compiling import choice
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.native.between import Between
 from pcbatch.runtime.native.fitness import loss, mixture, obstacle, signature_of
 from pcbatch.runtime.native.mixed import MixedProgram
 from pcbatch.runtime.native.program import NativeProgram
@@ -147,6 +148,7 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
     What is taped runs in lockstep there, calls in sequence, whatever the options are.
     """
     backend = backend_named(options.backend)
+    mixes = options.form == "auto" and options.max_lanes is None and _of_options(options, backend) is None
     return Reverse(
         without_forks(program),
         backend,
@@ -157,8 +159,8 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
         statistics=executable.statistics,
         compaction=DETERMINISTIC if options.deterministic else DEFAULT,
         tape=options.tape,
+        mixing=Between() if mixes else None,
         most=options.max_tape,
-        mixes=options.form == "auto" and options.max_lanes is None and _of_options(options, backend) is None,
         rooms=rooms_of(executable),
     )
 

@@ -47,8 +47,14 @@ def _final(first: CompileError, last: CompileError) -> CompileError:
     left = list(_each_once(last.diagnostics))
     is_better = {_place(each) for each in first.diagnostics} - {_place(each) for each in left}
     has_notes = any(one.notes != other.notes for one, other in zip(first.diagnostics, left, strict=False))
-    told = left if is_better or has_notes else first.diagnostics
-    return type(last if told is left else first)(replace(each, wants=None) for each in told)
+    told = left if is_better or has_notes or _says_more(first, left) else first.diagnostics
+    return type(last if told is left else first)(replace(each, wants=None, trait=None) for each in told)
+
+
+def _says_more(first: CompileError, left: Iterable[Diagnostic]) -> bool:
+    """Whether something else is wrong in a loop than that the comprehension, which it was, could not be traced."""
+    untraced = {_place(each): each.message for each in first.diagnostics if each.trait == "untraced"}
+    return any(untraced.get(_place(each), each.message) != each.message for each in left)
 
 
 def _each_once(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:

@@ -69,11 +69,12 @@ class Grants:
     def unrolled(self, error: CompileError) -> Grants:
         """With one more loop written out around each fault of `error`; the same where there is none.
 
-        What the syntax check refuses is wrong in every turn.
+        What the syntax check refuses is wrong in every turn, and so are operands of two dtypes.
         """
         failed = dict(self.failed)
         for diagnostic in error.diagnostics:
-            for span in () if diagnostic.code < "PCB2" else places(diagnostic):
+            is_settled = diagnostic.code < "PCB2" or diagnostic.trait == "settled"
+            for span in () if is_settled else places(diagnostic):
                 depth = failed.get(span, 0)
                 if depth < loops_around(span):
                     failed[span] = depth + 1

@@ -25,6 +25,7 @@ from pcbatch.ir.records import is_record_class
 from pcbatch.ir.types import StructType, TensorType, Type, leaves, records
 from pcbatch.options import Options
 from pcbatch.runtime.machine import generated
+from pcbatch.runtime.machine.forked_slices import ForkedSlices
 from pcbatch.runtime.machine.legs import Snapshot
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
@@ -57,7 +58,7 @@ class LongRun:
     of captured arrays, `digest` is the program's (see `identity`), `guard` is entered for each leg (see `run_slices`).
     """
 
-    machine: Machine
+    machine: Machine | ForkedSlices
     given: Mapping[str, str]
     options: Options
     digest: str
@@ -85,7 +86,8 @@ class LongRun:
         for name in filter(self._is_given, self._program.shared):
             types = [(leaf.dtype, leaf.shape) for leaf in leaves(self._program.shared_types[name])]
             shared[name] = self._arrays(name, saved.shared(name, types))
-        return self._run(saved.snapshot(self.machine.legs), shared, arguments, saved)
+        forked = self.machine.forked if isinstance(self.machine, ForkedSlices) else None
+        return self._run(saved.snapshot(self.machine.legs, forked), shared, arguments, saved)
 
     def _run(
         self, snapshot: Snapshot, shared: dict[str, list[Any]], arguments: Arguments, saved: Saved | None = None

@@ -231,4 +231,4 @@ class Pipeline:
         run = LongRun(machine, given, options, self.digest, captured.leaves, first_time)
         if saved is not None:
             return run.resume(saved, arguments)
-        return run.start(arguments, parameters(machine, given, arguments))
+        return run.start(arguments, parameters(self.machine, given, arguments))

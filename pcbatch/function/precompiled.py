@@ -114,8 +114,8 @@ class Precompiled:
         if not self.options.in_slices:
             machine = self.machine(operands)
             return run_on(machine, self.given, arguments, operands, self._reverse, self.options)
-        machine = resumable(self.machine(operands))
-        run = longruns.LongRun(machine, self.given, self.options, self.digest, operands)
+        machine = self.machine(operands)
+        run = longruns.LongRun(resumable(machine), self.given, self.options, self.digest, operands)
         if saved is not None:
             return run.resume(saved, arguments)
         return run.start(arguments, parameters(machine, self.given, arguments))

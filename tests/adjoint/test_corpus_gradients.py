@@ -33,12 +33,15 @@ def _has_floats(name):
 
 
 LEAVES_TENSORFLOW = {
+    "array_methods",
     "float64_throughout",
     "helpers",
     "math_domain",
     "math_functions",
+    "mixed_ints",
     "nested_functions",
     "numpy_functions",
+    "numpy_order",
 }
 """Programs of which `single` computes with numbers of Python's or NumPy's, which have no gradient."""
 FLOATS = tuple(name for name in NAMES if _has_floats(name))

@@ -165,8 +165,8 @@ def test_auto_forks_where_a_callee_recurses_and_is_expensive():
 
 
 @pytest.mark.slow
-def test_what_does_not_run_at_once_runs_in_sequence(forked, tmp_path):
-    """In a caller's graph, in slices, and saved."""
+def test_what_does_not_run_at_once(forked, tmp_path):
+    """In a caller's graph, in slices, and saved; and with few lanes, some examples after others."""
     arguments = trees(LEAVES)
     wanted = encoded(*arguments)
     np.testing.assert_allclose(tf.function(lambda *given: forked(*given))(*arguments), wanted, rtol=1e-5)
@@ -174,6 +174,13 @@ def test_what_does_not_run_at_once_runs_in_sequence(forked, tmp_path):
     np.testing.assert_allclose(run.value, wanted, rtol=1e-5)
     run.save(tmp_path / "run.npz")
     np.testing.assert_allclose(forked.options(resume=tmp_path / "run.npz")(), wanted, rtol=1e-5)
+    run = forked.options(max_lanes=32).run(*arguments)
+    np.testing.assert_allclose(run.value, wanted, rtol=1e-5)
+    assert "32 lanes at most" in run.profile().notes[-1]
+    arguments[2][1, 3] = 7
+    run = forked.options(progress=True).run(*arguments)
+    same(run, encoded.run(*arguments))
+    assert run.errors
 
 
 @pytest.mark.slow
@@ -184,6 +191,12 @@ def test_under_xla_and_again(forked):
         arguments = trees(leaves)
         np.testing.assert_allclose(compiled(*arguments), encoded(*arguments), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(compiled(*arguments), encoded(*arguments), rtol=1e-4, atol=1e-5)
+    arguments = trees([60] * 6)
+    first, second = (compiled.options(max_depth=500).run(*arguments) for _ in range(2))
+    assert ", then " in first.profile().notes[-1]
+    assert ", then " not in second.profile().notes[-1]
+    np.testing.assert_array_equal(first.value, second.value, err_msg="to the bit, grown in mid-run or not")
+    np.testing.assert_allclose(first.value, encoded(*arguments), rtol=1e-4, atol=1e-5)
 
 
 @pcbatch.autobatch(jit=False, form="lockstep")

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import pcbatch
 
-DTYPES = ("float32", "int32", "float32")
+DTYPES = ("float32", "int32", "float32", "int32")
 
 
 def bell(x):
@@ -36,6 +36,13 @@ def log2(n):
     return 0 if n <= 1 else 1 + log2(n // 2)
 
 
+def gcd(a, b):
+    """Is given numbers without a dtype, counters and literals, here."""
+    while b:
+        a, b = b, a % b
+    return a
+
+
 def fixed_point(g, x):
     for _ in range(10):
         x = g(x)
@@ -49,7 +56,10 @@ def helpers(x, n):
         total += bell(x)
         x += 1.0
     counts = [steps(n + k) for k in range(2)]
-    return clipped(total, 1.0), sum(counts), fixed_point(lambda v: tf.cos(v) * total, x)
+    divisors = 0
+    for k in range(n):
+        divisors += gcd(12, k)
+    return clipped(total, 1.0), sum(counts), fixed_point(lambda v: tf.cos(v) * total, x), divisors
 
 
 def batch(rng, lanes):
@@ -67,4 +77,4 @@ def twin(x, n):
     v = x
     for _ in range(10):
         v = math.cos(v) * total
-    return min(total, 1.0), count, v
+    return min(total, 1.0), count, v, sum(math.gcd(12, k) for k in range(n))

@@ -9,7 +9,7 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic
-from pcbatch.frontend.source.iteration import reduced
+from pcbatch.frontend.source.iteration import key_of, reduced
 from pcbatch.frontend.source.nested import definition, is_expression, of_lambda
 from pcbatch.frontend.source.nodes import INNER_SCOPES, consumed_by, dotted, span_of, unparse
 from pcbatch.frontend.source.scope import is_builtin
@@ -47,10 +47,24 @@ class Callees:
             return False
         if getattr(node, "is_written_out", False):  # `source.mapping`
             return True
+        if isinstance(node, gast.Call) and self.is_called_key(node):
+            return True
         called = self.closure(node.func) if isinstance(node, gast.Call) else None
         if called is not None and not (_is_given(node.func, self.source) and is_expression(called.source)):
             return not isinstance(node.func, gast.Lambda)
         return any(map(self.has_calls, gast.iter_child_nodes(node)))
+
+    def is_called_key(self, node: Any) -> bool:
+        """Whether the key of a `max(.., key=..)` is, or calls, a function of the program that nothing stands for."""
+        key = _key(node, self.source)
+        if key is None:
+            return False
+        if isinstance(key, gast.Lambda):
+            return self.has_calls(key.body)
+        closure = self.closure(key)
+        if closure is None or not (_is_given(key, self.source) and is_expression(closure.source)):
+            return closure is not None
+        return self.has_calls(closure.source.tree.body[0].value)
 
     def closure(self, node: Any) -> Closure | None:
         """The function that the expression `node` is, with what it is handed of here, or None."""
@@ -70,6 +84,14 @@ class Callees:
 
 def _is_given(node: Any, source: FunctionSource) -> bool:
     return isinstance(node, gast.Name) and node.id in source.functions
+
+
+def _key(node: Any, source: FunctionSource) -> Any:
+    """The key of the Call `node`, if that is a loop over all elements, and of which it is the body; else None."""
+    key = key_of(node)
+    if key is None or reduced(node, lambda name: name not in source.locals and is_builtin(source.scope, name)) is None:
+        return None
+    return key
 
 
 def check_uses(callees: Callees, report: Report) -> None:
@@ -115,9 +137,24 @@ def check_uses(callees: Callees, report: Report) -> None:
             inner = node if inner is None else inner
         if isinstance(node, gast.Call):
             loops.add(id(reduced(node, lambda name: name not in source.locals and is_builtin(source.scope, name))))
+        key = _key(node, source) if isinstance(node, gast.Call) else None
         for child in gast.iter_child_nodes(node):
+            if key is not None and getattr(child, "value", None) is key:
+                visit_key(key, hidden, inner, unrolled)
+                continue
             given = isinstance(node, gast.Call) and isinstance(child, gast.GeneratorExp)
             visit(child, hidden, inner, unrolled or (given and _is_consumed(node, source)))
+
+    def visit_key(key: Any, hidden: frozenset[str], inner: Any, unrolled: bool) -> None:
+        """What `max(.., key=..)` does with each element: the body of its loop."""
+        match key:
+            case gast.Lambda(args=arguments, body=body) if len(arguments.args) == 1 and not arguments.defaults:
+                visit(body, hidden | {arguments.args[0].id}, inner, unrolled)
+            case gast.Name() | gast.Attribute() if callees.named(key) is not None and root(key) not in hidden:
+                if inner is not None and not unrolled:
+                    visit(key, hidden, inner, unrolled)
+            case _:
+                visit(key, hidden, inner, unrolled)
 
     for statement in source.tree.body:
         visit(statement, frozenset(), None)

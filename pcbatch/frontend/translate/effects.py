@@ -40,6 +40,8 @@ class Effects:
     has_calls: Callable[[Any], bool] = lambda node: False
     is_wanted: Callable[[Any], bool] = lambda node: False
     """Whether a comprehension cannot be traced as it stands."""
+    is_called_key: Callable[[Any], bool] = lambda node: False
+    """Whether the `key=..` of a call calls functions of the program."""
 
     def splits(self, node: Any) -> bool:
         """Whether the expression must be taken apart."""
@@ -71,7 +73,9 @@ class Effects:
         given = reduced(node, self.is_builtin)
         if given is None:
             return False
-        return self.is_wanted(given) or (self.has_calls(given) and any(each.ifs for each in given.generators))
+        if self.is_wanted(given) or self.is_called_key(node):
+            return True
+        return self.has_calls(given) and any(each.ifs for each in given.generators)
 
     def branches(self, node: Any) -> bool:
         """Whether one of the expression's own conditional operands needs control flow."""

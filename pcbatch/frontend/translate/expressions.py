@@ -78,6 +78,7 @@ class Expressions(ABC):
             self._is_math,
             callees.has_calls,
             lambda node: unrolling.wants_comprehension(node, source.file),
+            callees.is_called_key,
         )
         self.result = next(
             name

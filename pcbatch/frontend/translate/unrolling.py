@@ -14,7 +14,7 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic, Note, Span
-from pcbatch.frontend.source.iteration import Place, are_nested
+from pcbatch.frontend.source.iteration import Place, are_nested, key_of
 from pcbatch.frontend.source.nodes import walk
 
 MOST_TURNS = 64
@@ -67,7 +67,7 @@ class Unrolling:
             return any(depth > 1 and are_nested(span, _place(loop)) for span, depth in self._failed_in(file))
         every = [each for node in loop.body for each in walk(node)]
         inner = [_lines(each, file) for each in every if isinstance(each, gast.For)]
-        comprehensions = [_place(each) for each in every if isinstance(each, gast.ListComp | gast.GeneratorExp)]
+        comprehensions = [_place(each) for each in every if _may_be_loop(each)]
 
         def around(span: Span) -> int:
             """How much else could be written out."""
@@ -113,6 +113,13 @@ class Unrolling:
             return diagnostic
         label = f"this makes {count} turns, more than the {MOST_TURNS} that can be written out one by one"
         return replace(diagnostic, notes=(*diagnostic.notes, Note(header, label)))
+
+
+def _may_be_loop(node: Any) -> bool:
+    """Whether an expression is a comprehension, or goes over all elements as a `max(.., key=..)` does."""
+    if isinstance(node, gast.Call):
+        return key_of(node) is not None
+    return isinstance(node, gast.ListComp | gast.GeneratorExp)
 
 
 def _place(node: Any) -> Place:

@@ -53,4 +53,4 @@ def gradients(
         return [backend.choose(end.goes_on, each * 0 + float("nan"), each) for each in found]
 
     compiled = backend.compile(program, way.jit)
-    return way.packed(iter(list(backend.unseen(compiled)(*arrays, *given))))
+    return way.flow.packed(iter(list(backend.unseen(compiled)(*arrays, *given))))

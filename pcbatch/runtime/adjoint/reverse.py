@@ -6,7 +6,7 @@ the way back takes it from there. So they run in a caller's graph as well, howev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -15,12 +15,13 @@ import numpy as np
 
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.types import TensorType
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.runtime.adjoint.beginnings import Beginnings
 from pcbatch.runtime.adjoint.borders import by_parameters, seeded
+from pcbatch.runtime.adjoint.flow import Flow
 from pcbatch.runtime.adjoint.forward import Forward
 from pcbatch.runtime.adjoint.hidden import with_hidden
+from pcbatch.runtime.adjoint.mixing import Mixing
 from pcbatch.runtime.adjoint.put_aside import PutAside, Whole
 from pcbatch.runtime.adjoint.refusing import refusing
 from pcbatch.runtime.adjoint.replay import Replay
@@ -28,15 +29,12 @@ from pcbatch.runtime.adjoint.segments import Segments
 from pcbatch.runtime.adjoint.tape import Sizes, Sources, Tapes
 from pcbatch.runtime.adjoint.text import print_adjoint
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
-from pcbatch.runtime.costs.estimate import block_costs
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.limits import GROWTH, Limits
 from pcbatch.runtime.machine.outcome import Outcome, Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.rooms import Rooms
 from pcbatch.runtime.machine.state import Layout
-from pcbatch.runtime.native.fitness import mixture
-from pcbatch.runtime.native.region import Region, with_tops_apart
 from pcbatch.runtime.schedules import schedule_named
 
 POLICIES: dict[str, Callable[[Segments], PutAside]] = {"keep": Whole, "replay": Beginnings}
@@ -62,12 +60,12 @@ class Taped:
 
 
 class Reverse:
-    """Runs one program taped, in lockstep, and gives gradients. Compiled once for each number of lanes.
+    """Runs one program taped, in lockstep, and gives gradients. Compiled once for each room of lanes.
 
-    `tape` says what is put aside of each segment: a name of `POLICIES`. Where it `mixes`, runs from ordinary
-    code may have native code between blocks that are taped, if it pays; `lockstep` are the blocks that are left to the
-    machine then. `most`, if that is given, is how many rows of a block a run may have inside a caller's compiled
-    program; `is_fixed`: it is for such a one (`fixed.py`).
+    `tape` says what is put aside of each segment: a name of `POLICIES`. With `mixing` runs from ordinary code may have
+    other code between blocks that are taped, if it pays; `lockstep` are the blocks that are left to the machine then.
+    `most`, if that is given, is how many rows of a block a run may have inside a caller's compiled program; `is_fixed`:
+    it is for such a one (`fixed.py`).
     """
 
     def __init__(
@@ -85,14 +83,14 @@ class Reverse:
         by_lane: bool = False,
         compaction: Compaction | None = DEFAULT,
         tape: str = "keep",
-        mixes: bool = False,
+        mixing: Mixing | None = None,
         lockstep: frozenset[int] | None = None,
         rooms: Rooms | None = None,
         most: int | None = None,
         is_fixed: bool = False,
     ):
         given: dict[str, Any] = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
-        given |= {"compaction": compaction, "tape": tape, "statistics": statistics, "mixes": mixes, "rooms": rooms}
+        given |= {"compaction": compaction, "tape": tape, "statistics": statistics, "mixing": mixing, "rooms": rooms}
         given["most"] = most
         self._anew = partial(Reverse, program, backend, **given, sizes=sizes)
         self._larger: Reverse | None = None
@@ -100,16 +98,16 @@ class Reverse:
         self.by_lane, self.most, self.is_fixed = by_lane, most, is_fixed
         program, self.hidden = with_hidden(program, backend)
         """What helpers capture, to be given behind all other shared operands."""
-        self.program = program = program if lockstep is None else with_tops_apart(program)
-        self.backend, self.jit, self.mixes, self.is_mixed = backend, jit, mixes, lockstep is not None
+        self.is_mixed = mixing is not None and lockstep is not None
+        self.program = program = mixing.prepared(program) if mixing is not None and self.is_mixed else program
+        self.backend, self.jit, self.mixing = backend, jit, mixing
         layout, limits = Layout(program), Limits.of(max_depth, max_steps)
         if not layout.all_stacks or is_fixed:
             limits = replace(limits, roomy=True)
         self.layout, self.limits = layout, limits
-        region = None
-        if lockstep is not None:
-            region = Region(backend, layout, limits, block_costs(program, backend), lockstep)
-        self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction, elsewhere=region)
+        self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction)
+        if mixing is not None and lockstep is not None:
+            self.context = replace(self.context, elsewhere=mixing.elsewhere(layout, backend, limits, lockstep))
         self._sizes, self._sources, self._tape, self._rooms = sizes, sources, tape, rooms
         self.statistics = Statistics() if statistics is None else statistics
         self.capacity = limits.first_capacity
@@ -141,12 +139,9 @@ class Reverse:
     @cached_property
     def mixed(self) -> Reverse | None:
         """The same of runs with native code between the blocks that are taped; None where that does not pay."""
-        if not self.mixes or self.is_mixed:
+        if self.mixing is None or self.is_mixed:
             return None
-        costs = block_costs(self.program, self.backend)
-        if mixture(self.program, self.backend, costs) is None:
-            return None
-        lockstep = mixture(self.program, self.backend, costs, self.tapes.blocks)
+        lockstep = self.mixing.lockstep(self.program, self.backend, self.tapes.blocks)
         if lockstep is None:
             return None
         return self._anew(sources=self._sources, by_lane=self.by_lane, lockstep=lockstep)
@@ -170,6 +165,15 @@ class Reverse:
     def replay(self) -> Replay:
         """Undoes them."""
         return Replay(self.tapes, self.segments.legs.loop.chunked, by_lane=self.by_lane, sums=self.is_fixed)
+
+    @cached_property
+    def flow(self) -> Flow:
+        """By what gradients flow."""
+        return Flow(self.replay)
+
+    def nothing(self) -> list[Array | None]:
+        """The gradients of a batch of no lanes."""
+        return self.flow.nothing()
 
     def text(self, lanes: Any) -> str:
         """The way back as text."""
@@ -266,45 +270,13 @@ class Reverse:
         with self.statistics.timed(), refusing(self.program, self.backend, self.jit):
             found = list(self.backend.unseen(back)(*given))
         if room is not None and room != lanes:
-            count = sum(self._flowing[0]) + len(self.replay.totals) * self.by_lane
+            count = self.flow.by_lane
             found = [*(self.backend.first(each, lanes) for each in found[:count]), *found[count:]]
-        return self.packed(iter(found))
+        return self.flow.packed(iter(found))
 
     def _fixed(self, taped: Taped) -> int | None:
         """The capacity of stacks that a run was compiled for, if it is one alone."""
         return int(taped.outcome.stack_entries) - 1 if self.is_mixed and self.layout.all_stacks else None
-
-    def packed(self, arrays: Iterator[Array]) -> list[Array | None]:
-        """The gradients by the leaves of all arguments and shared operands, of what a way back gives, in its order."""
-        arguments, shared = self._flowing
-        found = [next(arrays) if flows else None for flows in arguments]
-        totals = {key: next(arrays) for key in self.replay.totals}
-        for key, table in self.replay.lookups.tables.items():
-            rows, numbers = next(arrays), next(arrays)
-            totals[key] = self.backend.rows_of_table(rows, numbers, table)
-        return [*found, *(totals.get(key) for key in shared)]
-
-    def nothing(self) -> list[Array | None]:
-        """The gradients of a batch of no lanes."""
-        backend, (flows, _) = self.backend, self._flowing
-        types = [leaf for name in self.program.parameters for leaf in self.layout.leaves(name)]
-        found = [backend.zeros(0, leaf) for leaf, each in zip(types, flows, strict=True) if each]
-        found += [self.replay.nothing(type_, 0) for type_ in self.replay.totals.values()]
-        for table in self.replay.lookups.tables.values():
-            rows, numbers = TensorType(table.dtype, table.shape[1:]), TensorType("int32")
-            found += [backend.zeros(0, rows), backend.zeros(0, numbers)]
-        return self.packed(iter(found))
-
-    @cached_property
-    def _flowing(self) -> tuple[list[bool], list[str]]:
-        """By which leaves of arguments there is a gradient; the keys of those by all leaves of shared operands."""
-        active = self.tapes.activity
-        arguments = [
-            leaf is not None and name in active.variables
-            for name in self.program.parameters
-            for leaf in self.tapes.floats(name)
-        ]
-        return arguments, [key for name in self.program.shared for key, _ in self.tapes.shared_keys(name)]
 
     def _back(self, lanes: int | None, wanted: Sequence[bool], capacity: int | None) -> Callable[..., Any]:
         def program(*arrays: Array) -> list[Array]:

@@ -144,7 +144,7 @@ class Together:
         is_wide = sum(type_.bytes for type_ in each.deltas.values()) >= CPU.pulled_wide
         if is_wide and many <= length:
             return [(many, many // 2), (few, 1)]
-        return [(min(many // 2, length), 1)]
+        return [(min(many // 2 if length > many * 4 else few, length), 1)]
 
 
 def summed(backend: Backend, total: Array, part: Array, rows: Rows, *, by_lane: bool) -> Array:

@@ -246,8 +246,9 @@ class Device:
     """And how many at most."""
     pulled: int
     """How many wide rows of a tape are pulled back to what all lanes share together, and a quarter of it where fewer
-    are left; half of it where rows are not wide. Products of `[rows, 384]` and `[rows, 1024]` run at 150, 161, 187, 192
-    and 200 GFLOP/s with 256, 512, 1024, 2048 and 3584 rows."""
+    are left; half of it where rows are not wide, a quarter on tapes of less than four times as many. Products of
+    `[rows, 384]` and `[rows, 1024]` run at 150, 161, 187, 192 and 200 GFLOP/s with 256, 512, 1024, 2048 and 3584
+    rows."""
     pulled_wide: int
     """From how many bytes of a row's deltas on it is wide. To compile two sizes takes a TreeLSTM of 128 cells (2,560)
     1.2 of 8.2 s more for 2% of a training step, an LSTM of 256 cells (4,096) 0.3 of 5 s for 6%."""

@@ -6,8 +6,8 @@ find no free ones any more, or no room on their stacks, the run stops at the end
 
 Examples that are given up, as one of their lanes has failed or has taken too many steps, and those whose lanes wait
 where the limit of bytes is reached, are run again by the machine without forks (`leftover`), which says what becomes of
-them. That machine also runs what is not run at once from ordinary code: what becomes part of a caller's graph, runs
-under a tape, and runs in slices.
+them. That machine also runs what becomes part of a caller's graph, and runs under a tape. Runs in slices have legs of
+their own (`forked_slices`).
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class ForkedMachine:
 
     def check(self, lanes: int) -> None:
         """Compile for `lanes` examples without running; raises what `run` would raise before it runs."""
-        with self._compiling():
+        with self.compiling():
             size = self.pools.of(lanes)
             examples = self.legs.legs.example_specs(size.pool.examples)
             specs: list[Spec] = [examples[key] for key in self.legs.legs.layout.inputs]
@@ -138,7 +138,7 @@ class ForkedMachine:
         return _noted(one_after_another([outcome for outcome, _ in runs]), told)
 
     def _at_once(self, arrays: Sequence[Array], examples: int) -> tuple[Outcome, Told]:
-        with self._compiling():
+        with self.compiling():
             size = self.pools.of(examples)
             given = self.machine.extended(arrays, examples, size.pool.examples)
             found = self.legs.whole(size)(*given, self.backend.constant(examples))
@@ -158,7 +158,7 @@ class ForkedMachine:
             size = self.pools.of(lanes)
             every = self.machine.extended(given, lanes, size.pool.examples)
             if size not in known:
-                with self._compiling():
+                with self.compiling():
                     known[size] = self.backend.direct(self.legs.whole(size), [*every, count])
             try:
                 found = known[size]([*every, count])
@@ -191,7 +191,7 @@ class ForkedMachine:
                 lanes_so_far.append(larger.pool.lanes)
                 growth *= growth
             state = grown(state, self.legs.trips(now.size), self.legs.trips(larger), larger.capacity)
-            with self._compiling():
+            with self.compiling():
                 now = self.legs.go_on(larger, state, self.legs.counters(now), given, NO_BUDGET)
             most, short = max(report.most, now.report.most), report.short + now.report.short
             report = replace(now.report, most=most, short=short)
@@ -208,7 +208,7 @@ class ForkedMachine:
         return completed(outcome, left, self._sequel, arrays), replace(told, left=left.size)
 
     @contextlib.contextmanager
-    def _compiling(self) -> Iterator[None]:
+    def compiling(self) -> Iterator[None]:
         """What is compiled inside is counted, and what cannot be is explained."""
         with self.statistics.timed(), explaining(self.program, self.backend, self.machine.jit):
             yield

@@ -77,6 +77,16 @@ def one_after_another(outcomes: Sequence[Outcome]) -> Outcome:
     )
 
 
+def padded(counts: Counts, blocks: int) -> Counts:
+    """The counts of a run in sequence as those of a program with more blocks, which it does not come to."""
+
+    def more(array: Array) -> np.ndarray:
+        found = np.asarray(array)
+        return np.concatenate([found, np.zeros(blocks - found.size, found.dtype)])
+
+    return Counts(more(counts.executions), more(counts.active), more(counts.rows), counts.trips)
+
+
 def _sum(one: Counts, other: Counts) -> Counts:
     names = ("executions", "active", "rows", "trips")
     found = []

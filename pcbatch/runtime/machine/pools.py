@@ -58,6 +58,10 @@ class Pools:
         """The size in which a run of so many examples would begin, which is not made by this."""
         return self._size(self.rooms.to_be(examples))
 
+    def exactly(self, examples: int) -> Size:
+        """The size of a run in slices, which have no rooms."""
+        return self._size(examples)
+
     def _size(self, room: int) -> Size:
         lanes = min(room * self.spread, self._lanes(self.capacity))
         room = room if self.most is None else min(room, self.most)

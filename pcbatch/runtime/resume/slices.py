@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from pcbatch.runtime.machine.forked_slices import ForkedSlices
 from pcbatch.runtime.machine.legs import Snapshot
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
@@ -37,7 +38,7 @@ class Standing:
 
 
 def run_slices(
-    machine: Machine,
+    machine: Machine | ForkedSlices,
     snapshot: Snapshot,
     shared: Sequence[Any],
     watch: Watch | None = None,

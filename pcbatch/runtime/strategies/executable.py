@@ -9,6 +9,7 @@ from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.forked import ForkedMachine
+from pcbatch.runtime.machine.forked_slices import ForkedSlices
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome, Run, Statistics
 from pcbatch.runtime.machine.rooms import Rooms
@@ -60,10 +61,12 @@ class Executable(Protocol):
         """What is executed for `lanes` lanes."""
 
 
-def resumable(executable: Executable) -> Machine:
+def resumable(executable: Executable) -> Machine | ForkedSlices:
     """The machine that runs the program leg by leg: of other forms their own, which runs in lockstep."""
     machine: Executable = executable
-    if isinstance(executable, NativeProgram | MixedProgram | StraightLine | ForkedMachine):
+    if isinstance(executable, ForkedMachine):
+        return ForkedSlices(executable)
+    if isinstance(executable, NativeProgram | MixedProgram | StraightLine):
         machine = executable.machine
     assert isinstance(machine, Machine), f"{type(executable).__name__} does not run leg by leg"
     return machine

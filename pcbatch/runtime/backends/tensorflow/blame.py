@@ -76,6 +76,8 @@ _PLAINLY = (
 CALLED, LENGTH = "PCB405", "PCB130"
 """The codes of a batched call in a helper, and in a comprehension over something whose length is not known yet."""
 _NO_VALUE = re.compile(r"SymbolicTensor|[Ss]ymbolic `?(tf\.)?Tensor|\bWeak\b")
+_UNTRACED = re.compile(rf"{_NO_VALUE.pattern}|differs from lane to lane")
+"""What is said of values that have no number while they are traced; the rest says what to write, too."""
 _HELPER_OF_TENSORS = (
     "a function that is not called by its name in the batched function sees tensors that have no value yet, as in a "
     "tf.function: write `tf.sin` for `math.sin` and `np.sin`, tf.where for `if`, `a.shape[0]` for `len(a)`; or call "
@@ -141,7 +143,9 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
         help = _HANDED if help.startswith(_HELPER_OF_TENSORS[:20]) else help
         return PrimitiveError([Diagnostic("PCB401", _plainly(why), notes[0].span, help=help)])
     found = _at(piece, "PCB401", _plainly(why), line, help, notes)
-    return PrimitiveError([replace(found, wants=wants if _NO_VALUE.search(why) else None)])
+    if why.endswith(operands.UNCAST):
+        return PrimitiveError([replace(found, trait="settled")])
+    return PrimitiveError([replace(found, wants=wants, trait="untraced") if _UNTRACED.search(why) else found])
 
 
 def _taken_in(piece: Piece, error: BaseException) -> TakeIn | None:

@@ -20,6 +20,9 @@ _LITERAL = re.compile(r"^Expected (?P<dtype>u?int\d+) passed to parameter '(?P<p
 _CHOSEN = re.compile(r"^`(?P<operator>and|or)` gives one of its operands, got (?P<left>\w+) or (?P<right>\w+)$")
 """What `choice` says of `and` and `or` of a number and a bool."""
 
+UNCAST = "nothing is cast by itself"
+"""What is said of operands of two dtypes, which have these wherever the operator stands."""
+
 _OPERATORS: dict[str, type[ast.operator]] = {
     "add": ast.Add,
     "bit_and": ast.BitAnd,
@@ -73,7 +76,7 @@ def mixed(why: str, place: TracebackType | None, span: Span | None = None) -> tu
     if literal is not None and names is not None:
         number, value = names if literal["place"] == "y" else names[::-1]
         text = number.strip("`")
-        told = f"{number} is {literal['dtype']} and {value} a float, and nothing is cast by itself"
+        told = f"{number} is {literal['dtype']} and {value} a float, and {UNCAST}"
         return told, f"write `{_cast(text, 'float32')}`; of a number `float({text})` is as good"
     found = next((match for pattern in _MIXED if (match := pattern.search(why))), None)
     if found is None:
@@ -81,7 +84,7 @@ def mixed(why: str, place: TracebackType | None, span: Span | None = None) -> tu
     left, right = found["left"], found["right"]
     names = _operands(place, span)
     one, other = names if names is not None else ("the left operand", "the right one")
-    told = f"{one} is {left} and {other} is {right}, and nothing is cast by itself"
+    told = f"{one} is {left} and {other} is {right}, and {UNCAST}"
     quotient = next((text for text, dtype in ((one, left), (other, right)) if dtype == "float64" and " / " in text), "")
     if quotient and {left, right} == {"float32", "float64"}:
         return told, f"`/` of two ints gives float64: write `tf.cast({quotient.strip('`')}, tf.float32)`"

@@ -1,0 +1,25 @@
+"""What lets a taped run have other code between the blocks that are taped."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol
+
+from pcbatch.ir.machine import Program
+from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.machine.elsewhere import Elsewhere
+from pcbatch.runtime.machine.limits import Limits
+from pcbatch.runtime.machine.state import Layout
+
+
+class Mixing(Protocol):
+    """Runs blocks that are not taped."""
+
+    def lockstep(self, program: Program, backend: Backend, taped: Collection[int]) -> frozenset[int] | None:
+        """The blocks that are left to the machine, those that are `taped` among them; None where it does not pay."""
+
+    def prepared(self, program: Program) -> Program:
+        """The program as it needs it."""
+
+    def elsewhere(self, layout: Layout, backend: Backend, limits: Limits, lockstep: frozenset[int]) -> Elsewhere:
+        """What runs all blocks but those in `lockstep`, of which there are some."""
