@@ -65,6 +65,10 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         tape: what a run that a gradient tape watches keeps for the way back: "keep" (the default), what every row of
             it needs; or "replay", only where each segment of the run begins, which is run again when its turn comes:
             memory for one segment, for one forward run more. Gradients are the same to the bit.
+        max_tape: how many rows of each block there is room for in the record of a run whose gradient is asked for in a
+            caller's function with `jit_compile=True`: of the lines of a loop, how many turns all lanes make together.
+            Memory for so many is always taken, and the run is made twice. Where a run has more, all its gradients are
+            NaN. The default, None, refuses it there (PCB607). Anywhere else records are as long as runs are.
         trace: of how many trips of the machine's loop, from the first, to record which blocks ran for how many lanes;
             `Run.trace` then has them. The default, 0, records nothing and costs nothing.
         name: a name for messages.

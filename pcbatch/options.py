@@ -44,6 +44,7 @@ class OptionValues(TypedDict, total=False):
     fork: bool | Literal["auto"]
     deterministic: bool
     tape: TapeName
+    max_tape: int | None
     trace: int
     name: str | None
     progress: bool
@@ -67,6 +68,7 @@ class Options:
     fork: bool | Literal["auto"] = False
     deterministic: bool = False
     tape: str = "keep"
+    max_tape: int | None = None
     trace: int = 0
     name: str | None = None
     progress: bool = False
@@ -100,9 +102,10 @@ class Options:
                 raise UsageError("PCB504", f"{name} must be None or an int of at least 0, not {limit!r}")
             if limit is not None and limit > LARGEST:
                 raise UsageError("PCB504", f"{name} must be at most {LARGEST} (int32), not {limit!r}")
-        most = self.max_lanes
-        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= LARGEST):
-            raise UsageError("PCB504", f"max_lanes must be None or an int from 1 to {LARGEST}, not {most!r}")
+        for name in ("max_lanes", "max_tape"):
+            most = getattr(self, name)
+            if most is not None and (isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= LARGEST):
+                raise UsageError("PCB504", f"{name} must be None or an int from 1 to {LARGEST}, not {most!r}")
         self._check_trace()
 
     @property

@@ -62,6 +62,8 @@ Engine = Literal[
     "hybrid",
     "refill",
     "forked",
+    "keep",
+    "replay",
 ]
 
 
@@ -92,6 +94,8 @@ class Mode:
                 "jit": self.schedule == "auto",
                 "schedule": self.schedule,
             }
+        if self.engine in ("keep", "replay"):
+            return {"tape": self.engine, "jit": self.schedule == "auto", "schedule": self.schedule}
         if self.engine == "forked":
             return {"form": "lockstep", "fork": True, "jit": self.schedule == "auto"}
         if self.engine in ("plain", "either"):
@@ -119,6 +123,8 @@ REFILLED = 5
 """Lanes of a pool that is refilled: fewer than `BATCH`."""
 REFILL = (Mode("refill", "sweep"), Mode("refill", tests.schedules.GATHERING), Mode("refill", "auto"))
 """At most so many lanes: in graph mode, and under XLA."""
+TAPED = (Mode("keep", "sweep"), Mode("replay", "auto"), Mode("keep", "auto"), Mode("replay", tests.schedules.GATHERING))
+"""A gradient tape watches: the run is recorded, in graph mode and under XLA. Programs without floats run as ever."""
 FORKED = Mode("forked", "auto"), Mode("forked", "earliest")
 """Calls that can be made at the same time are: under XLA, and in graph mode. Other programs than such with groups of
 calls run as in other modes there."""
@@ -337,7 +343,8 @@ def run_lanes(function: Any, mode: Mode, arguments: tuple[Any, ...], lanes: int)
     if mode in INTERPRETERS:
         return run_interpreted(function, mode.engine.removeprefix("interpret "), arguments, lanes), []
     forced = {MIXED: mixed.forced, PREDICATED: predicated.forced}.get(mode, contextlib.nullcontext)
-    with forced():
+    with forced(), tf.GradientTape() if mode in TAPED else contextlib.nullcontext() as tape:
+        arguments = arguments if tape is None else _watched(tape, arguments)
         run = function.options(**mode.options).run(*arguments)
     statuses = [LaneStatus(int(number)).name for number in np.asarray(run.status)]
     faults = {fault.lane: fault for fault in run.errors}
@@ -357,6 +364,19 @@ def run_lanes(function: Any, mode: Mode, arguments: tuple[Any, ...], lanes: int)
         for lane, status in enumerate(statuses)
     ]
     return results, arrays
+
+
+def _watched(tape: tf.GradientTape, arguments: Any) -> Any:
+    """The arguments, the floats among them as tensors that the tape watches."""
+
+    def one(leaf: Any) -> Any:
+        if np.asarray(leaf).dtype.kind != "f":
+            return leaf
+        tensor = tf.convert_to_tensor(leaf)
+        tape.watch(tensor)
+        return tensor
+
+    return mapped(arguments, one)
 
 
 def _pick(value: Any, lane: int) -> Any:

@@ -30,6 +30,7 @@ from tests.harness import (
     PREDICATED,
     REFERENCE,
     REFILL,
+    TAPED,
     XLA,
     Lane,
     Mode,
@@ -75,7 +76,7 @@ STRAIGHT_RUNS = tuple(
 OTHER_STRAIGHT_RUNS = tuple(
     run for run in itertools.product(STRAIGHT, (PLAIN, EITHER), (BATCH, *SIZES)) if run not in set(STRAIGHT_RUNS)
 )
-PLAIN_RUNS = tuple((name, XLA[place % len(XLA)]) for place, name in enumerate(NAMES[::8]))
+PLAIN_RUNS = tuple((name, XLA[place % len(XLA)]) for place, name in enumerate(NAMES[::16]))
 """Programs and modes in which nothing is tuned to XLA's CPU compiler; everything that XLA compiles elsewhere is."""
 OTHER_RUNS = tuple(run for run in itertools.product(NAMES, MACHINES, SIZES) if run not in set(SMALL_RUNS))
 STRATEGY_RUNS = tuple(
@@ -105,6 +106,12 @@ FORKED_RUNS = tuple(
     )
     for place, name in enumerate(WITH_GROUPS)
 )
+_FLOATS = tuple(name for name in NAMES if any(dtype.startswith("float") for dtype in load(name).dtypes))
+TAPED_RUNS = tuple(
+    (name, TAPED[place % len(TAPED)], (BATCH, *SIZES)[(place + place // 4) % 4]) for place, name in enumerate(_FLOATS)
+)
+QUICK_TAPED_RUNS = TAPED_RUNS[5::13]
+"""Some programs of floats that a gradient tape watches, each way of putting aside in graph mode and under XLA."""
 MERGED_PROGRAMS = ("nested_loops", "short_circuit_index")
 """Some whose loops are merged: a loop in a loop, stores, faults."""
 PREDICATED_PROGRAMS = ("short_circuit_index",)
@@ -220,6 +227,15 @@ def test_programs_that_are_refilled(name: str, mode: Mode, lanes: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "mode", "lanes"), LONG_REFILL_RUNS, ids=str)
 def test_all_programs_refilled(name: str, mode: Mode, lanes: int) -> None:
+    check(name, mode, lanes)
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "lanes"),
+    [pytest.param(*run, marks=() if run in QUICK_TAPED_RUNS else pytest.mark.slow) for run in TAPED_RUNS],
+    ids=str,
+)
+def test_programs_that_a_tape_watches(name: str, mode: Mode, lanes: int) -> None:
     check(name, mode, lanes)
 
 

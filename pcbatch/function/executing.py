@@ -160,6 +160,7 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
         compaction=DETERMINISTIC if options.deterministic else DEFAULT,
         tape=options.tape,
         mixing=Between() if mixes else None,
+        most=options.max_tape,
         rooms=rooms_of(executable),
     )
 

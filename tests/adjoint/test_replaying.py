@@ -99,9 +99,16 @@ def test_an_option_of_two_values():
 
 
 def test_what_changes_in_a_segment_is_put_aside(monkeypatch):
-    """Sabotage: of what a block changes, only counts are put aside."""
+    """Sabotage: floats are taken for what no segment changes."""
     changing = Beginnings.changing.func
-    monkeypatch.setattr(Beginnings, "changing", property(lambda self: [False for each in changing(self)[:-1]] + [True]))
+
+    def but_floats(self):
+        held = [self.layout.arrays[key].type.dtype for key in self.layout.carried]
+        others = [False] * (len(changing(self)) - len(held))
+        floats = [dtype.startswith("float") for dtype in held] + others
+        return [each and not is_float for each, is_float in zip(changing(self), floats, strict=True)]
+
+    monkeypatch.setattr(Beginnings, "changing", property(but_floats))
     monkeypatch.setattr(tapes, "Sizes", lambda: TINY)
     function, arguments, variables = CASES["loop"]
     kept, again = (

@@ -30,10 +30,13 @@ Chunked = Callable[[Any], Program]
 
 
 class Replay:
-    """Undoes segments of the runs of one program; gradients by shared operands are sums of all lanes, or of each."""
+    """Undoes segments of the runs of one program; gradients by shared operands are sums of all lanes, or of each.
 
-    def __init__(self, tapes: Tapes, chunked: Chunked, *, by_lane: bool = False):
-        self.chunked, self.by_lane = chunked, by_lane
+    With `sums` those by tables that are looked up in are sums, too.
+    """
+
+    def __init__(self, tapes: Tapes, chunked: Chunked, *, by_lane: bool = False, sums: bool = False):
+        self.chunked, self.by_lane, self.sums = chunked, by_lane, sums
         self.tapes, self.backend, self.program = tapes, tapes.backend, tapes.program
         order = self.program.order or range(len(self.program.blocks))
         self.order = [number for number in reversed(order) if number in tapes.blocks]
@@ -69,7 +72,7 @@ class Replay:
     @cached_property
     def lookups(self) -> Lookups:
         """Those by tables that are looked up in alone."""
-        return Lookups(self.tapes, {} if self.by_lane else self.beside)
+        return Lookups(self.tapes, {} if self.by_lane or self.sums else self.beside)
 
     @cached_property
     def together(self) -> Together:

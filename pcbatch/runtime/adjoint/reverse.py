@@ -64,6 +64,8 @@ class Reverse:
 
     `tape` says what is put aside of each segment: a name of `POLICIES`. With `mixing` runs from ordinary code may have
     other code between blocks that are taped, if it pays; `lockstep` are the blocks that are left to the machine then.
+    `most`, if that is given, is how many rows of a block a run may have inside a caller's compiled program; `is_fixed`:
+    it is for such a one (`fixed.py`).
     """
 
     def __init__(
@@ -84,20 +86,23 @@ class Reverse:
         mixing: Mixing | None = None,
         lockstep: frozenset[int] | None = None,
         rooms: Rooms | None = None,
+        most: int | None = None,
+        is_fixed: bool = False,
     ):
         given: dict[str, Any] = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
         given |= {"compaction": compaction, "tape": tape, "statistics": statistics, "mixing": mixing, "rooms": rooms}
+        given["most"] = most
         self._anew = partial(Reverse, program, backend, **given, sizes=sizes)
         self._larger: Reverse | None = None
         self._by_sources: dict[tuple[Sources, bool], Reverse] = {}
-        self.by_lane = by_lane
+        self.by_lane, self.most, self.is_fixed = by_lane, most, is_fixed
         program, self.hidden = with_hidden(program, backend)
         """What helpers capture, to be given behind all other shared operands."""
         self.is_mixed = mixing is not None and lockstep is not None
         self.program = program = mixing.prepared(program) if mixing is not None and self.is_mixed else program
         self.backend, self.jit, self.mixing = backend, jit, mixing
         layout, limits = Layout(program), Limits.of(max_depth, max_steps)
-        if not layout.all_stacks:
+        if not layout.all_stacks or is_fixed:
             limits = replace(limits, roomy=True)
         self.layout, self.limits = layout, limits
         self.context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction)
@@ -122,6 +127,14 @@ class Reverse:
         if key not in self._by_sources:
             self._by_sources[key] = self._anew(sources=sources, by_lane=by_lane)
         return self._by_sources[key]
+
+    @cached_property
+    def fixed(self) -> Reverse:
+        """The same inside a caller's compiled program: tapes with room for so many rows, and for as many runs."""
+        assert self.most is not None
+        log = self.most * len(self.program.blocks)
+        sizes = Sizes(guesses=False, batches=1, rows=self.most, bytes=2**62, log=log)
+        return self._anew(sizes=sizes, sources=self._sources, is_fixed=True)
 
     @cached_property
     def mixed(self) -> Reverse | None:
@@ -151,7 +164,7 @@ class Reverse:
     @cached_property
     def replay(self) -> Replay:
         """Undoes them."""
-        return Replay(self.tapes, self.segments.legs.loop.chunked, by_lane=self.by_lane)
+        return Replay(self.tapes, self.segments.legs.loop.chunked, by_lane=self.by_lane, sums=self.is_fixed)
 
     @cached_property
     def flow(self) -> Flow:
@@ -277,7 +290,7 @@ class Reverse:
             sound = (self.backend.array(status, "int32") == 0) & (self.backend.lane_numbers(every) < examples)
             gradients = seeded(self.replay, seeds, pointers, sound, every, entries)
             totals = {key: self.replay.nothing(type_, every) for key, type_ in self.replay.totals.items()}
-            compiled, lookups = self._undo(lanes), self.replay.lookups
+            compiled, lookups = self.undo(lanes), self.replay.lookups
             carried = (*gradients, *totals)
             pool = Pool.of(lanes if lanes is not None else every)
 
@@ -298,7 +311,7 @@ class Reverse:
 
         return self.backend.compile(program, False)
 
-    def _undo(self, lanes: int | None) -> Callable[..., Any]:
+    def undo(self, lanes: int | None) -> Callable[..., Any]:
         """The program of a segment's way back: gradients and totals, before and after it, come first; then lookups."""
         tape_specs = self.tapes.specs(lanes)
         gradients, totals = self.replay.gradients, self.replay.totals

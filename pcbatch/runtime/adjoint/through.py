@@ -9,6 +9,7 @@ from typing import Any
 
 from pcbatch.errors import GradientError
 from pcbatch.ir.types import Type, leaves
+from pcbatch.runtime.adjoint import fixed
 from pcbatch.runtime.adjoint.reverse import Reverse, Taped
 from pcbatch.runtime.adjoint.tape import Sources
 from pcbatch.runtime.backends.control import PullBack
@@ -56,9 +57,11 @@ def run_through(
         outcomes.append(plain(arrays[:count], arrays[count:end], lanes) if known is None else known.outcome)
 
         def pull_back(upstream: Sequence[Array | None]) -> Sequence[Array | None]:
-            check(backend, way.program.name)
+            check(backend, way.program.name, reserved=way.most is not None)
             if is_empty:
                 return way.nothing()
+            if backend.inside_fixed_program():
+                return fixed.gradients(way.fixed, arrays, upstream, lanes)
             return way.gradients(known or way.run(arrays, lanes), arrays[count:], upstream, lanes)
 
         return outcomes[-1].values, pull_back
@@ -79,17 +82,17 @@ def _watched(way: Reverse, arrays: Sequence[Array]) -> Sources:
     return names(program.types, program.parameters), names(program.shared_types, program.shared)
 
 
-def check(backend: Backend, name: str) -> None:
-    """Refuse where there is no way back: GradientError PCB605, PCB607."""
+def check(backend: Backend, name: str, *, reserved: bool = False) -> None:
+    """Refuse where there is no way back: GradientError PCB605, and PCB607 unless rows are `reserved`."""
     if backend.is_vectorized():
         raise GradientError(
             f"PCB605: a Jacobian through the batched call of {name!r} cannot be taken for all its rows at once\n"
             f"  help: write tape.jacobian(..., experimental_use_pfor=False)"
         )
-    if backend.inside_fixed_program():
+    if backend.inside_fixed_program() and not reserved:
         raise GradientError(
             f"PCB607: a gradient through the batched call of {name!r} was asked for in a function compiled with "
             f"jit_compile=True, where nobody knows beforehand how long the record of a run is\n  help: leave "
             f"jit_compile=True away: what {name} does is compiled by itself; in a Keras layer that calls it write "
-            f"self.supports_jit = False"
+            f"self.supports_jit = False; or say how long it may be: {name}.options(max_tape=..)"
         )

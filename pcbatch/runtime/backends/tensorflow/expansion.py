@@ -25,11 +25,11 @@ TURNS, OPERATIONS = 64, 4000
 """The most turns that are written out of a loop, and the most operations of a piece in all."""
 
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
-_CONDITIONALS = ("If", "StatelessIf")
+CONDITIONALS = ("If", "StatelessIf")
 _CASES = ("Case", "StatelessCase")
 _LOOPS = ("While", "StatelessWhile")
-CHOICES = (*_CONDITIONALS, *_CASES)
-_CONTROL = (*_CALLS, *_CONDITIONALS, *_CASES, *_LOOPS)
+CHOICES = (*CONDITIONALS, *_CASES)
+_CONTROL = (*_CALLS, *CONDITIONALS, *_CASES, *_LOOPS)
 _OURS = ("Slice", "GatherNd", "ResourceGatherNd")
 """Operations whose gradient is better taken by way of others."""
 _DIVISIONS = ("Div", "FloorDiv", "FloorMod", "Mod", "RealDiv", "TruncateDiv", "TruncateMod")
@@ -40,8 +40,13 @@ _INDEXED = ("GatherV2", "GatherNd", "ResourceGatherNd", "ScatterNd", *(f"TensorS
 class Expansion:
     """The operations that tensors of a trace's graph depend on, expanded, in the graph itself."""
 
-    def __init__(self, graph: Any, reads: Sequence[tf.Tensor], results: Sequence[tf.Tensor]):
-        """`reads` are what a lane has of its own, `results` what the graph is for."""
+    def __init__(
+        self, graph: Any, reads: Sequence[tf.Tensor], results: Sequence[tf.Tensor], *, arms_only: bool = False
+    ):
+        """`reads` are what a lane has of its own, `results` what the graph is for.
+
+        With `arms_only` it is the conditionals of which lanes may take different arms, and what is in these.
+        """
         self.graph = graph
         self.of_lane = {id(tensor) for tensor in reads}
         self.predicates: dict[str, tf.Tensor] = {}
@@ -54,7 +59,10 @@ class Expansion:
         operations = work.in_order(results)
         is_controlled = private.rewires() and any(operation.type in _CONTROL for operation in operations)
         for operation in operations:
-            if is_controlled or (operation.type in _OURS and private.rewires()):
+            is_wanted = is_controlled or (operation.type in _OURS and private.rewires())
+            if arms_only:
+                is_wanted = is_controlled and operation.type in CONDITIONALS and id(operation.inputs[0]) in self.of_lane
+            if is_wanted:
                 self._expand(operation)
             if any(id(tensor) in self.of_lane for tensor in operation.inputs):
                 self.of_lane.update(map(id, operation.outputs))
@@ -94,7 +102,7 @@ class Expansion:
         match operation.type:
             case kind if kind in _CALLS:
                 return self._copied(self._body(operation, "f"), given, predicate)
-            case kind if kind in _CONDITIONALS:
+            case kind if kind in CONDITIONALS:
                 arms = [self._body(operation, name) for name in ("else_branch", "then_branch")]
                 holds = self._tensor(given[0])
                 number = tf.cast(holds if holds.dtype == tf.bool else tf.not_equal(holds, 0), tf.int32)

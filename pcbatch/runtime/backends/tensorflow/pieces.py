@@ -21,6 +21,7 @@ from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends import following
 from pcbatch.runtime.backends.pieces import Leaves, Note, Signature, Together
 from pcbatch.runtime.backends.tensorflow import (
+    arms,
     blame,
     compiling,
     gradients,
@@ -229,7 +230,9 @@ def _vectorized(
     traced = trace(piece, signature.reads, signature.shared)
     if not traced.sites <= set(piece.sites):
         raise ValueError(f"piece {piece.compiled.__name__} checks {set(traced.sites)}, but declares {piece.sites}")
-    outputs = [*traced.leaves(signature.writes), *([traced.site] if piece.sites else [])]
+    outputs: Sequence[tf.Tensor] = [*traced.leaves(signature.writes), *([traced.site] if piece.sites else [])]
+    if lanes is not None:
+        traced, outputs = arms.written_out(piece, signature, traced, outputs)
     return converted(piece, traced, outputs, [*zip(traced.reads, stacked, strict=True)], same, lanes, taking_part, note)
 
 

@@ -63,8 +63,8 @@ class Trace:
             return [private.capture(self.graph, leaf) for leaf in leaves]
 
 
-_Key = tuple[Piece, tuple[Type, ...], tuple[Type, ...]]
-_remembered: ContextVar[dict[_Key, Trace] | None] = ContextVar("remembered", default=None)
+_Key = tuple[str, Piece, tuple[Type, ...], tuple[Type, ...]]
+_remembered: ContextVar[dict[_Key, Any] | None] = ContextVar("remembered", default=None)
 
 
 def remembering(function: Callable[..., Any], *arrays: Any) -> Any:
@@ -93,13 +93,19 @@ def once() -> Iterator[None]:
 
 def trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
     """The trace of `piece` for such types; whatever the user's code raises is a PrimitiveError at the user's line."""
-    remembered = _remembered.get()
-    if remembered is None:
-        return anew(piece, reads, shared)
-    key = piece, tuple(reads), tuple(shared)
-    if key not in remembered:
-        remembered[key] = anew(piece, reads, shared)
-    return remembered[key]
+    found: Trace = remembered("trace", piece, reads, shared, lambda: anew(piece, reads, shared))
+    return found
+
+
+def remembered(kind: str, piece: Piece, reads: Sequence[Type], shared: Sequence[Type], make: Callable[[], Any]) -> Any:
+    """What is made of `piece` for such types: once, where something is remembered."""
+    known = _remembered.get()
+    if known is None:
+        return make()
+    key = kind, piece, tuple(reads), tuple(shared)
+    if key not in known:
+        known[key] = make()
+    return known[key]
 
 
 def anew(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:

@@ -1,0 +1,40 @@
+"""Conditionals of TensorFlow's under XLA of which lanes take different arms: both for all, and each lane's results.
+
+pfor runs each arm for the lanes that take it, whose number is not known beforehand: XLA cannot compile that within a
+loop. So `Expansion` writes the arms out, as it does where a derivative is taken. An arm that may never end for a lane
+that does not take it, or that it cannot write out for another reason, stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.ir.machine import Piece
+from pcbatch.runtime.backends.pieces import Signature
+from pcbatch.runtime.backends.tensorflow import graphs, marked, traces, work
+from pcbatch.runtime.backends.tensorflow.expansion import CONDITIONALS, Expansion
+from pcbatch.runtime.backends.tensorflow.traces import Trace
+
+Chosen = tuple[Trace, Sequence[tf.Tensor]]
+"""A trace, and what a piece computes in it: the leaves of its outputs, then the fault sites."""
+
+
+def written_out(piece: Piece, signature: Signature, traced: Trace, outputs: Sequence[tf.Tensor]) -> Chosen:
+    """`traced` and `outputs`, or where they have a conditional and XLA compiles them, those of a trace without."""
+    if not graphs.in_outer_xla() or not any(each.type in CONDITIONALS for each in work.in_order(outputs)):
+        return traced, outputs
+    make = partial(_without, piece, signature)
+    found: Chosen = traces.remembered("arms", piece, signature.reads, signature.shared, make)
+    return found
+
+
+def _without(piece: Piece, signature: Signature) -> Any:
+    traced = traces.anew(piece, signature.reads, signature.shared)
+    outputs = [*traced.leaves(signature.writes), *([traced.site] if piece.sites else [])]
+    with traced.graph.as_default(), marked.tracing_lane():
+        expansion = Expansion(traced.graph, traced.reads, outputs, arms_only=True)
+    return traced, [*map(expansion.of, outputs)]
