@@ -50,15 +50,24 @@ class Grants:
     """The methods of values that are functions of the program, and where they are called."""
     left_out: frozenset[tuple[Span, Method]] = frozenset()
     """The calls there that are calls of other methods."""
+    measured: frozenset[tuple[Span, Turns]] = frozenset()
+    """The places whose length was another one at first, when less was written out; a third one is a fault."""
 
     def extended(self, error: CompileError) -> Grants:
         """With what the diagnostics of `error` ask for; the same where they ask for nothing new."""
         wants = [diagnostic.wants for diagnostic in error.diagnostics]
         taken = self.taken.union(want.code for want in wants if isinstance(want, TakeIn))
         lengths = dict(self.lengths)
+        measured = set(self.measured)
         for want in wants:
-            if isinstance(want, Unroll):
-                lengths.setdefault((want.span, want.turns), want.length)
+            if not isinstance(want, Unroll):
+                continue
+            place = want.span, want.turns
+            if place not in lengths:
+                lengths[place] = want.length
+            elif lengths[place] != want.length and place not in measured:
+                lengths[place] = want.length
+                measured.add(place)
         in_place = self.in_place.union((want.span, want.method) for want in wants if isinstance(want, InPlace))
         takings = self.takings.union((want.span, want.name) for want in wants if isinstance(want, Change))
         methods = set(self.methods)
@@ -68,7 +77,15 @@ class Grants:
         left_out = self.left_out.union((want.span, want.method) for want in wants if isinstance(want, LeaveOut))
         known = tuple(sorted(lengths.items(), key=lambda each: each[0]))
         return Grants(
-            taken, known, self.failed, in_place, takings, self.forking, methods=frozenset(methods), left_out=left_out
+            taken,
+            known,
+            self.failed,
+            in_place,
+            takings,
+            self.forking,
+            methods=frozenset(methods),
+            left_out=left_out,
+            measured=frozenset(measured),
         )
 
     def unrolled(self, error: CompileError) -> Grants:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 import pcbatch
@@ -20,3 +22,50 @@ def test_the_loop_around_a_smallest_by_key_stays_a_loop():
     texts = [first_free.ir("cfg", np.ones((1, turns), np.float32), np.array([3])) for turns in (3, 12)]
     assert len(texts[0].splitlines()) == len(texts[1].splitlines())
     np.testing.assert_array_equal(first_free(np.ones((2, 12), np.float32), np.array([3, 5])), [4.0, 3.0])
+
+
+@dataclass
+class Body:
+    place: float
+
+
+@pcbatch.autobatch
+def chain(masses, turns):
+    bodies = [Body(0.0) for _ in range(3)]
+    for _ in range(turns):
+        forces = []
+        for i in range(3):
+            forces.append(masses[i] - bodies[i].place)
+        for body, force in zip(bodies, forces, strict=True):
+            body.place += force / 2.0
+    return [body.place for body in bodies]
+
+
+def test_the_length_of_a_list_that_a_written_out_loop_makes_is_known_when_that_is_written_out():
+    masses = np.array([[1.0, 2.0, 4.0], [8.0, 0.0, 2.0]], np.float32)
+    found = chain(masses, np.array([1, 2], np.int32))
+    np.testing.assert_array_equal(np.transpose(found), masses * np.array([[0.5], [0.75]]))
+
+
+LEVELS = 6
+
+
+@pcbatch.autobatch
+def trapezoid(f, low, high):
+    total = (f(low) + f(high)) / 2.0
+    width = high - low
+    for k in range(1, LEVELS):
+        width = width / 2.0
+        total += sum(f(low + (2 * i + 1) * width) for i in range(2 ** (k - 1)))
+    return total * width
+
+
+@pcbatch.autobatch
+def area(high):
+    return trapezoid(lambda x: x * x, 0.0, high)
+
+
+def test_a_sum_of_calls_over_a_length_that_changes_is_a_loop():
+    width = np.float32(2.0 / 32)
+    expected = float(width * (sum((k * width) ** 2 for k in range(1, 32)) + 2.0))
+    np.testing.assert_allclose(area(np.array([2.0], np.float32)), [expected], rtol=1e-5)

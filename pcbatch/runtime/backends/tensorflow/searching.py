@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow.numpy_arrays import ARRANGING
+from pcbatch.runtime.backends.tensorflow.numpy_sorting import SORTING
 from pcbatch.runtime.backends.tensorflow.positions import joined
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, wrap
@@ -53,7 +53,7 @@ def in_order(xs: Any, *, key: Any = None, reverse: Any = False) -> Any:
     leaves = [leaf_tensors(item, type_) for item in items]
     if any(len(each) != 1 for each in leaves):
         raise TypeError("sorted compares numbers, not structures; sort one field, and gather the others by tf.argsort")
-    ordered = ARRANGING["sort"](tf.stack([leaf for (leaf,) in leaves]))
+    ordered = SORTING["sort"](tf.stack([leaf for (leaf,) in leaves]))
     found = tf.unstack(ordered[::-1] if reverse else ordered)
     return [wrap(each, type_) for each in found]
 

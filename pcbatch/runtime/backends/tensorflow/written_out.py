@@ -28,7 +28,7 @@ def turns(
     That says how many they are, None where lanes may differ. `place` are the turns of written-out loops around it.
     At the end of the loop its sequences, which change in it, must be as long as they were.
     """
-    found = _of_range(bounds) if bounds else _of_sequences(sequences, strict=strict)
+    found, lengths = (_of_range(bounds), []) if bounds else _of_sequences(sequences, strict=strict)
     if is_end and found != known:
         message = f"a loop of {known} turns goes over what is {found} long when it ends; Python's would go on"
         raise PieceRefusalError("PCB401", message, _COPY)
@@ -38,6 +38,10 @@ def turns(
             message = f"this loop makes {known} turns in one call and {found} in another, and needs a constant number"
         help = "give each call its own batched function, or make the lengths equal"
         raise LengthError("PCB130", message, help, found, place)
+    if strict and len({*lengths}) > 1:
+        lengths = sorted({*lengths})
+        message = f"`zip(.., strict=True)` of {' and '.join(map(str, lengths))} elements, which Python refuses"
+        raise PieceRefusalError("PCB401", message, "make the lengths equal")
     return known
 
 
@@ -48,12 +52,16 @@ def _of_range(bounds: tuple[Any, ...]) -> int | None:
         return None
 
 
-def _of_sequences(sequences: tuple[Any, ...], *, strict: bool) -> int | None:
+def _of_sequences(sequences: tuple[Any, ...], *, strict: bool) -> tuple[int | None, list[int]]:
+    """How many turns there are, and of how many elements each is of which that is known.
+
+    Those that are to be of one length may differ as long as a loop that fills one of them is not written out.
+    """
     found = [_length(each) for each in sequences]
     lengths = [each for each in found if each is not None]
-    if len(lengths) < len(found) or (strict and len(set(lengths)) > 1):
-        return None
-    return min(lengths)
+    if len(lengths) < len(found):
+        return None, lengths
+    return max(lengths) if strict else min(lengths), lengths
 
 
 def _length(sequence: Any) -> int | None:
