@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import tensorflow as tf
 
 import pcbatch
 
@@ -36,9 +37,21 @@ def test_a_batch_and_one_example_give_what_numpy_gives():
     given = batched(FLOATS, FLAGS, PLACES, TABLES)
     for lane, example in enumerate(zip(FLOATS, FLAGS, PLACES, TABLES, strict=True)):
         with np.errstate(invalid="ignore"):
-            wanted = words(*example)
-        single = batched.single(*example)
+            wanted, single = words(*example), batched.single(*example)
         for place, value in enumerate(wanted):
             for one in (np.asarray(given[place][lane]), np.asarray(single[place])):
                 np.testing.assert_array_equal(one, value, err_msg=f"{place} of lane {lane}")
                 assert one.dtype.kind == np.asarray(value).dtype.kind, place
+
+
+@pcbatch.autobatch
+def slope(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = np.std(x) + np.median(x) * x.max() + np.sum(np.sort(x) * np.tanh(x))
+    return tape.gradient(y, x)
+
+
+def test_a_tape_sees_numpys_functions_in_one_example_too():
+    given = slope(FLOATS[:1])
+    np.testing.assert_allclose(slope.single(tf.constant(FLOATS[0])), given[0], rtol=1e-5)
