@@ -271,7 +271,8 @@ class _Helped(ast.NodeTransformer):
         self.inner = 0  # how many lambdas and comprehensions are around
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
-        name = _alias(node.id) if node.id in self.helped else node.id
+        is_helped = node.id in self.helped and not isinstance(getattr(python, node.id, None), type)
+        name = _alias(node.id) if is_helped else node.id  # `int` is a type where it is not called
         return ast.copy_location(ast.Name(name, node.ctx), node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
@@ -282,6 +283,8 @@ class _Helped(ast.NodeTransformer):
         called = node.func.id if isinstance(node.func, ast.Name) else ""
         is_helped = called in self.helped or called in ("super", WINDOW, "slice")
         as_called = is_helped or self.is_as_called(node.func)
+        if called in self.helped:
+            node.func = ast.copy_location(ast.Name(_alias(called), ast.Load()), node.func)
         self.generic_visit(node)
         if not as_called:
             node.func = _call(CALLED, node.func, node.func)

@@ -26,6 +26,9 @@ def elements_at(a: tf.Tensor, index: Any) -> tf.Tensor:
     """`a[index]` of one example in plain Python; NumPy's own elements where arrays are in the index."""
     parts = index if isinstance(index, tuple) else (index,)
     if not any(map(is_positions, parts)):
+        is_tensor = [isinstance(part, tf.Tensor) and part.dtype.is_integer for part in parts]
+        if sum(is_tensor) > 1:  # ints of one dtype, which TensorFlow wants
+            return a[tuple(tf.cast(p, tf.int64) if is_ else p for p, is_ in zip(parts, is_tensor, strict=True))]
         return a[index]
     plain = tuple(part.numpy() if isinstance(part, (tf.Tensor, tf.Variable)) else part for part in parts)
     return _of_known(a, plain)

@@ -59,11 +59,11 @@ _HELP = "write it with TensorFlow's operations, or compute it outside and pass t
 @functools.cache
 def _table() -> dict[int, str]:
     """The path in `ops` of each equivalent, by the identity of the function that it stands for."""
-    found = {id(function): f"math.{name}" for name, function in _named(math, math_equivalents.NAMES)}
-    return found | {id(function): f"numpy.{name}" for name, function in _named(np, numpy_equivalents.NAMES)}
+    found = {id(function): f"math.{name}" for name, function in named(math, math_equivalents.NAMES)}
+    return found | {id(function): f"numpy.{name}" for name, function in named(np, numpy_equivalents.NAMES)}
 
 
-def _named(module: Any, names: dict[str, str]) -> Iterator[tuple[str, Any]]:
+def named(module: Any, names: dict[str, str]) -> Iterator[tuple[str, Any]]:
     """Each equivalent's name with the functions of `module` that it stands for: not every version has all of them."""
     for path, name in names.items():
         value = module

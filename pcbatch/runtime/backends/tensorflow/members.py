@@ -28,7 +28,7 @@ def member(value: Any, name: str) -> Any:
 
 def _shape(given: tuple[Any, ...]) -> Any:
     """`2, 3` or `(2, 3)`, as a method takes a shape or axes."""
-    return given[0] if len(given) == 1 else list(given)
+    return given[0] if len(given) == 1 and not isinstance(given[0], int) else list(given)
 
 
 def _reshape(x: tf.Tensor, *shape: Any) -> tf.Tensor:
@@ -36,7 +36,7 @@ def _reshape(x: tf.Tensor, *shape: Any) -> tf.Tensor:
 
 
 def _transpose(x: tf.Tensor, *axes: Any) -> tf.Tensor:
-    return tf.transpose(x, _shape(axes) if axes and axes[0] is not None else None)
+    return EQUIVALENTS["transpose"](x, _shape(axes) if axes and axes[0] is not None else None)
 
 
 def _astype(x: tf.Tensor, dtype: Any, copy: bool = True) -> tf.Tensor:

@@ -1,4 +1,4 @@
-"""NumPy's functions of whole arrays, for values of lanes: reductions and arranging; see `numpy_equivalents`."""
+"""NumPy's functions of whole arrays, for values of lanes: making and arranging them; see `numpy_equivalents`."""
 
 from __future__ import annotations
 
@@ -6,117 +6,29 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow.numpy_elementwise import Equivalent, array, inexact, truth
+from pcbatch.runtime.backends.tensorflow.numpy_elementwise import Equivalent, array, summands
 from pcbatch.runtime.backends.tensorflow.promotion import widened
-from pcbatch.runtime.backends.tensorflow.weak import carrier, is_lane_value, is_number
-
-# -- reductions --------------------------------------------------------------------------------------------------------
-
-
-def _reduction(function: Callable[..., tf.Tensor], of: Callable[[tf.Tensor], tf.Tensor] = tf.identity) -> Equivalent:
-    def reduced(a: Any, axis: Any = None, *, keepdims: bool = False) -> tf.Tensor:
-        return function(of(array(a)), axis=axis, keepdims=keepdims)
-
-    return reduced
-
-
-def _numbers(x: tf.Tensor) -> tf.Tensor:
-    return tf.cast(x, tf.int64) if x.dtype == tf.bool else x
-
-
-def _position(function: Callable[..., tf.Tensor]) -> Equivalent:
-    """The place of the first NaN, if there is one; of the extreme otherwise."""
-
-    def position(a: Any, axis: int | None = None) -> tf.Tensor:
-        x = array(a)
-        x, axis = (tf.reshape(x, [-1]), 0) if axis is None else (x, axis)
-        found = function(x, axis=axis)
-        if not x.dtype.is_floating:
-            return found
-        lost = tf.math.is_nan(x)
-        return tf.where(tf.reduce_any(lost, axis=axis), tf.argmax(tf.cast(lost, tf.int32), axis=axis), found)
-
-    return position
-
-
-def _cumulative(function: Callable[..., tf.Tensor]) -> Equivalent:
-    def cumulated(a: Any, axis: int | None = None) -> tf.Tensor:
-        x = _numbers(array(a))
-        return function(tf.reshape(x, [-1]) if axis is None else x, axis=axis or 0)
-
-    return cumulated
-
-
-def _average(a: Any, axis: Any = None, weights: Any = None) -> tf.Tensor:
-    x = inexact(array(a))
-    if weights is None:
-        return tf.reduce_mean(x, axis=axis)
-    heavy = made(weights, x.dtype)
-    if axis is not None and heavy.shape.rank == 1:
-        heavy = tf.reshape(heavy, [-1] + [1] * (x.shape.rank - axis % x.shape.rank - 1))
-    heavy = tf.broadcast_to(heavy, x.shape)
-    return tf.reduce_sum(x * heavy, axis=axis) / tf.reduce_sum(heavy, axis=axis)
-
-
-def _spread(function: Callable[..., tf.Tensor]) -> Equivalent:
-    """`np.std` and `np.var`, whose mean may be of fewer by `ddof`."""
-
-    def spread(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> tf.Tensor:
-        x = inexact(array(a))
-        squares = tf.square(tf.abs(x - tf.reduce_mean(x, axis=axis, keepdims=True)))
-        count = (x.shape.num_elements() or 0) // max(tf.reduce_sum(squares, axis=axis).shape.num_elements() or 1, 1)
-        total = tf.reduce_sum(squares, axis=axis, keepdims=keepdims)
-        return function(total / tf.constant(count - ddof, total.dtype))
-
-    return spread
-
-
-def _without_nan(function: Callable[..., tf.Tensor], worst: float) -> Equivalent:
-    """A reduction that passes over NaN."""
-
-    def reduced(a: Any, axis: Any = None, *, keepdims: bool = False) -> tf.Tensor:
-        x = array(a)
-        x = tf.where(tf.math.is_nan(x), tf.constant(worst, x.dtype), x) if x.dtype.is_floating else x
-        return function(x, axis=axis, keepdims=keepdims)
-
-    return reduced
-
-
-def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> tf.Tensor:
-    x = inexact(array(a))
-    there = tf.cast(~tf.math.is_nan(x), x.dtype)
-    total = _without_nan(tf.reduce_sum, 0.0)(x, axis, keepdims=keepdims)
-    return total / tf.reduce_sum(there, axis=axis, keepdims=keepdims)
-
-
-REDUCTIONS: dict[str, Equivalent] = {
-    "all": _reduction(tf.reduce_all, truth),
-    "any": _reduction(tf.reduce_any, truth),
-    "argmax": _position(tf.argmax),
-    "argmin": _position(tf.argmin),
-    "average": _average,
-    "cumprod": _cumulative(tf.math.cumprod),
-    "cumsum": _cumulative(tf.cumsum),
-    "max": _reduction(tf.reduce_max),
-    "mean": _reduction(tf.reduce_mean, inexact),
-    "min": _reduction(tf.reduce_min),
-    "nanmean": _nanmean,
-    "nansum": _without_nan(tf.reduce_sum, 0.0),
-    "prod": _reduction(tf.reduce_prod, _numbers),
-    "ptp": lambda a, axis=None: tf.reduce_max(array(a), axis=axis) - tf.reduce_min(array(a), axis=axis),
-    "std": _spread(tf.sqrt),
-    "sum": _reduction(tf.reduce_sum, _numbers),
-    "var": _spread(tf.identity),
-}
-
-# -- making and arranging arrays ---------------------------------------------------------------------------------------
+from pcbatch.runtime.backends.tensorflow.weak import FLOAT, INT, carrier, is_lane_value, is_number
 
 
 def made(x: Any, dtype: Any = None) -> tf.Tensor:
-    """`x` as a tensor, of `dtype` if there is one."""
-    return array(x) if dtype is None else tf.cast(carrier(x) if is_lane_value(x) else array(x), dtype)
+    """`x` as a tensor, of `dtype` if there is one; Python's `int` and `float` are what they are in a lane."""
+    if dtype is None:
+        return array(x)
+    wanted = tf.as_dtype({int: INT, float: FLOAT}.get(dtype, dtype))
+    if not any(map(is_lane_value, tf.nest.flatten(x))):  # at once: 0.1 is no float32 on its way
+        return tf.constant(np.asarray(x).astype(wanted.as_numpy_dtype))
+    if isinstance(x, (list, tuple)):
+        return tf.stack([made(each, wanted) for each in x])
+    return tf.cast(carrier(x) if is_lane_value(x) else array(x), wanted)
+
+
+def _axes(axis: Any) -> list[int]:
+    """An axis or some, and sizes likewise, as a list."""
+    return list(axis) if isinstance(axis, (list, tuple, tf.TensorShape)) else [axis]
 
 
 def _like(fill: Callable[[tf.Tensor], tf.Tensor]) -> Equivalent:
@@ -124,7 +36,7 @@ def _like(fill: Callable[[tf.Tensor], tf.Tensor]) -> Equivalent:
 
 
 def _full(shape: Any, fill_value: Any, dtype: Any = None) -> tf.Tensor:
-    return tf.fill(shape if isinstance(shape, (list, tuple)) else [shape], made(fill_value, dtype))
+    return tf.fill(_axes(shape), made(fill_value, dtype))
 
 
 def _ravel(a: Any) -> tf.Tensor:
@@ -133,7 +45,7 @@ def _ravel(a: Any) -> tf.Tensor:
 
 def _flip(a: Any, axis: int | None = None) -> tf.Tensor:
     x = array(a)
-    return tf.reverse(x, list(range(x.shape.rank)) if axis is None else [axis])
+    return tf.reverse(x, list(range(x.shape.rank)) if axis is None else _axes(axis))
 
 
 def _roll(a: Any, shift: int, axis: int | None = None) -> tf.Tensor:
@@ -142,7 +54,7 @@ def _roll(a: Any, shift: int, axis: int | None = None) -> tf.Tensor:
 
 
 def _reshape(a: Any, shape: Any) -> tf.Tensor:
-    return tf.reshape(array(a), shape)
+    return tf.reshape(array(a), _axes(shape))
 
 
 def _swapaxes(a: Any, axis1: int, axis2: int) -> tf.Tensor:
@@ -152,15 +64,33 @@ def _swapaxes(a: Any, axis1: int, axis2: int) -> tf.Tensor:
     return tf.transpose(x, order)
 
 
-def _moveaxis(a: Any, source: int, destination: int) -> tf.Tensor:
+def _transpose(a: Any, axes: Any = None) -> tf.Tensor:
     x = array(a)
-    order = [axis for axis in range(x.shape.rank) if axis != source % x.shape.rank]
-    order.insert(destination % x.shape.rank, source % x.shape.rank)
+    return tf.transpose(x, None if axes is None else [axis % x.shape.rank for axis in axes])
+
+
+def _moveaxis(a: Any, source: Any, destination: Any) -> tf.Tensor:
+    x = array(a)
+    sources, places = ([axis % x.shape.rank for axis in _axes(each)] for each in (source, destination))
+    order = [axis for axis in range(x.shape.rank) if axis not in sources]
+    for place, axis in sorted(zip(places, sources, strict=True)):
+        order.insert(place, axis)
     return tf.transpose(x, order)
 
 
-def _repeat(a: Any, repeats: int, axis: int | None = None) -> tf.Tensor:
-    return tf.repeat(_ravel(a) if axis is None else array(a), repeats, axis or 0)
+def _expand_dims(a: Any, axis: Any) -> tf.Tensor:
+    x, axes = array(a), _axes(axis)
+    rank = x.shape.rank + len(axes)
+    for each in sorted(each % rank for each in axes):
+        x = tf.expand_dims(x, each)
+    return x
+
+
+def _repeat(a: Any, repeats: Any, axis: int | None = None) -> tf.Tensor:
+    x, axis = (_ravel(a), 0) if axis is None else (array(a), axis)
+    if is_lane_value(repeats):
+        raise TypeError("np.repeat of a lane's values must know how often; sizes are constants")
+    return tf.gather(x, np.repeat(np.arange(x.shape[axis]), repeats), axis=axis)
 
 
 def _tile(a: Any, reps: Any) -> tf.Tensor:
@@ -175,12 +105,18 @@ def _diag(v: Any, k: int = 0) -> tf.Tensor:
     return tf.linalg.diag(x, k=k) if x.shape.rank == 1 else tf.linalg.diag_part(x, k=k)
 
 
-def _diagonal(a: Any, offset: int = 0) -> tf.Tensor:
-    return tf.linalg.diag_part(array(a), k=offset)
+def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> tf.Tensor:
+    """Of the matrices along two axes, the first ones as NumPy has it."""
+    return tf.linalg.diag_part(_moveaxis(a, (axis1, axis2), (-2, -1)), k=offset)
+
+
+def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> tf.Tensor:
+    return tf.reduce_sum(summands(_diagonal(a, offset, axis1, axis2)), -1)
 
 
 def _triangle(a: Any, k: int, holds: Callable[[Any, Any], Any]) -> tf.Tensor:
     x = array(a)
+    x = tf.tile(x[None], [x.shape[0], 1]) if x.shape.rank == 1 else x
     rows, columns = tf.range(x.shape[-2])[:, None], tf.range(x.shape[-1])[None, :]
     return tf.where(holds(columns - rows, k), x, tf.zeros_like(x))
 
@@ -230,12 +166,14 @@ def _pad(a: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any
         pad_width = [list(pad_width)] * x.shape.rank
     if mode not in ("constant", "reflect", "symmetric"):
         raise TypeError("np.pad of a lane's values has the modes constant, reflect and symmetric")
+    if array(constant_values).shape.rank:
+        raise TypeError("np.pad of a lane's values is filled with one number")
     filled = {"constant_values": made(constant_values, x.dtype)} if mode == "constant" else {}
     return tf.pad(x, pad_width, mode.upper(), **filled)
 
 
 def _broadcast_to(a: Any, shape: Any) -> tf.Tensor:
-    return tf.broadcast_to(array(a), shape)
+    return tf.broadcast_to(array(a), _axes(shape))
 
 
 ARRANGING: dict[str, Equivalent] = {
@@ -249,7 +187,7 @@ ARRANGING: dict[str, Equivalent] = {
     "copy": lambda a: tf.identity(array(a)),
     "diag": _diag,
     "diagonal": _diagonal,
-    "expand_dims": lambda a, axis: tf.expand_dims(array(a), axis),
+    "expand_dims": _expand_dims,
     "flip": _flip,
     "fliplr": lambda a: _flip(a, 1),
     "flipud": lambda a: _flip(a, 0),
@@ -267,7 +205,8 @@ ARRANGING: dict[str, Equivalent] = {
     "stack": lambda arrays, axis=0: tf.stack(_pieces(arrays), axis),
     "swapaxes": _swapaxes,
     "tile": _tile,
-    "transpose": lambda a, axes=None: tf.transpose(array(a), axes),
+    "trace": _trace,
+    "transpose": _transpose,
     "tril": lambda a, k=0: _triangle(a, k, operator.le),
     "triu": lambda a, k=0: _triangle(a, k, operator.ge),
     "vstack": _vstack,

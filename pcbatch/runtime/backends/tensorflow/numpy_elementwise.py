@@ -10,20 +10,36 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import decimals
-from pcbatch.runtime.backends.tensorflow.weak import DOUBLE, Weak, carrier, is_number, unify
+from pcbatch.ir.dtypes import wider_integer
+from pcbatch.runtime.backends.tensorflow import decimals, operators
+from pcbatch.runtime.backends.tensorflow.promotion import is_bool
+from pcbatch.runtime.backends.tensorflow.weak import DOUBLE, Weak, carrier, is_committed, is_number, unify
 
 Equivalent = Callable[..., Any]
 
 
 def array(x: Any) -> tf.Tensor:
-    """An argument as a tensor; a list or tuple of numbers is a vector."""
+    """An argument as a tensor; a list or tuple of numbers is a vector, its ints of the widest dtype among them."""
+    if isinstance(x, (list, tuple)):
+        leaves = tf.nest.flatten(x)
+        ints = [each.dtype.name for each in leaves if is_committed(each) and tf.as_dtype(each.dtype).is_integer]
+        wide = reduce(lambda a, b: a and wider_integer(a, b), ints) if ints else None
+        if wide is not None and any(name != wide for name in ints):
+            is_int = [is_committed(each) and tf.as_dtype(each.dtype).is_integer for each in leaves]
+            cast = [tf.cast(each, wide) if is_ else each for each, is_ in zip(leaves, is_int, strict=True)]
+            return tf.convert_to_tensor(tf.nest.pack_sequence_as(x, cast))
     return tf.convert_to_tensor(x)
 
 
 def inexact(x: tf.Tensor) -> tf.Tensor:
     """`x` in floating point: float64 for ints and bools, as NumPy has it."""
     return x if x.dtype.is_floating or x.dtype.is_complex else tf.cast(x, tf.float64)
+
+
+def summands(x: tf.Tensor) -> tf.Tensor:
+    """What is added up: bools count, and ints of 8 and 16 bits have room."""
+    is_small = x.dtype == tf.bool or (x.dtype.is_integer and x.dtype.size < 4)
+    return tf.cast(x, tf.int64) if is_small else x
 
 
 def _float(function: Callable[[tf.Tensor], tf.Tensor]) -> Equivalent:
@@ -60,7 +76,15 @@ def _pair(function: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], floats: bool = 
 
 
 def _operator(symbol: Callable[[Any, Any], Any]) -> Equivalent:
-    return lambda a, b: symbol(a if is_number(a) else array(a), b if is_number(b) else array(b))
+    """An operator: a bool beside a number is one, of two bools NumPy would make a bool."""
+
+    def of_numbers(a: Any, b: Any) -> Any:
+        x, y = (each if is_number(each) else array(each) for each in (a, b))
+        if is_bool(x) and is_bool(y):
+            raise TypeError("of two bools NumPy makes a bool; write `&`, `|`, `~`, or tf.cast(flag, tf.int32)")
+        return symbol(*operators.numbers(x, y))
+
+    return of_numbers
 
 
 def _power(a: Any, b: Any) -> Any:
@@ -92,11 +116,19 @@ def hypotenuse(*xs: tf.Tensor) -> tf.Tensor:
     return tf.where(infinite, tf.constant(math.inf, length.dtype), length)
 
 
-_maximum, _minimum = _pair(tf.maximum), _pair(tf.minimum)
+def _of_bools(function: Callable[..., tf.Tensor], of_bools: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
+    return lambda *xs: of_bools(*xs) if xs[0].dtype == tf.bool else function(*xs)
 
 
-def _clip(a: Any, a_min: Any, a_max: Any) -> Any:
-    return _minimum(_maximum(a, a_min), a_max)
+_maximum = _pair(_of_bools(tf.maximum, tf.logical_or))
+_minimum = _pair(_of_bools(tf.minimum, tf.logical_and))
+
+
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    """Between two bounds, one of which may be None."""
+    lower, upper = (a_min if min is None else min), (a_max if max is None else max)
+    found = a if lower is None else _maximum(a, lower)
+    return found if upper is None else _minimum(found, upper)
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:
@@ -117,6 +149,12 @@ def _rounded(a: Any, decimals: int = 0) -> Any:
     return tf.round(x * scale) / scale if decimals > 0 else tf.round(x / scale) * scale
 
 
+def _reciprocal(x: tf.Tensor) -> tf.Tensor:
+    if x.dtype.is_integer:
+        raise TypeError("np.reciprocal of ints is an int, 0 but for 1 and -1; write 1 / x")
+    return tf.math.reciprocal(x)
+
+
 def _truncated(x: tf.Tensor) -> tf.Tensor:
     return tf.where(x < 0, tf.math.ceil(x), tf.floor(x)) if x.dtype.is_floating else x
 
@@ -131,11 +169,13 @@ def _sinc(x: tf.Tensor) -> tf.Tensor:
 
 
 def _remainder_of_c(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """With the sign of `x`, as C has it; of ints by 0 it is 0, as NumPy has it."""
-    if x.dtype.is_integer:
-        divisor = tf.where(tf.equal(y, 0), tf.ones_like(y), y)
-        return tf.where(tf.equal(y, 0), tf.zeros_like(x), tf.math.floormod(tf.abs(x), tf.abs(divisor)) * tf.sign(x))
-    return tf.sign(x) * tf.math.floormod(tf.abs(x), tf.abs(y))
+    """With the sign of `x`, as C has it; of ints 0 where `y` is 0, as NumPy has it."""
+    if not x.dtype.is_integer:
+        return tf.sign(x) * tf.math.floormod(tf.abs(x), tf.abs(y))
+    one = tf.ones_like(y)
+    divisor = tf.where(tf.equal(y, 0) | tf.equal(y, 0 - one), one, y)
+    rest = tf.math.floormod(x, divisor)
+    return tf.where(tf.not_equal(rest, 0) & ((x < 0) != (divisor < 0)), rest - divisor, rest)
 
 
 def _signed(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
@@ -153,7 +193,7 @@ def _log_of_sum(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 def _close(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> tf.Tensor:
     x, y, _ = unify(a if is_number(a) else array(a), b if is_number(b) else array(b))
     x, y = inexact(x), inexact(y)
-    near = tf.abs(x - y) <= tf.cast(atol, x.dtype) + tf.cast(rtol, x.dtype) * tf.abs(y)
+    near = tf.abs(x - y) <= atol + rtol * tf.abs(y)
     close = (near & tf.math.is_finite(y)) | tf.equal(x, y)
     return close | (tf.math.is_nan(x) & tf.math.is_nan(y)) if equal_nan else close
 
@@ -209,14 +249,14 @@ ELEMENTWISE: dict[str, Equivalent] = {
             "tanh": tf.tanh,
         }.items()
     },
-    "abs": _any(tf.abs),
+    "abs": _any(lambda x: x if x.dtype == tf.bool or x.dtype.is_unsigned else tf.abs(x)),
     "ceil": _any(lambda x: tf.math.ceil(x) if x.dtype.is_floating else x),
     "floor": _any(lambda x: tf.floor(x) if x.dtype.is_floating else x),
     "isfinite": _finite(tf.math.is_finite, True),
     "isinf": _finite(tf.math.is_inf, False),
     "isnan": _finite(tf.math.is_nan, False),
     "logical_not": lambda x: tf.logical_not(truth(x)),
-    "negative": _any(tf.negative),
+    "negative": _any(lambda x: tf.zeros_like(x) - x if x.dtype.is_unsigned else -x),
     "sign": _any(tf.sign),
     "square": _SQUARE,
     "add": _operator(operator.add),
@@ -248,7 +288,7 @@ ELEMENTWISE: dict[str, Equivalent] = {
     "logaddexp": _pair(_log_of_sum, floats=True),
     "nan_to_num": _without_nan,
     "real": lambda x: tf.math.real(array(x)),
-    "reciprocal": _any(tf.math.reciprocal),
+    "reciprocal": _any(_reciprocal),
     "round": _rounded,
     "trunc": _any(_truncated),
     "where": _where,

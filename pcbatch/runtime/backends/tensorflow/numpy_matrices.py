@@ -122,10 +122,6 @@ def _einsum(equation: str, *operands: Any) -> tf.Tensor:
     return tf.einsum(equation, *map(array, operands))
 
 
-def _trace(a: Any) -> tf.Tensor:
-    return tf.linalg.trace(array(a))
-
-
 MATRICES: dict[str, Equivalent] = {
     "cross": _cross,
     "dot": _dot,
@@ -135,7 +131,6 @@ MATRICES: dict[str, Equivalent] = {
     "matmul": matrix_product,
     "outer": _outer,
     "tensordot": _tensordot,
-    "trace": _trace,
     "vdot": _vdot,
     "linalg.cholesky": lambda a: tf.linalg.cholesky(inexact(array(a))),
     "linalg.det": _det,

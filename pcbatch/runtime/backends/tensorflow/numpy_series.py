@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow.numpy_elementwise import Equivalent, array, inexact
@@ -39,10 +40,10 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> tf
 def _polyval(p: Any, x: Any) -> Any:
     """By Horner's rule, the highest power first."""
     coefficients = [*p] if isinstance(p, (list, tuple)) else tf.unstack(array(p))
-    found: Any = coefficients[0]
-    for coefficient in coefficients[1:]:
+    found: Any = 0 * x  # NaN for infinity, as NumPy has it
+    for coefficient in coefficients:
         found = found * x + coefficient
-    return found if len(coefficients) > 1 else found + 0 * x
+    return found
 
 
 def _convolve(a: Any, v: Any, mode: str = "full") -> tf.Tensor:
@@ -52,7 +53,10 @@ def _convolve(a: Any, v: Any, mode: str = "full") -> tf.Tensor:
     m, n = x.shape[0], y.shape[0]
     padded = tf.pad(x, [[n - 1, n - 1]])
     windows = tf.gather(padded, tf.range(m + n - 1)[:, None] + tf.range(n)[None, :])
-    full = tf.reduce_sum(windows * tf.reverse(y, [0])[None, :], axis=1)
+    places = np.arange(m + n - 1)[:, None] + np.arange(n)[None, :] - (n - 1)
+    products = windows * tf.reverse(y, [0])[None, :]
+    products = tf.where((places >= 0) & (places < m), products, tf.zeros_like(products))  # not 0 times infinity
+    full = tf.reduce_sum(products, axis=1)
     start, count = {"full": (0, m + n - 1), "same": ((n - 1) // 2, m), "valid": (n - 1, m - n + 1)}[mode]
     return full[start : start + count]
 

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow.indexing import getitem
+from pcbatch.runtime.backends.tensorflow.numpy_arrays import made
 from pcbatch.runtime.backends.tensorflow.numpy_elementwise import Equivalent, array, inexact, truth
 from pcbatch.runtime.backends.tensorflow.weak import is_lane_value, unify
 
@@ -20,6 +21,8 @@ def _sort(a: Any, axis: int | None = -1, kind: Any = None) -> tf.Tensor:
     """Along an axis, NaN after infinity."""
     x = array(a)
     x, axis = (tf.reshape(x, [-1]), 0) if axis is None else (x, axis % x.shape.rank)
+    if x.dtype == tf.bool:
+        return tf.cast(tf.sort(tf.cast(x, tf.int32), axis), tf.bool)
     if not x.dtype.is_floating:
         return tf.sort(x, axis)
     lost = tf.math.is_nan(x)
@@ -51,37 +54,57 @@ def _argsort(a: Any, axis: int | None = -1, kind: Any = None) -> tf.Tensor:
 
 
 def _searchsorted(a: Any, v: Any, side: str = "left") -> tf.Tensor:
-    """How many numbers of the vector `a` are below each of `v` (not above it for side "right")."""
+    """How many numbers of the vector `a` are below each of `v` (not above it for side "right"); NaN is above all."""
     vector, values, _ = unify(array(a), array(v))
-    before = tf.less if side == "left" else tf.less_equal
-    smaller = before(vector, tf.expand_dims(values, -1))
+    values = tf.expand_dims(values, -1)
+    smaller = (tf.less if side == "left" else tf.less_equal)(vector, values)
+    if values.dtype.is_floating:
+        lost = tf.math.is_nan(values)
+        smaller |= lost & ~tf.math.is_nan(vector) if side == "left" else lost
     return tf.reduce_sum(tf.cast(smaller, POSITIONS), axis=-1)
 
 
 def _digitize(x: Any, bins: Any, right: bool = False) -> tf.Tensor:
-    return _searchsorted(bins, x, "left" if right else "right")
+    """Bins increase or, as their ends say, decrease."""
+    edges, side = array(bins), "left" if right else "right"
+    if edges.shape[0] < 2:
+        return _searchsorted(edges, x, side)
+    turned = edges.shape[0] - _searchsorted(tf.reverse(edges, [0]), x, side)
+    return tf.where(edges[0] > edges[-1], turned, _searchsorted(edges, x, side))
+
+
+def _in_order(a: Any, axis: int | None) -> tuple[tf.Tensor, int]:
+    """Numbers in order, NaN everywhere where one is among them, and the axis."""
+    x = inexact(array(a))
+    x, axis = (tf.reshape(x, [-1]), 0) if axis is None else (x, axis % x.shape.rank)
+    if x.shape[axis] == 0:  # nothing: a NaN
+        return tf.fill([*x.shape[:axis], 1, *x.shape[axis + 1 :]], tf.constant(math.nan, x.dtype)), axis
+    is_lost = tf.reduce_any(tf.math.is_nan(x), axis=axis, keepdims=True)
+    return tf.where(is_lost, tf.constant(math.nan, x.dtype), _sort(x, axis)), axis
 
 
 def _median(a: Any, axis: int | None = None) -> tf.Tensor:
-    return _quantile(a, 0.5, axis)
+    """The middle one; of two the mean."""
+    ordered, axis = _in_order(a, axis)
+    count = ordered.shape[axis]
+    low, high = (tf.gather(ordered, place, axis=axis) for place in ((count - 1) // 2, count // 2))
+    return (low + high) / 2 if count % 2 == 0 else high
 
 
 def _quantile(a: Any, q: Any, axis: int | None = None) -> tf.Tensor:
-    """Between neighbours in order, as they are apart; NaN where one is among the numbers."""
-    x = inexact(array(a))
-    x, axis = (tf.reshape(x, [-1]), 0) if axis is None else (x, axis % x.shape.rank)
+    """Between neighbours in order, as they are apart; NaN where one is among the numbers, or `q` is no part of 1."""
+    x, axis = _in_order(a, axis)
     last = x.shape[axis] - 1
-    place = (tf.cast(q, x.dtype) if is_lane_value(q) else tf.constant(q, x.dtype)) * last
+    place = made(q, x.dtype) * last
     if place.shape.rank:
         raise TypeError("a quantile of a lane's values takes one q; call it once for each")
     below = tf.clip_by_value(tf.cast(tf.floor(place), tf.int32), 0, last)
-    ordered = _sort(x, axis)
-    low = tf.gather(ordered, below, axis=axis)
-    high = tf.gather(ordered, tf.minimum(below + 1, last), axis=axis)
-    found = low + (high - low) * (place - tf.cast(below, x.dtype))
+    low = tf.gather(x, below, axis=axis)
+    high = tf.gather(x, tf.minimum(below + 1, last), axis=axis)
+    part = place - tf.cast(below, x.dtype)
+    found = tf.where(part < 0.5, low + (high - low) * part, high - (high - low) * (1 - part))  # infinite or not
     found = tf.where(tf.equal(high, low), low, found)  # of two infinities, too
-    is_lost = tf.reduce_any(tf.math.is_nan(x), axis=axis)
-    return tf.where(is_lost, tf.constant(math.nan, x.dtype), found)
+    return tf.where((place < 0) | (place > last), tf.constant(math.nan, x.dtype), found)
 
 
 def _percentile(a: Any, q: Any, axis: int | None = None) -> tf.Tensor:

@@ -43,6 +43,8 @@ def matched(a: Any, b: Any) -> tuple[Any, Any]:
         x, y = tf.convert_to_tensor(a), tf.convert_to_tensor(b)
         if x.dtype != y.dtype and x.dtype.is_integer and y.dtype.is_integer:
             return widened(x, y)
+        if x.dtype.is_integer != y.dtype.is_integer:  # TensorFlow, which refuses tensors, would round a NumPy array
+            return x, y
     return a, b
 
 

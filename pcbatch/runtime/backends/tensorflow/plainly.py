@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import arithmetic, operators
+from pcbatch.runtime.backends.tensorflow import arithmetic, numpy_equivalents, operators
 from pcbatch.runtime.backends.tensorflow.array_indexing import elements_at
+from pcbatch.runtime.backends.tensorflow.equivalents import named
 from pcbatch.runtime.backends.tensorflow.members import plain_member
 from pcbatch.runtime.backends.tensorflow.membership import same_flag
+from pcbatch.runtime.backends.tensorflow.private import may_record
 from pcbatch.runtime.backends.tensorflow.weak import Weak, unify
 
 _ARRAYS = (tf.Tensor, tf.Variable)
@@ -23,8 +25,20 @@ _NUMBERS = (tf.Tensor, bool, int, float, complex, np.generic)
 """What an augmented assignment cannot change in place."""
 
 
+_OF_PYTHON = (int, float)
+_BOOL = tf.bool
+
+
 def _has_arrays(*values: Any) -> bool:
     return any(isinstance(value, _ARRAYS) for value in values)
+
+
+def _go_together(a: Any, b: Any) -> bool:
+    """Whether TensorFlow's own operator does: of arrays of one dtype, and numbers beside one, which most are."""
+    if isinstance(a, _ARRAYS):
+        is_one = type(b) in _OF_PYTHON or (isinstance(b, _ARRAYS) and a.dtype is b.dtype)
+        return is_one and a.dtype is not _BOOL
+    return type(a) in _OF_PYTHON and isinstance(b, _ARRAYS) and b.dtype is not _BOOL
 
 
 def _plainly(value: Any) -> Any:
@@ -40,7 +54,9 @@ def _operator(python: Callable[[Any, Any], Any], meeting: Callable[[Any, Any], t
     """An operator: of tensors and numbers that go together as `meeting` has them."""
 
     def apply(a: Any, b: Any) -> Any:
-        return python(*map(_plainly, meeting(a, b))) if _has_arrays(a, b) else python(a, b)
+        if _go_together(a, b) or not _has_arrays(a, b):
+            return python(a, b)
+        return python(*map(_plainly, meeting(a, b)))
 
     return apply
 
@@ -192,5 +208,20 @@ def _stable_order(a: Any, axis: int | None = -1, kind: Any = None) -> Any:
     return np.argsort(a, axis, kind="stable")
 
 
-PLAIN_FUNCTIONS: dict[Any, Callable[..., Any]] = {np.argsort: _stable_order}
-"""Functions of others that leave something open which lanes must agree on: the order of equal numbers."""
+def _seen_by_tapes(function: Callable[..., Any], equivalent: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's function; where a tape may look on, what gives a gradient, as it has in a batch."""
+
+    def call(*given: Any, **options: Any) -> Any:
+        if may_record() and _has_arrays(*tf.nest.flatten((given, options))):
+            return equivalent(*given, **options)
+        return function(*given, **options)
+
+    return call
+
+
+PLAIN_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    function: _seen_by_tapes(function, numpy_equivalents.EQUIVALENTS[name])
+    for name, function in named(np, numpy_equivalents.NAMES)
+    if name != "take" and not isinstance(function, type)
+} | {np.argsort: _stable_order}
+"""Functions of others of which lanes have more: a gradient, and the order of equal numbers."""

@@ -83,7 +83,8 @@ def counted(flag: Any, other: Any = 0) -> Any:
         return int(flag) if isinstance(flag, (bool, np.bool_)) else Weak(tf.cast(flag, INT))
     if is_number(other) or is_bool(other):
         return tf.cast(flag, FLOAT if isinstance(other, float) or getattr(other, "dtype", INT) == FLOAT else INT)
-    return tf.cast(flag, other.dtype)
+    # By way of an int: of a product with a bool cast at once XLA makes a choice, 0 for 0 times NaN.
+    return tf.cast(tf.cast(flag, INT), other.dtype)
 
 
 def numbered(a: Any, b: Any) -> tuple[Any, Any]:
