@@ -118,6 +118,31 @@ def test_tapes_that_are_short_grow():
     assert compiled[0] < compiled[1] == compiled[2]
 
 
+def test_longer_tapes_go_with_the_stacks_that_were_learnt(monkeypatch):
+    segments, run = [], Reverse.run
+
+    def seen(self, *given):
+        taped = run(self, *given)
+        segments.append(int(taped.segments))
+        return taped
+
+    monkeypatch.setattr(Reverse, "run", seen)
+    function = calls.options(jit=False, name="calls_that_grow")
+    given = (tf.constant([[0.5, -0.5]]), tf.constant([tapes.CPU.tape_least * (FEW + 2)]))
+    for _ in range(2):
+        batched(function, given, (SCALE,))
+    assert segments[0] > FEW
+    assert {*segments[1:]} == {1}
+
+
+@pcbatch.autobatch
+def calls(x, n):
+    """A recursion over short vectors."""
+    if n == 0:
+        return x
+    return tf.sin(calls(x, n - 1)) * SCALE
+
+
 @pcbatch.autobatch
 def steps(x, n):
     """A loop over short vectors."""

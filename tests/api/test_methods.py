@@ -256,7 +256,7 @@ def test_methods_of_arrays_stay_refused_in_methods() -> None:
         @staticmethod
         @pcbatch.autobatch
         def number(x):
-            return x.item()
+            return x.numpy()
 
-    with pytest.raises(CompileError, match=r"PCB120: `x\.item\(\.\.\)` asks for a concrete value"):
+    with pytest.raises(CompileError, match=r"PCB120: `x\.numpy\(\.\.\)` asks for a concrete value"):
         Helpers.number(XS)

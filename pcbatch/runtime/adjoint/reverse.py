@@ -65,7 +65,7 @@ class Reverse:
     `tape` says what is put aside of each segment: a name of `POLICIES`. With `mixing` runs from ordinary code may have
     other code between blocks that are taped, if it pays; `lockstep` are the blocks that are left to the machine then.
     `most`, if that is given, is how many rows of a block a run may have inside a caller's compiled program; `is_fixed`:
-    it is for such a one (`fixed.py`).
+    it is for such a one (`fixed.py`). Stacks have room for `capacity` calls at first, if that is known.
     """
 
     def __init__(
@@ -88,6 +88,7 @@ class Reverse:
         rooms: Rooms | None = None,
         most: int | None = None,
         is_fixed: bool = False,
+        capacity: int | None = None,
     ):
         given: dict[str, Any] = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
         given |= {"compaction": compaction, "tape": tape, "statistics": statistics, "mixing": mixing, "rooms": rooms}
@@ -110,7 +111,7 @@ class Reverse:
             self.context = replace(self.context, elsewhere=mixing.elsewhere(layout, backend, limits, lockstep))
         self._sizes, self._sources, self._tape, self._rooms = sizes, sources, tape, rooms
         self.statistics = Statistics() if statistics is None else statistics
-        self.capacity = limits.first_capacity
+        self.capacity = limits.first_capacity if capacity is None else capacity
         self._made: dict[Any, Any] = {}
 
     @cached_property
@@ -144,7 +145,7 @@ class Reverse:
         lockstep = self.mixing.lockstep(self.program, self.backend, self.tapes.blocks)
         if lockstep is None:
             return None
-        return self._anew(sources=self._sources, by_lane=self.by_lane, lockstep=lockstep)
+        return self._anew(sources=self._sources, by_lane=self.by_lane, lockstep=lockstep, capacity=self.capacity)
 
     @cached_property
     def segments(self) -> Segments:
@@ -188,11 +189,11 @@ class Reverse:
             return self._larger.run(arrays, lanes)
         if not (isinstance(lanes, int) and self.backend.runs_now()):
             return self._run(arrays, lanes, _known(lanes))
-        room = lanes if self._rooms is None else self._rooms.of(lanes)
-        taped = self._run(arrays, lanes, room) if self.mixed is None else self.mixed.run_mixed(arrays, lanes, room)
+        room, way = lanes if self._rooms is None else self._rooms.of(lanes), self.mixed or self
+        taped = way.run_mixed(arrays, lanes, room) if way.is_mixed else self._run(arrays, lanes, room)
         if self.tapes.are_short(room) and int(taped.segments) > FEW:
             sizes = replace(self.tapes.sizes, guesses=False)
-            self._larger = self._anew(sources=self._sources, by_lane=self.by_lane, sizes=sizes)
+            self._larger = self._anew(sources=self._sources, by_lane=self.by_lane, sizes=sizes, capacity=way.capacity)
         return taped
 
     def run_mixed(self, arrays: Sequence[Array], lanes: int, room: int) -> Taped:

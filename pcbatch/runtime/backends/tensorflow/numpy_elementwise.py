@@ -131,7 +131,10 @@ def _sinc(x: tf.Tensor) -> tf.Tensor:
 
 
 def _remainder_of_c(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """With the sign of `x`, as C has it."""
+    """With the sign of `x`, as C has it; of ints by 0 it is 0, as NumPy has it."""
+    if x.dtype.is_integer:
+        divisor = tf.where(tf.equal(y, 0), tf.ones_like(y), y)
+        return tf.where(tf.equal(y, 0), tf.zeros_like(x), tf.math.floormod(tf.abs(x), tf.abs(divisor)) * tf.sign(x))
     return tf.sign(x) * tf.math.floormod(tf.abs(x), tf.abs(y))
 
 
@@ -239,7 +242,7 @@ ELEMENTWISE: dict[str, Equivalent] = {
     "clip": _clip,
     "conj": lambda x: tf.math.conj(array(x)),
     "copysign": _pair(_signed, floats=True),
-    "fmod": _pair(_remainder_of_c, floats=True),
+    "fmod": _pair(_remainder_of_c),
     "imag": lambda x: tf.math.imag(array(x)),
     "isclose": _close,
     "logaddexp": _pair(_log_of_sum, floats=True),

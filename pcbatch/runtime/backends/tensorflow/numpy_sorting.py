@@ -71,7 +71,7 @@ def _quantile(a: Any, q: Any, axis: int | None = None) -> tf.Tensor:
     x = inexact(array(a))
     x, axis = (tf.reshape(x, [-1]), 0) if axis is None else (x, axis % x.shape.rank)
     last = x.shape[axis] - 1
-    place = tf.cast(array(q), x.dtype) * last
+    place = (tf.cast(q, x.dtype) if is_lane_value(q) else tf.constant(q, x.dtype)) * last
     if place.shape.rank:
         raise TypeError("a quantile of a lane's values takes one q; call it once for each")
     below = tf.clip_by_value(tf.cast(tf.floor(place), tf.int32), 0, last)
