@@ -171,7 +171,8 @@ class Pipeline:
     def _passed(self, forking: Collection[int] | None) -> machine.Program:
         shared = [name for name, user in self.parameters().items() if user in self.arguments.shared]
         checked = partial(checked_sites, environment=self.typed.environment)
-        passes = machine_passes(checked, shared, merging=not self.options.is_unmerged, forking=forking)
+        merging, limited = not self.options.is_unmerged, self.options.max_steps is not None
+        passes = machine_passes(checked, shared, merging=merging, forking=forking, limited=limited)
         return run_passes(self.lowered, passes, verifying(verify_machine))
 
     def executed(self, lanes: Any) -> machine.Program:

@@ -70,13 +70,18 @@ MachinePass = Callable[[machine.Program], machine.Program]
 
 
 def machine_passes(
-    checked: Checked, shared: Collection[str], *, merging: bool = True, forking: Collection[int] | None = ()
+    checked: Checked,
+    shared: Collection[str],
+    *,
+    merging: bool = True,
+    forking: Collection[int] | None = (),
+    limited: bool = False,
 ) -> Mapping[str, MachinePass]:
     """The passes over machine programs, in their order.
 
     `checked` says which fault sites of a piece are really checked, `shared` names the parameters that all lanes share.
     Without `merging` every block stays what it is in the source. Calls that can be made at the same time are found
-    where groups of them begin in blocks of `forking`; None stands for all blocks.
+    where groups of them begin in blocks of `forking`; None stands for all blocks. Turns may be refused if `limited`.
     """
     forks: dict[str, MachinePass] = {} if forking == () else {"forks": partial(find_forks, only=forking)}
     merges: dict[str, MachinePass] = {"loop_header_duplication": duplicate_headers} if merging else {}
@@ -84,7 +89,7 @@ def machine_passes(
         **forks,
         "idle_checks": partial(drop_idle_checks, checked=checked),
         **merges,
-        "early_turns": compute_early,
+        "early_turns": partial(compute_early, limited=limited),
         "dead_writes": mark_dead_writes,
         "shared_parameters": partial(share_parameters, wanted=shared),
         "pointer_sharing": share_pointers,

@@ -427,6 +427,18 @@ def test_only_pieces_that_may_reach_the_users_code_are_followed(monkeypatch):
     assert all("helper_of_one_piece" in code.co_names for code in followed)
 
 
+def test_pieces_of_equal_text_may_reach_different_code():
+    """Functions of two modules may call one `abs` and one a helper of the user's by the same name."""
+    pieces = []
+    for named in (abs, helper_of_one_piece, abs):
+        names = {"named": named}
+        exec("def piece(x):\n    return named(x)\n", names)
+        pieces.append(names["piece"])
+    watch = Watch(Record())
+    assert [watch.may_reach_users(piece, ()) for piece in pieces] == [False, True, False]
+    assert len(watch.reaching) == 2
+
+
 def test_a_piece_that_is_not_followed_though_it_reaches_them_keeps_what_it_read(monkeypatch):
     """The tests above depend on it."""
     monkeypatch.setattr(Watch, "may_reach_users", lambda self, function, types: False)

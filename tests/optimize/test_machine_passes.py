@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import pcbatch
+from pcbatch import LaneStatus
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Block, Branch, Jump, Program
 from pcbatch.ir.machine_interpreter import BrokenProgramError, interpret_machine
@@ -144,6 +146,23 @@ def test_every_pass_leaves_the_answers_alone(name):
     wanted = expected(name)
     for stage, program in stages(compiled(name)[-1]):
         assert answers(name, program) == wanted, stage
+
+
+@pcbatch.autobatch(backend="reference")
+def inverted(m):
+    """A loop that is written out, in which an operation raises for the whole batch: for 1.0 in the second turn."""
+    parts = []
+    for _ in range(2):
+        m = tf.linalg.inv(m) - tf.eye(1)
+        parts.append(m)
+    return parts[0] + parts[1]
+
+
+def test_what_may_raise_stays_behind_a_turn_that_may_be_refused():
+    ones, twos = np.full((1, 1, 1), 1, np.float32), np.full((1, 1, 1), 2, np.float32)
+    assert inverted.options(max_steps=0).run(ones).status.tolist() == [LaneStatus.MAX_STEPS]
+    assert inverted.options(max_steps=2).run(twos).value.numpy().tolist() == [[[-3.5]]]
+    assert inverted(twos).numpy().tolist() == [[[-3.5]]]
 
 
 def test_each_pass_does_something_somewhere():

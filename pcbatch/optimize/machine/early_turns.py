@@ -6,7 +6,8 @@
 
 A loop that is written out has a block for each turn, since turns are counted (`max_steps`). What such blocks hand on,
 a list that grows, costs a compiler as much at each border as it has parts. Where nothing in a block can fail, nobody
-sees whether it is computed before the turn is counted or after it; the blocks that are left only count.
+sees whether it is computed before the turn is counted or after it; the blocks that are left only count. Where turns
+are limited, calls of what nothing is known of stay behind them: in a graph such may raise for the whole batch.
 """
 
 from __future__ import annotations
@@ -15,16 +16,24 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from pcbatch.ir.analysis.cheap_code import calls_opaque
 from pcbatch.ir.analysis.effects import written
 from pcbatch.ir.analysis.live_tops import read_at_end
 from pcbatch.ir.machine import Block, Item, Jump, Piece, Program, PushJump, Statement, Store, targets
 
 
-def compute_early(program: Program) -> Program:
-    """Move what blocks compute to the block before, where only a counted turn leads from that to them."""
+def compute_early(program: Program, *, limited: bool = False) -> Program:
+    """Move what blocks compute to the block before, where only a counted turn leads from that to them.
+
+    Turns may be refused where they are `limited`.
+    """
     arrivals = Counter(_arrivals(program))
     blocks = [*program.blocks]
-    own = frozenset(number for number, block in enumerate(blocks) if _keeps_its_own(program, block))
+    own = frozenset(
+        number
+        for number, block in enumerate(blocks)
+        if _keeps_its_own(program, block) or (limited and _calls(program, block))
+    )
     for number in reversed(range(len(blocks))):  # a block has taken what is behind it before another one takes its own
         place = number
         while (following := _following(blocks, place, arrivals, own)) is not None:
@@ -140,3 +149,11 @@ def _joined(one: Piece, other: Piece) -> Piece:
 def _keeps_its_own(program: Program, block: Block) -> bool:
     """Whether the end of `block` needs something that its body computes, perhaps for itself alone."""
     return bool(block.pushes) or not read_at_end(program, block).isdisjoint(written(block))
+
+
+def _calls(program: Program, block: Block) -> bool:
+    """Whether `block` calls what nothing is known of."""
+    pieces = (item for item in block.body if isinstance(item, Piece))
+    return any(
+        calls_opaque(each.op, program.externs.get(piece.scope, ())) for piece in pieces for each in piece.statements
+    )

@@ -69,7 +69,7 @@ class Watch:
         self.returned: Any = MISSING
         self.has_run = False
         self.runs: dict[types.CodeType, int] = {}
-        self.reaching: dict[Any, bool] = {}
+        self.reaching: dict[Any, tuple[tuple[Any, ...], bool]] = {}
 
     def is_set(self) -> bool | None:
         """See `following.Follower`."""
@@ -92,13 +92,15 @@ class Watch:
         if any(map(_is_of_users, types)):
             return True
         code, names = function.__code__, function.__globals__
-        if code not in self.reaching:
+        every = (names.get(name, MISSING) for name in _names(code))
+        values = tuple(each for each in every if not stored.is_own_method(each))  # by these inference notes values
+        key = (code, *map(id, values))  # by equal names pieces of equal text may mean others
+        if key not in self.reaching:
             reached = Watch(Record())
-            for value in (names.get(name, MISSING) for name in _names(code)):
-                if not stored.is_own_method(value):  # by which inference takes note of values
-                    reached.meet(value, ends=True)
-            self.reaching[code] = any(map(reached._holds_users, reached.known.values()))
-        return self.reaching[code]
+            for value in values:
+                reached.meet(value, ends=True)
+            self.reaching[key] = values, any(map(reached._holds_users, reached.known.values()))
+        return self.reaching[key][1]
 
     def _holds_users(self, value: Any) -> bool:
         return not isinstance(value, _OF_CODE) or self._may_run(value)
