@@ -13,7 +13,7 @@ from pcbatch.runtime.backends.tensorflow.expansion import Expansion
 
 @pcbatch.autobatch(form="lockstep")
 def looped(x, n, k):
-    """One in another, a table looked up in, a division that the other arm may not do, a conditional that all share."""
+    """One in another, a table looked up in, a division that the other arm may not do, one that all share, a choice."""
     table = tf.constant([1.0, 2.0, 3.0])
     while n > 0:
         x = tf.cond(
@@ -22,6 +22,7 @@ def looped(x, n, k):
             lambda: tf.sqrt(tf.abs(x)) + tf.cast(tf.math.floordiv(7, n), tf.float32),  # noqa: B023
         )
         x = tf.cond(k > 0, lambda: x * 1.1, lambda: x)  # noqa: B023
+        x = tf.switch_case(n % 4, [lambda: x + 0.5, lambda: tf.gather(table, (n - 1) % 3) * x, lambda: x])  # noqa: B023
         n = n - 1
     assert x > -100.0
     return x

@@ -25,11 +25,11 @@ TURNS, OPERATIONS = 64, 4000
 """The most turns that are written out of a loop, and the most operations of a piece in all."""
 
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
-CONDITIONALS = ("If", "StatelessIf")
+_CONDITIONALS = ("If", "StatelessIf")
 _CASES = ("Case", "StatelessCase")
 _LOOPS = ("While", "StatelessWhile")
-CHOICES = (*CONDITIONALS, *_CASES)
-_CONTROL = (*_CALLS, *CONDITIONALS, *_CASES, *_LOOPS)
+CHOICES = (*_CONDITIONALS, *_CASES)
+_CONTROL = (*_CALLS, *_CONDITIONALS, *_CASES, *_LOOPS)
 _OURS = ("Slice", "GatherNd", "ResourceGatherNd")
 """Operations whose gradient is better taken by way of others."""
 _DIVISIONS = ("Div", "FloorDiv", "FloorMod", "Mod", "RealDiv", "TruncateDiv", "TruncateMod")
@@ -61,7 +61,7 @@ class Expansion:
         for operation in operations:
             is_wanted = is_controlled or (operation.type in _OURS and private.rewires())
             if arms_only:
-                is_wanted = is_controlled and operation.type in CONDITIONALS and id(operation.inputs[0]) in self.of_lane
+                is_wanted = is_controlled and operation.type in CHOICES and id(operation.inputs[0]) in self.of_lane
             if is_wanted:
                 self._expand(operation)
             if any(id(tensor) in self.of_lane for tensor in operation.inputs):
@@ -102,7 +102,7 @@ class Expansion:
         match operation.type:
             case kind if kind in _CALLS:
                 return self._copied(self._body(operation, "f"), given, predicate)
-            case kind if kind in CONDITIONALS:
+            case kind if kind in _CONDITIONALS:
                 arms = [self._body(operation, name) for name in ("else_branch", "then_branch")]
                 holds = self._tensor(given[0])
                 number = tf.cast(holds if holds.dtype == tf.bool else tf.not_equal(holds, 0), tf.int32)
