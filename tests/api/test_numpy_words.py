@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import pcbatch
@@ -55,3 +56,24 @@ def slope(x):
 def test_a_tape_sees_numpys_functions_in_one_example_too():
     given = slope(FLOATS[:1])
     np.testing.assert_allclose(slope.single(tf.constant(FLOATS[0])), given[0], rtol=1e-5)
+
+
+@pcbatch.autobatch
+def plus(i):
+    return i + np.array([0.5, 1.5])
+
+
+@pcbatch.autobatch
+def below(i):
+    return i < np.array([0.5, 1.5])
+
+
+@pcbatch.autobatch
+def added(i):
+    return tf.add(i, np.full(2, 0.5) + 1.0)
+
+
+@pytest.mark.parametrize("function", [plus, below, added])
+def test_a_constant_array_of_floats_beside_an_int_is_not_cut_to_ints(function):
+    with pytest.raises(pcbatch.CompileError, match="PCB401"):
+        function(np.array([0, 1], np.int32))
