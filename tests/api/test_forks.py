@@ -256,6 +256,14 @@ def test_calls_in_the_turns_of_loops_are_made_at_the_same_time():
     np.testing.assert_array_equal(run.value, wanted.value)
     np.testing.assert_array_equal(run.lane_steps, wanted.lane_steps)
     assert run.value[0] == turn_by_turn.single(children[0], 0)
+
+
+@pytest.mark.slow
+def test_calls_in_the_turns_of_loops_fail_as_in_sequence():
+    children, _, root = ternary(1)
+    arguments = [np.repeat(each, 3, 0) for each in (children, root)]
+    arguments[1][:] = [0, 1, 2]
+    forked = turn_by_turn.options(fork=True)
     arguments[0][1, 2, 1] = -2
     run = forked.run(*arguments)
     assert not run.errors, "the root of example 1 is a leaf"

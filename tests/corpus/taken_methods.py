@@ -45,7 +45,7 @@ class Account:
     @property
     def refused(self):
         """How often there was not enough."""
-        if self.__refused > 1.0:
+        if self.__refused > 0.5:
             return 9.0
         return self.__refused
 
@@ -68,9 +68,8 @@ class Bank:
 def taken_methods(x, n):
     here, there = Vec(x, 1.0), Vec(0.5, x)
     bank = Bank(x)
-    moved = bank.move(0, 4.0) + bank.move(n % 2, 4.0)
-    if bank.move(1, 4.0) < 1.0:
-        bank.accounts[1].withdraw(0.5)
+    moved = bank.move(n % 2, 4.0)
+    bank.accounts[1].withdraw(x)
     return here.to(there), moved, bank.accounts[0].money, bank.accounts[1].money, bank.accounts[1].refused
 
 
