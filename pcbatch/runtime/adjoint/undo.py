@@ -10,6 +10,10 @@ gradient is taken, and what it had before starts with none:
     store a[i] = v         v's grows by that of the element, which becomes zero
     push of s on v         s's grows by that of the new entry
     pop of v               the entry that was removed gets what the top has, and the top nothing
+    fork of f(v = s)       s's grows by that of `v` in the lane that has run the call, where it becomes zero
+    join, s = r of it      that of `r` in the lane that has run the call is that of s
+
+What all lanes of an example read where it came in has its gradient by example, to which rows add.
 """
 
 from __future__ import annotations
@@ -21,11 +25,13 @@ from functools import cached_property
 
 from pcbatch.ir.machine import Block, Piece, Push, Store
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.adjoint.tape import BlockTape, Tapes, index_field, residual_field
+from pcbatch.runtime.adjoint.tape import BlockTape, Tapes, child_field, index_field, residual_field
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.rows import Rows
 
+OWN = ("register", "cached stack", "stack")
+"""Storage kinds of variables of which each lane has its own."""
 Adjoint = list[Array | None]
 """Gradients by the leaves of a value, `[rows, ...]`; None for zeros, and for leaves that have none."""
 
@@ -60,16 +66,42 @@ class Names:
         return {n: item for n, item in items if isinstance(item, Store) and item.array in active}
 
     @cached_property
-    def whole(self) -> list[str]:
-        """The variables of the state of which it uses more than elements, sorted."""
+    def given(self) -> list[tuple[int, str, str]]:
+        """What it gives to calls that it forks: the place of the call, the callee's active variable, the name."""
+        group = next((each for each in self.tapes.layout.groups if each.block == self.tape.number), None)
+        members = enumerate(group.members if group else ())
+        pairs = ((slot, *pair) for slot, member in members for pair in member.call.given)
+        return [each for each in pairs if each[1] in self.tapes.activity.variables]
+
+    @cached_property
+    def handed(self) -> list[tuple[int, str, str]]:
+        """What calls give to it that it joins: the place of the call, the callee's variable, the active name."""
+        group = self.tapes.layout.joins.get(self.tape.number)
+        members = enumerate(group.members if group else ())
+        pairs = ((slot, variable, name) for slot, member in members for name, variable in member.call.results)
+        return [each for each in pairs if each[2] in self.tapes.activity.variables]
+
+    @cached_property
+    def _whole(self) -> set[str]:
+        """The names of which it uses more than elements."""
         found = {*self.popped, *(push.variable for push in self.pushes)}
         found |= {push.saved for push in self.pushes if push.saved is not None}
         found |= {store.value for store in self.stores.values()}
+        found |= {name for _, _, name in self.given}
         for place, item in enumerate(self.block.body):
             if isinstance(item, Piece):
                 found |= {*item.writes, *self.read_whole(place, item)}
-        layout, active = self.tapes.layout, self.tapes.activity.variables
-        return sorted(name for name in found & active if layout.storage(name) is not None)
+        return found & self.tapes.activity.variables
+
+    @cached_property
+    def whole(self) -> list[str]:
+        """The variables of lanes of which it uses more than elements, sorted."""
+        return sorted(name for name in self._whole if self.tapes.layout.storage(name) in OWN)
+
+    @cached_property
+    def of_example(self) -> list[str]:
+        """Those that lie by example of which it reads more than elements, sorted."""
+        return sorted(name for name in self._whole if self.tapes.layout.storage(name) == "example")
 
     def read_whole(self, place: int, piece: Piece) -> list[str]:
         """What the piece at `place` reads, to which gradients flow, but for arrays of which it reads elements alone."""
@@ -85,16 +117,26 @@ class Names:
             piece = self.block.body[place]
             assert isinstance(piece, Piece)
             found |= {piece.reads[each.read] for each in linear.elements}
-        return sorted(name for name in found.difference(self.whole) if self.tapes.layout.storage(name) is not None)
+        kinds = (*OWN, "example")
+        return sorted(name for name in found.difference(self._whole) if self.tapes.layout.storage(name) in kinds)
 
     @cached_property
     def keys(self) -> list[str]:
         """The keys of the gradients that undoing a run of it changes, sorted."""
-        return sorted(key for name in (*self.whole, *self.by_element) for key, _ in keys(self.tapes, name))
+        names = {*self.whole, *self.of_example, *self.by_element}
+        names |= {variable for _, variable, _ in (*self.given, *self.handed)}
+        return sorted(key for name in names for key, _ in keys(self.tapes, name))
 
 
 def keys(tapes: Tapes, name: str) -> Iterator[tuple[str, TensorType]]:
-    """The keys of the gradients by variable `name`, with what each holds for a lane, or for an entry of its stack."""
+    """The keys of the gradients by variable `name`, with what each holds for a lane, or for an entry of its stack.
+
+    For an example, where it lies by example.
+    """
+    if tapes.layout.storage(name) == "example":
+        pairs = zip(tapes.layout.keys("input", name), tapes.floats(name), strict=True)
+        yield from ((key, leaf) for key, leaf in pairs if leaf is not None)
+        return
     for tops_or_stacks in (tapes.layout.tops(name), tapes.layout.stacks(name)):
         for key, leaf in zip(tops_or_stacks, tapes.floats(name), strict=False):  # a "stack" has no tops
             if leaf is not None:
@@ -122,6 +164,8 @@ class Undoing:
         """
         for name in self.names.whole:
             self.adjoints[name] = self.at_end(name)
+        for slot, variable, name in self.names.given:
+            self.add(name, self.of_child(slot, variable))
         saved = self.entries()
         for push, entry in saved:
             if push.saved is not None:
@@ -138,6 +182,10 @@ class Undoing:
                 self.add(push.variable, entry)
         for name in self.names.whole:
             self.put(name)
+        for slot, variable, name in self.names.handed:
+            self.hand(slot, variable, self.taken(name))
+        for name in self.names.of_example:
+            self.add_to_example(name)
         return {key: self.state[key] for key in self.names.keys}
 
     # -- gradients of rows ---------------------------------------------------------------------------------------------
@@ -224,6 +272,47 @@ class Undoing:
             for key, value in zip(tops, self.filled(name, none if popped else adjoint), strict=True):
                 self.state[key] = self.rows.put(self.state[key], self.rows.mask, value)
 
+    # -- other lanes ---------------------------------------------------------------------------------------------------
+
+    def of_child(self, slot: int, variable: str) -> Adjoint:
+        """The gradient by what a forked call was given, in whose lane there is none left."""
+        lanes = self.taped[child_field("forked", slot)]
+        found: Adjoint = []
+        for key, leaf in self.tops(variable):
+            if key is None or leaf is None:
+                found.append(None)
+                continue
+            found.append(self.backend.load(self.state[key], [], lanes))
+            self.put_at(key, lanes, self.zeros(leaf))
+        return found
+
+    def hand(self, slot: int, variable: str, adjoint: Adjoint) -> None:
+        """Let the lane that has run a forked call have the gradient by what that gave."""
+        if any(each is not None for each in adjoint):
+            keys = [key for key, _ in self.tops(variable) if key is not None]
+            for key, value in zip(keys, self.filled(variable, adjoint), strict=True):
+                self.put_at(key, self.taped[child_field("joined", slot)], value)
+
+    def tops(self, variable: str) -> list[tuple[str | None, TensorType | None]]:
+        """The keys of the gradients by the tops of a variable."""
+        pairs = zip(self.layout.tops(variable), self.tapes.floats(variable), strict=True)
+        return [(None if leaf is None else key, leaf) for key, leaf in pairs]
+
+    def put_at(self, key: str, lanes: Array, value: Array) -> None:
+        """Write a row for each of some lanes, all of them different."""
+        self.state[key] = self.backend.masked_store(self.state[key], [], self.rows.mask, value, lanes)
+
+    def add_to_example(self, name: str) -> None:
+        """Let the gradients by what lies by example grow."""
+        pairs = zip(self.layout.keys("input", name), self.taken(name), strict=True)
+        for key, value in ((key, value) for key, value in pairs if value is not None):
+            self.state[key] = self.backend.with_added(self.state[key], [], self.rows.mask, value, self.owners)
+
+    @property
+    def owners(self) -> Array:
+        """Of which example each row is."""
+        return self.taped[self.tapes.owner]
+
     # -- the body ------------------------------------------------------------------------------------------------------
 
     def piece(self, place: int, piece: Piece) -> None:
@@ -251,6 +340,9 @@ class Undoing:
     def element_read(self, array: str, indices: Sequence[Array], gradient: Array) -> None:
         """Let the gradient by an element of an array grow."""
         key, at = self.of_array(array, indices)
+        if key is not None and self.layout.storage(array) == "example":
+            self.state[key] = self.backend.with_added(self.state[key], at, self.rows.mask, gradient, self.owners)
+            return
         if key is not None:
             known = self.backend.load_each(self.state[key], at, self.rows.lanes)
             self.state[key] = self.rows.store(self.state[key], at, self.rows.mask, known + gradient)
@@ -271,7 +363,7 @@ class Undoing:
         if self.layout.storage(array) == "stack":
             (key,) = self.layout.stacks(array)
             return key, [self.place(array, 0), *indices]
-        (key,) = self.layout.tops(array)
+        (key,) = (key for key, _ in keys(self.tapes, array) if not key.startswith("stack "))
         return key, [*indices]
 
     def store(self, place: int, store: Store) -> None:

@@ -132,6 +132,9 @@ class Arrays(Protocol):
         As the library knows such a thing; where it does not, as a table.
         """
 
+    def sum_of_gradients(self, one: Array, other: Array) -> Array:
+        """The sum of two gradients by one value, arrays, or both as `rows_of_table` gives them."""
+
     def sum_rows(self, array: Array, mask: Array) -> Array:
         """The sum of the rows at which `mask` holds; others may hold anything."""
 

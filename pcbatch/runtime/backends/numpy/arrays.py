@@ -148,6 +148,9 @@ class NumPyArrays:
         found[numbers] = rows
         return found
 
+    def sum_of_gradients(self, one: Any, other: Any) -> Any:
+        return one + other
+
     def sum_rows(self, array: Any, mask: Any) -> Any:
         return array[mask].sum(axis=0)
 

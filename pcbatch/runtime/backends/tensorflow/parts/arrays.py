@@ -154,6 +154,12 @@ class TensorFlowArrays:
         # Each once: optimizers of Keras square what they are given for a row part by part, and not the sum.
         return tf.IndexedSlices(rows, numbers, tf.constant(table.shape, tf.int32))
 
+    def sum_of_gradients(self, one: Any, other: Any) -> Any:
+        if not isinstance(one, tf.IndexedSlices):
+            return one + other
+        rows, numbers = tf.concat([one.values, other.values], 0), tf.concat([one.indices, other.indices], 0)
+        return tf.IndexedSlices(*self.summed_by_number(rows, numbers), one.dense_shape)
+
     def sum_rows(self, array: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(self.where(mask, array, tf.zeros([], array.dtype)), axis=0)
 
