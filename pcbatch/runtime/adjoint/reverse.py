@@ -47,8 +47,8 @@ class Reverse(Way):
     `tape` says what is put aside of each segment: a name of `POLICIES`. With `mixing` runs from ordinary code may have
     other code between blocks that are taped, if it pays; `lockstep` are the blocks that are left to the machine then.
     `most`, if that is given, is how many rows of a block a run may have inside a caller's compiled program; `is_fixed`:
-    it is for such a one (`fixed.py`). With `forks` runs from ordinary code fork the groups of calls of `program`. Stacks
-    have room for `capacity` calls at first, if that is known.
+    it is for such a one (`fixed.py`). With `forks` runs from ordinary code fork the groups of calls of `program`.
+    Stacks have room for `capacity` calls at first, if that is known.
     """
 
     def __init__(
