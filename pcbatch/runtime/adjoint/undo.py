@@ -111,6 +111,8 @@ class Undoing:
         self.backend, self.layout = self.tapes.backend, self.tapes.layout
         self.state, self.rows, self.taped, self.shared = dict(state), rows, taped, shared
         self.adjoints: dict[str, Adjoint] = {}
+        self.read: list[Array] = []
+        """What has been read of the state, and is to be there before the state is written."""
         self.deltas: dict[int, Sequence[Array]] = {}
         self.parts: dict[int, Sequence[Array]] = {}
         self.seeds: dict[int, Sequence[Array]] = {}
@@ -136,8 +138,9 @@ class Undoing:
         for push, entry in saved:
             if push.saved is None:
                 self.add(push.variable, entry)
+        here = self.backend.once_there(self.rows.mask, self.read)
         for name in self.names.whole:
-            self.put(name)
+            self.put(name, here)
         return {key: self.state[key] for key in self.names.keys}
 
     # -- gradients of rows ---------------------------------------------------------------------------------------------
@@ -184,21 +187,25 @@ class Undoing:
     def entry(self, name: str, above: int) -> Adjoint:
         """The gradient by an entry of a stack."""
         place = self.place(name, above)
-        return [None if key is None else self.rows.load(self.state[key], [place]) for key in self.stacks(name)]
+        found = [None if key is None else self.rows.load(self.state[key], [place]) for key in self.stacks(name)]
+        self.read += [each for each in found if each is not None]
+        return found
 
-    def put_entry(self, name: str, above: int, adjoint: Adjoint) -> None:
-        """Let it be this from now on."""
+    def put_entry(self, name: str, above: int, adjoint: Adjoint, here: Array) -> None:
+        """Let it be this from now on, of the rows that are `here`."""
         place = self.place(name, above)
         stacks = (key for key in self.stacks(name) if key is not None)
         for key, value in zip(stacks, self.filled(name, adjoint), strict=True):
-            self.state[key] = self.rows.store(self.state[key], [place], self.rows.mask, value)
+            self.state[key] = self.rows.store(self.state[key], [place], here, value)
 
     def at_end(self, name: str) -> Adjoint:
         """The gradient by the value that `name` has after the run."""
         if self.layout.storage(name) == "stack":
             return self.entry(name, sum(push.variable == name for push in self.names.pushes))
         pairs = zip(self.layout.tops(name), self.tapes.floats(name), strict=True)
-        return [None if leaf is None else self.rows.take(self.state[key]) for key, leaf in pairs]
+        found = [None if leaf is None else self.rows.take(self.state[key]) for key, leaf in pairs]
+        self.read += [each for each in found if each is not None]
+        return found
 
     def entries(self) -> list[tuple[Push, Adjoint]]:
         """The gradients by the entries that the run has pushed."""
@@ -209,20 +216,20 @@ class Undoing:
             count[push.variable] += 1
         return found
 
-    def put(self, name: str) -> None:
-        """Write the gradient by the value that `name` had when the block found it."""
+    def put(self, name: str, here: Array) -> None:
+        """Write the gradient by the value that `name` had when the block found it, of the rows that are `here`."""
         adjoint, popped = self.adjoints[name], self.names.popped[name]
         none: Adjoint = [None for _ in adjoint]
         is_stack = self.layout.storage(name) == "stack"
         if popped or is_stack:
-            self.put_entry(name, 0, adjoint)
+            self.put_entry(name, 0, adjoint, here)
         for above in range(1, popped + is_stack):  # what was popped and not looked at
-            self.put_entry(name, above, none)
+            self.put_entry(name, above, none, here)
         if not is_stack:
             pairs = zip(self.layout.tops(name), self.tapes.floats(name), strict=True)
             tops = (key for key, leaf in pairs if leaf is not None)
             for key, value in zip(tops, self.filled(name, none if popped else adjoint), strict=True):
-                self.state[key] = self.rows.put(self.state[key], self.rows.mask, value)
+                self.state[key] = self.rows.put(self.state[key], here, value)
 
     # -- the body ------------------------------------------------------------------------------------------------------
 
@@ -281,7 +288,8 @@ class Undoing:
         key, at = self.of_array(store.array, indices)
         if key is not None:
             element = self.backend.load_each(self.state[key], at, self.rows.lanes)
-            self.state[key] = self.rows.store(self.state[key], at, self.rows.mask, self._nothing(store.array, element))
+            here = self.backend.once_there(self.rows.mask, [element])
+            self.state[key] = self.rows.store(self.state[key], at, here, self._nothing(store.array, element))
         else:
             (whole,) = self.adjoints.get(store.array, [None])
             if whole is None:
