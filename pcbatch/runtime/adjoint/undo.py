@@ -153,6 +153,8 @@ class Undoing:
         self.backend, self.layout = self.tapes.backend, self.tapes.layout
         self.state, self.rows, self.taped, self.shared = dict(state), rows, taped, shared
         self.adjoints: dict[str, Adjoint] = {}
+        self.read: list[Array] = []
+        """What has been read of the state, and is to be there before the state is written."""
         self.deltas: dict[int, Sequence[Array]] = {}
         self.parts: dict[int, Sequence[Array]] = {}
         self.seeds: dict[int, Sequence[Array]] = {}
@@ -180,10 +182,13 @@ class Undoing:
         for push, entry in saved:
             if push.saved is None:
                 self.add(push.variable, entry)
+        here = self.backend.once_there(self.rows.mask, self.read)
+        for slot, variable, _ in self.names.given:
+            self.empty(slot, variable, here)
         for name in self.names.whole:
-            self.put(name)
+            self.put(name, here)
         for slot, variable, name in self.names.handed:
-            self.hand(slot, variable, self.taken(name))
+            self.hand(slot, variable, self.taken(name), here)
         for name in self.names.of_example:
             self.add_to_example(name)
         return {key: self.state[key] for key in self.names.keys}
@@ -232,21 +237,25 @@ class Undoing:
     def entry(self, name: str, above: int) -> Adjoint:
         """The gradient by an entry of a stack."""
         place = self.place(name, above)
-        return [None if key is None else self.rows.load(self.state[key], [place]) for key in self.stacks(name)]
+        found = [None if key is None else self.rows.load(self.state[key], [place]) for key in self.stacks(name)]
+        self.read += [each for each in found if each is not None]
+        return found
 
-    def put_entry(self, name: str, above: int, adjoint: Adjoint) -> None:
-        """Let it be this from now on."""
+    def put_entry(self, name: str, above: int, adjoint: Adjoint, here: Array) -> None:
+        """Let it be this from now on, of the rows that are `here`."""
         place = self.place(name, above)
         stacks = (key for key in self.stacks(name) if key is not None)
         for key, value in zip(stacks, self.filled(name, adjoint), strict=True):
-            self.state[key] = self.rows.store(self.state[key], [place], self.rows.mask, value)
+            self.state[key] = self.rows.store(self.state[key], [place], here, value)
 
     def at_end(self, name: str) -> Adjoint:
         """The gradient by the value that `name` has after the run."""
         if self.layout.storage(name) == "stack":
             return self.entry(name, sum(push.variable == name for push in self.names.pushes))
         pairs = zip(self.layout.tops(name), self.tapes.floats(name), strict=True)
-        return [None if leaf is None else self.rows.take(self.state[key]) for key, leaf in pairs]
+        found = [None if leaf is None else self.rows.take(self.state[key]) for key, leaf in pairs]
+        self.read += [each for each in found if each is not None]
+        return found
 
     def entries(self) -> list[tuple[Push, Adjoint]]:
         """The gradients by the entries that the run has pushed."""
@@ -257,50 +266,49 @@ class Undoing:
             count[push.variable] += 1
         return found
 
-    def put(self, name: str) -> None:
-        """Write the gradient by the value that `name` had when the block found it."""
+    def put(self, name: str, here: Array) -> None:
+        """Write the gradient by the value that `name` had when the block found it, of the rows that are `here`."""
         adjoint, popped = self.adjoints[name], self.names.popped[name]
         none: Adjoint = [None for _ in adjoint]
         is_stack = self.layout.storage(name) == "stack"
         if popped or is_stack:
-            self.put_entry(name, 0, adjoint)
+            self.put_entry(name, 0, adjoint, here)
         for above in range(1, popped + is_stack):  # what was popped and not looked at
-            self.put_entry(name, above, none)
+            self.put_entry(name, above, none, here)
         if not is_stack:
             pairs = zip(self.layout.tops(name), self.tapes.floats(name), strict=True)
             tops = (key for key, leaf in pairs if leaf is not None)
             for key, value in zip(tops, self.filled(name, none if popped else adjoint), strict=True):
-                self.state[key] = self.rows.put(self.state[key], self.rows.mask, value)
+                self.state[key] = self.rows.put(self.state[key], here, value)
 
     # -- other lanes ---------------------------------------------------------------------------------------------------
 
     def of_child(self, slot: int, variable: str) -> Adjoint:
-        """The gradient by what a forked call was given, in whose lane there is none left."""
+        """The gradient by what a forked call was given."""
         lanes = self.taped[child_field("forked", slot)]
-        found: Adjoint = []
-        for key, leaf in self.tops(variable):
-            if key is None or leaf is None:
-                found.append(None)
-                continue
-            found.append(self.backend.load(self.state[key], [], lanes))
-            self.put_at(key, lanes, self.zeros(leaf))
+        keys = (None if leaf is None else key for key, leaf in self.tops(variable))
+        found = [None if key is None else self.backend.load(self.state[key], [], lanes) for key in keys]
+        self.read += [each for each in found if each is not None]
         return found
 
-    def hand(self, slot: int, variable: str, adjoint: Adjoint) -> None:
+    def empty(self, slot: int, variable: str, here: Array) -> None:
+        """Let the lane that has run it have none any more."""
+        lanes = self.taped[child_field("forked", slot)]
+        for key, leaf in self.tops(variable):
+            if leaf is not None:
+                self.state[key] = self.backend.masked_store(self.state[key], [], here, self.zeros(leaf), lanes)
+
+    def hand(self, slot: int, variable: str, adjoint: Adjoint, here: Array) -> None:
         """Let the lane that has run a forked call have the gradient by what that gave."""
         if any(each is not None for each in adjoint):
-            keys = [key for key, _ in self.tops(variable) if key is not None]
+            lanes = self.taped[child_field("joined", slot)]
+            keys = [key for key, leaf in self.tops(variable) if leaf is not None]
             for key, value in zip(keys, self.filled(variable, adjoint), strict=True):
-                self.put_at(key, self.taped[child_field("joined", slot)], value)
+                self.state[key] = self.backend.masked_store(self.state[key], [], here, value, lanes)
 
-    def tops(self, variable: str) -> list[tuple[str | None, TensorType | None]]:
-        """The keys of the gradients by the tops of a variable."""
-        pairs = zip(self.layout.tops(variable), self.tapes.floats(variable), strict=True)
-        return [(None if leaf is None else key, leaf) for key, leaf in pairs]
-
-    def put_at(self, key: str, lanes: Array, value: Array) -> None:
-        """Write a row for each of some lanes, all of them different."""
-        self.state[key] = self.backend.masked_store(self.state[key], [], self.rows.mask, value, lanes)
+    def tops(self, variable: str) -> list[tuple[str, TensorType | None]]:
+        """The keys of the gradients by the tops of a variable, without a type where there is none."""
+        return [*zip(self.layout.tops(variable), self.tapes.floats(variable), strict=True)]
 
     def add_to_example(self, name: str) -> None:
         """Let the gradients by what lies by example grow."""
@@ -373,7 +381,8 @@ class Undoing:
         key, at = self.of_array(store.array, indices)
         if key is not None:
             element = self.backend.load_each(self.state[key], at, self.rows.lanes)
-            self.state[key] = self.rows.store(self.state[key], at, self.rows.mask, self._nothing(store.array, element))
+            here = self.backend.once_there(self.rows.mask, [element])
+            self.state[key] = self.rows.store(self.state[key], at, here, self._nothing(store.array, element))
         else:
             (whole,) = self.adjoints.get(store.array, [None])
             if whole is None:

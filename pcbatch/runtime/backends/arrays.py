@@ -76,6 +76,11 @@ class Arrays(Protocol):
     def where_each(self, masks: Sequence[Array], new: Sequence[Array], old: Sequence[Array]) -> list[Array]:
         """`where(mask, new, old)` for each, maybe one after the other."""
 
+    def once_there(self, mask: Array, arrays: Sequence[Array]) -> Array:
+        """`mask`, bool `[rows]`, not before all of `arrays`, `[rows, ..]`, are there: then what they were read from
+        may be written in place.
+        """
+
     # -- rows and elements ---------------------------------------------------------------------------------------------
 
     def take(self, array: Array, rows: Array) -> Array:

@@ -70,6 +70,9 @@ class NumPyArrays:
     def where_each(self, masks: Sequence[Any], new: Sequence[Any], old: Sequence[Any]) -> list[Any]:
         return [self.where(*each) for each in zip(masks, new, old, strict=True)]
 
+    def once_there(self, mask: Any, arrays: Sequence[Any]) -> Any:
+        return mask
+
     # -- rows and elements ---------------------------------------------------------------------------------------------
 
     def take(self, array: Any, rows: Any) -> Any:

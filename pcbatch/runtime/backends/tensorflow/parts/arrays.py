@@ -82,6 +82,9 @@ class TensorFlowArrays:
     ) -> list[tf.Tensor]:
         return succession.in_succession(self.where, masks, new, old)
 
+    def once_there(self, mask: tf.Tensor, arrays: Sequence[tf.Tensor]) -> tf.Tensor:
+        return succession.once_there(mask, arrays)
+
     # -- rows and elements ---------------------------------------------------------------------------------------------
 
     def take(self, array: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
