@@ -15,9 +15,10 @@ from pcbatch.ir.machine import Chunks, Program
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.adjoint.beside import Beside
 from pcbatch.runtime.adjoint.lookups import Lookups
+from pcbatch.runtime.adjoint.names import Names, keys
 from pcbatch.runtime.adjoint.tape import LANE, LOG, LOGGED, Tapes
 from pcbatch.runtime.adjoint.together import Together, Totals, summed
-from pcbatch.runtime.adjoint.undo import Names, Undoing, keys
+from pcbatch.runtime.adjoint.undo import Undoing
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.rows import Rows

@@ -31,9 +31,9 @@ from typing import Any
 from pcbatch.ir.machine import Piece, Store
 from pcbatch.ir.text.lines import INDENT
 from pcbatch.runtime.adjoint.beside import Beside
+from pcbatch.runtime.adjoint.names import Names
 from pcbatch.runtime.adjoint.replay import Replay
 from pcbatch.runtime.adjoint.tape import BlockTape, residual_field
-from pcbatch.runtime.adjoint.undo import Names
 
 
 def print_adjoint(replay: Replay, lanes: Any) -> str:
