@@ -23,6 +23,8 @@ from pcbatch.errors import (
     RefusedBeforeError,
     Span,
     TakeIn,
+    Map,
+    MapError,
     Unroll,
     Wish,
 )
@@ -119,6 +121,9 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
             return PrimitiveError([replace(found, wants=wants)])
         if isinstance(error, LengthError):
             wants = None if found.span is None else Unroll(found.span, error.length, error.turns)
+        if isinstance(error, MapError):
+            wants = None if found.span is None else Map(found.span, error.length, error.type, error.turns)
+            return PrimitiveError([replace(found, wants=wants)])
         return PrimitiveError([replace(found, wants=wants if error.code in (CALLED, LENGTH) else None)])
     if isinstance(error, PlacedError):
         return PrimitiveError([Diagnostic("PCB401", error.message, error.span)])

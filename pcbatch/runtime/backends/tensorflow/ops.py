@@ -48,6 +48,7 @@ from pcbatch.runtime.backends.tensorflow.iteration import (
     unpacked,
     unrolled,
 )
+from pcbatch.runtime.backends.tensorflow.mapping import blank, mapped
 from pcbatch.runtime.backends.tensorflow.members import member
 from pcbatch.runtime.backends.tensorflow.membership import contains, lacks, same_flag
 from pcbatch.runtime.backends.tensorflow.operators import (
@@ -81,6 +82,7 @@ __all__ = [
     "bit_and",
     "bit_or",
     "bit_xor",
+    "blank",
     "both",
     "changed",
     "committed",
@@ -105,6 +107,7 @@ __all__ = [
     "less_equal",
     "math",
     "matrix_product",
+    "mapped",
     "maximum",
     "member",
     "minimum",

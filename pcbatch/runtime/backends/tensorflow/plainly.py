@@ -15,6 +15,7 @@ import tensorflow as tf
 from pcbatch.runtime.backends.tensorflow import arithmetic, numpy_equivalents, operators
 from pcbatch.runtime.backends.tensorflow.array_indexing import elements_at
 from pcbatch.runtime.backends.tensorflow.equivalents import named
+from pcbatch.runtime.backends.tensorflow.mapping import checked_count, padded
 from pcbatch.runtime.backends.tensorflow.members import plain_member
 from pcbatch.runtime.backends.tensorflow.membership import same_flag
 from pcbatch.runtime.backends.tensorflow.private import may_record
@@ -189,12 +190,14 @@ PLAIN_BUILTINS: dict[str, Callable[..., Any]] = _OPERATORS | {
     "__flag__": same_flag,
     "abs": lambda x: abs(_counted(x)),
     "augmented": _augmented,
+    "checked_count": checked_count,
     "divmod": lambda a, b: (_OPERATORS["op_floordiv"](a, b), _OPERATORS["op_mod"](a, b)),
     "int": lambda *given: _int32(int(*given)) if given and isinstance(given[0], _ARRAYS) else int(*given),
     "max": _extreme(max, "op_gt"),
     "member": plain_member,
     "min": _extreme(min, "op_lt"),
     "neg": lambda x: -_counted(x),
+    "padded": padded,
     "pos": lambda value: tf.convert_to_tensor(_counted(value)) if isinstance(value, _ARRAYS) else +value,
     "read": _read,
     "round": lambda value, digits=None: _rounded(value, digits) if isinstance(value, _ARRAYS) else round(value, digits),
