@@ -111,7 +111,7 @@ class Forking:
         makes = backend.array([len(self.groups[n].members) if n in self.groups else 0 for n in self._numbers], "int64")
 
         def goes_on(carried: dict[str, Any]) -> Array:
-            return (self.can_run(carried["state"]) > 0) & (carried["counters"]["trips"] < until)
+            return self.goes_on(carried["state"]) & (carried["counters"]["trips"] < until)
 
         def turn(carried: dict[str, Any]) -> dict[str, Any]:
             state, lanes, chunks = self.trip(carried["state"], by_example, shared)
@@ -141,6 +141,10 @@ class Forking:
         stand = [self.can_run(after), self._waiting(after), lists.length(after, lists.paused)]
         return after, end["counters"], backend.stack([forked, end["most"], end["short"], *stand])
 
+    def goes_on(self, state: State) -> Array:
+        """Whether there is to be another trip: a scalar bool."""
+        return self.can_run(state) > 0
+
     def outputs(self, state: State) -> State:
         """What comes out of a run, by example: UNFINISHED are those that are to be run anew, or have not ended."""
         backend, layout = self.backend, self.layout
@@ -157,6 +161,22 @@ class Forking:
     @property
     def _numbers(self) -> range:
         return range(len(self.blocks))
+
+    # -- what a subclass has a part in ---------------------------------------------------------------------------------
+
+    def fits(self, number: int, now: State) -> Array | None:
+        """Whether there is room for what another chunk of a block leaves behind: a scalar bool, None if always."""
+        return None
+
+    def execution(
+        self, number: int, state: State, shared: Mapping[str, Leaves], rows: Rows, count: Array
+    ) -> ForkedExecution:
+        """One run of a block for a chunk of `count` lanes, of which those run that `rows` say."""
+        return ForkedExecution(self.context, number, state, shared, rows)
+
+    def have_begun(self, number: int, now: State, lanes: Array, count: Array) -> State:
+        """Told that a chunk of `count` lanes has forked the group of a block."""
+        return now
 
     # -- trips ---------------------------------------------------------------------------------------------------------
 
@@ -204,6 +224,8 @@ class Forking:
             if group is not None:
                 enough = lists.length(now, lists.free) // len(group.members)
                 most = backend.where(enough < size, enough, most)
+            if (fits := self.fits(number, now)) is not None:
+                most = backend.where(fits, most, backend.constant(0))
             return backend.where(todo < most, todo, most)
 
         def turn(go: Array, carried: Sequence[Array]) -> tuple[Array, list[Array]]:
@@ -236,7 +258,7 @@ class Forking:
         runs = lives
         if runner.can_lack_room:
             runs = lives & runner.room(_Taken(self, now, lanes))
-        execution = ForkedExecution(self.context, number, {**now, **inputs}, shared, Rows(backend, lanes, runs))
+        execution = self.execution(number, {**now, **inputs}, shared, Rows(backend, lanes, runs), count)
         with backend.scope(self.blocks[number].label):
             execution.execute()
         moving = execution.moving
@@ -263,7 +285,10 @@ class Forking:
         for child in children:
             now = lists.put(now, lists.free, child, inside, places, count)
         now = lists.spread(now, lanes, goes)
-        return self.family.fork(group, now, lanes, examples, moving, depth, values) if group else now
+        if group is None:
+            return now
+        now = self.family.fork(group, now, lanes, examples, moving, depth, values)
+        return self.have_begun(number, now, lanes, count)
 
     def _place(self, number: int, target: Array) -> Array:
         """The lists of lanes that go to these places, if they have not failed."""

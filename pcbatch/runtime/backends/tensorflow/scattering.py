@@ -68,6 +68,12 @@ def written(array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) ->
     return tf.raw_ops.TensorScatterUpdate(tensor=array, indices=at, updates=value, bad_indices_policy="IGNORE")
 
 
+def added(array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) -> tf.Tensor:
+    """`array` with `value` added at `array[i, j, ..]`, for one row after another; places that are none are left."""
+    at, value = places(indices, value, array.shape)
+    return tf.raw_ops.TensorScatterAdd(tensor=array, indices=at, updates=value, bad_indices_policy="IGNORE")
+
+
 def store_element(array: Any, indices: Any, value: Any) -> tf.Tensor:
     """One example's `array` with `array[indices] = value`, negative indices counting from the end.
 

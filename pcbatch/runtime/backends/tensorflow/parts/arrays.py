@@ -110,6 +110,18 @@ class TensorFlowArrays:
         lanes = tf.where(mask, self.lane_numbers(count) if lanes is None else lanes, count)
         return scattering.written(array, [lanes, *indices], value)
 
+    def with_added(
+        self,
+        array: tf.Tensor,
+        indices: Sequence[tf.Tensor],
+        mask: tf.Tensor,
+        value: tf.Tensor,
+        lanes: tf.Tensor | None = None,
+    ) -> tf.Tensor:
+        count = self.lanes_of(array)
+        lanes = tf.where(mask, self.lane_numbers(count) if lanes is None else lanes, count)
+        return scattering.added(array, [lanes, *indices], value)
+
     def with_row(self, array: tf.Tensor, place: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
         return writing.with_row(array, place, row)
 
