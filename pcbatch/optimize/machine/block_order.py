@@ -34,7 +34,7 @@ def _between_trips(program: Program) -> set[tuple[int, int]]:
     found = set()
     for group in groups(program):
         for member in group.members:
-            found.add((member.block, member.entry))
+            found |= {(number, member.entry) for number in (member.block, *([group.block] if member.call.condition else []))}
             for number in calls_from(program, (member.entry,)):
                 if isinstance(program.blocks[number].terminator, Return):
                     found |= {(number, each.back) for each in group.members}

@@ -274,20 +274,25 @@ class Forking:
             execution.waits(lives & ~runs)
         goes = backend.where(inside, goes, backend.constant(lists.nowhere))
         given_up = now[GIVEN_UP]
-        if effects.can_fault(self.blocks[number], self.context.limits.max_steps) or number in layout.joins:
+        group, joined = self.groups.get(number), layout.joins.get(number)
+        if effects.can_fault(self.blocks[number], self.context.limits.max_steps) or group or joined:
             one, hit = backend.constant(1), backend.marked(self.examples, examples, failed)
             given_up = backend.where(hit, one, given_up)
-        group, joined = self.groups.get(number), layout.joins.get(number)
-        children = [execution.old(f"child {slot}") for slot in range(len(joined.members))] if joined else []
+        children = execution.children(joined) if joined else []
+        makes = execution.made_calls(group) if group else []
         values = execution.arguments(group) if group else {}
         depth = execution.old("base") + execution.old("depth") if group else None
         now = {**now, **execution.updates(), GIVEN_UP: given_up}
-        for child in children:
-            now = lists.put(now, lists.free, child, inside, places, count)
+        for child, made in children:
+            if made is None:
+                now = lists.put(now, lists.free, child, inside, places, count)
+            else:
+                made = made & inside
+                now = lists.put(now, lists.free, child, made, backend.counted(made) - 1, backend.sum(made))
         now = lists.spread(now, lanes, goes)
         if group is None:
             return now
-        now = self.family.fork(group, now, lanes, examples, moving, depth, values)
+        now = self.family.fork(group, now, lanes, examples, moving, makes, depth, values)
         return self.have_begun(number, now, lanes, count)
 
     def _place(self, number: int, target: Array) -> Array:
