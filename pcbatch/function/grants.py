@@ -126,7 +126,13 @@ class Grants:
             for span, method in sorted(self.methods, key=lambda each: (each[0], labels[each[1]]))
         )
         return Unrolling(
-            dict(self.lengths), dict(self.failed), self.in_place, self.takings, self.forking, methods=calls, mapped=dict(self.mapped)
+            dict(self.lengths),
+            dict(self.failed),
+            self.in_place,
+            self.takings,
+            self.forking,
+            methods=calls,
+            mapped=dict(self.mapped),
         )
 
     @cached_property

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from pcbatch.axes import leaf_axes
 from pcbatch.errors import CompileError, Span, UsageError
 from pcbatch.frontend.translate.unrolling import Unrolling
-from pcbatch.axes import leaf_axes
 from pcbatch.ir import values
 from pcbatch.ir.types import Type
 from pcbatch.runtime.backends.protocol import Backend
@@ -32,7 +32,9 @@ def asking(asked: Asked) -> Iterator[None]:
             _asked.reset(token)
 
 
-def counted(backend: Backend, function: Callable[..., Any], place: tuple[Any, ...], arrays: tuple[Any, ...], count: Any) -> Any:
+def counted(
+    backend: Backend, function: Callable[..., Any], place: tuple[Any, ...], arrays: tuple[Any, ...], count: Any
+) -> Any:
     """What the map at a place in the source gives: `function` of the first `count` elements, and zeros behind them."""
     checked, padded = (backend.plain_builtins[name] for name in ("checked_count", "padded"))
     elements = list(zip(*arrays, strict=True))

@@ -19,7 +19,6 @@ from pcbatch.ir.debugging import TYPE, WORDS
 from pcbatch.ir.outcome import Evaluate, LaneFaultError
 from pcbatch.ir.payload import CAST
 from pcbatch.ir.pseudo_builtins import BLANK, MAPPED
-from pcbatch.ir.text.type_parser import parse_type
 from pcbatch.ir.types import TensorType, Type, leaves
 from pcbatch.ir.values import pack
 
@@ -110,18 +109,12 @@ def _taken(whole: Any, method: str, *args: Any, **options: Any) -> tuple[Any, An
     return getattr(after, method)(*args, **options), after
 
 
-def _blank(text: str) -> Any:
-    type_ = parse_type(text)
-    assert isinstance(type_, TensorType)
-    return np.zeros(type_.shape, type_.dtype)
-
-
 MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__apart__": _apart,
     "__axis__": lambda array, axis: np.arange(np.shape(array)[axis]),
     "__elements__": lambda array, *indices: np.asarray(array)[mesh(indices)],
     CAST: lambda value, *types: _cast(value, iter(types)),
-    BLANK: _blank,
+    BLANK: lambda dtype, *shape: np.zeros(shape, dtype),
     "__changed__": lambda *args, **options: _taken(*args, **options)[1],
     "__index__": operator.index,
     "__length__": _shortest,

@@ -185,7 +185,7 @@ def test_why_calls_are_apart(name, why):
     ("change", "message"),
     [
         (lambda calls: calls[:1], "a group has two calls at least"),
-        (lambda calls: (*calls, calls[0]), "makes no call that could be forked"),
+        (lambda calls: (*calls, calls[0]), "comes to fewer calls than it could fork"),
         (lambda calls: (replace(calls[0], given=(("n", "nobody"),)), calls[1]), "'nobody' was never written"),
         (lambda calls: (replace(calls[0], given=(("n", "t0"),)), calls[1]), "'n' is given a value of another type"),
         (

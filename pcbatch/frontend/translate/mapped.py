@@ -99,7 +99,7 @@ class _Map:
             code.draft.open(body)
         for number in range(turn):
             at = self._placed(gast.BinOp(load(place), gast.Add(), constant(number)) if number else load(place))
-            if turn < length and number == 0 or (count is None and length % turn == 0):
+            if (turn < length and number == 0) or (count is None and length % turn == 0):
                 self._call(over, at, length, type_, rows)
                 continue
             then, after = code.draft.label(), code.draft.label()
@@ -162,8 +162,8 @@ class _Map:
     def _blank(self, leaf: TensorType, length: int) -> str:
         """A variable with rows of zeros."""
         name = self.code.temporary()
-        text = str(TensorType(leaf.returned, (length, *leaf.shape)))
-        self.code.assign(name, self._placed(call(BLANK, constant(text))), self.span)
+        shape = [constant(size) for size in (length, *leaf.shape)]
+        self.code.assign(name, self._placed(call(BLANK, constant(leaf.returned), *shape)), self.span)
         return name
 
     def _over(self) -> _Over:

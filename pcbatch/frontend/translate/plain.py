@@ -133,8 +133,8 @@ def plain_function(
     In the copy `store(array, index, value)` gives a new array for a store into what `is_array`. Calls of the built-ins
     in `builtins`, which do not know the array library's values, go to the functions given for them; so do the operators
     in `OPERATORS`, attributes of arrays and their elements, and calls of the paths in `functions`. `called(callee)` is
-    what is called for another callee that is, or may be, `batched`; `counted` for `pcbatch.map` with a count. The parameters `values` it gets copied, but for
-    arrays, as it has values in a batch: nobody else sees what it changes.
+    what is called for another callee that is, or may be, `batched`; `counted` for `pcbatch.map` with a count. The
+    parameters `values` it gets copied, but for arrays, as it has values in a batch: nobody else sees what it changes.
     """
     calls = {path: f"{CALL}{number}" for number, path in enumerate(functions)}
     helped = {name for name in builtins if name in source.names and is_builtin(source.scope, name)}
@@ -306,8 +306,9 @@ class _Helped(ast.NodeTransformer):
         arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
         function = ast.Lambda(arguments, listed.elt)
         arrays = over.args if zipped and isinstance(over, ast.Call) else [over]
-        place = (self.file, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
-        made = _call(MAPPED, node, function, ast.Constant(place), ast.Tuple(arrays, ast.Load()), count)
+        numbers = (self.file, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+        place = ast.Tuple([ast.Constant(number) for number in numbers], ast.Load())
+        made = _call(MAPPED, node, function, place, ast.Tuple(arrays, ast.Load()), count)
         return self.generic_visit(ast.fix_missing_locations(made))  # type: ignore[return-value]
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pcbatch.ir.machine import Block, Branch, Fault, Jump, Piece, Program, PushJump, Return, Store, Terminator, fork_of, targets
+from pcbatch.ir.machine import (
+    Block,
+    Branch,
+    Fault,
+    Jump,
+    Piece,
+    Program,
+    PushJump,
+    Return,
+    Store,
+    Terminator,
+    fork_of,
+    targets,
+)
 
 
 def is_step(block: Block) -> bool:

@@ -13,7 +13,7 @@ from pcbatch.ir.machine import Block, Branch, Fork, ForkedCall, Jump, Piece, Pro
 
 @dataclass(frozen=True)
 class Step:
-    """A block on the way of a lane from call to call; `under`: in which arm of the branch of which block, None: none."""
+    """A block on the way of a lane from call to call, and, if any, in which arm of the branch of which block it is."""
 
     number: int
     under: tuple[int, bool] | None = None
@@ -72,7 +72,7 @@ def _group(program: Program, number: int, fork: Fork) -> Group:
             made.append((place, end))
     calls = list(zip(fork.calls, made, strict=False))
     if len(calls) < len(fork.calls):
-        raise ValueError(f"{program.blocks[number].label} does not come to as many calls as it could fork")
+        raise ValueError(f"{program.blocks[number].label} comes to fewer calls than it could fork")
     members = []
     for call, (place, end) in calls:
         if (call.condition is None) != (steps[place].under is None):

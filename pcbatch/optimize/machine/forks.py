@@ -27,7 +27,8 @@ from pcbatch.ir.analysis.callgraph import components
 from pcbatch.ir.analysis.effects import successors
 from pcbatch.ir.analysis.forks import Group
 from pcbatch.ir.machine import Program
-from pcbatch.optimize.machine.call_groups import CallGroup, Finder, called_blocks
+from pcbatch.optimize.machine.call_groups import Finder, called_blocks
+from pcbatch.optimize.machine.forked_calls import CallGroup
 
 
 def find_forks(program: Program, only: Collection[int] | None = None) -> Program:

@@ -16,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from pcbatch.ir.code import Code
 from pcbatch.ir.machine import Block, Branch, Item, Jump, Piece, Push, Statement, Store
-from pcbatch.ir.payload import Code, Copy
+from pcbatch.ir.payload import Copy
 from pcbatch.ir.program import Primitive
 
 Fresh = Callable[[str], str]

@@ -55,7 +55,9 @@ def _is_header(program: Program, block: Block) -> bool:
         return name not in program.storage and isinstance(type_, TensorType) and type_.shape == ()
 
     match block:
-        case Block(body=(Piece(statements=statements, predicate=None, scope=scope),), terminator=Branch(fork=None), sync=False):
+        case Block(
+            body=(Piece(statements=statements, predicate=None, scope=scope),), terminator=Branch(fork=None), sync=False
+        ):
             externs = program.externs.get(scope, ())
             return (
                 not (block.pops or block.pushes)

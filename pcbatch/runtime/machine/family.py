@@ -59,8 +59,8 @@ class Family:
         makes: Sequence[Array],
         depth: Array,
         values: Mapping[str, Mapping[int, Array]],
-    ) -> State:
-        """After the rows that fork have a lane for each call that they make, and these begin it.
+    ) -> tuple[State, Array]:
+        """After the rows that fork have a lane for each call that they make, and these begin it; how many there are.
 
         Where a row makes no call, its lane goes on at once.
         """
@@ -108,7 +108,7 @@ class Family:
         if group.is_conditional:
             idle = forks & ~functools.reduce(operator.or_, makes)
             after = lists.put(after, group.join, lanes, idle, backend.counted(idle) - 1, backend.sum(idle))
-        return after
+        return after, total
 
     def hand_over(self, state: State) -> State:
         """After lanes that have run forked calls have told those that wait; these go on where they are the last."""

@@ -193,8 +193,8 @@ class ForkedMachine:
             state = grown(state, self.legs.trips(now.size), self.legs.trips(larger), larger.capacity)
             with self.compiling():
                 now = self.legs.go_on(larger, state, self.legs.counters(now), given, NO_BUDGET)
-            most, short = max(report.most, now.report.most), report.short + now.report.short
-            report = replace(now.report, most=most, short=short)
+            forked, most = report.forked + now.report.forked, max(report.most, now.report.most)
+            report = replace(now.report, forked=forked, most=most, short=report.short + now.report.short)
         self.pools.learn(size, now.size, report, examples)
         return now, Told(report, tuple(lanes_so_far), examples)
 

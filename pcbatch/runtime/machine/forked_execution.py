@@ -39,7 +39,7 @@ class ForkedExecution(Execution):
         return self.rows.lanes
 
     def made(self, slot: int) -> Array:
-        """Whether lanes that waited have made a call of the group: in place of one that has not there is the lane itself."""
+        """Whether lanes that waited have made a call of the group: a lane is its own child for one that it has not."""
         return self.old(f"child {slot}") != self.lanes
 
     def children(self, group: Group) -> list[tuple[Array, Array | None]]:

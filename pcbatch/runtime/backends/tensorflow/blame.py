@@ -16,6 +16,8 @@ from pcbatch.errors import (
     InPlace,
     InPlaceError,
     LengthError,
+    Map,
+    MapError,
     Note,
     PieceRefusalError,
     PlacedError,
@@ -23,8 +25,6 @@ from pcbatch.errors import (
     RefusedBeforeError,
     Span,
     TakeIn,
-    Map,
-    MapError,
     Unroll,
     Wish,
 )

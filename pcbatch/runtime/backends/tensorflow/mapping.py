@@ -9,8 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.errors import MapError, PieceRefusalError, UsageError
-from pcbatch.ir.text.type_parser import parse_type
-from pcbatch.ir.types import StructType, TensorType, Type, leaves
+from pcbatch.ir.types import StructType, Type, leaves
 from pcbatch.ir.values import pack
 from pcbatch.runtime.backends.tensorflow.structures import type_of
 
@@ -78,19 +77,15 @@ map.stacked = stacked  # type: ignore[attr-defined]
 """What a batched function calls of it, whose calls of `function` are written out."""
 
 
-# -- what a batched function does ---------------------------------------------------------------------------------------
+# -- what a batched function does --------------------------------------------------------------------------------------
 
 
-def blank(text: str) -> tf.Tensor:
-    """Zeros of a type."""
-    type_ = parse_type(text)
-    assert isinstance(type_, TensorType)
-    return tf.zeros(type_.shape, type_.dtype)
+def blank(dtype: str, *shape: int) -> tf.Tensor:
+    """An array of zeros."""
+    return tf.zeros(shape, dtype)
 
 
-def mapped(
-    value: Any, length: int, known_length: int | None, known: str | None, turns: tuple[int, ...] = ()
-) -> Any:
+def mapped(value: Any, length: int, known_length: int | None, known: str | None, turns: tuple[int, ...] = ()) -> Any:
     """`value`, which a map over `length` elements gets of a call, if both are as they were known; else MapError."""
     type_ = type_of(value)
     if (length, str(type_)) == (known_length, known):
@@ -111,4 +106,3 @@ def _is_plain(type_: Type) -> bool:
     if isinstance(type_, StructType):
         return type_.kind in ("tuple", "list", "dict") and all(_is_plain(each) for each in type_.items)
     return True
-
