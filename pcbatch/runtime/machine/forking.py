@@ -287,10 +287,10 @@ class Forking:
         depth = execution.old("base") + execution.old("depth") if group else None
         now = {**now, **execution.updates(), GIVEN_UP: given_up}
         for child, made in children:
-            if made is None:
+            if made is None and not runner.can_lack_room:
                 now = lists.put(now, lists.free, child, inside, places, count)
-            else:
-                made = made & inside
+            else:  # lanes that lack room come here again
+                made = (inside if made is None else made & inside) & (runs | ~lives)
                 now = lists.put(now, lists.free, child, made, backend.counted(made) - 1, backend.sum(made))
         now = lists.spread(now, lanes, goes)
         if group is None:
