@@ -32,7 +32,8 @@ from pcbatch.ir.pseudo_builtins import BLANK, MAPPED
 from pcbatch.ir.types import StructType, TensorType, Type, leaves
 
 AT_ONCE = 16
-"""So many calls are made at the same time, where there are more. To be made at the same time they are written out."""
+"""So many calls are made at the same time, where there are more: each is written out, and compiled, for that."""
+WHY = "as each that is to be made at the same time as others is written out"
 
 
 def as_map(code: Expressions, node: Any) -> Any:
@@ -89,7 +90,7 @@ class _Map:
     def _calls(self, over: _Over, count: str | None, length: int, type_: Type, rows: Sequence[str]) -> None:
         """The loop, or no loop where its first turn does everything."""
         code, place, wanted = self.code, self.code.temporary(), constant(length) if count is None else load(count)
-        turn = min(length, self._at_once())
+        turn = self._at_once(length)
         code.assign(place, self._placed(constant(0)), self.span)
         head, body, done = (code.draft.label() for _ in range(3))
         if turn < length:
@@ -113,13 +114,15 @@ class _Map:
             code.jump(head, self.span)  # which is no turn of a loop of the user's
             code.draft.open(done)
 
-    def _at_once(self) -> int:
+    def _at_once(self, length: int) -> int:
         """How many calls a turn makes."""
         unrolling = self.code.unrolling
         if not unrolling.forking or not self.code.callees.has_calls(self.listed.elt):
-            return 1
+            return min(length, 1)
         unrolling.for_calls.append(self.span)
-        return AT_ONCE
+        if length > AT_ONCE:
+            unrolling.partly[self.span] = f"{AT_ONCE} of these {length} calls are made at a time, {WHY}"
+        return min(length, AT_ONCE)
 
     def _call(self, over: _Over, at: Any, length: int, type_: Type, rows: Sequence[str]) -> None:
         """One call, and the stores of what it gives."""

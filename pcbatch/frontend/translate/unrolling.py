@@ -74,6 +74,8 @@ class Unrolling:
     """The lines of the loops that have a question in front."""
     apart: dict[Span, str] = field(default_factory=dict, init=False)
     """The headers of loops whose turns make calls one after the other though `forking`, and why."""
+    partly: dict[Span, str] = field(default_factory=dict, init=False)
+    """The places whose calls are not all made at the same time though `forking`, and why."""
     for_calls: list[Span] = field(default_factory=list, init=False)
     """The headers of loops that are written out for that."""
     long: list[tuple[Span, Span, int]] = field(default_factory=list, init=False)

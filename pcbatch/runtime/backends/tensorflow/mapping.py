@@ -92,14 +92,14 @@ def mapped(value: Any, length: int, known_length: int | None, known: str | None,
         return value
     if not _is_plain(type_):
         message = f"a `pcbatch.map` with a count, or over more than 64 elements, gets {type_} of its calls"
-        raise PieceRefusalError("PCB132", message, _HELP)
+        raise PieceRefusalError("PCB426", message, _HELP)
     message = "what the calls of a `pcbatch.map` give is not known"
     if known is not None:
         message = (
             f"the calls of a `pcbatch.map` over {known_length} elements give {known}, "
             f"and {type_} for each of {length} elsewhere"
         )
-    raise MapError("PCB132", message, _HELP, length, type_, turns)
+    raise MapError("PCB426", message, _HELP, length, type_, turns)
 
 
 def _is_plain(type_: Type) -> bool:
