@@ -28,6 +28,7 @@ from pcbatch.errors import (
 from pcbatch.frontend.source.iteration import loops_around
 from pcbatch.frontend.translate.unrolling import MethodCall, Turns, Unrolling, places
 from pcbatch.function.taken import Taken, TakenMethod
+from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import Type
 
 
@@ -66,7 +67,10 @@ class Grants:
         mapped = dict(self.mapped)
         for want in wants:
             if isinstance(want, Map):
-                mapped.setdefault((want.span, want.turns), (want.length, want.type))
+                place = want.span, want.turns
+                before = mapped.setdefault(place, (want.length, want.type))
+                if before[0] == want.length and _widens(before[1], want.type):
+                    mapped[place] = want.length, want.type
             if not isinstance(want, Unroll):
                 continue
             place = want.span, want.turns
@@ -143,6 +147,14 @@ class Grants:
             names = (f"{method.owner.__name__}.{method.name}{number or ''}" for number in itertools.count())
             found[next(name for name in names if name not in found)] = TakenMethod(method, self.takings)
         return found
+
+
+def _widens(before: Type, now: Type) -> bool:
+    """Whether what is of one type is of the other, too: it was weaker as long as less was known."""
+    try:
+        return join(before, now) == now
+    except ConflictError:
+        return False
 
 
 NOTHING = Grants()

@@ -45,8 +45,8 @@ def test_rows_beyond_the_count_are_zeros_and_never_computed(options):
 def test_a_count_that_is_none_fails_the_lane(count):
     run = counted.run(XS[:2], [count, 1])
     (error,) = run.errors
-    assert (error.lane, error.message) == (0, f"IndexError: count={count} of 3 elements")
-    with pytest.raises(IndexError, match=f"^count={count} of 3 elements$"):
+    assert (error.lane, error.message) == (0, f"ValueError: count={count} of 3 elements")
+    with pytest.raises(ValueError, match=f"^count={count} of 3 elements$"):
         counted.single(XS[0], count)
 
 
@@ -138,5 +138,5 @@ def test_in_plain_python():
     np.testing.assert_array_equal(pcbatch.map(lambda x, y: x + y, [1, 2, 3], [4, 5, 6], count=2), [5, 7, 0])
     with pytest.raises(UsageError, match="PCB556"):
         pcbatch.map(lambda x: x, [1, 2], count=0)
-    with pytest.raises(IndexError, match="count=3 of 2 elements"):
+    with pytest.raises(ValueError, match="count=3 of 2 elements"):
         pcbatch.map(lambda x: x, [1, 2], count=3)

@@ -48,4 +48,4 @@ def status(children, count, n):
 
 
 def message(children, count, n):
-    return f"IndexError: count={n} of 3 elements"
+    return f"count={n} of 3 elements"

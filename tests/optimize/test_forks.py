@@ -211,7 +211,8 @@ def test_forks_pay_where_calls_recurse_and_come_to_something_expensive():
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("dependent", [DEPENDS]), ("opaque", [OPAQUE]), ("stopping", [WAITS]), ("fibonacci", []), ("asking", [ASKS])]
+    ("name", "why"),
+    [("dependent", [DEPENDS]), ("opaque", [OPAQUE]), ("stopping", [WAITS]), ("fibonacci", []), ("asking", [ASKS])],
 )
 def test_why_calls_are_apart(name, why):
     compilation, _ = compiled(name)

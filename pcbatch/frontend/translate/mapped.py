@@ -29,7 +29,7 @@ from pcbatch.frontend.translate.ranges import INDEX, literal
 from pcbatch.frontend.translate.sequences import LENGTH, SequenceLoop
 from pcbatch.ir.program import Store
 from pcbatch.ir.pseudo_builtins import BLANK, MAPPED
-from pcbatch.ir.types import StructType, TensorType, Type, leaves
+from pcbatch.ir.types import StructType, TensorType, Type, leaves, returned
 
 AT_ONCE = 16
 """So many calls are made at the same time, where there are more: each is written out, and compiled, for that."""
@@ -74,7 +74,8 @@ class _Map:
         """Emit all of it; gives what reads the value."""
         code = self.code
         over = self._over()
-        count = None if self.count is None else code.held(call(INDEX, self.count))
+        given = "" if self.count is None else code.operand(self.count)
+        count = code.held(self._placed(call(INDEX, load(given)))) if given else None
         known = code.unrolling.mapped.get((self.span, code.turns))
         if known is None:
             value = self._value(over, constant(0))
@@ -82,7 +83,7 @@ class _Map:
             return load(value, self.node)
         length, type_ = known
         if count is not None:
-            self._check(count, length)
+            self._check(count, given, length)
         rows = [self._blank(leaf, length) for leaf in leaves(type_)]
         self._calls(over, count, length, type_, rows)
         return self._placed(_structure(type_, iter(rows)))
@@ -146,20 +147,24 @@ class _Map:
 
     def _ask(self, value: str, over: _Over, known: tuple[int, Type] | None) -> None:
         """Emit the question what the calls give; refuses something else than what is `known`."""
-        texts = [constant(None), constant(None)] if known is None else [constant(known[0]), constant(str(known[1]))]
+        texts = (
+            [constant(None), constant(None)]
+            if known is None
+            else [constant(known[0]), constant(str(returned(known[1])))]
+        )
         turns = gast.Tuple([constant(each) for each in self.code.turns], gast.Load())
         question = self._placed(call(MAPPED, load(value), over.length, *texts, turns))
         self.code.primitive([store(self.code.temporary())], question, self.span)
 
-    def _check(self, count: str, length: int) -> None:
-        """Emit what fails a lane whose count is none."""
+    def _check(self, count: str, given: str, length: int) -> None:
+        """Emit what fails a lane whose count, as it was given, is none."""
         compared = gast.Compare(constant(0), [gast.LtE(), gast.LtE()], [load(count), constant(length)])
         message: list[Any] = [
             gast.Constant("count=", None),
-            gast.FormattedValue(load(count), -1, None),
+            gast.FormattedValue(load(given), -1, None),
             gast.Constant(f" of {length} elements", None),
         ]
-        error = gast.Raise(gast.Call(load("IndexError"), [gast.JoinedStr(message)], []), None)
+        error = gast.Raise(gast.Call(load("ValueError"), [gast.JoinedStr(message)], []), None)
         self.code.statement(self._placed(gast.If(gast.UnaryOp(gast.Not(), compared), [error], [])))
 
     def _blank(self, leaf: TensorType, length: int) -> str:

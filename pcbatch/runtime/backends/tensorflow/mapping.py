@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.errors import MapError, PieceRefusalError, UsageError
-from pcbatch.ir.types import StructType, Type, leaves
+from pcbatch.ir.types import StructType, Type, leaves, returned
 from pcbatch.ir.values import pack
 from pcbatch.runtime.backends.tensorflow.structures import type_of
 
@@ -38,7 +38,7 @@ def map(function: Callable[..., Any], *arrays: Any, count: Any = None) -> Any:
 
     Raises:
         UsageError: PCB556, where there are no arrays, or no elements, or, outside of batched functions, a count of 0.
-        IndexError: for a count that is negative or larger than the length. In a batch the lane fails.
+        ValueError: for a count that is negative or larger than the length. In a batch the lane fails.
     """
     if not arrays:
         raise UsageError("PCB556", "`pcbatch.map` needs something to go over: `pcbatch.map(function, array)`")
@@ -49,10 +49,10 @@ def map(function: Callable[..., Any], *arrays: Any, count: Any = None) -> Any:
 
 
 def checked_count(count: Any, length: int) -> int:
-    """A count as an int; IndexError where it is none of so many elements."""
+    """A count as an int; ValueError where it is none of so many elements."""
     found = operator.index(count)
     if not 0 <= found <= length:
-        raise IndexError(f"count={found} of {length} elements")
+        raise ValueError(f"count={found} of {length} elements")
     return found
 
 
@@ -88,7 +88,7 @@ def blank(dtype: str, *shape: int) -> tf.Tensor:
 def mapped(value: Any, length: int, known_length: int | None, known: str | None, turns: tuple[int, ...] = ()) -> Any:
     """`value`, which a map over `length` elements gets of a call, if both are as they were known; else MapError."""
     type_ = type_of(value)
-    if (length, str(type_)) == (known_length, known):
+    if (length, str(returned(type_))) == (known_length, known):
         return value
     if not _is_plain(type_):
         message = f"a `pcbatch.map` with a count, or over more than 64 elements, gets {type_} of its calls"
