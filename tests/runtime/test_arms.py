@@ -70,12 +70,12 @@ def test_without_it_xla_refuses(monkeypatch):
 def cases(x, n):
     """A number beyond the last arm is the last one's, below the first, too; one arm cannot be written out."""
     while n > 0:
-        x, y = tf.switch_case(n - 2, [lambda: (tf.sin(x), x), lambda: (x * x, 1.0), lambda: (x, x + 1.0)])  # noqa: B023
+        x, y = tf.switch_case(n - 2, [lambda: [tf.sin(x), x], lambda: [x * x, 1.0], lambda: [x, x + 1.0]])  # noqa: B023
         x = x + y
         n = n - 1
     return tf.switch_case(
         tf.cast(x, tf.int32),
-        [lambda: x, lambda: tf.while_loop(lambda v: v < x, lambda v: v * 2.0, [x * 0.1 + 0.1])[0], lambda: -x],
+        [lambda: x, lambda: tf.while_loop(lambda v: v < x, lambda v: (v * 2.0,), [x * 0.1 + 0.1])[0], lambda: -x],
     )
 
 
