@@ -190,7 +190,7 @@ class Calls(Linkable, Generic[P, R]):
             bound.arguments[name] = self.as_example(name, value)
         token = _running_singly.set(True)
         try:
-            result: R = self.plain(*bound.args, **bound.kwargs)
+            result: R = backend_named(self._options.backend).plain_result(self.plain(*bound.args, **bound.kwargs))
             return result
         except Exception as error:
             known = backend_named(self._options.backend).as_python(error)

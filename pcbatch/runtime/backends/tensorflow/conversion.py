@@ -1,7 +1,7 @@
 """How TensorFlow's functions see a weak number: as they see a Python number.
 
 Importing this module registers the conversions. There is no other way to be told of a list that has a weak number in
-it; while no piece is traced or run, lists are handed on at once.
+it; while no piece is traced or run, nor `single` under a tape, lists are handed on at once.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from pcbatch.runtime.backends.tensorflow import followed
 from pcbatch.runtime.backends.tensorflow.recorder import is_recording
 from pcbatch.runtime.backends.tensorflow.weak import FLOAT, INT, Weak, commit, is_committed, is_number
 
@@ -21,7 +22,7 @@ def _convert(value: Weak, dtype: Any = None, name: str | None = None, as_ref: bo
 
 def _convert_sequence(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
     """Lists that contain a Weak, such as `tf.concat([v, [i]], 0)`; other lists are left to TensorFlow."""
-    if not is_recording():
+    if not is_recording() and not followed.are_there():
         return NotImplemented
     leaves = _sequence_leaves(value)
     if not any(isinstance(leaf, Weak) for leaf in leaves):
