@@ -13,8 +13,7 @@ RunRows = Callable[[Rows, Sequence[Array]], list[Array]]
 
 def in_chunks(backend: Backend, mask: Array, size: int, run: RunRows, before: Sequence[Array]) -> list[Array]:
     """`before` after `run` for all lanes of `mask` (bool `[lanes]`), `size` at a time, in their order."""
-    order = backend.compact(mask, backend.lanes_of(mask))
-    count = backend.sum(mask)
+    order, count = backend.listed(mask)
 
     def turn(go: Array, carried: Sequence[Array]) -> tuple[Array, list[Array]]:
         first, *arrays = carried
