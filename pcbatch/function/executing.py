@@ -14,7 +14,7 @@ from pcbatch.function.arguments import Arguments
 from pcbatch.ir.analysis.forks import groups, without_forks
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
-from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC
+from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC, PAIRED
 from pcbatch.options import Options
 from pcbatch.runtime.adjoint.reverse import Forks, Reverse
 from pcbatch.runtime.adjoint.through import run_through
@@ -81,7 +81,7 @@ def _executable(
         jit=jit,
         max_depth=options.max_depth,
         max_steps=options.max_steps,
-        compaction=DETERMINISTIC if options.deterministic else DEFAULT,
+        compaction=DETERMINISTIC if options.deterministic else PAIRED,
         trace=options.trace,
         digest=digest,
     )
