@@ -151,7 +151,9 @@ class Connected:
     def kept_to(self, tensor: tf.Tensor, gradient: tf.Tensor) -> tf.Tensor:
         """The gradient by `tensor`: none where nothing comes back to it."""
         reach = self._reach.get(id(tensor), ALWAYS)
-        return gradient if reach == ALWAYS or id(tensor) not in self._bends else _where(self._predicate(reach), gradient)
+        return (
+            gradient if reach == ALWAYS or id(tensor) not in self._bends else _where(self._predicate(reach), gradient)
+        )
 
     def kept_through(self, operation: Any, gradient: tf.Tensor) -> tf.Tensor:
         """The same of a gradient that comes through an operation to what lanes share."""
