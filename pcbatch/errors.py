@@ -61,12 +61,14 @@ class Method:
 class TakeIn:
     """A fault that would be none if a helper of this code were part of the program.
 
-    If it is a `method` of an object, where it is called: at `span`.
+    If it is a `method` of an object, where it is called: at `span`. One that `may` be is none if operators of the
+    program, which mean more than TensorFlow's, are enough.
     """
 
     code: CodeType
     method: Method | None = None
     span: Span | None = None
+    may: bool = False
 
 
 @dataclass(frozen=True)

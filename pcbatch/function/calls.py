@@ -193,7 +193,8 @@ class Calls(Linkable, Generic[P, R]):
         token, examples = _running_singly.set(True), dict(bound.arguments)
         try:
             with asking(lambda: self._unrolling(examples)):
-                result: R = self.plain(*bound.args, **bound.kwargs)
+                found = self.plain(*bound.args, **bound.kwargs)
+            result: R = backend_named(self._options.backend).plain_result(found)
             return result
         except Exception as error:
             known = backend_named(self._options.backend).as_python(error)

@@ -50,7 +50,7 @@ class Plainly:
             backend.is_array,
             backend.store_element,
             backend.plain_builtins,
-            self._called,
+            self._callee,
             self._batched,
             values,
             helpers,
@@ -60,6 +60,13 @@ class Plainly:
     def _call(self, read: Callable[[], Any], *args: Any, **kwargs: Any) -> Any:
         """Call what a name means now."""
         return self._standing_for(read())(*args, **kwargs)
+
+    def _callee(self, callee: Any) -> Any:
+        """What is called for a value that is only known then."""
+        with suppress(TypeError):  # what cannot be hashed is not among them
+            if callee in self._backend.plain_functions:
+                return self._backend.plain_functions[callee]
+        return self._called(callee)
 
     def _helped(self, source: FunctionSource, namespace: Namespace) -> list[str]:
         """The paths of the functions called in `source` that need help."""

@@ -247,10 +247,12 @@ class Chunks:
     """How a block is computed on gathered lanes: `rows` rows at a time, as often as it takes for those that wait.
 
     Where at least `whole` lanes wait, it computes a row for every lane of the batch instead, all at once; None: never.
+    With `pairs` two chunks are computed at once as long as more than one is left.
     """
 
     rows: int
     whole: int | None = None
+    pairs: bool = False
 
 
 @dataclass(frozen=True)

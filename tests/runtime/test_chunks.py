@@ -96,7 +96,7 @@ def test_warm_calls_go_on_where_their_budget_ends(budget):
 
 def test_parts_on_several_cores_are_in_chunks(budget, monkeypatch):
     monkeypatch.setattr(cores, "available", lambda: 3)
-    monkeypatch.setattr(cores, "CPU", dataclasses.replace(cores.CPU, native_split=0.0))
+    monkeypatch.setattr(cores, "CPU", dataclasses.replace(cores.CPU, native_split=0.0, native_split_always=0.0))
     function = load("fibonacci").function.options(form="native")
     numbers = ints(*range(12), 3)
     wanted = [function.single(number) for number in numbers]

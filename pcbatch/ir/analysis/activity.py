@@ -2,8 +2,8 @@
 
 A variable is *active* if it holds floats, depends on floats of a parameter or shared operand that is differentiated,
 and can reach a result. Two least solutions, one along the flow of values and one against it; where control goes plays
-no part, so a name that is used for several things counts as all of them. Where calls are forked, what they are given and
-what they give passes from lane to lane.
+no part, so a name that is used for several things counts as all of them. Where calls are forked, what these are
+given and what they give passes from lane to lane.
 """
 
 from __future__ import annotations

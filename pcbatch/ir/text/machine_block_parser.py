@@ -38,7 +38,7 @@ from pcbatch.ir.text.lines import (
 from pcbatch.ir.text.parser import COST, parse_cost, parse_op
 
 _LABEL = re.compile(rf"(?P<label>\w+)(?P<sync>, sync)?{COST}:")
-_ROWS = re.compile(r"rows (\d+)(?:, all from (\d+))?")
+_ROWS = re.compile(r"rows (\d+)(?:, all from (\d+))?(, in pairs)?")
 _POP = re.compile(rf"pop ({NAMES})")
 _PUSH = re.compile(rf"push ({NAME})(?:  saved ({NAME}))?")
 _DEAD = re.compile(rf"dead ({NAMES})")
@@ -88,7 +88,7 @@ def parse_block(lines: list[Line], numbers: dict[str, int], function: str) -> Bl
         sync=match["sync"] is not None,
         cost=None if match["cost"] is None else parse_cost(number, match["cost"]),
         dead=split(dead[1]) if dead else (),
-        chunks=Chunks(int(rows[1]), None if rows[2] is None else int(rows[2])) if rows else None,
+        chunks=Chunks(int(rows[1]), None if rows[2] is None else int(rows[2]), rows[3] is not None) if rows else None,
     )
 
 

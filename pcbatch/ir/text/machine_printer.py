@@ -121,7 +121,8 @@ def _block(block: Block, labels: Sequence[str], lines: bool) -> Iterator[str]:
     yield with_line(f"{block.label}{', sync' if block.sync else ''}{cost}:", block.span, lines)
     if block.chunks:
         whole = "" if block.chunks.whole is None else f", all from {block.chunks.whole}"
-        yield f"{INDENT}rows {block.chunks.rows}{whole}"
+        pairs = ", in pairs" if block.chunks.pairs else ""
+        yield f"{INDENT}rows {block.chunks.rows}{whole}{pairs}"
     if block.pops:
         yield f"{INDENT}pop {', '.join(block.pops)}"
     for item in block.body:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from pcbatch.ir.analysis.forks import forking, groups, without_forks
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
+from pcbatch.runtime.adjoint.forks.reverse import ForkedReverse
+from pcbatch.runtime.adjoint.forks.way import ForkedWay
 from pcbatch.runtime.adjoint.hidden import with_hidden
 from pcbatch.runtime.adjoint.mixing import Mixing
 from pcbatch.runtime.adjoint.tape import Sizes, Sources
@@ -21,6 +24,7 @@ from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.limits import GROWTH, Limits
 from pcbatch.runtime.machine.outcome import Statistics
+from pcbatch.runtime.machine.pools import Pools
 from pcbatch.runtime.machine.rooms import Rooms
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules import schedule_named
@@ -29,13 +33,22 @@ FEW = 3
 """More segments than these, and the next run has tapes as long as they get."""
 
 
+@dataclass(frozen=True)
+class Forks:
+    """How many lanes for each example runs begin with whose calls are forked, and how many bytes lanes may take."""
+
+    spread: int
+    limit: int
+
+
 class Reverse(Way):
     """Runs one program taped, in lockstep, and gives gradients. Compiled once for each room of lanes.
 
     `tape` says what is put aside of each segment: a name of `POLICIES`. With `mixing` runs from ordinary code may have
     other code between blocks that are taped, if it pays; `lockstep` are the blocks that are left to the machine then.
     `most`, if that is given, is how many rows of a block a run may have inside a caller's compiled program; `is_fixed`:
-    it is for such a one (`fixed.py`). Stacks have room for `capacity` calls at first, if that is known.
+    it is for such a one (`fixed.py`). With `forks` runs from ordinary code fork the groups of calls of `program`.
+    Stacks have room for `capacity` calls at first, if that is known.
     """
 
     def __init__(
@@ -56,20 +69,25 @@ class Reverse(Way):
         mixing: Mixing | None = None,
         lockstep: frozenset[int] | None = None,
         rooms: Rooms | None = None,
+        forks: Forks | None = None,
         most: int | None = None,
         is_fixed: bool = False,
         capacity: int | None = None,
     ):
         given: dict[str, Any] = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
         given |= {"compaction": compaction, "tape": tape, "statistics": statistics, "mixing": mixing, "rooms": rooms}
-        given["most"] = most
+        given |= {"most": most, "forks": forks}
         self._anew = partial(Reverse, program, backend, **given, sizes=sizes)
         self._larger: Reverse | None = None
         self._by_sources: dict[tuple[Sources, bool], Reverse] = {}
         self.most = most
         program, self.hidden = with_hidden(program, backend)
         """What helpers capture, to be given behind all other shared operands."""
-        self.mixing, self._rooms = mixing, rooms
+        self.mixing, self._rooms, self._forks = mixing, rooms, forks
+        every = groups(program) if forks is not None else []
+        some = any(group.is_conditional for group in every)  # what lanes do then, no tape knows of yet
+        self._forked_program = forking(program) if every and not some else None
+        program = without_forks(program)
         is_mixed = mixing is not None and lockstep is not None
         program = mixing.prepared(program) if mixing is not None and is_mixed else program
         layout, limits = Layout(program), Limits.of(max_depth, max_steps)
@@ -120,21 +138,48 @@ class Reverse(Way):
             return None
         return self._anew(sources=self._sources, by_lane=self.by_lane, lockstep=lockstep, capacity=self.capacity)
 
+    @cached_property
+    def forked(self) -> ForkedReverse | None:
+        """The same of runs whose calls are forked; None where none are."""
+        program, forks = self._forked_program, self._forks
+        if program is None or forks is None or self.is_fixed or self.is_mixed:
+            return None
+        layout = Layout(program)
+        limits = replace(self.limits, roomy=False)
+        context = replace(self.context, layout=layout, limits=limits)
+        pools = Pools(layout, limits.largest_capacity, spread=forks.spread, limit=forks.limit, most=None)
+        given = {"jit": self.jit, "tape": self._tape, "statistics": self.statistics, "sizes": self._sizes}
+        given |= {"sources": self._sources, "by_lane": self.by_lane}
+
+        def make(rows: int) -> ForkedWay:
+            return ForkedWay(program, context, pools=pools, rows=rows, **given)
+
+        return ForkedReverse(self.backend, pools, self._rooms, make, self._in_sequence)
+
     def text(self, lanes: Any) -> str:
         """The way back as text."""
-        way = self.mixed if isinstance(lanes, int) and self.backend.runs_now() else None
+        is_known = isinstance(lanes, int) and self.backend.runs_now()
+        if is_known and self.forked is not None:
+            return print_adjoint(self.forked.way(lanes).replay, lanes)
+        way = self.mixed if is_known else None
         return print_adjoint((way or self).replay, lanes)
 
     # -- forward -------------------------------------------------------------------------------------------------------
 
     def run(self, arrays: Sequence[Array], lanes: Any) -> Taped:
         """Run `lanes` lanes on such arrays, taped."""
+        if isinstance(lanes, int) and self.backend.runs_now() and self.forked is not None:
+            return self.forked.run(arrays, lanes)
+        return self._in_sequence(arrays, lanes)
+
+    def _in_sequence(self, arrays: Sequence[Array], lanes: Any) -> Taped:
+        """The same, with calls made one after the other."""
         if self._larger is not None:
             return self._larger.run(arrays, lanes)
         if not (isinstance(lanes, int) and self.backend.runs_now()):
-            return self._run(arrays, lanes, _known(lanes))
+            return self.run_taped(arrays, lanes, _known(lanes))
         room, way = lanes if self._rooms is None else self._rooms.of(lanes), self.mixed or self
-        taped = way.run_mixed(arrays, lanes, room) if way.is_mixed else self._run(arrays, lanes, room)
+        taped = way.run_mixed(arrays, lanes, room) if way.is_mixed else self.run_taped(arrays, lanes, room)
         if self.tapes.are_short(room) and int(taped.segments) > FEW:
             sizes = replace(self.tapes.sizes, guesses=False)
             self._larger = self._anew(sources=self._sources, by_lane=self.by_lane, sizes=sizes, capacity=way.capacity)
@@ -144,7 +189,7 @@ class Reverse(Way):
         """The same; where a lane lacks room on its stacks, once more on larger ones, on which the next run begins."""
         largest, first = self.limits.largest_capacity, self.capacity
         while True:
-            taped = self._run(arrays, lanes, room, self.capacity)
+            taped = self.run_taped(arrays, lanes, room, self.capacity)
             status = np.asarray(taped.outcome.status)
             if self.capacity >= largest or not np.any(status == LaneStatus.UNFINISHED):
                 break

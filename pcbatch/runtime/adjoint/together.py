@@ -43,7 +43,7 @@ class Together:
         kept = residuals(self.tapes, each, tape)
         deltas, seeds = [*each.deltas], [end[key] for key in each.by_row]
         lanes = backend.lanes_of(sound)
-        length = self.tapes.length(self.tapes.blocks[each.number], lanes)
+        length = backend.lanes_of(tape[self.tapes.blocks[each.number].key(LANE)])
 
         def some(start: Array, rows: Rows, arrays: Sequence[Array], before: Carried) -> Carried:
             coming = [[seed] for seed in arrays[len(kept) :]]
@@ -111,14 +111,16 @@ class Together:
         """
         backend, block = self.backend, self.tapes.blocks[each.number]
         lanes, used = backend.lanes_of(sound), tape[block.used]
-        length, margin = self.tapes.length(block, lanes), self.tapes.margin(lanes)
+        length, margin = backend.lanes_of(tape[block.key(LANE)]), self.tapes.margin(lanes)
 
         def turn(at_once: Any, now: tuple[Array, Carried]) -> tuple[Array, Carried]:
             begun, before = now
             beyond = begun + at_once > length
             start = backend.where(beyond, begun * 0 + (length - at_once), begun)
             place = start + backend.lane_numbers(at_once)
-            numbers, *found = [backend.rows_at(array, start, at_once) for array in (tape[block.key(LANE)], *arrays)]
+            numbers, *found = [
+                backend.rows_at(array, start, at_once) for array in (tape[block.key(self.tapes.owner)], *arrays)
+            ]
             mask = (place >= begun) & (place < margin + used) & backend.take(sound, numbers)
             return begun + at_once, some(start, Rows(backend, numbers, mask), found, before)
 
@@ -137,7 +139,7 @@ class Together:
         Where rows are wide, first many, then of the rest fewer: what is done for them is compiled twice then.
         """
         if self.by_lane:  # a row takes much more then
-            return [(lanes, 1)]
+            return [(self.tapes.apart_at_once(lanes), 1)]
         if not isinstance(length, int):
             return [(lanes * self.tapes.sizes.batches, 1)]
         many, few = CPU.pulled, CPU.pulled // 4

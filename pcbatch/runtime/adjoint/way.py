@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
@@ -33,6 +33,15 @@ POLICIES: dict[str, Callable[[Segments], PutAside]] = {"keep": Whole, "replay": 
 """What is put aside of segments, by the option `tape`."""
 
 
+class Undoes(Protocol):
+    """What gives the gradients through a taped run: see `Way.gradients`."""
+
+    def gradients(
+        self, taped: Taped, shared: Sequence[Array], upstream: Sequence[Array | None], lanes: Any
+    ) -> list[Array | None]:
+        """The gradients by the leaves of all arguments, then by those of all shared operands."""
+
+
 @dataclass(frozen=True)
 class Taped:
     """A taped run: what made it, what it gave, and what it left for the way back.
@@ -41,12 +50,18 @@ class Taped:
     many lanes, examples and idle ones: `room`.
     """
 
-    way: Way
+    way: Undoes
     outcome: Outcome
     aside: Sequence[Array]
     segments: Array
     pointers: Sequence[Array]
     room: Any
+    operands: Sequence[Array] = ()
+    """What segments are given before shared operands."""
+    lanes: Array | None = None
+    """How many lanes there were in the end, if not one for each example."""
+    told: Sequence[Array] = ()
+    """See `Forward.told`."""
 
 
 class Way:
@@ -116,13 +131,14 @@ class Way:
 
     # -- forward -------------------------------------------------------------------------------------------------------
 
-    def _run(self, arrays: Sequence[Array], lanes: Any, room: int | None, capacity: int | None = None) -> Taped:
+    def run_taped(self, arrays: Sequence[Array], lanes: Any, room: int | None, capacity: int | None = None) -> Taped:
         """A taped run in a room for so many lanes, None where that is not known.
 
         On stacks of some `capacity`, on which it may end before its time, if that is given.
         """
         forward = self._once(("forward", room, capacity), lambda: self.forward.run(room, capacity))
-        given = [*self._extended(arrays, lanes, room), self.backend.constant(self.capacity), self._count(lanes)]
+        every = self._extended(arrays, lanes, room)
+        given = [*every, *self._first_size(lanes, room), self._count(lanes)]
         with self.statistics.timed(), refusing(self.program, self.backend, self.jit):
             found = iter(list(self.backend.unseen(forward)(*given)))
         legs = self.segments.legs
@@ -131,12 +147,22 @@ class Way:
             {key: next(found) for key in keys} for keys in (legs.loop.counter_specs, self.layout.outputs)
         )
         pointers = [next(found) for _ in self.forward.pointers]
+        told = [next(found) for _ in range(self.forward.tells)]
         segments = next(found)
         outcome = legs.outcome(counters, outputs, reached, None if room is None or room == lanes else lanes)
         outcome = replace(outcome, tape=self.tapes.bytes_by_span)
         if capacity is None and not legs.limits.roomy and self.backend.is_concrete(outcome.status):
             self._note_capacity(int(reached), outcome)
-        return Taped(self, outcome, [*found], segments, pointers, room)
+        taped = Taped(self, outcome, [*found], segments, pointers, room, told=told)
+        return self._completed(taped, every)
+
+    def _first_size(self, lanes: Any, room: int | None) -> list[Array]:
+        """On what a run begins: the capacity of stacks."""
+        return [self.backend.constant(self.capacity)]
+
+    def _completed(self, taped: Taped, arrays: Sequence[Array]) -> Taped:
+        """`taped` with what the way back needs of the arrays that the run was given."""
+        return taped
 
     def _count(self, lanes: Any) -> Array:
         return self.backend.constant(lanes) if isinstance(lanes, int) else lanes
@@ -173,7 +199,8 @@ class Way:
         status, *seeds = by_lane
         given = [
             *(self._count(lanes), status, taped.outcome.stack_entries, taped.segments),
-            *(*taped.pointers, *shared, *seeds, *taped.aside),
+            *([] if taped.lanes is None else [taped.lanes]),
+            *(*taped.pointers, *taped.operands, *shared, *seeds, *taped.aside),
         ]
         with self.statistics.timed(), refusing(self.program, self.backend, self.jit):
             found = list(self.backend.unseen(back)(*given))
@@ -190,17 +217,18 @@ class Way:
         def program(*arrays: Array) -> list[Array]:
             remaining = iter(arrays)
             examples, status, entries, segments = (next(remaining) for _ in range(4))
+            width = next(remaining) if self.has_width else None
             pointers = {name: next(remaining) for name in self.forward.pointers}
             shared = [next(remaining) for _ in self.forward.operand_specs]
             seeds = iter([next(remaining) if each else None for each in wanted])
             aside = [*remaining]
             every = self.backend.lanes_of(status)
             sound = (self.backend.array(status, "int32") == 0) & (self.backend.lane_numbers(every) < examples)
-            gradients = seeded(self.replay, seeds, pointers, sound, every, entries)
+            gradients = seeded(self.replay, seeds, pointers, sound, width, entries)
             totals = {key: self.replay.nothing(type_, every) for key, type_ in self.replay.totals.items()}
             compiled, lookups = self.undo(lanes), self.replay.lookups
             carried = (*gradients, *totals)
-            pool = Pool.of(lanes if lanes is not None else every)
+            pool = self._pool(lanes if lanes is not None else every)
 
             def run(flat: Sequence[Array]) -> Sequence[Array]:
                 return list(self.forward.segment(pool, capacity)(*flat, *shared, examples))
@@ -215,9 +243,17 @@ class Way:
             start = (segments, aside, [*gradients.values(), *totals.values()], lookups.none())
             _, _, found, rows = self.backend.while_loop(lambda before: before[0] > 0, undone, start)
             after, looked_up = dict(zip(carried, found, strict=True)), lookups.joined(rows)
-            return [*by_parameters(self.replay, after, every), *(after[key] for key in self.replay.totals), *looked_up]
+            first = by_parameters(self.replay, after, every, width)
+            return [*first, *(after[key] for key in self.replay.totals), *looked_up]
 
         return self.backend.compile(program, False)
+
+    has_width = False
+    """Whether there are other lanes than one for each example, as many as a run needs."""
+
+    def _pool(self, examples: Any) -> Pool:
+        """The pool of a run."""
+        return Pool.of(examples)
 
     def undo(self, lanes: int | None) -> Callable[..., Any]:
         """The program of a segment's way back: gradients and totals, before and after it, come first; then lookups."""
@@ -235,8 +271,9 @@ class Way:
                 after, totalled, looked_up = self.replay.segment(before, totalled, tape, sound, operands)
                 return [*after.values(), *(totalled[key] for key in totals), *looked_up]
 
+        width = None if self.has_width else lanes
         specs: list[Spec] = [
-            (type_.dtype, (lanes, *([None] if stacked else []), *type_.shape)) for type_, stacked in gradients.values()
+            (type_.dtype, (width, *([None] if stacked else []), *type_.shape)) for type_, stacked in gradients.values()
         ]
         specs += [(type_.dtype, (*([lanes] if self.by_lane else []), *type_.shape)) for type_ in totals.values()]
         specs += [*tape_specs.values(), ("bool", (lanes,)), *self.forward.operand_specs]

@@ -76,6 +76,11 @@ class Arrays(Protocol):
     def where_each(self, masks: Sequence[Array], new: Sequence[Array], old: Sequence[Array]) -> list[Array]:
         """`where(mask, new, old)` for each, maybe one after the other."""
 
+    def once_there(self, mask: Array, arrays: Sequence[Array]) -> Array:
+        """`mask`, bool `[rows]`, not before all of `arrays`, `[rows, ..]`, are there: then what they were read from
+        may be written in place.
+        """
+
     # -- rows and elements ---------------------------------------------------------------------------------------------
 
     def take(self, array: Array, rows: Array) -> Array:
@@ -83,6 +88,12 @@ class Arrays(Protocol):
 
     def compact(self, mask: Array, size: int) -> Array:
         """int32 `[size]`: the first lanes at which `mask` holds, in order, then the first of them again and again."""
+
+    def listed(self, mask: Array) -> tuple[Array, Array]:
+        """The lanes at which `mask` (bool `[lanes]`) holds, in order, and how many they are.
+
+        int32 `[lanes]` and an int32 scalar. Behind these lanes there are any.
+        """
 
     def load(self, array: Array, indices: Sequence[Array], lanes: Array | None = None) -> Array:
         """`array[lane, i, j, ..]` for every row: `[rows, rest..]`. Indices are int32 `[rows]`, of junk rows any.
@@ -131,6 +142,9 @@ class Arrays(Protocol):
 
         As the library knows such a thing; where it does not, as a table.
         """
+
+    def sum_of_gradients(self, one: Array, other: Array) -> Array:
+        """The sum of two gradients by one value, arrays, or both as `rows_of_table` gives them."""
 
     def sum_rows(self, array: Array, mask: Array) -> Array:
         """The sum of the rows at which `mask` holds; others may hold anything."""

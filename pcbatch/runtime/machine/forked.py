@@ -135,7 +135,7 @@ class ForkedMachine:
             runs.append(self._at_once(part, some))
             begun += some
         told = functools.reduce(operator.add, (told for _, told in runs))
-        return _noted(one_after_another([outcome for outcome, _ in runs]), told)
+        return noted(one_after_another([outcome for outcome, _ in runs]), told)
 
     def _at_once(self, arrays: Sequence[Array], examples: int) -> tuple[Outcome, Told]:
         with self.compiling():
@@ -168,8 +168,8 @@ class ForkedMachine:
             now, told = self._ended(size, found, every, lanes)
             finished = now.returned.finished(now.arrays, self._fewer(now, lanes))
             if finished.values is None:
-                return Finished.of(_noted(*self._completed(finished.outcome(), given, told)))
-            return Finished(finished.values, lambda: _noted(finished.outcome(), told))
+                return Finished.of(noted(*self._completed(finished.outcome(), given, told)))
+            return Finished(finished.values, lambda: noted(finished.outcome(), told))
 
         return run
 
@@ -214,5 +214,6 @@ class ForkedMachine:
             yield
 
 
-def _noted(outcome: Outcome, told: Told) -> Outcome:
+def noted(outcome: Outcome, told: Told) -> Outcome:
+    """The outcome, with what is to be told of its calls."""
     return replace(outcome, notes=(*outcome.notes, (None, str(told))))

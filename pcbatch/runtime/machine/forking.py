@@ -173,8 +173,8 @@ class Forking:
         """One run of a block for a chunk of `count` lanes, of which those run that `rows` say."""
         return ForkedExecution(self.context, number, state, shared, rows)
 
-    def have_begun(self, number: int, now: State, lanes: Array, count: Array) -> State:
-        """Told that a chunk of `count` lanes has forked the group of a block."""
+    def have_begun(self, execution: ForkedExecution, now: State) -> State:
+        """`now`, where lanes have begun the calls that a run of a block has forked."""
         return now
 
     # -- trips ---------------------------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ class Forking:
         if group is None:
             return now, backend.constant(0)
         now, calls = self.family.fork(group, now, lanes, examples, moving, makes, depth, values)
-        return self.have_begun(number, now, lanes, count), calls
+        return self.have_begun(execution, now), calls
 
     def _place(self, number: int, target: Array) -> Array:
         """The lists of lanes that go to these places, if they have not failed."""

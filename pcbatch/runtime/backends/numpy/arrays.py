@@ -70,6 +70,9 @@ class NumPyArrays:
     def where_each(self, masks: Sequence[Any], new: Sequence[Any], old: Sequence[Any]) -> list[Any]:
         return [self.where(*each) for each in zip(masks, new, old, strict=True)]
 
+    def once_there(self, mask: Any, arrays: Sequence[Any]) -> Any:
+        return mask
+
     # -- rows and elements ---------------------------------------------------------------------------------------------
 
     def take(self, array: Any, rows: Any) -> Any:
@@ -81,6 +84,9 @@ class NumPyArrays:
         rows = np.full(size, lanes[0] if lanes.size else 0, np.int32)
         rows[: lanes.size] = lanes
         return rows
+
+    def listed(self, mask: Any) -> Any:
+        return self.compact(mask, len(mask)), np.int32(np.count_nonzero(mask))
 
     def load(self, array: Any, indices: Sequence[Any], lanes: Any | None = None) -> Any:
         lanes = np.arange(array.shape[0]) if lanes is None else lanes
@@ -147,6 +153,9 @@ class NumPyArrays:
         found = np.zeros(table.shape, table.dtype)
         found[numbers] = rows
         return found
+
+    def sum_of_gradients(self, one: Any, other: Any) -> Any:
+        return one + other
 
     def sum_rows(self, array: Any, mask: Any) -> Any:
         return array[mask].sum(axis=0)

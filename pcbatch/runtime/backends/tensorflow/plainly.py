@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import arithmetic, numpy_equivalents, operators
+from pcbatch.runtime.backends.tensorflow import arithmetic, followed, numpy_equivalents, operators
 from pcbatch.runtime.backends.tensorflow.array_indexing import elements_at
 from pcbatch.runtime.backends.tensorflow.equivalents import named
+from pcbatch.runtime.backends.tensorflow.followed import Followed
 from pcbatch.runtime.backends.tensorflow.mapping import checked_count, padded
-from pcbatch.runtime.backends.tensorflow.members import plain_member
+from pcbatch.runtime.backends.tensorflow.members import member, plain_member
 from pcbatch.runtime.backends.tensorflow.membership import same_flag
 from pcbatch.runtime.backends.tensorflow.private import may_record
 from pcbatch.runtime.backends.tensorflow.weak import Weak, unify
@@ -44,7 +45,7 @@ def _go_together(a: Any, b: Any) -> bool:
 
 def _plainly(value: Any) -> Any:
     """A result of `operators` that is weak, as Python's number is: a bool that was counted."""
-    return int(value) if isinstance(value, Weak) else value
+    return int(value) if isinstance(value, Weak) and not isinstance(value, Followed) else value
 
 
 def _counted(x: Any) -> Any:
@@ -186,15 +187,24 @@ def _read(a: Any, index: Any) -> Any:
     return a[index]
 
 
+def _member(value: Any, name: str) -> Any:
+    """`value.name`; the numbers that arrays give, as a tape follows them."""
+    is_number = name in ("item", "tolist") and isinstance(value, _ARRAYS) and value.dtype.is_floating
+    if not is_number or not may_record():
+        return plain_member(value, name)
+    return lambda *at: followed.marked(member(value, name)(*at), value)
+
+
 PLAIN_BUILTINS: dict[str, Callable[..., Any]] = _OPERATORS | {
     "__flag__": same_flag,
     "abs": lambda x: abs(_counted(x)),
     "augmented": _augmented,
     "checked_count": checked_count,
     "divmod": lambda a, b: (_OPERATORS["op_floordiv"](a, b), _OPERATORS["op_mod"](a, b)),
+    "float": followed.to_float,
     "int": lambda *given: _int32(int(*given)) if given and isinstance(given[0], _ARRAYS) else int(*given),
     "max": _extreme(max, "op_gt"),
-    "member": plain_member,
+    "member": _member,
     "min": _extreme(min, "op_lt"),
     "neg": lambda x: -_counted(x),
     "padded": padded,
@@ -215,8 +225,10 @@ def _seen_by_tapes(function: Callable[..., Any], equivalent: Callable[..., Any])
     """NumPy's function; where a tape may look on, what gives a gradient, as it has in a batch."""
 
     def call(*given: Any, **options: Any) -> Any:
-        if may_record() and _has_arrays(*tf.nest.flatten((given, options))):
-            return equivalent(*given, **options)
+        values = tf.nest.flatten((given, options))
+        if followed.has_tensors(values):
+            return followed.marked(equivalent(*given, **options), *values)
+        given, options = followed.plainly((given, options))
         return function(*given, **options)
 
     return call
@@ -226,5 +238,5 @@ PLAIN_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     function: _seen_by_tapes(function, numpy_equivalents.EQUIVALENTS[name])
     for name, function in named(np, numpy_equivalents.NAMES)
     if name != "take" and not isinstance(function, type)
-} | {np.argsort: _stable_order}
+} | {np.argsort: _stable_order, **followed.FUNCTIONS}
 """Functions of others of which lanes have more: a gradient, and the order of equal numbers."""
