@@ -102,8 +102,10 @@ class Replay:
 
         end = backend.while_loop(lambda state: state[LOGGED] > 0, turn, start)
         for each in (each for number in self.tapes.blocks for each in self.beside[number]):
-            end = self.together.late(each, end, tape, sound, shared)
-            totals = self.together.pulled_back(each, end, tape, sound, shared, totals)
+            if each.linear.is_late:
+                end, totals = self.together.late(each, end, tape, sound, shared, totals)
+            else:
+                totals = self.together.pulled_back(each, end, tape, sound, shared, totals)
         return {key: end[key] for key in gradients}, totals, self.lookups.of_segment(end, tape, sound, shared)
 
     def _last(self, tape: State, logged: Array) -> State:
