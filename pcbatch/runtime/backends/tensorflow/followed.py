@@ -163,7 +163,9 @@ def are_there() -> bool:
 def of(number: float, *made_of: Any, value: tf.Tensor) -> Followed:
     """`number`, with the tensor that was made of others."""
     _made.set(True)
-    wide = any(each.is_wide if isinstance(each, Followed) else getattr(each, "dtype", None) == DOUBLE for each in made_of)
+    wide = any(
+        each.is_wide if isinstance(each, Followed) else getattr(each, "dtype", None) == DOUBLE for each in made_of
+    )
     return Followed(number, tf.cast(value, DOUBLE), wide)
 
 
@@ -198,7 +200,9 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
 
 def plainly(value: Any) -> Any:
     """A structure with floats in place of numbers that are followed."""
-    return tf.nest.map_structure(_plain, value) if any(isinstance(x, Followed) for x in tf.nest.flatten(value)) else value
+    return (
+        tf.nest.map_structure(_plain, value) if any(isinstance(x, Followed) for x in tf.nest.flatten(value)) else value
+    )
 
 
 def marked(value: Any, *made_of: Any) -> Any:

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import arithmetic, followed, numpy_equivalents, operators
 from pcbatch.runtime.backends.tensorflow.array_indexing import elements_at
+from pcbatch.runtime.backends.tensorflow.autograph import as_written
 from pcbatch.runtime.backends.tensorflow.equivalents import named
 from pcbatch.runtime.backends.tensorflow.followed import Followed
 from pcbatch.runtime.backends.tensorflow.members import member, plain_member
@@ -196,6 +197,7 @@ def _member(value: Any, name: str) -> Any:
 
 PLAIN_BUILTINS: dict[str, Callable[..., Any]] = _OPERATORS | {
     "__flag__": same_flag,
+    "as_written": as_written,
     "abs": lambda x: abs(_counted(x)),
     "augmented": _augmented,
     "divmod": lambda a, b: (_OPERATORS["op_floordiv"](a, b), _OPERATORS["op_mod"](a, b)),

@@ -37,7 +37,9 @@ def refuse_case(inputs: Any) -> Any:
     raise NotImplementedError(f"{inputs.op_type} of lanes that take different arms")
 
 
-CORRECTIONS: dict[str, tuple[Applies, Rule]] = {"StatelessCase": (lambda inputs: inputs.input(0).is_stacked, refuse_case)}
+CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
+    "StatelessCase": (lambda inputs: inputs.input(0).is_stacked, refuse_case)
+}
 
 
 def has_lists(operation: Any) -> bool:
