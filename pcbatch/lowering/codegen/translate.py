@@ -303,6 +303,10 @@ class _Translator(Scoped):
             node.value = _call("spread", node.value)
         return node
 
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        super().visit_Lambda(node)
+        return _call("as_written", node)
+
     def visit_Slice(self, node: ast.Slice) -> ast.AST:
         """How long the slice is is seen from the operators that its bounds are written with."""
         length = length_of(node.lower, node.upper) if self.lenient else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pcbatch.runtime.backends.tensorflow import math_equivalents as math
 from pcbatch.runtime.backends.tensorflow import numpy_equivalents as numpy
+from pcbatch.runtime.backends.tensorflow.autograph import as_written
 from pcbatch.runtime.backends.tensorflow.changes import changed, row, stored, taken, with_field, with_item, within
 from pcbatch.runtime.backends.tensorflow.checked import (
     divide,
@@ -78,6 +79,7 @@ __all__ = [
     "all_of",
     "any_of",
     "apart",
+    "as_written",
     "axis",
     "bit_and",
     "bit_or",

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import arithmetic, followed, numpy_equivalents, operators
 from pcbatch.runtime.backends.tensorflow.array_indexing import elements_at
+from pcbatch.runtime.backends.tensorflow.autograph import as_written
 from pcbatch.runtime.backends.tensorflow.equivalents import named
 from pcbatch.runtime.backends.tensorflow.followed import Followed
 from pcbatch.runtime.backends.tensorflow.mapping import checked_count, padded
@@ -197,6 +198,7 @@ def _member(value: Any, name: str) -> Any:
 
 PLAIN_BUILTINS: dict[str, Callable[..., Any]] = _OPERATORS | {
     "__flag__": same_flag,
+    "as_written": as_written,
     "abs": lambda x: abs(_counted(x)),
     "augmented": _augmented,
     "checked_count": checked_count,
@@ -221,6 +223,16 @@ def _stable_order(a: Any, axis: int | None = -1, kind: Any = None) -> Any:
     return np.argsort(a, axis, kind="stable")
 
 
+def _take(a: Any, indices: Any, axis: int | None = None, **options: Any) -> Any:
+    """`np.take`; its result as a tensor where a tape may look on."""
+    found = np.take(a, indices, axis, **options)
+    if options or not followed.has_tensors((a,)):
+        return found
+    array = tf.convert_to_tensor(a)
+    array = tf.reshape(array, [-1]) if axis is None else array
+    return tf.gather(array, np.asarray(indices) % array.shape[axis or 0], axis=axis or 0)
+
+
 def _seen_by_tapes(function: Callable[..., Any], equivalent: Callable[..., Any]) -> Callable[..., Any]:
     """NumPy's function; where a tape may look on, what gives a gradient, as it has in a batch."""
 
@@ -237,6 +249,6 @@ def _seen_by_tapes(function: Callable[..., Any], equivalent: Callable[..., Any])
 PLAIN_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     function: _seen_by_tapes(function, numpy_equivalents.EQUIVALENTS[name])
     for name, function in named(np, numpy_equivalents.NAMES)
-    if name != "take" and not isinstance(function, type)
-} | {np.argsort: _stable_order, **followed.FUNCTIONS}
+    if name != "take" and (not isinstance(function, type) or issubclass(function, np.floating))
+} | {np.argsort: _stable_order, np.take: _take, **followed.FUNCTIONS}
 """Functions of others of which lanes have more: a gradient, and the order of equal numbers."""
