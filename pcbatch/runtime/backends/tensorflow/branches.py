@@ -27,7 +27,7 @@ def conditional(
     predicate: tf.Tensor, function: Callable[[], Sequence[tf.Tensor]], otherwise: Sequence[tf.Tensor]
 ) -> list[tf.Tensor]:
     """`function()` where the scalar holds, else `otherwise`, of the same dtypes and shapes."""
-    arm = private.new_graph(f"pcbatch_then_{next(_numbers)}")
+    arm = _body(f"pcbatch_then_{next(_numbers)}")
     with arm.as_default():
         arm.outputs = [_inside(arm, result) for result in function()]
     given = [outer for outer, _ in private.captures(arm)]
@@ -59,7 +59,7 @@ def loop(
 ) -> list[tf.Tensor]:
     """`start`, then `body` of it again and again as long as the `condition` on it, a scalar, holds; shapes stay."""
     number = next(_numbers)
-    test, turn = private.new_graph(f"pcbatch_while_{number}"), private.new_graph(f"pcbatch_do_{number}")
+    test, turn = _body(f"pcbatch_while_{number}"), _body(f"pcbatch_do_{number}")
     arguments: list[list[tf.Tensor]] = []
     for graph, function in ((test, lambda carried: [condition(carried)]), (turn, body)):
         with graph.as_default():
@@ -85,6 +85,11 @@ def loop(
 
 _IN_XLA = {"_xla_propagate_compile_time_consts": tf.compat.v1.AttrValue(b=True)}
 """What TensorFlow says of such operations where XLA compiles them."""
+
+
+def _body(name: str) -> Any:
+    """The graph of an arm or a turn."""
+    return private.new_body(name, ready.constant_like)
 
 
 def _inside(graph: Any, tensor: tf.Tensor) -> tf.Tensor:

@@ -268,7 +268,7 @@ def element(array: tf.Tensor, indices: Sequence[tf.Tensor]) -> tf.Tensor:
         clipped = [tf.clip_by_value(index, 0, size - 1) for index, size in zip(indices, sizes, strict=True)]
         return tf.gather_nd(array, tf.stack(clipped))
     starts = _starts(indices, len(rest))
-    return ready.reshape(slice_of(array, starts, ready.constant((*[1] * len(indices), *rest))), tuple(rest))
+    return ready.reshape(ready.part(array, starts, (*[1] * len(indices), *rest)), tuple(rest))
 
 
 def with_element(array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) -> tf.Tensor:

@@ -58,6 +58,23 @@ def constant(value: int | bool | tuple[Any, ...], dtype: tf.DType = tf.int32) ->
     return once(("constant", value, dtype), lambda: tf.constant(value, dtype))
 
 
+def constant_like(tensor: tf.Tensor) -> tf.Tensor | None:
+    """The constant of the present graph that is what a constant of another graph is, if it is that and small."""
+    if tensor.op.type != "Const":
+        return None
+    value = tensor.op.get_attr("value")
+    if tensor.shape.num_elements() > LARGEST:
+        return None
+    key = ("constant like", value.SerializeToString())
+    return once_in_program(
+        (tf.compat.v1.get_default_graph(), key),
+        lambda: _made("Const", (), tensor.dtype, value=tf.compat.v1.AttrValue(tensor=value), dtype=type_attribute(tensor.dtype)),
+    )
+
+
+LARGEST = 64
+
+
 def numbers(count: int) -> tf.Tensor:
     """int32 `[0, 1, .., count - 1]`."""
     return once(("numbers", count), lambda: tf.range(count, dtype=tf.int32))
@@ -149,6 +166,14 @@ def reshape(array: tf.Tensor, shape: tuple[int, ...]) -> tf.Tensor:
         return tf.reshape(array, shape)
     types = {"T": type_attribute(array.dtype), "Tshape": type_attribute(tf.int32)}
     return _made("Reshape", (array, constant(shape)), array.dtype, **types)
+
+
+def part(array: tf.Tensor, starts: tf.Tensor, sizes: tuple[int, ...]) -> tf.Tensor:
+    """`tf.slice`."""
+    if not _in_graph(array, starts):
+        return tf.slice(array, starts, sizes)
+    types = {"T": type_attribute(array.dtype), "Index": type_attribute(tf.int32)}
+    return _made("Slice", (array, starts, constant(sizes)), array.dtype, **types)
 
 
 def expanded(array: tf.Tensor) -> tf.Tensor:
