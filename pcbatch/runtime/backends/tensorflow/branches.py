@@ -78,11 +78,37 @@ def loop(
         "body": _function(turn),
         "output_shapes": ready.shapes_attribute([_shape(tensor) for tensor in inputs]),
         "parallel_iterations": ready.integer_attribute(1),
-        **_IN_XLA,
+        **(_IN_XLA if any(map(may_be_known, captured)) else {}),
     }
     return _made("While", [test, turn], inputs, [tensor.dtype for tensor in inputs], attributes)[: len(start)]
 
 
+def may_be_known(tensor: tf.Tensor) -> bool:
+    """Whether XLA may know the value of a tensor: of one that is computed from constants and shapes alone.
+
+    Where a loop is given none such, there is nothing that TensorFlow could make known inside of it. To look for that it
+    reads the loop, with all loops in it, anew: a third of the time in which it makes XLA's text of the sampler.
+    """
+    return ready.once_in_program(("may be known", tensor.ref()), lambda: _is_of_constants(tensor))
+
+
+def _is_of_constants(tensor: tf.Tensor) -> bool:
+    seen, pending = set(), [tensor]
+    while pending:
+        operation = pending.pop().op
+        if operation.type == "Placeholder":  # of what a loop carries, or of what stands for a tensor around it
+            places = {id(inside): outside for outside, inside in private.captures(operation.graph)}
+            outer = places.get(id(operation.outputs[0]))
+            if not hasattr(outer, "op"):
+                return False
+            pending.append(outer)
+        elif id(operation) not in seen and operation.type not in _SHAPES:
+            seen.add(id(operation))
+            pending += operation.inputs
+    return True
+
+
+_SHAPES = frozenset(["Rank", "Shape", "ShapeN", "Size"])
 _IN_XLA = {"_xla_propagate_compile_time_consts": tf.compat.v1.AttrValue(b=True)}
 """What TensorFlow says of such operations where XLA compiles them."""
 

@@ -19,6 +19,9 @@ import tensorflow as tf
 from pcbatch.runtime.backends.tensorflow import private
 
 T = TypeVar("T")
+
+LARGEST = 64
+"""Elements of a constant that is made anew inside of a loop."""
 _known: ContextVar[dict[Hashable, Any] | None] = ContextVar("known", default=None)
 
 
@@ -60,19 +63,13 @@ def constant(value: int | bool | tuple[Any, ...], dtype: tf.DType = tf.int32) ->
 
 def constant_like(tensor: tf.Tensor) -> tf.Tensor | None:
     """The constant of the present graph that is what a constant of another graph is, if it is that and small."""
-    if tensor.op.type != "Const":
+    if tensor.op.type != "Const" or (tensor.shape.num_elements() or 0) > LARGEST:
         return None
-    value = tensor.op.get_attr("value")
-    if tensor.shape.num_elements() > LARGEST:
-        return None
-    key = ("constant like", value.SerializeToString())
-    return once_in_program(
-        (tf.compat.v1.get_default_graph(), key),
-        lambda: _made("Const", (), tensor.dtype, value=tf.compat.v1.AttrValue(tensor=value), dtype=type_attribute(tensor.dtype)),
-    )
-
-
-LARGEST = 64
+    here = tf.compat.v1.get_default_graph()
+    value = once_in_program(("value", tensor.ref()), lambda: tensor.op.get_attr("value"))
+    attributes = {"value": tf.compat.v1.AttrValue(tensor=value), "dtype": type_attribute(tensor.dtype)}
+    key = once_in_program(("key", tensor.ref()), value.SerializeToString)
+    return once_in_program((here, "constant", key), lambda: _made("Const", (), tensor.dtype, **attributes))
 
 
 def numbers(count: int) -> tf.Tensor:
