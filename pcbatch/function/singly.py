@@ -47,7 +47,7 @@ class Plainly:
             function,
             source,
             backend.is_array,
-            backend.store_element,
+            backend.plain_builtins.get("store", backend.store_element),
             backend.plain_builtins,
             self._called,
             self._batched,

@@ -68,6 +68,7 @@ from pcbatch.runtime.backends.tensorflow.operators import (
 from pcbatch.runtime.backends.tensorflow.recorder import Recorder, recording
 from pcbatch.runtime.backends.tensorflow.searching import count, in_order, position
 from pcbatch.runtime.backends.tensorflow.sharing import apart, plain_data
+from pcbatch.runtime.backends.tensorflow.watching import checking
 from pcbatch.runtime.backends.tensorflow.written_out import turns
 
 __all__ = [
@@ -83,6 +84,7 @@ __all__ = [
     "bit_xor",
     "both",
     "changed",
+    "checking",
     "committed",
     "contains",
     "count",
