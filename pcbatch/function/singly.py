@@ -48,7 +48,7 @@ class Plainly:
             function,
             source,
             backend.is_array,
-            backend.store_element,
+            backend.plain_builtins.get("store", backend.store_element),
             backend.plain_builtins,
             self._callee,
             self._batched,

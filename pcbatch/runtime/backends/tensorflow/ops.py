@@ -70,6 +70,7 @@ from pcbatch.runtime.backends.tensorflow.operators import (
 from pcbatch.runtime.backends.tensorflow.recorder import Recorder, recording
 from pcbatch.runtime.backends.tensorflow.searching import count, in_order, position
 from pcbatch.runtime.backends.tensorflow.sharing import apart, plain_data
+from pcbatch.runtime.backends.tensorflow.watching import checking
 from pcbatch.runtime.backends.tensorflow.written_out import turns
 
 __all__ = [
@@ -87,6 +88,7 @@ __all__ = [
     "blank",
     "both",
     "changed",
+    "checking",
     "committed",
     "contains",
     "count",

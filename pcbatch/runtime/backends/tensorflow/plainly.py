@@ -21,6 +21,7 @@ from pcbatch.runtime.backends.tensorflow.mapping import checked_count, padded
 from pcbatch.runtime.backends.tensorflow.members import member, plain_member
 from pcbatch.runtime.backends.tensorflow.membership import same_flag
 from pcbatch.runtime.backends.tensorflow.private import may_record
+from pcbatch.runtime.backends.tensorflow.scattering import store_indexed
 from pcbatch.runtime.backends.tensorflow.weak import Weak, unify
 
 _ARRAYS = (tf.Tensor, tf.Variable)
@@ -214,6 +215,7 @@ PLAIN_BUILTINS: dict[str, Callable[..., Any]] = _OPERATORS | {
     "read": _read,
     "round": lambda value, digits=None: _rounded(value, digits) if isinstance(value, _ARRAYS) else round(value, digits),
     "sorted": _sorted,
+    "store": store_indexed,
     "sum": _sum,
 }
 """What tensors do not support though numbers and NumPy's arrays do, `value is True` too."""

@@ -81,8 +81,8 @@ def new_graph(name: str) -> Any:
     return needed(_FUNC_GRAPH)(name)
 
 
-Watch = Callable[[str, Sequence[tf.Tensor]], Sequence[tf.Tensor]]
-"""From the type of an operation that somebody makes, and its inputs, to the inputs that it gets; it may raise."""
+Watch = Callable[[str, Sequence[tf.Tensor], Mapping[str, Any]], Sequence[tf.Tensor]]
+"""From the type of an operation that somebody makes, its inputs and its attributes to the inputs that it gets."""
 
 
 def watched_graph(name: str, watch: Watch) -> Any:
@@ -103,7 +103,8 @@ def _watched_class() -> type:
         def _create_op_internal(self, op_type: str, inputs: Any, *rest: Any, **options: Any) -> Any:
             watch, self.watch = self.watch, None  # which may make operations itself
             try:
-                inputs = list(inputs if watch is None else watch(op_type, inputs))
+                attributes = options.get("attrs") or {}
+                inputs = list(inputs if watch is None else watch(op_type, inputs, attributes))
             finally:
                 self.watch = watch
             return super()._create_op_internal(op_type, inputs, *rest, **options)
