@@ -115,6 +115,11 @@ class Device:
     """Free lanes take examples that wait once one lane of so many is free."""
     spread: int
     """How many lanes for each example a run begins with in which calls are forked."""
+    least_bytes: int
+    """Bytes of lanes with which such a run begins, however few examples there are, unless these are many lanes: it goes
+    on with more where they are too few, and each number of them is compiled anew (6 s for a tree's cell)."""
+    least_lanes: int
+    """So many lanes it begins with then at most."""
     lane_bytes: int
     """Bytes of all lanes up to which such runs take more of them."""
     expensive_chunk: int
@@ -311,6 +316,8 @@ CPU = Device(
     first_capacity=32,
     refilled=16,
     spread=16,
+    least_bytes=1024 * KIB,
+    least_lanes=1024,
     lane_bytes=256 * 1024 * KIB,
     expensive_chunk=16,
     cheap_chunk=128,
