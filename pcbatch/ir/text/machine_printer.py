@@ -16,7 +16,8 @@
         t0 = n <= 1
       branch t0 b1 b2
     b2, sync, cost 1000.0:                         lanes wait here; what a row costs
-      rows 8, all from 48                          8 rows at a time; from 48 waiting lanes on a row for every lane
+      rows 8, all from 48                          8 rows at a time; from 48 waiting lanes on a row for every lane;
+                                                   `rows 8, in pairs`: 16 as long as there are more than 8
       pop n, left
       piece (n) -> n, i  shared w  if t0:          shared operands, a predicate
         check 2, -: i = w[n // 2]                  the fault site of each of its checks; `-` for one that cannot fail
