@@ -60,8 +60,9 @@ OPERATORS: dict[type[ast.AST], str] = {
 }
 """Operators that tensors lack, or have for fewer pairs of operands, and the names of the functions given for them."""
 UNARY: dict[type[ast.AST], str] = {ast.UAdd: "pos", ast.USub: "neg"}
-OTHERS = ("augmented", "member", "read")
-"""What else is given: augmented assignments, attributes of arrays, elements."""
+WRITTEN = "as_written"
+OTHERS = ("augmented", "member", "read", WRITTEN)
+"""What else is given: augmented assignments, attributes of arrays, elements, marks of functions that have help."""
 
 
 def read_window(read: Callable[[Any, Any], Any], array: Any, index: Any) -> Any:
@@ -272,6 +273,7 @@ class _Helped(ast.NodeTransformer):
     ) -> None:
         self.helped, self.calls, self.is_as_called, self.file = helped, calls, is_as_called, file
         self.numbers = itertools.count()
+        self.is_inner = False  # whether a function is around
         self.inner = 0  # how many lambdas and comprehensions are around
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
@@ -372,7 +374,20 @@ class _Helped(ast.NodeTransformer):
         self.inner -= 1
         return node
 
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_Lambda = _inside
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _inside
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        node = self._inside(node)
+        return _call(_alias(WRITTEN), node, node) if _has_help(node) else node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        is_inner, self.is_inner = self.is_inner, True
+        self.generic_visit(node)
+        self.is_inner = is_inner
+        if is_inner and _has_help(node):
+            mark = ast.copy_location(ast.Name(_alias(WRITTEN), ast.Load()), node)
+            node.decorator_list.append(mark)
+        return node
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         self.generic_visit(node)
@@ -423,6 +438,11 @@ class _Helped(ast.NodeTransformer):
 def _call(name: str, place: ast.AST, *arguments: ast.expr) -> ast.Call:
     call = ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
     return ast.fix_missing_locations(ast.copy_location(call, place))
+
+
+def _has_help(node: ast.AST) -> bool:
+    """Whether something in a function stands for what the user wrote, so that its source is another one's."""
+    return any(isinstance(each, ast.Name) and each.id.startswith("_pcb_") for each in ast.walk(node))
 
 
 def _parts(index: ast.expr) -> list[ast.expr]:
