@@ -35,11 +35,13 @@ class Pools:
     """The sizes of the runs of one program.
 
     `spread` says how many lanes there are for each example at first, or more, of `least` bytes in all; `limit` how many
-    bytes they may take. A lane for each example there is in any case. With `most` there are never more lanes, however many examples: not all
-    of these are run at once then.
+    bytes they may take. A lane for each example there is in any case. With `most` there are never more lanes, however
+    many examples: not all of these are run at once then.
     """
 
-    def __init__(self, layout: Layout, largest_capacity: int, *, spread: int, limit: int, most: int | None, least: int = 0):
+    def __init__(
+        self, layout: Layout, largest_capacity: int, *, spread: int, limit: int, most: int | None, least: int = 0
+    ):
         self.layout, self.largest_capacity = layout, largest_capacity
         self.spread, self.limit, self.most, self.least = spread, limit, most, least
         self.capacity = min(FIRST_CAPACITY, largest_capacity)
