@@ -30,9 +30,8 @@ def shaped(leaves: int, rng: np.random.Generator, kind: str = "any") -> tuple[li
 
 _rng = np.random.default_rng(3)
 KINDS = [(1, "any"), (7, "left"), (7, "right"), (6, "even"), (2, "any"), (5, "any"), (1, "any"), (7, "any")]
-LEFT, RIGHT = (
-    tf.constant(np.array(each, np.int32)) for each in zip(*(shaped(*k[:1], _rng, k[1]) for k in KINDS), strict=True)
-)
+_pairs = [shaped(leaves, _rng, kind) for leaves, kind in KINDS]
+LEFT, RIGHT = (tf.constant(np.array(each, np.int32)) for each in zip(*_pairs, strict=True))
 WORD = tf.constant(_rng.integers(0, 7, (len(KINDS), NODES)), tf.int32)
 VALUE = tf.constant(_rng.normal(size=(len(KINDS), NODES, 3)))
 SCALE = tf.constant(_rng.normal(size=len(KINDS)))

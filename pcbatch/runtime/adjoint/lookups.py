@@ -86,7 +86,7 @@ class Lookups:
                 kept, used = residuals(self.tapes, each, tape), tape[block.used]
                 owners = tape[block.key(self.tapes.owner)]
                 place = backend.lane_numbers(backend.lanes_of(owners))
-                margin = self.tapes.margin(lanes)
+                margin = self.tapes.margin(block, lanes)
                 mask = (place >= margin) & (place < margin + used) & backend.take(sound, owners)
                 operands = [shared[name] for name in piece.shared]
                 numbers = each.linear.looked_up(number, kept, operands, mask)

@@ -76,7 +76,7 @@ class TapedExecution(Execution):
             live = backend.compact(self.entered, lanes)
             kept = {field: backend.take(rows, live) for field, rows in kept.items()}
         used, logged = self.state[tape.used], self.state[LOGGED]
-        start = used + self.tapes.margin(backend.lanes_of(self.state["pc"]))
+        start = used + self.tapes.margin(tape, backend.lanes_of(self.state["pc"]))
         found: State = {}
         for field in (field for field in tape.fields if field in kept):
             found[tape.key(field)] = backend.with_rows(self.state[tape.key(field)], start, kept[field])

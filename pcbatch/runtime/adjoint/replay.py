@@ -196,7 +196,7 @@ class Replay:
         count = backend.where(left < size, left, left * 0 + size)
         live = backend.both(place >= size - count, go)
         # The rows of the segment's array end at `margin + used`.
-        first = used + self.tapes.margin(backend.lanes_of(sound)) - size
+        first = used + self.tapes.margin(block, backend.lanes_of(sound)) - size
         taped = {field: backend.rows_at(tape[block.key(field)], first, size) for field in block.fields}
         if self.tapes.context.spread_live:  # the last row is live
             source = backend.where(live, place, size - 1 + place * 0)

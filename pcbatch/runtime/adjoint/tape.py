@@ -223,7 +223,7 @@ class Tapes:
         shapes = [leaf.shape for name in self.program.parameters for leaf in leaves(self.program.types[name])]
         return max((shape[0] for shape in shapes if shape), default=0)
 
-    def margin(self, lanes: Any) -> Any:
+    def margin(self, tape: BlockTape, lanes: Any) -> Any:
         """How many rows the arrays of a tape have before the first that is kept, and behind the last.
 
         No run of a block computes more.
@@ -233,7 +233,7 @@ class Tapes:
 
     def length(self, tape: BlockTape, lanes: Any) -> Any:
         """How many rows the arrays of a tape have."""
-        return self.rows(tape, lanes) + self.margin(lanes) * 2
+        return self.rows(tape, lanes) + self.margin(tape, lanes) * 2
 
     def apart_at_once(self, lanes: Any) -> Any:
         """How many rows are looked at together where gradients are kept apart by lane; no more than `length`."""

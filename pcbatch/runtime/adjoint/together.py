@@ -126,7 +126,7 @@ class Together:
         """
         backend, block = self.backend, self.tapes.blocks[each.number]
         lanes, used = backend.lanes_of(sound), tape[block.used]
-        length, margin = backend.lanes_of(tape[block.key(LANE)]), self.tapes.margin(lanes)
+        length, margin = backend.lanes_of(tape[block.key(LANE)]), self.tapes.margin(block, lanes)
 
         def turn(at_once: Any, now: tuple[Array, Carried]) -> tuple[Array, Carried]:
             begun, before = now

@@ -79,7 +79,7 @@ class Arrays(Protocol):
     def once_there(self, mask: Array, arrays: Sequence[Array]) -> Array:
         """`mask`, bool `[rows]`, not before all of `arrays`, `[rows, ..]`, are there.
 
-        Then what these were read from may be written in place.
+        Then what they were read from may be written in place.
         """
 
     # -- rows and elements ---------------------------------------------------------------------------------------------

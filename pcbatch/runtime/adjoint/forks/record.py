@@ -57,7 +57,7 @@ class TapedForkedExecution(TapedExecution, ForkedExecution):
     def forked(self, now: State) -> State:
         """`now`, after the calls of the group have lanes, with these on the tape."""
         backend, tape = self.backend, self.tape
-        start = now[tape.used] - self.count() + self.tapes.margin(None)
+        start = now[tape.used] - self.count() + self.tapes.margin(tape, None)
         found = dict(now)
         for slot in range(self.layout.slots):
             if (field := child_field("forked", slot)) in tape.fields:

@@ -21,10 +21,13 @@ from pcbatch.runtime.machine.forking import Report
 from pcbatch.runtime.machine.leftover import completed_by, left_over
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.pools import Pools, Size
-from pcbatch.runtime.machine.rooms import Rooms, bucket
+from pcbatch.runtime.machine.rooms import Rooms
 
-LEAST = 256
+LEAST = 64
 """So many rows the tape of a block has at least."""
+FIRST = 10
+"""So many for each example, before any run has said how many it has; and after one, by how much more than it had:"""
+SLACK = 1.125
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +57,11 @@ class ForkedReverse:
         self.backend, self.pools, self.rooms = backend, pools, rooms
         self._make, self._sequence = make, sequence
         self._ways: dict[int, ForkedWay] = {}
+        self._share: float = FIRST
 
     def way(self, examples: int) -> ForkedWay:
         """The way for so many examples, idle ones included."""
-        rows = max(LEAST, bucket(examples * self.pools.spread))
+        rows = max(LEAST, -(-int(examples * self._share) // LEAST) * LEAST)
         if rows not in self._ways:
             self._ways[rows] = self._make(rows)
         return self._ways[rows]
@@ -67,7 +71,7 @@ class ForkedReverse:
         backend, room = self.backend, lanes if self.rooms is None else self.rooms.of(lanes)
         way, size = self.way(room), self.pools.exactly(room)
         first = way.run_taped(arrays, lanes, room)
-        told = self._learn(size, first, lanes)
+        told = self._learn(way, size, first, lanes)
         outcome, left, again = first.outcome, left_over(first.outcome), None
         if left.size:
             count, places = len(way.layout.inputs), backend.array(left, "int32")
@@ -78,13 +82,19 @@ class ForkedReverse:
         known = {**vars(first), "way": self, "outcome": outcome}
         return ForkedTaped(**known, first=first, left=left, again=again)
 
-    def _learn(self, size: Size, taped: Taped, examples: int) -> Told:
+    def _learn(self, way: ForkedWay, size: Size, taped: Taped, examples: int) -> Told:
         """Have `pools` know how a run has ended that began with a size; and what is to be told of it."""
         forked, most, short = np.asarray(taped.told[0]).tolist()
         lanes, capacity = int(np.asarray(taped.lanes)), int(taped.outcome.stack_entries) - 1
         report = Report(forked, most, short, 0, 0, 0)
         last = Size(Pool(lanes, size.pool.examples), capacity)
+        spread = self.pools.spread
         self.pools.learn(size, last, report, examples)
+        rows = max((int(np.asarray(taped.outcome.active)[n]) for n in way.tapes.blocks), default=0)
+        share = SLACK * rows / examples
+        # What has another number of lanes is compiled anew in any case.
+        if self.pools.spread > spread or (int(taped.segments) > 1 and share > self._share):
+            self._share = share
         return Told(report, tuple(dict.fromkeys((size.pool.lanes, lanes))), examples)
 
     def gradients(

@@ -75,10 +75,10 @@ class FlatLegs(Legs):
 class ForkedSegments(Segments):
     """The segments of the runs of one program that forks; lanes may take so many bytes in all: `limit`."""
 
-    def __init__(self, context: Context, tapes: ForkedTapes, limit: int):
+    def __init__(self, context: Context, tapes: ForkedTapes, legs: FlatLegs, limit: int):
         self.context, self.backend, self.tapes, self.limit = context, context.backend, tapes, limit
         self.layout = context.layout
-        self.legs: FlatLegs = FlatLegs(context)
+        self.legs: FlatLegs = legs
 
     @property
     def keys(self) -> Sequence[str]:

@@ -7,28 +7,38 @@ and, where a block forks or joins calls, which lanes have run them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.adjoint.tape import LOGGED, BlockTape, Sizes, Sources, Tapes, child_field
 from pcbatch.runtime.backends.protocol import Array, Spec, State
-from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.context import Context
 
 EXAMPLE = "example"
 """The field of the example that a row is of."""
-APART = 64
+APART = 16
 """How many rows are looked at together where gradients are kept apart by example."""
 
 
 class ForkedTapes(Tapes):
-    """The tapes of one program that forks, with room for so many `rows` of a block in a segment, if these are small."""
+    """The tapes of one program that forks, with room for so many `rows` of a block in a segment, if these are small.
+
+    `size(number)` says on how many rows a block runs at a time.
+    """
 
     owner = EXAMPLE
 
-    def __init__(self, context: Context, rows: int, sizes: Sizes | None = None, sources: Sources | None = None):
+    def __init__(
+        self,
+        context: Context,
+        rows: int,
+        size: Callable[[int], int],
+        sizes: Sizes | None = None,
+        sources: Sources | None = None,
+    ):
         super().__init__(context, sizes, sources)
-        self.most = rows
+        self.most, self.size = rows, size
 
     def _more_fields(self, number: int) -> dict[str, TensorType]:
         one, active = TensorType("int32"), self.activity.variables
@@ -44,15 +54,15 @@ class ForkedTapes(Tapes):
     def rows(self, tape: BlockTape, lanes: Any) -> int:
         """How many rows a tape has room for: of two chunks at least."""
         widest = max(max(type_.bytes, 1) for type_ in tape.fields.values())
-        return max(min(self.most, self.sizes.bytes // widest), 2 * CPU.cheap_chunk)
+        return max(min(self.most, self.sizes.bytes // widest), 2 * self.size(tape.number))
 
     def are_short(self, lanes: Any) -> bool:
         """Whether some tape has less room than it may have."""
         return False
 
-    def margin(self, lanes: Any) -> int:
+    def margin(self, tape: BlockTape, lanes: Any) -> int:
         """See `Tapes`: no run of a block computes more rows than a chunk has."""
-        return max(CPU.cheap_chunk, CPU.expensive_chunk)
+        return max(self.size(tape.number), APART)
 
     def specs(self, lanes: int | None) -> dict[str, Spec]:
         """See `Tapes`: all lengths are known."""

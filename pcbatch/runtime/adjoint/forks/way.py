@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from pcbatch.ir.machine import Chunks, Program
-from pcbatch.runtime.adjoint.forks.segments import TOLD, ForkedSegments
+from pcbatch.runtime.adjoint.forks.segments import TOLD, FlatLegs, ForkedSegments
 from pcbatch.runtime.adjoint.forks.tape import ForkedTapes
 from pcbatch.runtime.adjoint.forward import Forward
 from pcbatch.runtime.adjoint.replay import Replay
@@ -57,14 +57,18 @@ class ForkedWay(Way):
         self.pools, self.rows = pools, rows
 
     @cached_property
+    def _legs(self) -> FlatLegs:
+        return FlatLegs(self.context)
+
+    @cached_property
     def tapes(self) -> ForkedTapes:
         """See `Way`."""
-        return ForkedTapes(self.context, self.rows, self._sizes, self._sources)
+        return ForkedTapes(self.context, self.rows, self._trips.size, self._sizes, self._sources)
 
     @cached_property
     def segments(self) -> ForkedSegments:
         """See `Way`."""
-        return ForkedSegments(self.context, self.tapes, self.pools.limit)
+        return ForkedSegments(self.context, self.tapes, self._legs, self.pools.limit)
 
     @cached_property
     def forward(self) -> ForkedForward:
@@ -80,7 +84,7 @@ class ForkedWay(Way):
     @cached_property
     def _trips(self) -> Forking:
         """Trips of any pool."""
-        return Forking(self.context, self.segments.legs.loop.row_costs, Pool(1, 1))
+        return Forking(self.context, self._legs.loop.row_costs, Pool(1, 1))
 
     def chunked(self, lanes: Any) -> Program:
         """The program with the chunks in which its blocks run, whatever the number of lanes."""
