@@ -18,6 +18,7 @@ from pcbatch.errors import CompileError
 from pcbatch.frontend import FunctionSource, read_function
 from pcbatch.frontend.source.nodes import dotted
 from pcbatch.frontend.translate.plain import plain_function
+from pcbatch.function.mapped import counted
 from pcbatch.installed import OWN, is_installed
 from pcbatch.lowering.captures.captured import Namespace
 from pcbatch.runtime.backends.protocol import Backend
@@ -47,12 +48,13 @@ class Plainly:
             function,
             source,
             backend.is_array,
-            backend.store_element,
+            backend.plain_builtins.get("store", backend.store_element),
             backend.plain_builtins,
             self._callee,
             self._batched,
             values,
             helpers,
+            partial(counted, backend),
         )
 
     def _call(self, read: Callable[[], Any], *args: Any, **kwargs: Any) -> Any:

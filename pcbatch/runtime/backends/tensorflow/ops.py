@@ -49,6 +49,7 @@ from pcbatch.runtime.backends.tensorflow.iteration import (
     unpacked,
     unrolled,
 )
+from pcbatch.runtime.backends.tensorflow.mapping import blank, mapped
 from pcbatch.runtime.backends.tensorflow.members import member
 from pcbatch.runtime.backends.tensorflow.membership import contains, lacks, same_flag
 from pcbatch.runtime.backends.tensorflow.operators import (
@@ -69,6 +70,7 @@ from pcbatch.runtime.backends.tensorflow.operators import (
 from pcbatch.runtime.backends.tensorflow.recorder import Recorder, recording
 from pcbatch.runtime.backends.tensorflow.searching import count, in_order, position
 from pcbatch.runtime.backends.tensorflow.sharing import apart, plain_data
+from pcbatch.runtime.backends.tensorflow.watching import checking
 from pcbatch.runtime.backends.tensorflow.written_out import turns
 
 __all__ = [
@@ -83,8 +85,10 @@ __all__ = [
     "bit_and",
     "bit_or",
     "bit_xor",
+    "blank",
     "both",
     "changed",
+    "checking",
     "committed",
     "contains",
     "count",
@@ -105,6 +109,7 @@ __all__ = [
     "length",
     "less",
     "less_equal",
+    "mapped",
     "math",
     "matrix_product",
     "maximum",

@@ -17,9 +17,11 @@ from pcbatch.runtime.backends.tensorflow.array_indexing import elements_at
 from pcbatch.runtime.backends.tensorflow.autograph import as_written
 from pcbatch.runtime.backends.tensorflow.equivalents import named
 from pcbatch.runtime.backends.tensorflow.followed import Followed
+from pcbatch.runtime.backends.tensorflow.mapping import checked_count, padded
 from pcbatch.runtime.backends.tensorflow.members import member, plain_member
 from pcbatch.runtime.backends.tensorflow.membership import same_flag
 from pcbatch.runtime.backends.tensorflow.private import may_record
+from pcbatch.runtime.backends.tensorflow.scattering import store_indexed
 from pcbatch.runtime.backends.tensorflow.weak import Weak, unify
 
 _ARRAYS = (tf.Tensor, tf.Variable)
@@ -200,6 +202,7 @@ PLAIN_BUILTINS: dict[str, Callable[..., Any]] = _OPERATORS | {
     "as_written": as_written,
     "abs": lambda x: abs(_counted(x)),
     "augmented": _augmented,
+    "checked_count": checked_count,
     "divmod": lambda a, b: (_OPERATORS["op_floordiv"](a, b), _OPERATORS["op_mod"](a, b)),
     "float": followed.to_float,
     "int": lambda *given: _int32(int(*given)) if given and isinstance(given[0], _ARRAYS) else int(*given),
@@ -207,10 +210,12 @@ PLAIN_BUILTINS: dict[str, Callable[..., Any]] = _OPERATORS | {
     "member": _member,
     "min": _extreme(min, "op_lt"),
     "neg": lambda x: -_counted(x),
+    "padded": padded,
     "pos": lambda value: tf.convert_to_tensor(_counted(value)) if isinstance(value, _ARRAYS) else +value,
     "read": _read,
     "round": lambda value, digits=None: _rounded(value, digits) if isinstance(value, _ARRAYS) else round(value, digits),
     "sorted": _sorted,
+    "store": store_indexed,
     "sum": _sum,
 }
 """What tensors do not support though numbers and NumPy's arrays do, `value is True` too."""
