@@ -1,4 +1,4 @@
-"""Tapes over `f.single`, by which users compare: Python's and NumPy's functions of numbers have gradients there, too."""
+"""Tapes over `f.single`, by which users compare: functions of Python's and NumPy's numbers have gradients, too."""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@ have not: the result of the arm that `a if c else b` does not take, what a loop 
 Such a value gets zeros, and a derivative that is infinite there would make NaN of them, for all that it was made of.
 
 So each value has a *reach*: what must hold for anything to come back to it. Of a result it is that its gradient is not
-all zeros, of an arm in addition that the choice is the arm's. Where the reach of what reads a value is less than its own
-the value is passed on through a gate, which is closed for gradients where that does not hold; and so is what the whole
-derivative gives.
+all zeros, of an arm in addition that the choice is the arm's. Where the reach of what reads a value is less than its
+own the value is passed on through a gate, which is closed for gradients where that does not hold; and so is what the
+whole derivative gives.
 """
 
 from __future__ import annotations
@@ -157,8 +157,8 @@ class Connected:
 
     def kept_through(self, operation: Any, gradient: tf.Tensor) -> tf.Tensor:
         """The same of a gradient that comes through an operation to what lanes share."""
-        terms = frozenset[frozenset[int]]().union(*(self._reach.get(id(each), ALWAYS) for each in operation.outputs))
-        is_safe = terms >= ALWAYS or not self._may_bend(operation)
+        terms = frozenset[frozenset[int]]().union(*(self._reach.get(id(each), ()) for each in operation.outputs))
+        is_safe = frozenset() in terms or not self._may_bend(operation)
         return gradient if is_safe else _where(self._predicate(terms), gradient)
 
 
