@@ -112,6 +112,13 @@ def test_may_be_known_inside_of_a_loop():
     assert found == [True, False, False]
 
 
+def test_variables_are_not_known():
+    variable = tf.Variable([1.0, 2.0])
+    found, operations = compiled(lambda x: turns(2, lambda y: y + variable, x), tf.zeros(2))
+    assert found.tolist() == [2.0, 4.0]
+    assert "_xla_propagate_compile_time_consts" not in loops(operations)[0].node_def.attr
+
+
 def test_may_be_known_of_a_long_chain():
     found = []
 

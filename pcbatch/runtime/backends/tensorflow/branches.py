@@ -93,15 +93,15 @@ def may_be_known(tensor: tf.Tensor) -> bool:
 
 
 def _is_of_constants(tensor: tf.Tensor) -> bool:
-    seen, pending = set(), [tensor]
+    seen: set[int] = set()
+    pending: list[Any] = [tensor]
     while pending:
-        operation = pending.pop().op
+        operation = getattr(pending.pop(), "op", None)
+        if operation is None:  # a tensor of ordinary code, which the program is handed
+            return False
         if operation.type == "Placeholder":  # of what a loop carries, or of what stands for a tensor around it
             places = {id(inside): outside for outside, inside in private.captures(operation.graph)}
-            outer = places.get(id(operation.outputs[0]))
-            if not hasattr(outer, "op"):
-                return False
-            pending.append(outer)
+            pending.append(places.get(id(operation.outputs[0])))
         elif id(operation) not in seen and operation.type not in _SHAPES:
             seen.add(id(operation))
             pending += operation.inputs

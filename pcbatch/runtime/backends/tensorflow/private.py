@@ -126,7 +126,7 @@ def _body_class() -> Any:
 
         def capture(self, tensor: Any, *rest: Any, **named: Any) -> Any:
             """What stands for `tensor` here."""
-            if isinstance(tensor, tf.Tensor) and not hasattr(tensor, "numpy") and tensor.graph is not self:
+            if hasattr(tensor, "op") and tensor.graph is not self:
                 with self.as_default():
                     found = self._instead(tensor)
                 if found is not None:
