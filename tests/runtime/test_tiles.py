@@ -31,7 +31,11 @@ def narrow(monkeypatch):
 def in_chunks(monkeypatch):
     """Sets the budget of all chunks."""
     monkeypatch.setattr(Pace, "note", lambda self, budget, seconds: None)
-    return lambda budget: monkeypatch.setattr(Pace, "__init__", lambda self, *_: setattr(self, "budget", budget))
+
+    def set_budget(number):
+        monkeypatch.setattr(Pace, "__init__", lambda self, *_: vars(self).update(budget=number, seconds=0.0))
+
+    return set_budget
 
 
 def many(arguments, lanes=19):

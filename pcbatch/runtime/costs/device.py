@@ -179,8 +179,8 @@ class Device:
     of a branch, instead of having the array copied. Insertion sort and quicksort of 16, 32, 64 and 128 numbers take
     0.99 and 0.99, 0.89 and 1.04, 0.77 and 1.06, 0.64 and 0.85 of the time so."""
     native_tile: int
-    """Lanes that native code runs at a time, if they hold numbers only. At 16,384 lanes Collatz takes 0.7 to 0.8 of the
-    time so that it takes one after another, bisection 0.2, rejection 0.95; ten other loops, at 4,096, 0.19 to 0.8. 16
+    """Lanes that native code runs at a time, if they hold numbers only. At 16,384 lanes Collatz takes 0.66 of the
+    time so that it takes one after another, bisection 0.17, rejection 0.71; ten other loops, at 4,096, 0.19 to 0.8. 16
     lanes take 1.4 to 3 times as long as 64, 32 1.0 to 1.6, 128 1.1 to 1.3. At 64 lanes, one tile, calls take 0.6 to 1.1
     times as long as one after another; but one lane that is much longer than all others takes 5 to 30 times as long."""
     native_tile_calls: float
