@@ -310,8 +310,18 @@ def test_auto_writes_out_the_loops_whose_calls_pay():
 LOOPS = {
     "depends": ("    for k in range(2):\n        total = f(total - 1)\n", "what the turn before has left"),
     "of another": ("    for k in range(2):\n        total += f(f(n - 2) - 4 - k)\n", "what another one gives"),
-    "branches": ("    for k in range(2):\n        if n > k:\n            total += f(n - 1 - k)\n", "other statements"),
-    "chosen": ("    for k in range(2):\n        total += f(n - 1) if n > 3 else k\n", "under a condition"),
+    "branches": (
+        "    for k in range(2):\n        assert n > k - 9\n        total += f(n - 1 - k)\n",
+        "other statements",
+    ),
+    "chosen": (
+        "    for k in range(2):\n        if n > 3 and f(n - 1) > 2:\n            total += k\n",
+        "or in a condition",
+    ),
+    "asks": (
+        "    for k in range(2):\n        total += f(n - 1) if total < 9 else k\n",
+        "whether a call is made depends",
+    ),
     "differs": ("    for k in range(n):\n        total += f(n - 1 - k)\n", "different numbers of turns"),
     "long": ("    for k in range(65):\n        total += f(n - 5)\n", "65 turns, and 64 in all"),
     "left": ("    for k in range(2):\n        total += f(n - 1)\n        n = n - k\n", "turn before has left"),

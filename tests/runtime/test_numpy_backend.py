@@ -73,6 +73,7 @@ SAME = {
     "where": lambda b: b.where(b.array(MASK, "bool"), b.array(CUBE, "float32"), b.array(-CUBE, "float32")),
     "where of a scalar": lambda b: b.where(b.array(MASK, "bool"), b.constant(1), b.array(NUMBERS, "int32")),
     "where_each": lambda b: b.where_each([b.array(MASK, "bool")], [b.constant(1)], [b.array(NUMBERS, "int32")])[0],
+    "once_there": lambda b: b.once_there(b.array(MASK, "bool"), [b.array(CUBE, "float32")]),
     "take": lambda b: b.take(b.array(CUBE, "float32"), b.array([3, 0, 3], "int32")),
     "compact": lambda b: b.compact(b.array(MASK, "bool"), 6),
     "compact to few": lambda b: b.compact(b.array(MASK, "bool"), 2),

@@ -155,7 +155,7 @@ def test_few_lanes_run_one_after_another(wanted):
 @pytest.mark.slow
 def test_parts_on_several_cores(monkeypatch, wanted):
     monkeypatch.setattr(cores, "available", lambda: 3)
-    monkeypatch.setattr(cores, "CPU", dataclasses.replace(cores.CPU, native_split=0.0))
+    monkeypatch.setattr(cores, "CPU", dataclasses.replace(cores.CPU, native_split=0.0, native_split_always=0.0))
     function = staged.options(name="on three cores")
     for _ in range(3):
         assert_equal(function.run(*given()), wanted)

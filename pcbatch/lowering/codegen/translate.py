@@ -49,11 +49,13 @@ BUILTINS = {
     "sum": "total",
     "__apart__": "apart",
     "__axis__": "axis",
+    "__blank__": "blank",
     "__cast__": "committed",
     "__changed__": "changed",
     "__elements__": "elements",
     "__index__": "index",
     "__length__": "shortest",
+    "__mapped__": "mapped",
     "__element__": "element",
     "__parts__": "parts",
     "__plain__": "plain_data",
@@ -309,6 +311,10 @@ class _Translator(Scoped):
         if isinstance(node.ctx, ast.Load):
             node.value = _call("spread", node.value)
         return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        super().visit_Lambda(node)
+        return _call("as_written", node)
 
     def visit_Slice(self, node: ast.Slice) -> ast.AST:
         """How long the slice is is seen from the operators that its bounds are written with."""

@@ -185,6 +185,8 @@ class Device:
     """Bytes of one lane's stacks, at their full size, up to which the native form takes a program."""
     native_split: float
     """Seconds of a native run from which on it is split between the cores: a thread takes up to 0.1 ms to begin."""
+    native_split_always: float
+    """From so many on it is split even if the last time it took longer so, as when other programs have the cores."""
     native_chunk: float
     """Seconds after which a native run returns to Python for a moment. Half a second of n-queens, and of one long lane,
     in such chunks takes 0.8 and 1.05 times the CPU time of one chunk: within the noise."""
@@ -194,6 +196,9 @@ class Device:
     native_moved: float
     """Seconds that a chunk lasts for each byte that it moves, whatever it does. Not measured: 30 times what moving
     takes, at three bytes a nanosecond."""
+    native_kept: int
+    """Bytes of one lane's stacks up to which empty ones are kept from run to run. To make the sampler's 80 arrays, some
+    kilobytes, takes a quarter of its host time of a call."""
     native_register: int
     """Numbers from which on a native region reads and writes an array where a block needs it, not once for each lane.
     A sampler in 31 dimensions, 512 chains, takes 1.2 to 1.3 times as long with its vectors in registers."""
@@ -329,10 +334,12 @@ CPU = Device(
     native_tile=64,
     native_tile_calls=2.0,
     native_stacks=64 * 1024 * KIB,
-    native_split=0.002,
+    native_split=0.0005,
+    native_split_always=0.002,
     native_chunk=0.05,
     native_pace=1e9,
     native_moved=1e-8,
+    native_kept=1024 * KIB,
     native_register=8,
     native_visit=2**22,
     native_least=2**10,

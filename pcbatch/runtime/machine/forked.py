@@ -135,7 +135,7 @@ class ForkedMachine:
             runs.append(self._at_once(part, some))
             begun += some
         told = functools.reduce(operator.add, (told for _, told in runs))
-        return _noted(one_after_another([outcome for outcome, _ in runs]), told)
+        return noted(one_after_another([outcome for outcome, _ in runs]), told)
 
     def _at_once(self, arrays: Sequence[Array], examples: int) -> tuple[Outcome, Told]:
         with self.compiling():
@@ -168,8 +168,8 @@ class ForkedMachine:
             now, told = self._ended(size, found, every, lanes)
             finished = now.returned.finished(now.arrays, self._fewer(now, lanes))
             if finished.values is None:
-                return Finished.of(_noted(*self._completed(finished.outcome(), given, told)))
-            return Finished(finished.values, lambda: _noted(finished.outcome(), told))
+                return Finished.of(noted(*self._completed(finished.outcome(), given, told)))
+            return Finished(finished.values, lambda: noted(finished.outcome(), told))
 
         return run
 
@@ -193,8 +193,8 @@ class ForkedMachine:
             state = grown(state, self.legs.trips(now.size), self.legs.trips(larger), larger.capacity)
             with self.compiling():
                 now = self.legs.go_on(larger, state, self.legs.counters(now), given, NO_BUDGET)
-            most, short = max(report.most, now.report.most), report.short + now.report.short
-            report = replace(now.report, most=most, short=short)
+            forked, most = report.forked + now.report.forked, max(report.most, now.report.most)
+            report = replace(now.report, forked=forked, most=most, short=report.short + now.report.short)
         self.pools.learn(size, now.size, report, examples)
         return now, Told(report, tuple(lanes_so_far), examples)
 
@@ -214,5 +214,6 @@ class ForkedMachine:
             yield
 
 
-def _noted(outcome: Outcome, told: Told) -> Outcome:
+def noted(outcome: Outcome, told: Told) -> Outcome:
+    """The outcome, with what is to be told of its calls."""
     return replace(outcome, notes=(*outcome.notes, (None, str(told))))

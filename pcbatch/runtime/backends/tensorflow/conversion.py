@@ -5,7 +5,7 @@ bits. Where that changes a number it is refused; and beside an operator so is al
 statement is written with our operators, which do.
 
 Importing this module registers the conversions. There is no other way to be told of a list that has a weak number in
-it, or of a constant in a helper; while no piece is traced or run, they are handed on at once.
+it, or of a constant in a helper; while no piece is traced or run, nor `single` under a tape, they are handed on at once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import private
+from pcbatch.runtime.backends.tensorflow import followed, private
 from pcbatch.runtime.backends.tensorflow.promotion import loses
 from pcbatch.runtime.backends.tensorflow.recorder import is_recording
 from pcbatch.runtime.backends.tensorflow.weak import FLOAT, INT, Weak, WeakTypeError, commit, is_committed, is_number
@@ -32,11 +32,11 @@ def _convert_sequence(value: Any, dtype: Any = None, name: str | None = None, as
 
     Of these, arrays of NumPy's beside tensors must fit them; alone they have the dtype that they have without a trace.
     """
-    if not is_recording():
+    if not is_recording() and not followed.are_there():
         return NotImplemented
     leaves = _sequence_leaves(value)
     if not any(isinstance(leaf, Weak) for leaf in leaves):
-        return _convert_arrays(value, leaves, dtype)
+        return _convert_arrays(value, leaves, dtype) if is_recording() else NotImplemented
     if dtype is None:
         committed = [leaf.dtype for leaf in leaves if is_committed(leaf)]
         is_int = all(leaf.dtype == INT if isinstance(leaf, Weak) else isinstance(leaf, int) for leaf in leaves)

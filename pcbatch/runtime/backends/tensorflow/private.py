@@ -112,6 +112,30 @@ def _watched_class() -> type:
     return Watched
 
 
+def new_body(name: str, instead: Callable[[tf.Tensor], tf.Tensor | None]) -> Any:
+    """The same, which does not capture a tensor for which `instead` has another, made in this graph."""
+    return _body_class()(name, instead)
+
+
+@functools.cache
+def _body_class() -> Any:
+    class Body(needed(_FUNC_GRAPH)):  # type: ignore[misc]
+        def __init__(self, name: str, instead: Callable[[tf.Tensor], tf.Tensor | None]):
+            super().__init__(name)
+            self._instead = instead
+
+        def capture(self, tensor: Any, *rest: Any, **named: Any) -> Any:
+            """What stands for `tensor` here."""
+            if isinstance(tensor, tf.Tensor) and not hasattr(tensor, "numpy") and tensor.graph is not self:
+                with self.as_default():
+                    found = self._instead(tensor)
+                if found is not None:
+                    return found
+            return super().capture(tensor, *rest, **named)
+
+    return Body
+
+
 def operation(
     graph: Any, kind: str, inputs: Sequence[tf.Tensor], dtypes: Sequence[tf.DType], attributes: Mapping[str, Any]
 ) -> Sequence[tf.Tensor]:

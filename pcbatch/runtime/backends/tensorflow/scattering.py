@@ -69,6 +69,12 @@ def written(array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) ->
     return tf.raw_ops.TensorScatterUpdate(tensor=array, indices=at, updates=value, bad_indices_policy="IGNORE")
 
 
+def added(array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) -> tf.Tensor:
+    """`array` with `value` added at `array[i, j, ..]`, for one row after another; places that are none are left."""
+    at, value = places(indices, value, array.shape)
+    return tf.raw_ops.TensorScatterAdd(tensor=array, indices=at, updates=value, bad_indices_policy="IGNORE")
+
+
 def store_element(array: Any, indices: Any, value: Any) -> tf.Tensor:
     """One example's `array` with `array[indices] = value`, negative indices counting from the end.
 
@@ -85,6 +91,13 @@ def store_element(array: Any, indices: Any, value: Any) -> tf.Tensor:
     found = tuple(_positions(index, size) for index, size in zip(given, array.shape, strict=False))
     at = np.stack(np.broadcast_arrays(*mesh(found)), axis=-1)
     updates = spread(element, [*at.shape[:-1], *array.shape[len(found) :]])
+    if at.ndim > 1:  # the last value that a place gets is the one that it keeps, and that has the gradient
+        flat = at.reshape(-1, at.shape[-1])
+        _, from_the_end = np.unique(flat[::-1], axis=0, return_index=True)
+        if len(from_the_end) < len(flat):
+            last = np.sort(len(flat) - 1 - from_the_end)
+            at = flat[last]
+            updates = tf.gather(tf.reshape(updates, [len(flat), *array.shape[len(found) :]]), last)
     return tf.tensor_scatter_nd_update(array, at[None], updates[None])
 
 
