@@ -206,6 +206,12 @@ def direct(concrete: Any) -> Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]
     return direct_call
 
 
+def spec(tensor: tf.Tensor) -> tuple[Any, Any]:
+    """The dtype and shape of a tensor that is there, to be compared with others: a `TensorShape` takes 2 us to hash."""
+    shape = getattr(tensor, "_shape_tuple", None)
+    return tensor.dtype, tensor.shape if shape is None else shape()
+
+
 def keeps_functions() -> bool:
     """Whether `definitions`, `define` and `call_defined` work; where not, no traced program is kept on disk."""
     context = find(_CONTEXT)
