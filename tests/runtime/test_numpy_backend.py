@@ -76,6 +76,7 @@ SAME = {
     "once_there": lambda b: b.once_there(b.array(MASK, "bool"), [b.array(CUBE, "float32")]),
     "take": lambda b: b.take(b.array(CUBE, "float32"), b.array([3, 0, 3], "int32")),
     "compact": lambda b: b.compact(b.array(MASK, "bool"), 6),
+    "listed": lambda b: b.listed(b.array(MASK, "bool"))[1],
     "compact to few": lambda b: b.compact(b.array(MASK, "bool"), 2),
     "load": lambda b: b.load(b.array(CUBE, "float32"), [b.array([2, 9, -4, 1], "int32")]),
     "load of lanes": lambda b: b.load(
