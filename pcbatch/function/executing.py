@@ -21,6 +21,7 @@ from pcbatch.runtime.adjoint.through import run_through
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.compiling import choice
+from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
@@ -87,7 +88,8 @@ def _executable(
     )
     machine = make(max_lanes=options.max_lanes)
     if forked is not None and options.may_fork:
-        return ForkedMachine(forked, machine, make(max_lanes=min(SEQUEL, options.max_lanes or SEQUEL)))
+        sequel = make(max_lanes=min(SEQUEL, options.max_lanes or SEQUEL))
+        return ForkedMachine(forked, machine, sequel, least=CPU.least_bytes)
     if straight:
         form = f"straight, by {'XLA' if jit else 'kernels of TensorFlow'}"
         return StraightLine(machine, form if chosen is None else f"{form}: {chosen.why}")

@@ -47,6 +47,7 @@ from pcbatch.ir.machine import (
     Branch,
     Fault,
     FaultSite,
+    Fork,
     ForkedCall,
     Jump,
     Piece,
@@ -174,24 +175,29 @@ def print_terminator(terminator: Terminator, labels: Sequence[str]) -> str:
     match terminator:
         case Jump(target, turn):
             return f"jump {_target(target, labels)}{', turn' if turn else ''}"
-        case Branch():
-            return _target(terminator, labels)
+        case Branch(fork=fork):
+            return _target(terminator, labels) + _fork(fork, labels)
         case Return():
             return "return"
         case Fault(site):
             return f"fault {site}"
         case PushJump(target, back, site, fork=fork):
             call = f"pushjump {_target(target, labels)}, back to {_label(back, labels)}, site {site}"
-            if fork is None:
-                return call
-            return f"{call}, fork {'; '.join(map(_forked, fork.calls))}; join {_label(fork.join, labels)}"
+            return call + _fork(fork, labels)
     raise TypeError(f"not a terminator: {terminator!r}")
+
+
+def _fork(fork: Fork | None, labels: Sequence[str]) -> str:
+    if fork is None:
+        return ""
+    return f", fork {'; '.join(map(_forked, fork.calls))}; join {_label(fork.join, labels)}"
 
 
 def _forked(call: ForkedCall) -> str:
     given = ", ".join(f"{variable} = {name}" for variable, name in call.given)
     results = ", ".join(f"{name} = {variable}" for name, variable in call.results)
-    return f"({given}) -> {results}" if results else f"({given})"
+    condition = "" if call.condition is None else f" if {call.condition}"
+    return (f"({given}) -> {results}" if results else f"({given})") + condition
 
 
 def _target(target: int | Branch, labels: Sequence[str]) -> str:

@@ -77,8 +77,9 @@ class Arrays(Protocol):
         """`where(mask, new, old)` for each, maybe one after the other."""
 
     def once_there(self, mask: Array, arrays: Sequence[Array]) -> Array:
-        """`mask`, bool `[rows]`, not before all of `arrays`, `[rows, ..]`, are there: then what they were read from
-        may be written in place.
+        """`mask`, bool `[rows]`, not before all of `arrays`, `[rows, ..]`, are there.
+
+        Then what these were read from may be written in place.
         """
 
     # -- rows and elements ---------------------------------------------------------------------------------------------

@@ -116,6 +116,11 @@ class Device:
     """Free lanes take examples that wait once one lane of so many is free."""
     spread: int
     """How many lanes for each example a run begins with in which calls are forked."""
+    least_bytes: int
+    """Bytes of lanes with which such a run begins, however few examples there are, unless these are many lanes: it goes
+    on with more where they are too few, and each number of them is compiled anew (6 s for a tree's cell)."""
+    least_lanes: int
+    """So many lanes it begins with then at most."""
     lane_bytes: int
     """Bytes of all lanes up to which such runs take more of them."""
     expensive_chunk: int
@@ -197,6 +202,9 @@ class Device:
     native_moved: float
     """Seconds that a chunk lasts for each byte that it moves, whatever it does. Not measured: 30 times what moving
     takes, at three bytes a nanosecond."""
+    native_kept: int
+    """Bytes of one lane's stacks up to which empty ones are kept from run to run. To make the sampler's 80 arrays, some
+    kilobytes, takes a quarter of its host time of a call."""
     native_register: int
     """Numbers from which on a native region reads and writes an array where a block needs it, not once for each lane.
     A sampler in 31 dimensions, 512 chains, takes 1.2 to 1.3 times as long with its vectors in registers."""
@@ -309,6 +317,8 @@ CPU = Device(
     first_capacity=32,
     refilled=16,
     spread=16,
+    least_bytes=1024 * KIB,
+    least_lanes=1024,
     lane_bytes=256 * 1024 * KIB,
     expensive_chunk=16,
     cheap_chunk=128,
@@ -337,6 +347,7 @@ CPU = Device(
     native_chunk=0.05,
     native_pace=1e9,
     native_moved=1e-8,
+    native_kept=1024 * KIB,
     native_register=8,
     native_visit=2**22,
     native_least=2**10,

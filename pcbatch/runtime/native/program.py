@@ -54,6 +54,7 @@ class NativeProgram(WholeRuns):
         self.form = "native" if self.tiles is None else f"native: of {CPU.native_tile} lanes or more so many at a time"
         self._bounds: dict[Bounds, Array] = {}
         self._chunks: dict[int, Chunks] = {}
+        self._blank: dict[int, Sequence[Array]] = {}
         self._cores = Cores()
         self._compiled: dict[tuple[int, int, bool, bool], Callable[..., Any]] = {}
 
@@ -157,7 +158,7 @@ class NativeProgram(WholeRuns):
 
         def run(part: Part) -> list[Chunk]:
             first = [done[part]] if done else []
-            return chunks.run(part, call, self._lanes(lanes).nothing_carried, stop, first)
+            return chunks.run(part, call, partial(self._nothing_carried, lanes), stop, first)
 
         is_seen = whole is not self._whole(lanes, counts)
         with self._timed():
@@ -168,6 +169,16 @@ class NativeProgram(WholeRuns):
             else:
                 found = self._cores.run(run, lanes, self._cores.parts(lanes), stop)
         return self._joined([chunk for each in found for chunk in each], lanes, counts, is_seen)
+
+    def _nothing_carried(self, lanes: int) -> Sequence[Array]:
+        """What stands for what is carried where a lane begins; kept if it is small, as the sampler's 80 arrays are."""
+        over = self._lanes(lanes)
+        if over.at_once not in self._blank:
+            made = over.nothing_carried()
+            if sum(map(_size, self.registers.stacks.values())) * self.registers.entries > CPU.native_kept:
+                return made
+            self._blank[over.at_once] = made
+        return self._blank[over.at_once]
 
     def _sealed(self, lanes: int, counts: bool, goes_on: bool) -> Callable[..., Any]:
         return self.backend.forbid_gradients(self._whole(lanes, counts, goes_on), self.program.name)

@@ -17,6 +17,8 @@ from pcbatch.errors import (
     InPlace,
     InPlaceError,
     LengthError,
+    Map,
+    MapError,
     Note,
     PieceRefusalError,
     PlacedError,
@@ -119,6 +121,9 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
         if isinstance(error, ChangeError):
             change = None if found.span is None else Change(found.span, error.name)
             return PrimitiveError([replace(found, wants=change)])
+        if isinstance(error, MapError):
+            mapped = None if found.span is None else Map(found.span, error.length, error.type, error.turns)
+            return PrimitiveError([replace(found, wants=mapped)])
         if isinstance(error, LengthError):
             length = None if found.span is None else Unroll(found.span, error.length, error.turns)
             return PrimitiveError([replace(found, wants=length if error.code in (CALLED, LENGTH) else None)])

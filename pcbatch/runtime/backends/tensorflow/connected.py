@@ -12,7 +12,7 @@ derivative gives.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -158,7 +158,7 @@ class Connected:
     def kept_through(self, operation: Any, gradient: tf.Tensor) -> tf.Tensor:
         """The same of a gradient that comes through an operation to what lanes share."""
         terms = frozenset[frozenset[int]]().union(*(self._reach.get(id(each), ALWAYS) for each in operation.outputs))
-        is_safe = ALWAYS <= terms or not self._may_bend(operation)
+        is_safe = terms >= ALWAYS or not self._may_bend(operation)
         return gradient if is_safe else _where(self._predicate(terms), gradient)
 
 

@@ -14,11 +14,14 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import arithmetic, followed, numpy_equivalents, operators
 from pcbatch.runtime.backends.tensorflow.array_indexing import elements_at
+from pcbatch.runtime.backends.tensorflow.autograph import as_written
 from pcbatch.runtime.backends.tensorflow.equivalents import named
 from pcbatch.runtime.backends.tensorflow.followed import Followed
+from pcbatch.runtime.backends.tensorflow.mapping import checked_count, padded
 from pcbatch.runtime.backends.tensorflow.members import member, plain_member
 from pcbatch.runtime.backends.tensorflow.membership import same_flag
 from pcbatch.runtime.backends.tensorflow.private import may_record
+from pcbatch.runtime.backends.tensorflow.scattering import store_indexed
 from pcbatch.runtime.backends.tensorflow.weak import Weak, unify
 
 _ARRAYS = (tf.Tensor, tf.Variable)
@@ -196,8 +199,10 @@ def _member(value: Any, name: str) -> Any:
 
 PLAIN_BUILTINS: dict[str, Callable[..., Any]] = _OPERATORS | {
     "__flag__": same_flag,
+    "as_written": as_written,
     "abs": lambda x: abs(_counted(x)),
     "augmented": _augmented,
+    "checked_count": checked_count,
     "divmod": lambda a, b: (_OPERATORS["op_floordiv"](a, b), _OPERATORS["op_mod"](a, b)),
     "float": followed.to_float,
     "int": lambda *given: _int32(int(*given)) if given and isinstance(given[0], _ARRAYS) else int(*given),
@@ -205,10 +210,12 @@ PLAIN_BUILTINS: dict[str, Callable[..., Any]] = _OPERATORS | {
     "member": _member,
     "min": _extreme(min, "op_lt"),
     "neg": lambda x: -_counted(x),
+    "padded": padded,
     "pos": lambda value: tf.convert_to_tensor(_counted(value)) if isinstance(value, _ARRAYS) else +value,
     "read": _read,
     "round": lambda value, digits=None: _rounded(value, digits) if isinstance(value, _ARRAYS) else round(value, digits),
     "sorted": _sorted,
+    "store": store_indexed,
     "sum": _sum,
 }
 """What tensors do not support though numbers and NumPy's arrays do, `value is True` too."""
@@ -216,6 +223,16 @@ PLAIN_BUILTINS: dict[str, Callable[..., Any]] = _OPERATORS | {
 
 def _stable_order(a: Any, axis: int | None = -1, kind: Any = None) -> Any:
     return np.argsort(a, axis, kind="stable")
+
+
+def _take(a: Any, indices: Any, axis: int | None = None, **options: Any) -> Any:
+    """`np.take`; its result as a tensor where a tape may look on."""
+    found = np.take(a, indices, axis, **options)
+    if options or not followed.has_tensors((a,)):
+        return found
+    array = tf.convert_to_tensor(a)
+    array = tf.reshape(array, [-1]) if axis is None else array
+    return tf.gather(array, np.asarray(indices) % array.shape[axis or 0], axis=axis or 0)
 
 
 def _seen_by_tapes(function: Callable[..., Any], equivalent: Callable[..., Any]) -> Callable[..., Any]:
@@ -234,6 +251,6 @@ def _seen_by_tapes(function: Callable[..., Any], equivalent: Callable[..., Any])
 PLAIN_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     function: _seen_by_tapes(function, numpy_equivalents.EQUIVALENTS[name])
     for name, function in named(np, numpy_equivalents.NAMES)
-    if name != "take" and not isinstance(function, type)
-} | {np.argsort: _stable_order, **followed.FUNCTIONS}
+    if name != "take" and (not isinstance(function, type) or issubclass(function, np.floating))
+} | {np.argsort: _stable_order, np.take: _take, **followed.FUNCTIONS}
 """Functions of others of which lanes have more: a gradient, and the order of equal numbers."""

@@ -81,8 +81,8 @@ def new_graph(name: str) -> Any:
     return needed(_FUNC_GRAPH)(name)
 
 
-Watch = Callable[[str, Sequence[tf.Tensor]], Sequence[tf.Tensor]]
-"""From the type of an operation that somebody makes, and its inputs, to the inputs that it gets; it may raise."""
+Watch = Callable[[str, Sequence[tf.Tensor], Mapping[str, Any]], Sequence[tf.Tensor]]
+"""From the type of an operation that somebody makes, its inputs and its attributes to the inputs that it gets."""
 
 
 def watched_graph(name: str, watch: Watch) -> Any:
@@ -103,12 +103,37 @@ def _watched_class() -> type:
         def _create_op_internal(self, op_type: str, inputs: Any, *rest: Any, **options: Any) -> Any:
             watch, self.watch = self.watch, None  # which may make operations itself
             try:
-                inputs = list(inputs if watch is None else watch(op_type, inputs))
+                attributes = options.get("attrs") or {}
+                inputs = list(inputs if watch is None else watch(op_type, inputs, attributes))
             finally:
                 self.watch = watch
             return super()._create_op_internal(op_type, inputs, *rest, **options)
 
     return Watched
+
+
+def new_body(name: str, instead: Callable[[tf.Tensor], tf.Tensor | None]) -> Any:
+    """The same, which does not capture a tensor for which `instead` has another, made in this graph."""
+    return _body_class()(name, instead)
+
+
+@functools.cache
+def _body_class() -> Any:
+    class Body(needed(_FUNC_GRAPH)):  # type: ignore[misc]
+        def __init__(self, name: str, instead: Callable[[tf.Tensor], tf.Tensor | None]):
+            super().__init__(name)
+            self._instead = instead
+
+        def capture(self, tensor: Any, *rest: Any, **named: Any) -> Any:
+            """What stands for `tensor` here."""
+            if isinstance(tensor, tf.Tensor) and not hasattr(tensor, "numpy") and tensor.graph is not self:
+                with self.as_default():
+                    found = self._instead(tensor)
+                if found is not None:
+                    return found
+            return super().capture(tensor, *rest, **named)
+
+    return Body
 
 
 def operation(

@@ -267,13 +267,14 @@ def _arrays_are_seen() -> bool:
 def _operations_are_watched() -> bool:
     seen = []
 
-    def watch(kind: str, inputs: Any) -> Any:
-        seen.append((kind, private.in_product_of_bool()))
+    def watch(kind: str, inputs: Any, attributes: Any) -> Any:
+        seen.append((kind, private.in_product_of_bool(), len(inputs), "shrink_axis_mask" in attributes))
         return inputs
 
     with private.watched_graph("probe", watch).as_default():
         tf.compat.v1.placeholder(tf.bool, []) * 2.0
-    return ("Cast", True) in seen and ("Placeholder", False) in seen
+        tf.zeros(3)[tf.compat.v1.placeholder(tf.int32, [])]
+    return {("Cast", True, 1, False), ("Placeholder", False, 0, False), ("StridedSlice", False, 4, True)} <= {*seen}
 
 
 def _inputs_are_changed() -> bool:
@@ -459,7 +460,11 @@ USES = (
         _arrays_are_seen,
         "a constant array of NumPy's is cut to the dtype of what it meets, floats beside an int to ints",
     ),
-    Use("operations that are watched", _operations_are_watched, "a bool times a number is a bool in helpers"),
+    Use(
+        "operations that are watched",
+        _operations_are_watched,
+        "in helpers a bool times a number is a bool, and no lane fails",
+    ),
     Use("pfor converts", _pfor_converts, "PCB580: batched functions run with backend='reference' only"),
     Use("a copy of pfor", _copies_are_apart, "PCB580: batched functions run with backend='reference' only"),
     Use(
