@@ -51,7 +51,7 @@ def test_rows_are_counted(library, jit):
 
 @on_both("jit", [True, False], [True])
 def test_chunks_alone(library, jit):
-    """Blocks that are never run for all lanes at once; chunks may have more rows than the batch has lanes, and run in pairs."""
+    """Blocks that are never run for all lanes at once; chunks may have more rows than lanes, and run in pairs."""
     case = tables.reverse(), np.zeros((5, 5), np.float32), ints(0, 1, 2, 4, 4), ints(*[4] * 5)
     blocks = [
         replace(block, chunks=Chunks(rows, pairs=rows < 5))
@@ -135,6 +135,19 @@ def test_compact(name, mask, size):
     if len(lanes):
         np.testing.assert_array_equal(rows, [*lanes[:size], *[lanes[0]] * (size - len(lanes))])
     assert rows.shape == (size,)
+
+
+@BY_NAME
+def test_listed(name):
+    """Compiled it is a function of its own: the lanes of the mask in order, behind them any."""
+    backend = library_named(name).backend
+    listed = backend.compile(backend.listed, jit=True)
+    for seed, share in enumerate((0.0, 0.3, 0.8, 1.0)):
+        mask = np.random.default_rng(seed).random(40) < share
+        order, count = (np.asarray(each) for each in listed(backend.array(mask, "bool")))
+        np.testing.assert_array_equal(order[: int(count)], np.flatnonzero(mask))
+        assert order.shape == mask.shape
+        assert np.all((order >= 0) & (order < 40))
 
 
 @BY_NAME

@@ -42,8 +42,8 @@ class Compaction:
     """Which blocks run in chunks, of how many rows: what `device` was measured to make the best of.
 
     With `always` every block that rounds does, and never for all lanes at once. With `every` all blocks are expensive,
-    and chunks have `rows` rows, if that is given. With `pairs` expensive rows run in pairs of chunks, never for all lanes
-    at once: not where what is kept of a run must not depend on how many rows it has.
+    and chunks have `rows` rows, if that is given. With `pairs` expensive rows run in pairs of chunks, never for all
+    lanes at once: not where what is kept of a run must not depend on how many rows it has.
     """
 
     always: bool = False
