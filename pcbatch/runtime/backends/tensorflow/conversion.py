@@ -5,8 +5,7 @@ bits. Where that changes a number it is refused; and beside an operator so is al
 statement is written with our operators, which do.
 
 Importing this module registers the conversions. There is no other way to be told of a list that has a weak number in
-it, or of a constant in a helper; while no piece is traced or run, nor `single` under a tape, they are handed on at
-once.
+it, or of a constant in a helper; while no piece is traced or run, nor `single` under a tape, they go on at once.
 """
 
 from __future__ import annotations
