@@ -27,8 +27,13 @@ class Counted:
         self.backend, self.runs = numpy_backend(), 0
         self.tapes = SimpleNamespace(sizes=Sizes(beginnings=beginnings, bytes=bytes_))
         self.layout = SimpleNamespace(carried=[*HELD], all_stacks=[], arrays=HELD)
-        loop = SimpleNamespace(guarded=SimpleNamespace(changes=[["pc"]]), counter_specs={})
+        self.keys, self.changed, self.held = [*HELD], {"pc"}, [HELD["pc"]]
+        loop = SimpleNamespace(counter_specs={})
         self.legs = SimpleNamespace(loop=loop, flat=list, specs=self.specs, capacity=lambda _: 0)
+
+    @staticmethod
+    def lanes(snapshot):
+        return LANES
 
     @staticmethod
     def specs(pool, capacity):
