@@ -19,6 +19,7 @@ SAME = 1e-3
 
 CONTESTANTS = {
     "pcbatch": Contestant(f"{_HERE}.pcbatch_steps"),
+    "pcbatch, forks": Contestant(f"{_HERE}.pcbatch_steps", "forks"),
     "pcbatch, replay": Contestant(f"{_HERE}.pcbatch_steps", "replay"),
     "by hand": Contestant(f"{_HERE}.by_hand_steps"),
     "JAX": Contestant(f"{_HERE}.jax_steps", environment=JAX, variables=ONE_THREAD),
@@ -29,7 +30,9 @@ POLICIES = ("pcbatch", "pcbatch, replay")
 
 
 def takes_part(name: str, network: Network) -> bool:
-    """Whether a contestant has such a network: to JAX a recursion over trees is none that has a gradient."""
+    """Whether a contestant has such a network: JAX has no gradient of a recursion, and loops have nothing to fork."""
+    if name == "pcbatch, forks":
+        return network.cell == "binary"
     return name != "JAX" or network.cell in ("lstm", "tagger")
 
 

@@ -17,6 +17,7 @@ Memory = Mapping[str, Sequence[int]]
 
 STYLES = {
     "pcbatch": Style(BLUE, "o"),
+    "pcbatch, forks": Style(BLUE, "P", ":"),
     "pcbatch, replay": Style(SKY, "D", "--"),
     "by hand": Style(GREEN, "s"),
     "JAX": Style(PURPLE, "v"),

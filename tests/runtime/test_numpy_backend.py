@@ -73,8 +73,18 @@ SAME = {
     "where": lambda b: b.where(b.array(MASK, "bool"), b.array(CUBE, "float32"), b.array(-CUBE, "float32")),
     "where of a scalar": lambda b: b.where(b.array(MASK, "bool"), b.constant(1), b.array(NUMBERS, "int32")),
     "where_each": lambda b: b.where_each([b.array(MASK, "bool")], [b.constant(1)], [b.array(NUMBERS, "int32")])[0],
+    "once_there": lambda b: b.once_there(b.array(MASK, "bool"), [b.array(CUBE, "float32")]),
     "take": lambda b: b.take(b.array(CUBE, "float32"), b.array([3, 0, 3], "int32")),
+    "with_added": lambda b: b.with_added(
+        b.array(CUBE, "float32"),
+        [],
+        b.array([True, False, True], "bool"),
+        b.array(CUBE[:3], "float32"),
+        b.array([1, 1, 1], "int32"),
+    ),
+    "sum_of_gradients": lambda b: b.sum_of_gradients(b.array(CUBE, "float32"), b.array(CUBE, "float32")),
     "compact": lambda b: b.compact(b.array(MASK, "bool"), 6),
+    "listed": lambda b: b.listed(b.array(MASK, "bool"))[1],
     "compact to few": lambda b: b.compact(b.array(MASK, "bool"), 2),
     "load": lambda b: b.load(b.array(CUBE, "float32"), [b.array([2, 9, -4, 1], "int32")]),
     "load of lanes": lambda b: b.load(

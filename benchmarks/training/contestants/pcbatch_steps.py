@@ -12,7 +12,12 @@ from benchmarks.trees.contestants.pcbatch_batched import NETWORKS
 from benchmarks.trees.contestants.worker import Job
 from benchmarks.trees.networks import Arrays
 
-OPTIONS: dict[str, dict[str, Any]] = {"": {}, "replay": {"tape": "replay"}, "lockstep": {"form": "lockstep"}}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "": {},
+    "forks": {"fork": True},
+    "replay": {"tape": "replay"},
+    "lockstep": {"form": "lockstep"},
+}
 _options: dict[str, Any] = {}
 
 

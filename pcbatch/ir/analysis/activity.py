@@ -2,7 +2,8 @@
 
 A variable is *active* if it holds floats, depends on floats of a parameter or shared operand that is differentiated,
 and can reach a result. Two least solutions, one along the flow of values and one against it; where control goes plays
-no part, so a name that is used for several things counts as all of them.
+no part, so a name that is used for several things counts as all of them. Where calls are forked, what these are
+given and what they give passes from lane to lane.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from pcbatch.ir.analysis.forks import Group, groups
 from pcbatch.ir.machine import Block, Piece, Program, Store
 from pcbatch.ir.types import TensorType, Type, leaves
 
@@ -20,7 +22,8 @@ Names = frozenset[str]
 class Activity:
     """The active `variables` and `shared` operands, and the numbers of the active `blocks`.
 
-    A block is active if it writes, pops, pushes or stores to an active variable.
+    A block is active if it writes, pops, pushes or stores to an active variable, gives one to a call that it forks, or
+    has one from it. Blocks that no lane comes to are not.
     """
 
     variables: Names
@@ -46,7 +49,10 @@ def activity(
     operands = frozenset(name for name, type_ in program.shared_types.items() if _has_floats(type_))
     wanted = operands if shared is None else operands.intersection(shared)
     sources = floats.intersection(program.parameters if parameters is None else parameters)
-    moves = [move for block in program.blocks for move in _moves(block)]
+    every = groups(program)
+    reached = sorted(program.order) if every else range(len(program.blocks))
+    moves = [move for number in reached for move in _moves(program.blocks[number])]
+    moves += [move for group in every for move in _handed_over(group)]
 
     def forward(known: Names) -> Iterator[Iterable[str]]:
         for given, same, taken in moves:
@@ -62,7 +68,11 @@ def activity(
     useful = _solve(floats.intersection(program.results), backward, floats)
     variables = varied & useful
     read = {name for _, same, taken in moves if not variables.isdisjoint(taken) for name in same}
-    blocks = (n for n, block in enumerate(program.blocks) if not variables.isdisjoint(_touched(block)))
+    touched = {number: {*_touched(program.blocks[number])} for number in reached}
+    for group in every:
+        touched[group.block].update(variable for member in group.members for variable, _ in member.call.given)
+        touched[group.join].update(name for member in group.members for name, _ in member.call.results)
+    blocks = (number for number, names in touched.items() if not variables.isdisjoint(names))
     return Activity(variables, wanted & read, tuple(blocks))
 
 
@@ -93,6 +103,12 @@ def _moves(block: Block) -> Iterator[_Move]:
     for push in block.pushes:
         if push.saved is not None:  # what is pushed is popped into the same variable
             yield (push.saved,), (), (push.variable,)
+
+
+def _handed_over(group: Group) -> Iterator[_Move]:
+    for member in group.members:
+        yield from (((name,), (), (variable,)) for variable, name in member.call.given)
+        yield from (((variable,), (), (name,)) for name, variable in member.call.results)
 
 
 def _touched(block: Block) -> Iterator[str]:

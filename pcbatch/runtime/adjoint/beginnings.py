@@ -40,9 +40,8 @@ class Beginnings:
     @cached_property
     def changing(self) -> list[bool]:
         """Whether a segment may change each array of a flat snapshot, or stacks that grow between two segments."""
-        legs, layout = self.segments.legs, self.layout
-        changed = {"pc", "room", *layout.all_stacks}.union(*legs.loop.guarded.changes)
-        return [*(key in changed for key in layout.carried), *(True for _ in legs.loop.counter_specs)]
+        segments, changed = self.segments, self.segments.changed
+        return [*(key in changed for key in segments.keys), *(True for _ in segments.legs.loop.counter_specs)]
 
     def specs(self, pool: Pool) -> list[Spec]:
         """The dtypes and shapes of what is kept of a beginning."""
@@ -60,15 +59,11 @@ class Beginnings:
 
     def _room(self, first: Snapshot) -> Array:
         """For how many beginnings there is room: an even number."""
-        backend, sizes, pairs = (
-            self.backend,
-            self.segments.tapes.sizes,
-            zip(self.layout.carried, self.changing, strict=False),
-        )
-        held = [self.layout.arrays[key] for key, changes in pairs if changes]
+        backend, sizes, held = self.backend, self.segments.tapes.sizes, self.segments.held
         tops, entry = (sum(each.type.bytes for each in held if each.stacked is stacked) for stacked in (False, True))
         of_lane = backend.constant(tops) + entry * (self.segments.legs.capacity(first) + 1)
-        fits = backend.constant(sizes.bytes) // of_lane // (first.pool.lanes + 1) // 2 * 2  # there may be no lanes
+        lanes = self.segments.lanes(first)
+        fits = backend.constant(sizes.bytes) // of_lane // (lanes + 1) // 2 * 2  # there may be no lanes
         least, most = backend.constant(sizes.beginnings), backend.constant(CPU.tape_beginnings_most)
         fits = backend.where(fits < least, least, fits)
         return backend.where(fits > most, most, fits)

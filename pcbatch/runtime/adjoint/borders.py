@@ -11,18 +11,21 @@ from pcbatch.runtime.machine.held import NUMBER
 
 
 def seeded(
-    replay: Replay, seeds: Iterator[Array | None], pointers: Mapping[str, Array], sound: Array, lanes: Any, entries: Any
+    replay: Replay, seeds: Iterator[Array | None], pointers: Mapping[str, Array], sound: Array, width: Any, entries: Any
 ) -> dict[str, Array]:
     """The gradients of lanes at the end of a run: those by the results that `sound` lanes have given, by key.
 
-    `seeds` are of the leaves of the results; `pointers` say where those lie that lie in stacks alone, which have so
-    many `entries`.
+    Example i is in lane i, of `width` lanes; None: of one for each example. `seeds` are of the leaves of the results;
+    `pointers` say where those lie that lie in stacks alone, which have so many `entries`.
     """
     tapes, backend, layout = replay.tapes, replay.backend, replay.tapes.layout
+    examples, first = backend.lanes_of(sound), backend.constant(0)
+    lanes = examples if width is None else width
     found = {
-        key: backend.zeros(lanes, type_, entries if stacked else None)
+        key: backend.zeros(examples if key in layout.inputs else lanes, type_, entries if stacked else None)
         for key, (type_, stacked) in replay.gradients.items()
     }
+    numbers = None if width is None else backend.lane_numbers(examples)
     for name in replay.program.results:
         for place, leaf in enumerate(tapes.floats(name)):
             seed = next(seeds)
@@ -31,25 +34,32 @@ def seeded(
             seed = backend.cast(seed, leaf.dtype)
             if layout.storage(name) == "stack":
                 key = layout.stacks(name)[place]
-                known = backend.load(found[key], [pointers[name]])
-                found[key] = backend.masked_store(found[key], [pointers[name]], sound, known + seed)
-            else:
-                key = layout.tops(name)[place]
-                found[key] = backend.where(sound, found[key] + seed, found[key])
+                places = pointers[name] if numbers is None else backend.take(pointers[name], numbers)
+                known = backend.load(found[key], [places], numbers)
+                found[key] = backend.masked_store(found[key], [places], sound, known + seed, numbers)
+                continue
+            key = layout.tops(name)[place]
+            known = found[key] if numbers is None else backend.first(found[key], examples)
+            given = backend.where(sound, known + seed, known)
+            found[key] = given if numbers is None else backend.with_rows(found[key], first, given)
     return found
 
 
-def by_parameters(replay: Replay, gradients: Mapping[str, Array], lanes: Any) -> list[Array]:
+def by_parameters(replay: Replay, gradients: Mapping[str, Array], examples: Any, width: Any) -> list[Array]:
     """The gradients by the leaves of the active parameters, of those of lanes at the beginning of a run."""
     tapes, layout, backend = replay.tapes, replay.tapes.layout, replay.backend
     found = []
-    nothing = backend.zeros(lanes, NUMBER.value)
+    nothing = backend.zeros(examples if width is None else width, NUMBER.value)
     for name in replay.program.parameters:
         if name not in tapes.activity.variables:
             continue
         is_stack = layout.storage(name) == "stack"
-        keys = layout.stacks(name) if is_stack else layout.tops(name)
-        for key, leaf in zip(keys, tapes.floats(name), strict=True):
-            if leaf is not None:
-                found.append(backend.load(gradients[key], [nothing]) if is_stack else gradients[key])
+        is_by_example = layout.storage(name) == "example"
+        keys = layout.keys("input", name) if is_by_example else layout.tops(name)
+        for key, leaf in zip(layout.stacks(name) if is_stack else keys, tapes.floats(name), strict=True):
+            if leaf is None:
+                continue
+            gradient = backend.load(gradients[key], [nothing]) if is_stack else gradients[key]
+            is_wide = not is_by_example and width is not None
+            found.append(backend.first(gradient, examples) if is_wide else gradient)
     return found

@@ -40,7 +40,7 @@ def gradients(
         last = end.snapshot
         sound = backend.array(last.outputs["status"], "int32") == 0
         pointers = {name: last.state[way.layout.pointer(name)] for name in way.forward.pointers}
-        before = seeded(replay, seeds, pointers, sound, lanes, segments.legs.capacity(last) + 1)
+        before = seeded(replay, seeds, pointers, sound, None, segments.legs.capacity(last) + 1)
         totals = {key: replay.nothing(type_, lanes) for key, type_ in replay.totals.items()}
         after = dict(
             zip(
@@ -49,7 +49,7 @@ def gradients(
                 strict=True,
             )
         )
-        found = [*by_parameters(replay, after, lanes), *(after[key] for key in totals)]
+        found = [*by_parameters(replay, after, lanes, None), *(after[key] for key in totals)]
         return [backend.choose(end.goes_on, each * 0 + float("nan"), each) for each in found]
 
     compiled = backend.compile(program, way.jit)

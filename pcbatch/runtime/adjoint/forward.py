@@ -24,6 +24,9 @@ class Forward:
         self.jit, self.statistics = jit, statistics
         self._made: dict[tuple[Pool, int | None], Callable[..., Any]] = {}
 
+    tells = 0
+    """How many arrays `told` gives."""
+
     @cached_property
     def pointers(self) -> list[str]:
         """The results that lie in stacks alone, which must be known by their pointers."""
@@ -34,17 +37,15 @@ class Forward:
 
         With stacks of a `fixed` capacity it is over where a lane lacks room.
         """
-        count, segments = len(self.layout.inputs), self.segments
+        segments = self.segments
 
         def program(*arrays: Array) -> list[Array]:
-            *given, capacity, every = arrays
-            pool = Pool.of(lanes if lanes is not None else every)
-            shared = given[count:]
-            first = segments.legs.begin(given[:count], pool, self._first(capacity, fixed), every)
+            first, operands = self.begin(arrays, lanes, fixed)
+            pool, every = first.pool, arrays[-1]
             compiled, zero = self.segment(pool, fixed), self.backend.constant(0)
 
             def ran(snapshot: Snapshot, aside: Aside, number: Array) -> tuple[list[Array], Aside, Array]:
-                packed = list(compiled(*segments.legs.flat(snapshot), *shared, every))
+                packed = list(compiled(*segments.legs.flat(snapshot), *operands, every))
                 tape = [*segments.unpack(packed, pool).tape.values()]
                 return self._without_tape(packed), self.put_aside.added(aside, number, snapshot, tape), number + 1
 
@@ -62,10 +63,21 @@ class Forward:
             packed, aside, number = self.backend.while_loop(goes_on, more, start)
             last = self._unpacked(packed, pool).snapshot
             pointers = [last.state[self.layout.pointer(name)] for name in self.pointers]
-            kept = [*last.counters.values(), *last.outputs.values(), *pointers]
+            kept = [*last.counters.values(), *last.outputs.values(), *pointers, *self.told(last)]
             return [zero + segments.legs.capacity(last), *kept, number, *aside]
 
         return self.backend.compile(program, False)
+
+    def begin(self, arrays: Sequence[Array], lanes: int | None, fixed: int | None) -> tuple[Snapshot, Sequence[Array]]:
+        """The beginning of a run on what its program is given, and the operands of its segments."""
+        count, (*given, capacity, every) = len(self.layout.inputs), arrays
+        pool = Pool.of(lanes if lanes is not None else every)
+        first = self.segments.legs.begin(given[:count], pool, self._first(capacity, fixed), every)
+        return first, given[count:]
+
+    def told(self, last: Snapshot) -> list[Array]:
+        """What more is to be told of a run than its outcome."""
+        return []
 
     def _first(self, capacity: Array, fixed: int | None) -> Any:
         """The capacity of the first stacks."""

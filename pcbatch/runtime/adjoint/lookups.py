@@ -13,7 +13,7 @@ from functools import cached_property
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.adjoint.beside import Beside, residuals
-from pcbatch.runtime.adjoint.tape import LANE, Tapes
+from pcbatch.runtime.adjoint.tape import Tapes
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, Spec, State
 
@@ -84,9 +84,10 @@ class Lookups:
                 piece = self.program.blocks[each.number].body[each.place]
                 assert isinstance(piece, Piece)
                 kept, used = residuals(self.tapes, each, tape), tape[block.used]
-                place = backend.lane_numbers(self.tapes.length(block, lanes))
-                margin = self.tapes.margin(lanes)
-                mask = (place >= margin) & (place < margin + used) & backend.take(sound, tape[block.key(LANE)])
+                owners = tape[block.key(self.tapes.owner)]
+                place = backend.lane_numbers(backend.lanes_of(owners))
+                margin = self.tapes.margin(block, lanes)
+                mask = (place >= margin) & (place < margin + used) & backend.take(sound, owners)
                 operands = [shared[name] for name in piece.shared]
                 numbers = each.linear.looked_up(number, kept, operands, mask)
                 found += [end[[*each.deltas][number]], backend.cast(numbers, "int32"), mask]

@@ -28,6 +28,15 @@ class TapedExecution(Execution):
         self.tapes, self.tape = tapes, tapes.blocks[number]
         self.kept: dict[str, Array] = {}
 
+    @property
+    def has_gaps(self) -> bool:
+        """Whether rows that have entered lie among others: in a chunk they come first."""
+        return self.rows.lanes is None
+
+    def count(self) -> Array:
+        """How many rows are kept."""
+        return self.backend.sum(self.entered)
+
     def computed(
         self,
         piece: Piece,
@@ -61,15 +70,15 @@ class TapedExecution(Execution):
         backend, tape = self.backend, self.tape
         self.kept |= {key: self.pointer(name) for key, name in tape.pointers.items()}
         # Lanes that fail here are among them: their rows are left out as those of all that fail.
-        lanes, count = backend.lanes_of(self.entered), backend.sum(self.entered)
+        lanes, count = backend.lanes_of(self.entered), self.count()
         kept = {LANE: backend.lane_numbers(lanes) if self.rows.lanes is None else self.rows.lanes, **self.kept}
-        if self.rows.lanes is None:  # in a chunk those that have entered come first
+        if self.has_gaps:
             live = backend.compact(self.entered, lanes)
             kept = {field: backend.take(rows, live) for field, rows in kept.items()}
         used, logged = self.state[tape.used], self.state[LOGGED]
-        start = used + self.tapes.margin(backend.lanes_of(self.state["pc"]))
+        start = used + self.tapes.margin(tape, backend.lanes_of(self.state["pc"]))
         found: State = {}
-        for field in tape.fields:
+        for field in (field for field in tape.fields if field in kept):
             found[tape.key(field)] = backend.with_rows(self.state[tape.key(field)], start, kept[field])
         found[tape.used] = used + count
         ran = backend.cast(count > 0, "int32")

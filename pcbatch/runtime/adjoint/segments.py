@@ -11,12 +11,14 @@ import functools
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pcbatch.runtime.adjoint.record import TapedRunner, runner
 from pcbatch.runtime.adjoint.tape import Tapes
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine import ends
 from pcbatch.runtime.machine.context import Context
+from pcbatch.runtime.machine.held import Held
 from pcbatch.runtime.machine.legs import Legs, Snapshot
 from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.pool import Pool
@@ -43,6 +45,25 @@ class Segments:
         self.context, self.backend, self.tapes = context, context.backend, tapes
         self.legs = Legs(context, runner(tapes))
         self.layout = context.layout
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """The keys of a state, in the order in which segments pass it on."""
+        return self.layout.carried
+
+    def lanes(self, snapshot: Snapshot) -> Any:
+        """How many lanes a run has there."""
+        return snapshot.pool.lanes
+
+    @property
+    def changed(self) -> set[str]:
+        """The keys of what a segment may change of a state, and of stacks that grow between two."""
+        return {"pc", "room", *self.layout.all_stacks}.union(*self.legs.loop.guarded.changes)
+
+    @property
+    def held(self) -> list[Held]:
+        """What a lane has of each array that changes."""
+        return [self.layout.arrays[key] for key in self.keys if key in self.changed]
 
     def segment(self, snapshot: Snapshot, shared: Sequence[Array], examples: Array) -> Segment:
         """On from `snapshot`, of a run of so many `examples`, with empty tapes."""
@@ -87,7 +108,7 @@ class Segments:
         """All arrays that a segment makes."""
         now = segment.snapshot
         return [
-            *(now.state[key] for key in self.layout.carried),
+            *(now.state[key] for key in self.keys),
             *(now.counters[key] for key in self.legs.loop.counter_specs),
             *(now.outputs[key] for key in self.layout.outputs),
             segment.goes_on,
@@ -99,7 +120,7 @@ class Segments:
         """The inverse of `pack`."""
         remaining = iter(arrays)
         state, counters, outputs = (
-            _next(remaining, keys) for keys in (self.layout.carried, self.legs.loop.counter_specs, self.layout.outputs)
+            _next(remaining, keys) for keys in (self.keys, self.legs.loop.counter_specs, self.layout.outputs)
         )
         goes_on, lacking = next(remaining), next(remaining)
         tape = _next(remaining, self.tapes.specs(None))

@@ -84,8 +84,16 @@ def residual_field(place: int, number: int) -> str:
     return f"residual {place} {number}"
 
 
+def child_field(what: str, slot: int) -> str:
+    """The field of the lane that runs call `slot` of the group that a block has "forked", or has "joined"."""
+    return f"{what} {slot}"
+
+
 class Tapes:
     """The tapes of one program."""
+
+    owner = LANE
+    """The field that says whose row it is: by whose soundness it counts, to whose gradients it adds."""
 
     def __init__(self, context: Context, sizes: Sizes | None = None, sources: Sources | None = None):
         self.context, self.backend, self.program = context, context.backend, context.program
@@ -146,8 +154,13 @@ class Tapes:
                         }
         stacked = (name for name in sorted(touched & active) if self.layout.storage(name) in ("stack", "cached stack"))
         pointers = {self.layout.pointer(name): name for name in stacked}
+        fields |= self._more_fields(number)
         fields |= dict.fromkeys(pointers, TensorType("int32"))
         return BlockTape(number, fields, linear, pointers)
+
+    def _more_fields(self, number: int) -> dict[str, TensorType]:
+        """Fields that the rows of a block have for what it does with other lanes."""
+        return {}
 
     def _linear(self, piece: Piece) -> Linear:
         program, active = self.program, self.activity
@@ -210,7 +223,7 @@ class Tapes:
         shapes = [leaf.shape for name in self.program.parameters for leaf in leaves(self.program.types[name])]
         return max((shape[0] for shape in shapes if shape), default=0)
 
-    def margin(self, lanes: Any) -> Any:
+    def margin(self, tape: BlockTape, lanes: Any) -> Any:
         """How many rows the arrays of a tape have before the first that is kept, and behind the last.
 
         No run of a block computes more.
@@ -220,7 +233,11 @@ class Tapes:
 
     def length(self, tape: BlockTape, lanes: Any) -> Any:
         """How many rows the arrays of a tape have."""
-        return self.rows(tape, lanes) + self.margin(lanes) * 2
+        return self.rows(tape, lanes) + self.margin(tape, lanes) * 2
+
+    def apart_at_once(self, lanes: Any) -> Any:
+        """How many rows are looked at together where gradients are kept apart by lane; no more than `length`."""
+        return lanes
 
     @cached_property
     def types(self) -> dict[str, TensorType]:

@@ -16,6 +16,9 @@
       v~ += a[i]~; a[i]~ = 0                       a store
       u~ += stack v[pointer]~                      a push of `u` on `v`: the newest entry
       stack v[pointer]~ = v~; v~ = 0               a pop
+      s~ += child 0.x~; child 0.x~ = 0             a fork: `x` of the lane that has run the first call of the group
+      child 0.r~ = s~                              a join: `r` of that lane
+      input a~ += a~                               what lies by example, of which several lanes may be
 
 A late piece, which no gradient of a lane waits for, has `keep y~ for the end` instead: its derivative is for all rows.
 """
@@ -78,6 +81,8 @@ def _undone(names: Names, beside: list[Beside]) -> Iterator[str]:
         count[push.variable] += 1
         saved = push.saved or push.variable
         yield f"{saved}~ += stack {push.variable}[pointer{f' + {above}' if above else ''}]~"
+    for slot, variable, name in names.given:
+        yield f"{name}~ += child {slot}.{variable}~; child {slot}.{variable}~ = 0"
     by_place = {each.place: each for each in beside}
     for place, item in reversed([*enumerate(names.block.body)]):
         if isinstance(item, Store) and place in names.stores:
@@ -92,6 +97,8 @@ def _undone(names: Names, beside: list[Beside]) -> Iterator[str]:
             yield f"{', '.join(written)} = 0"
     for name in names.popped:
         yield f"stack {name}[pointer]~ = {name}~; {name}~ = 0"
+    yield from (f"child {slot}.{variable}~ = {name}~" for slot, variable, name in names.handed)
+    yield from (f"input {name}~ += {name}~" for name in names.of_example)
 
 
 def _piece(piece: Piece, written: list[str], each: Beside, names: Names) -> Iterator[str]:

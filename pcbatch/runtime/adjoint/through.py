@@ -10,8 +10,9 @@ from typing import Any
 from pcbatch.errors import GradientError
 from pcbatch.ir.types import Type, leaves
 from pcbatch.runtime.adjoint import fixed
-from pcbatch.runtime.adjoint.reverse import Reverse, Taped
+from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.adjoint.tape import Sources
+from pcbatch.runtime.adjoint.way import Taped
 from pcbatch.runtime.backends.control import PullBack
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine.given import argument_arrays, operand_arrays

@@ -10,6 +10,10 @@ gradient is taken, and what it had before starts with none:
     store a[i] = v         v's grows by that of the element, which becomes zero
     push of s on v         s's grows by that of the new entry
     pop of v               the entry that was removed gets what the top has, and the top nothing
+    fork of f(v = s)       s's grows by that of `v` in the lane that has run the call, where it becomes zero
+    join, s = r of it      that of `r` in the lane that has run the call is that of s
+
+What all lanes of an example read where it came in has its gradient by example, to which rows add.
 """
 
 from __future__ import annotations
@@ -21,11 +25,13 @@ from functools import cached_property
 
 from pcbatch.ir.machine import Block, Piece, Push, Store
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.adjoint.tape import BlockTape, Tapes, index_field, residual_field
+from pcbatch.runtime.adjoint.tape import BlockTape, Tapes, child_field, index_field, residual_field
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.rows import Rows
 
+OWN = ("register", "cached stack", "stack")
+"""Storage kinds of variables of which each lane has its own."""
 Adjoint = list[Array | None]
 """Gradients by the leaves of a value, `[rows, ...]`; None for zeros, and for leaves that have none."""
 
@@ -60,16 +66,42 @@ class Names:
         return {n: item for n, item in items if isinstance(item, Store) and item.array in active}
 
     @cached_property
-    def whole(self) -> list[str]:
-        """The variables of the state of which it uses more than elements, sorted."""
+    def given(self) -> list[tuple[int, str, str]]:
+        """What it gives to calls that it forks: the place of the call, the callee's active variable, the name."""
+        group = next((each for each in self.tapes.layout.groups if each.block == self.tape.number), None)
+        members = enumerate(group.members if group else ())
+        pairs = ((slot, *pair) for slot, member in members for pair in member.call.given)
+        return [each for each in pairs if each[1] in self.tapes.activity.variables]
+
+    @cached_property
+    def handed(self) -> list[tuple[int, str, str]]:
+        """What calls give to it that it joins: the place of the call, the callee's variable, the active name."""
+        group = self.tapes.layout.joins.get(self.tape.number)
+        members = enumerate(group.members if group else ())
+        pairs = ((slot, variable, name) for slot, member in members for name, variable in member.call.results)
+        return [each for each in pairs if each[2] in self.tapes.activity.variables]
+
+    @cached_property
+    def _whole(self) -> set[str]:
+        """The names of which it uses more than elements."""
         found = {*self.popped, *(push.variable for push in self.pushes)}
         found |= {push.saved for push in self.pushes if push.saved is not None}
         found |= {store.value for store in self.stores.values()}
+        found |= {name for _, _, name in self.given}
         for place, item in enumerate(self.block.body):
             if isinstance(item, Piece):
                 found |= {*item.writes, *self.read_whole(place, item)}
-        layout, active = self.tapes.layout, self.tapes.activity.variables
-        return sorted(name for name in found & active if layout.storage(name) is not None)
+        return found & self.tapes.activity.variables
+
+    @cached_property
+    def whole(self) -> list[str]:
+        """The variables of lanes of which it uses more than elements, sorted."""
+        return sorted(name for name in self._whole if self.tapes.layout.storage(name) in OWN)
+
+    @cached_property
+    def of_example(self) -> list[str]:
+        """Those that lie by example of which it reads more than elements, sorted."""
+        return sorted(name for name in self._whole if self.tapes.layout.storage(name) == "example")
 
     def read_whole(self, place: int, piece: Piece) -> list[str]:
         """What the piece at `place` reads, to which gradients flow, but for arrays of which it reads elements alone."""
@@ -85,16 +117,26 @@ class Names:
             piece = self.block.body[place]
             assert isinstance(piece, Piece)
             found |= {piece.reads[each.read] for each in linear.elements}
-        return sorted(name for name in found.difference(self.whole) if self.tapes.layout.storage(name) is not None)
+        kinds = (*OWN, "example")
+        return sorted(name for name in found.difference(self._whole) if self.tapes.layout.storage(name) in kinds)
 
     @cached_property
     def keys(self) -> list[str]:
         """The keys of the gradients that undoing a run of it changes, sorted."""
-        return sorted(key for name in (*self.whole, *self.by_element) for key, _ in keys(self.tapes, name))
+        names = {*self.whole, *self.of_example, *self.by_element}
+        names |= {variable for _, variable, _ in (*self.given, *self.handed)}
+        return sorted(key for name in names for key, _ in keys(self.tapes, name))
 
 
 def keys(tapes: Tapes, name: str) -> Iterator[tuple[str, TensorType]]:
-    """The keys of the gradients by variable `name`, with what each holds for a lane, or for an entry of its stack."""
+    """The keys of the gradients by variable `name`, with what each holds for a lane, or for an entry of its stack.
+
+    For an example, where it lies by example.
+    """
+    if tapes.layout.storage(name) == "example":
+        pairs = zip(tapes.layout.keys("input", name), tapes.floats(name), strict=True)
+        yield from ((key, leaf) for key, leaf in pairs if leaf is not None)
+        return
     for tops_or_stacks in (tapes.layout.tops(name), tapes.layout.stacks(name)):
         for key, leaf in zip(tops_or_stacks, tapes.floats(name), strict=False):  # a "stack" has no tops
             if leaf is not None:
@@ -111,6 +153,8 @@ class Undoing:
         self.backend, self.layout = self.tapes.backend, self.tapes.layout
         self.state, self.rows, self.taped, self.shared = dict(state), rows, taped, shared
         self.adjoints: dict[str, Adjoint] = {}
+        self.read: list[Array] = []
+        """What has been read of the state, and is to be there before the state is written."""
         self.deltas: dict[int, Sequence[Array]] = {}
         self.parts: dict[int, Sequence[Array]] = {}
         self.seeds: dict[int, Sequence[Array]] = {}
@@ -122,6 +166,8 @@ class Undoing:
         """
         for name in self.names.whole:
             self.adjoints[name] = self.at_end(name)
+        for slot, variable, name in self.names.given:
+            self.add(name, self.of_child(slot, variable))
         saved = self.entries()
         for push, entry in saved:
             if push.saved is not None:
@@ -136,8 +182,15 @@ class Undoing:
         for push, entry in saved:
             if push.saved is None:
                 self.add(push.variable, entry)
+        here = self.backend.once_there(self.rows.mask, self.read)
+        for slot, variable, _ in self.names.given:
+            self.empty(slot, variable, here)
         for name in self.names.whole:
-            self.put(name)
+            self.put(name, here)
+        for slot, variable, name in self.names.handed:
+            self.hand(slot, variable, self.taken(name), here)
+        for name in self.names.of_example:
+            self.add_to_example(name)
         return {key: self.state[key] for key in self.names.keys}
 
     # -- gradients of rows ---------------------------------------------------------------------------------------------
@@ -184,21 +237,25 @@ class Undoing:
     def entry(self, name: str, above: int) -> Adjoint:
         """The gradient by an entry of a stack."""
         place = self.place(name, above)
-        return [None if key is None else self.rows.load(self.state[key], [place]) for key in self.stacks(name)]
+        found = [None if key is None else self.rows.load(self.state[key], [place]) for key in self.stacks(name)]
+        self.read += [each for each in found if each is not None]
+        return found
 
-    def put_entry(self, name: str, above: int, adjoint: Adjoint) -> None:
-        """Let it be this from now on."""
+    def put_entry(self, name: str, above: int, adjoint: Adjoint, here: Array) -> None:
+        """Let it be this from now on, of the rows that are `here`."""
         place = self.place(name, above)
         stacks = (key for key in self.stacks(name) if key is not None)
         for key, value in zip(stacks, self.filled(name, adjoint), strict=True):
-            self.state[key] = self.rows.store(self.state[key], [place], self.rows.mask, value)
+            self.state[key] = self.rows.store(self.state[key], [place], here, value)
 
     def at_end(self, name: str) -> Adjoint:
         """The gradient by the value that `name` has after the run."""
         if self.layout.storage(name) == "stack":
             return self.entry(name, sum(push.variable == name for push in self.names.pushes))
         pairs = zip(self.layout.tops(name), self.tapes.floats(name), strict=True)
-        return [None if leaf is None else self.rows.take(self.state[key]) for key, leaf in pairs]
+        found = [None if leaf is None else self.rows.take(self.state[key]) for key, leaf in pairs]
+        self.read += [each for each in found if each is not None]
+        return found
 
     def entries(self) -> list[tuple[Push, Adjoint]]:
         """The gradients by the entries that the run has pushed."""
@@ -209,20 +266,60 @@ class Undoing:
             count[push.variable] += 1
         return found
 
-    def put(self, name: str) -> None:
-        """Write the gradient by the value that `name` had when the block found it."""
+    def put(self, name: str, here: Array) -> None:
+        """Write the gradient by the value that `name` had when the block found it, of the rows that are `here`."""
         adjoint, popped = self.adjoints[name], self.names.popped[name]
         none: Adjoint = [None for _ in adjoint]
         is_stack = self.layout.storage(name) == "stack"
         if popped or is_stack:
-            self.put_entry(name, 0, adjoint)
+            self.put_entry(name, 0, adjoint, here)
         for above in range(1, popped + is_stack):  # what was popped and not looked at
-            self.put_entry(name, above, none)
+            self.put_entry(name, above, none, here)
         if not is_stack:
             pairs = zip(self.layout.tops(name), self.tapes.floats(name), strict=True)
             tops = (key for key, leaf in pairs if leaf is not None)
             for key, value in zip(tops, self.filled(name, none if popped else adjoint), strict=True):
-                self.state[key] = self.rows.put(self.state[key], self.rows.mask, value)
+                self.state[key] = self.rows.put(self.state[key], here, value)
+
+    # -- other lanes ---------------------------------------------------------------------------------------------------
+
+    def of_child(self, slot: int, variable: str) -> Adjoint:
+        """The gradient by what a forked call was given."""
+        lanes = self.taped[child_field("forked", slot)]
+        keys = (None if leaf is None else key for key, leaf in self.tops(variable))
+        found = [None if key is None else self.backend.load(self.state[key], [], lanes) for key in keys]
+        self.read += [each for each in found if each is not None]
+        return found
+
+    def empty(self, slot: int, variable: str, here: Array) -> None:
+        """Let the lane that has run it have none any more."""
+        lanes = self.taped[child_field("forked", slot)]
+        for key, leaf in self.tops(variable):
+            if leaf is not None:
+                self.state[key] = self.backend.masked_store(self.state[key], [], here, self.zeros(leaf), lanes)
+
+    def hand(self, slot: int, variable: str, adjoint: Adjoint, here: Array) -> None:
+        """Let the lane that has run a forked call have the gradient by what that gave."""
+        if any(each is not None for each in adjoint):
+            lanes = self.taped[child_field("joined", slot)]
+            keys = [key for key, leaf in self.tops(variable) if leaf is not None]
+            for key, value in zip(keys, self.filled(variable, adjoint), strict=True):
+                self.state[key] = self.backend.masked_store(self.state[key], [], here, value, lanes)
+
+    def tops(self, variable: str) -> list[tuple[str, TensorType | None]]:
+        """The keys of the gradients by the tops of a variable, without a type where there is none."""
+        return [*zip(self.layout.tops(variable), self.tapes.floats(variable), strict=True)]
+
+    def add_to_example(self, name: str) -> None:
+        """Let the gradients by what lies by example grow."""
+        pairs = zip(self.layout.keys("input", name), self.taken(name), strict=True)
+        for key, value in ((key, value) for key, value in pairs if value is not None):
+            self.state[key] = self.backend.with_added(self.state[key], [], self.rows.mask, value, self.owners)
+
+    @property
+    def owners(self) -> Array:
+        """Of which example each row is."""
+        return self.taped[self.tapes.owner]
 
     # -- the body ------------------------------------------------------------------------------------------------------
 
@@ -251,6 +348,9 @@ class Undoing:
     def element_read(self, array: str, indices: Sequence[Array], gradient: Array) -> None:
         """Let the gradient by an element of an array grow."""
         key, at = self.of_array(array, indices)
+        if key is not None and self.layout.storage(array) == "example":
+            self.state[key] = self.backend.with_added(self.state[key], at, self.rows.mask, gradient, self.owners)
+            return
         if key is not None:
             known = self.backend.load_each(self.state[key], at, self.rows.lanes)
             self.state[key] = self.rows.store(self.state[key], at, self.rows.mask, known + gradient)
@@ -271,7 +371,7 @@ class Undoing:
         if self.layout.storage(array) == "stack":
             (key,) = self.layout.stacks(array)
             return key, [self.place(array, 0), *indices]
-        (key,) = self.layout.tops(array)
+        (key,) = (key for key, _ in keys(self.tapes, array) if not key.startswith("stack "))
         return key, [*indices]
 
     def store(self, place: int, store: Store) -> None:
@@ -281,7 +381,8 @@ class Undoing:
         key, at = self.of_array(store.array, indices)
         if key is not None:
             element = self.backend.load_each(self.state[key], at, self.rows.lanes)
-            self.state[key] = self.rows.store(self.state[key], at, self.rows.mask, self._nothing(store.array, element))
+            here = self.backend.once_there(self.rows.mask, [element])
+            self.state[key] = self.rows.store(self.state[key], at, here, self._nothing(store.array, element))
         else:
             (whole,) = self.adjoints.get(store.array, [None])
             if whole is None:

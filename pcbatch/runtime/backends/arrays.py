@@ -76,6 +76,12 @@ class Arrays(Protocol):
     def where_each(self, masks: Sequence[Array], new: Sequence[Array], old: Sequence[Array]) -> list[Array]:
         """`where(mask, new, old)` for each, maybe one after the other."""
 
+    def once_there(self, mask: Array, arrays: Sequence[Array]) -> Array:
+        """`mask`, bool `[rows]`, not before all of `arrays`, `[rows, ..]`, are there.
+
+        Then what they were read from may be written in place.
+        """
+
     # -- rows and elements ---------------------------------------------------------------------------------------------
 
     def take(self, array: Array, rows: Array) -> Array:
@@ -83,6 +89,12 @@ class Arrays(Protocol):
 
     def compact(self, mask: Array, size: int) -> Array:
         """int32 `[size]`: the first lanes at which `mask` holds, in order, then the first of them again and again."""
+
+    def listed(self, mask: Array) -> tuple[Array, Array]:
+        """The lanes at which `mask` (bool `[lanes]`) holds, in order, and how many they are.
+
+        int32 `[lanes]` and an int32 scalar. Behind these lanes there are any.
+        """
 
     def load(self, array: Array, indices: Sequence[Array], lanes: Array | None = None) -> Array:
         """`array[lane, i, j, ..]` for every row: `[rows, rest..]`. Indices are int32 `[rows]`, of junk rows any.
@@ -99,6 +111,11 @@ class Arrays(Protocol):
         `[rows, n]`: distinct positions, of which every combination is written. Values are broadcast to what is written
         of a lane.
         """
+
+    def with_added(
+        self, array: Array, indices: Sequence[Array], mask: Array, value: Array, lanes: Array | None = None
+    ) -> Array:
+        """`array` with `value[row]` added to what `masked_store` would write over; rows may be of the same lane."""
 
     def with_row(self, array: Array, place: Array, row: Array) -> Array:
         """`array` with `array[place] = row`, for an int32 scalar within the array; in place where it can be."""
@@ -126,6 +143,9 @@ class Arrays(Protocol):
 
         As the library knows such a thing; where it does not, as a table.
         """
+
+    def sum_of_gradients(self, one: Array, other: Array) -> Array:
+        """The sum of two gradients by one value, arrays, or both as `rows_of_table` gives them."""
 
     def sum_rows(self, array: Array, mask: Array) -> Array:
         """The sum of the rows at which `mask` holds; others may hold anything."""

@@ -63,8 +63,8 @@ class Told:
 class ForkedMachine:
     """Runs `program`, which has groups of calls; `machine` runs the same without, and `sequel` a few examples of it.
 
-    `spread` says how many lanes there are for each example at first, `limit` how many bytes they may take in all; a
-    lane for each example there is in any case.
+    `spread` says how many lanes there are for each example at first, or more, of `least` bytes in all; `limit` how many
+    bytes they may take. A lane for each example there is in any case.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class ForkedMachine:
         *,
         spread: int = CPU.spread,
         limit: int = CPU.lane_bytes,
+        least: int = 0,
     ):
         self.program, self.machine, self.backend = program, machine, machine.backend
         self.statistics: Statistics = machine.statistics
@@ -85,7 +86,7 @@ class ForkedMachine:
         context = replace(context, layout=Layout(forking(program)), limits=limits, merging=None)
         self.legs = ForkedLegs(context, machine.programs, machine.jit)
         largest, most = limits.largest_capacity, machine.max_lanes
-        self.pools = Pools(context.layout, largest, spread=spread, limit=limit, most=most)
+        self.pools = Pools(context.layout, largest, spread=spread, limit=limit, least=least, most=most)
         self.form = "lockstep, calls forked"
 
     @property
@@ -135,7 +136,7 @@ class ForkedMachine:
             runs.append(self._at_once(part, some))
             begun += some
         told = functools.reduce(operator.add, (told for _, told in runs))
-        return _noted(one_after_another([outcome for outcome, _ in runs]), told)
+        return noted(one_after_another([outcome for outcome, _ in runs]), told)
 
     def _at_once(self, arrays: Sequence[Array], examples: int) -> tuple[Outcome, Told]:
         with self.compiling():
@@ -168,8 +169,8 @@ class ForkedMachine:
             now, told = self._ended(size, found, every, lanes)
             finished = now.returned.finished(now.arrays, self._fewer(now, lanes))
             if finished.values is None:
-                return Finished.of(_noted(*self._completed(finished.outcome(), given, told)))
-            return Finished(finished.values, lambda: _noted(finished.outcome(), told))
+                return Finished.of(noted(*self._completed(finished.outcome(), given, told)))
+            return Finished(finished.values, lambda: noted(finished.outcome(), told))
 
         return run
 
@@ -193,8 +194,8 @@ class ForkedMachine:
             state = grown(state, self.legs.trips(now.size), self.legs.trips(larger), larger.capacity)
             with self.compiling():
                 now = self.legs.go_on(larger, state, self.legs.counters(now), given, NO_BUDGET)
-            most, short = max(report.most, now.report.most), report.short + now.report.short
-            report = replace(now.report, most=most, short=short)
+            forked, most = report.forked + now.report.forked, max(report.most, now.report.most)
+            report = replace(now.report, forked=forked, most=most, short=report.short + now.report.short)
         self.pools.learn(size, now.size, report, examples)
         return now, Told(report, tuple(lanes_so_far), examples)
 
@@ -214,5 +215,6 @@ class ForkedMachine:
             yield
 
 
-def _noted(outcome: Outcome, told: Told) -> Outcome:
+def noted(outcome: Outcome, told: Told) -> Outcome:
+    """The outcome, with what is to be told of its calls."""
     return replace(outcome, notes=(*outcome.notes, (None, str(told))))

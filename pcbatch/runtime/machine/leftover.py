@@ -26,7 +26,13 @@ def completed(outcome: Outcome, left: np.ndarray, machine: Machine, arrays: Sequ
     backend, count = machine.backend, len(machine.legs.layout.inputs)
     places = backend.array(left, "int32")
     some = [backend.take(array, places) for array in arrays[:count]]
-    again = machine.run(some, arrays[count:], int(left.size))
+    return completed_by(outcome, left, machine.run(some, arrays[count:], int(left.size)))
+
+
+def completed_by(outcome: Outcome, left: np.ndarray, again: Outcome) -> Outcome:
+    """The outcome of a run with what has become of the examples that were `left` when they ran again."""
+    backend = outcome.backend
+    places = backend.array(left, "int32")
     every = places >= 0
 
     def put(before: Array, after: Array) -> Array:

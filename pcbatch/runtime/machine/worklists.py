@@ -9,6 +9,7 @@ before they go on beside, and no more lanes are held than that takes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 
@@ -18,11 +19,11 @@ LISTS, LENGTHS = "lists", "lengths"
 
 @dataclass(frozen=True)
 class Worklists:
-    """The lists of a program of so many `blocks` in a pool of `lanes`."""
+    """The lists of a program of so many `blocks` in a pool of `lanes`: a number, or an int32 scalar."""
 
     backend: Backend
     blocks: int
-    lanes: int
+    lanes: Any
 
     @property
     def handed(self) -> int:
@@ -56,7 +57,7 @@ class Worklists:
         nobody = backend.lane_numbers(self.count * lanes) * 0
         free = backend.where(numbers < lanes - begin, lanes - 1 - numbers, numbers * 0)
         lists = backend.with_rows(nobody, backend.constant(0), numbers)
-        lists = backend.with_rows(lists, backend.constant(self.free * lanes), free)
+        lists = backend.with_rows(lists, backend.constant(0) + self.free * lanes, free)
         nothing = backend.constant(0)
         lengths = {0: begin, self.free: lanes - begin}
         return {LISTS: lists, LENGTHS: backend.stack([lengths.get(n, nothing) for n in range(self.count)])}

@@ -70,6 +70,9 @@ class NumPyArrays:
     def where_each(self, masks: Sequence[Any], new: Sequence[Any], old: Sequence[Any]) -> list[Any]:
         return [self.where(*each) for each in zip(masks, new, old, strict=True)]
 
+    def once_there(self, mask: Any, arrays: Sequence[Any]) -> Any:
+        return mask
+
     # -- rows and elements ---------------------------------------------------------------------------------------------
 
     def take(self, array: Any, rows: Any) -> Any:
@@ -82,31 +85,27 @@ class NumPyArrays:
         rows[: lanes.size] = lanes
         return rows
 
+    def listed(self, mask: Any) -> Any:
+        return self.compact(mask, len(mask)), np.int32(np.count_nonzero(mask))
+
     def load(self, array: Any, indices: Sequence[Any], lanes: Any | None = None) -> Any:
         lanes = np.arange(array.shape[0]) if lanes is None else lanes
         clipped = [np.clip(index, 0, size - 1) for index, size in zip(indices, array.shape[1:], strict=False)]
         return array[(lanes, *clipped)]
 
     def masked_store(self, array: Any, indices: Sequence[Any], mask: Any, value: Any, lanes: Any | None = None) -> Any:
-        _agree(array, value)
-        vectors = [at for at, index in enumerate(indices) if index.ndim == 2]
-        written = [*(indices[at].shape[1] for at in vectors), *array.shape[1 + len(indices) :]]
-        missing = len(written) + 1 - value.ndim
-        values = np.broadcast_to(
-            np.reshape(value, (len(mask), *[1] * missing, *value.shape[1:])), (len(mask), *written)
-        )
-        rows = np.flatnonzero(mask)
-        lane = rows if lanes is None else lanes[rows]
-        if len(np.unique(lane)) < len(lane):
+        places, values = _written(array, indices, mask, value, lanes)
+        if len(np.unique(lane := places[0])) < len(lane):
             raise IndexError("two rows are stored to one lane")
-        places = [lane.reshape(-1, *[1] * len(vectors))]
-        for at, index in enumerate(indices):
-            sizes = [index.shape[1] if each == at else 1 for each in vectors]
-            places.append(index[rows].reshape(-1, *sizes))
-        _inside(places, array.shape)
         stored = array.copy()
-        stored[tuple(places)] = values[rows]
+        stored[tuple(places)] = values
         return stored
+
+    def with_added(self, array: Any, indices: Sequence[Any], mask: Any, value: Any, lanes: Any | None = None) -> Any:
+        places, values = _written(array, indices, mask, value, lanes)
+        total = array.copy()
+        np.add.at(total, tuple(places), values)
+        return total
 
     def with_row(self, array: Any, place: Any, row: Any) -> Any:
         _agree(array, row)
@@ -154,6 +153,9 @@ class NumPyArrays:
         found = np.zeros(table.shape, table.dtype)
         found[numbers] = rows
         return found
+
+    def sum_of_gradients(self, one: Any, other: Any) -> Any:
+        return one + other
 
     def sum_rows(self, array: Any, mask: Any) -> Any:
         return array[mask].sum(axis=0)
@@ -258,3 +260,20 @@ def _inside(indices: Sequence[Any], shape: tuple[int, ...]) -> None:
     for axis, (index, size) in enumerate(zip(indices, shape, strict=False)):
         if np.any((np.asarray(index) < 0) | (np.asarray(index) >= size)):
             raise IndexError(f"indices {index} leave axis {axis} of an array of shape {shape}")
+
+
+def _written(array: Any, indices: Sequence[Any], mask: Any, value: Any, lanes: Any | None) -> tuple[list[Any], Any]:
+    """Where `masked_store` writes: its places by axis, that of lanes first, and what it writes there."""
+    _agree(array, value)
+    vectors = [at for at, index in enumerate(indices) if index.ndim == 2]
+    written = [*(indices[at].shape[1] for at in vectors), *array.shape[1 + len(indices) :]]
+    missing = len(written) + 1 - value.ndim
+    values = np.broadcast_to(np.reshape(value, (len(mask), *[1] * missing, *value.shape[1:])), (len(mask), *written))
+    rows = np.flatnonzero(mask)
+    lane = rows if lanes is None else lanes[rows]
+    places = [lane.reshape(-1, *[1] * len(vectors))]
+    for at, index in enumerate(indices):
+        sizes = [index.shape[1] if each == at else 1 for each in vectors]
+        places.append(index[rows].reshape(-1, *sizes))
+    _inside(places, array.shape)
+    return places, values[rows]

@@ -14,7 +14,7 @@ from pcbatch.runtime.backends.tensorflow import (
     ready,
     scattering,
 )
-from pcbatch.runtime.backends.tensorflow.xla_cpu import counting, gathering, stacking, succession, writing
+from pcbatch.runtime.backends.tensorflow.xla_cpu import counting, gathering, listing, stacking, succession, writing
 
 
 class TensorFlowArrays:
@@ -82,6 +82,9 @@ class TensorFlowArrays:
     ) -> list[tf.Tensor]:
         return succession.in_succession(self.where, masks, new, old)
 
+    def once_there(self, mask: tf.Tensor, arrays: Sequence[tf.Tensor]) -> tf.Tensor:
+        return succession.once_there(mask, arrays)
+
     # -- rows and elements ---------------------------------------------------------------------------------------------
 
     def take(self, array: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
@@ -89,6 +92,9 @@ class TensorFlowArrays:
 
     def compact(self, mask: tf.Tensor, size: int) -> tf.Tensor:
         return scattering.compacted(mask, size)
+
+    def listed(self, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return listing.listed(mask)
 
     def load(self, array: tf.Tensor, indices: Sequence[tf.Tensor], lanes: tf.Tensor | None = None) -> tf.Tensor:
         lanes = self.lane_numbers(self.lanes_of(array)) if lanes is None else lanes
@@ -109,6 +115,18 @@ class TensorFlowArrays:
         count = self.lanes_of(array)
         lanes = tf.where(mask, self.lane_numbers(count) if lanes is None else lanes, count)
         return scattering.written(array, [lanes, *indices], value)
+
+    def with_added(
+        self,
+        array: tf.Tensor,
+        indices: Sequence[tf.Tensor],
+        mask: tf.Tensor,
+        value: tf.Tensor,
+        lanes: tf.Tensor | None = None,
+    ) -> tf.Tensor:
+        count = self.lanes_of(array)
+        lanes = tf.where(mask, self.lane_numbers(count) if lanes is None else lanes, count)
+        return scattering.added(array, [lanes, *indices], value)
 
     def with_row(self, array: tf.Tensor, place: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
         return writing.with_row(array, place, row)
@@ -141,6 +159,12 @@ class TensorFlowArrays:
     def rows_of_table(self, rows: tf.Tensor, numbers: tf.Tensor, table: TensorType) -> tf.IndexedSlices:
         # Each once: optimizers of Keras square what they are given for a row part by part, and not the sum.
         return tf.IndexedSlices(rows, numbers, tf.constant(table.shape, tf.int32))
+
+    def sum_of_gradients(self, one: Any, other: Any) -> Any:
+        if not isinstance(one, tf.IndexedSlices):
+            return one + other
+        rows, numbers = tf.concat([one.values, other.values], 0), tf.concat([one.indices, other.indices], 0)
+        return tf.IndexedSlices(*self.summed_by_number(rows, numbers), one.dense_shape)
 
     def sum_rows(self, array: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(self.where(mask, array, tf.zeros([], array.dtype)), axis=0)

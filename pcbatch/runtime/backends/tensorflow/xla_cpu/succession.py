@@ -1,4 +1,4 @@
-"""Short work that XLA's CPU runtime is to do in one thread.
+"""What XLA's CPU compiler is to do one after the other: short work, in one thread; and what reads, before what writes.
 
 Of kernels that could run at once it hands half to another thread as soon as there are more than eight. The last kernels
 of a block, which write a variable each, all become ready together. Where they are short the other thread costs more
@@ -9,6 +9,7 @@ before, by a condition that always holds, which XLA cannot know.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import tensorflow as tf
@@ -37,13 +38,28 @@ def in_succession(
     return found
 
 
+def once_there(mask: tf.Tensor, arrays: Sequence[tf.Tensor]) -> tf.Tensor:
+    """`mask`, bool `[rows]`, once all of `arrays`, `[rows, ..]`, are there.
+
+    XLA writes rows of an array in place, if all that reads what was there before comes first for a reason: else it
+    copies the whole array, twice for each run of a block (64 tokens of 256 numbers for each of 256 lanes: 0.9 ms).
+    """
+    if not xla_cpu.applies():
+        return mask
+    for array in arrays:
+        if 0 not in array.shape:
+            mask = ready.both(mask, _always(array))
+    return mask
+
+
 def _is_short(array: tf.Tensor) -> bool:
     return 0 < graphs.bytes_of(array) <= CPU.short_write
 
 
 def _always(array: tf.Tensor) -> tf.Tensor:
     """True for every lane, once `array` (`[lanes, ..]`) is there: no integer's minimum with 0 is above 0."""
-    first = array if array.shape.rank == 1 else ready.first_column(ready.reshape(array, (array.shape[0], -1)))
+    matrix = (-1, math.prod(array.shape[1:]))
+    first = array if array.shape.rank == 1 else ready.first_column(ready.reshape(array, matrix))
     if first.dtype.is_floating:
         first = ready.bitcast(first, {2: tf.int16, 4: tf.int32, 8: tf.int64}[first.dtype.size])
     nothing = ready.constant(0)

@@ -1,0 +1,113 @@
+"""Trips of a program that forks, which are recorded: each chunk of a block adds its rows to the block's tape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pcbatch.runtime.adjoint.forks.tape import EXAMPLE, ForkedTapes
+from pcbatch.runtime.adjoint.record import TapedExecution
+from pcbatch.runtime.adjoint.tape import BlockTape, child_field
+from pcbatch.runtime.backends.pieces import Leaves
+from pcbatch.runtime.backends.protocol import Array, State
+from pcbatch.runtime.machine.context import Context
+from pcbatch.runtime.machine.forked_execution import ForkedExecution
+from pcbatch.runtime.machine.forking import Forking
+from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.rows import Rows
+
+
+class TapedForkedExecution(TapedExecution, ForkedExecution):
+    """One run of a block for a chunk of lanes, `count` of them, which keeps what undoing it needs.
+
+    Lanes of examples that are given up are kept with the others: their rows are left out with their examples. Where
+    lanes can lack room on their stacks, those that do are not kept: `may_wait`.
+    """
+
+    def __init__(
+        self,
+        tapes: ForkedTapes,
+        context: Context,
+        number: int,
+        state: State,
+        shared: Mapping[str, Leaves],
+        rows: Rows,
+        count: Array,
+        may_wait: bool,
+    ):
+        super().__init__(tapes, context, number, state, shared, rows)
+        self.lanes_in_all, self.may_wait = count, may_wait
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether rows that have entered lie among others."""
+        return self.may_wait
+
+    def count(self) -> Array:
+        """How many rows are kept."""
+        return super().count() if self.may_wait else self.lanes_in_all
+
+    def updates(self) -> State:
+        """As ever, and whose rows they are, and of calls that are joined the lanes that have run them."""
+        self.kept[EXAMPLE] = self.old(EXAMPLE)
+        for slot in range(self.layout.slots):
+            if child_field("joined", slot) in self.tape.fields:
+                self.kept[child_field("joined", slot)] = self.old(f"child {slot}")
+        return super().updates()
+
+    def forked(self, now: State) -> State:
+        """`now`, after the calls of the group have lanes, with these on the tape."""
+        backend, tape = self.backend, self.tape
+        start = now[tape.used] - self.count() + self.tapes.margin(tape, None)
+        found = dict(now)
+        for slot in range(self.layout.slots):
+            if (field := child_field("forked", slot)) in tape.fields:
+                lanes = self.rows.take(now[f"child {slot}"])
+                if self.has_gaps:
+                    lanes = backend.take(lanes, backend.compact(self.entered, backend.lanes_of(lanes)))
+                found[tape.key(field)] = backend.with_rows(now[tape.key(field)], start, lanes)
+        return found
+
+
+class TapedForking(Forking):
+    """The trips of a program that forks, recorded on `tapes`; they end where a tape is full, too."""
+
+    def __init__(self, context: Context, costs: Sequence[float], pool: Pool, tapes: ForkedTapes):
+        super().__init__(context, costs, pool)
+        self.tapes = tapes
+
+    def _tape(self, number: int) -> BlockTape | None:
+        return self.tapes.blocks.get(number)
+
+    def keys(self, number: int) -> list[str]:
+        """As ever, and the tape."""
+        tape = self._tape(number)
+        return sorted([*super().keys(number), *(tape.keys if tape else ())])
+
+    def goes_on(self, state: State) -> Array:
+        """Whether a lane can run, and there is room on every tape for a chunk."""
+        return super().goes_on(state) & self.have_room(state)
+
+    def have_room(self, state: State) -> Array:
+        """Whether there is room on every tape for another chunk: a scalar bool."""
+        found = self.backend.constant_bool(True)
+        for number, tape in self.tapes.blocks.items():
+            found = found & self.tapes.has_room(tape, state, self.size(number))
+        return found
+
+    def fits(self, number: int, now: State) -> Array | None:
+        """See `Forking`."""
+        tape = self._tape(number)
+        return None if tape is None else self.tapes.has_room(tape, now, self.size(number))
+
+    def execution(
+        self, number: int, state: State, shared: Mapping[str, Leaves], rows: Rows, count: Array
+    ) -> ForkedExecution:
+        """One run of a block, recorded if it is active."""
+        if self._tape(number) is None:
+            return super().execution(number, state, shared, rows, count)
+        may_wait = self.runners[number].can_lack_room
+        return TapedForkedExecution(self.tapes, self.context, number, state, shared, rows, count, may_wait)
+
+    def have_begun(self, execution: ForkedExecution, now: State) -> State:
+        """See `Forking`."""
+        return execution.forked(now) if isinstance(execution, TapedForkedExecution) else now

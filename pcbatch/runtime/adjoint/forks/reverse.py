@@ -1,0 +1,121 @@
+"""Reverse mode of a program that forks: runs of all examples, and of those that forks have given up once more.
+
+Examples of which a lane has failed, or has taken too many steps, and those whose lanes find no room where the limit of
+bytes is reached, run again in sequence, taped, as without a tape (`machine.forked`). What that gives counts for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pcbatch.ir.status import LaneStatus
+from pcbatch.runtime.adjoint.forks.way import ForkedWay
+from pcbatch.runtime.adjoint.way import Taped
+from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.machine.forked import Told, noted
+from pcbatch.runtime.machine.forking import Report
+from pcbatch.runtime.machine.leftover import completed_by, left_over
+from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.pools import Pools, Size
+from pcbatch.runtime.machine.rooms import Rooms
+
+LEAST = 64
+"""So many rows the tape of a block has at least."""
+FIRST = 10
+"""So many for each example, before any run has said how many it has; and after one, by how much more than it had:"""
+SLACK = 1.125
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForkedTaped(Taped):
+    """A taped run whose calls were forked: `first`, and `again` that of the examples at `left`, if there are any."""
+
+    first: Taped
+    left: np.ndarray
+    again: Taped | None
+
+
+class ForkedReverse:
+    """Gives gradients through runs of a program that forks.
+
+    `make(rows)` makes the way for tapes of so many rows, `sequence` runs some examples in sequence, taped. How many
+    lanes runs begin with is found out by runs before them: `pools`.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        pools: Pools,
+        rooms: Rooms | None,
+        make: Callable[[int], ForkedWay],
+        sequence: Callable[[Sequence[Array], int], Taped],
+    ):
+        self.backend, self.pools, self.rooms = backend, pools, rooms
+        self._make, self._sequence = make, sequence
+        self._ways: dict[int, ForkedWay] = {}
+        self._share: float = FIRST
+
+    def way(self, examples: int) -> ForkedWay:
+        """The way for so many examples, idle ones included."""
+        rows = max(LEAST, -(-int(examples * self._share) // LEAST) * LEAST)
+        if rows not in self._ways:
+            self._ways[rows] = self._make(rows)
+        return self._ways[rows]
+
+    def run(self, arrays: Sequence[Array], lanes: int) -> Taped:
+        """Run so many examples on such arrays, taped."""
+        backend, room = self.backend, lanes if self.rooms is None else self.rooms.of(lanes)
+        way, size = self.way(room), self.pools.exactly(room)
+        first = way.run_taped(arrays, lanes, room)
+        told = self._learn(way, size, first, lanes)
+        outcome, left, again = first.outcome, left_over(first.outcome), None
+        if left.size:
+            count, places = len(way.layout.inputs), backend.array(left, "int32")
+            some = [*(backend.take(array, places) for array in arrays[:count]), *arrays[count:]]
+            again = self._sequence(some, int(left.size))
+            outcome = completed_by(outcome, left, again.outcome)
+        outcome = noted(outcome, replace(told, left=int(left.size)))
+        known = {**vars(first), "way": self, "outcome": outcome}
+        return ForkedTaped(**known, first=first, left=left, again=again)
+
+    def _learn(self, way: ForkedWay, size: Size, taped: Taped, examples: int) -> Told:
+        """Have `pools` know how a run has ended that began with a size; and what is to be told of it."""
+        forked, most, short = np.asarray(taped.told[0]).tolist()
+        lanes, capacity = int(np.asarray(taped.lanes)), int(taped.outcome.stack_entries) - 1
+        report = Report(forked, most, short, 0, 0, 0)
+        last = Size(Pool(lanes, size.pool.examples), capacity)
+        spread = self.pools.spread
+        self.pools.learn(size, last, report, examples)
+        rows = max((int(np.asarray(taped.outcome.active)[n]) for n in way.tapes.blocks), default=0)
+        share = SLACK * rows / examples
+        # What has another number of lanes is compiled anew in any case.
+        if self.pools.spread > spread or (int(taped.segments) > 1 and share > self._share):
+            self._share = share
+        return Told(report, tuple(dict.fromkeys((size.pool.lanes, lanes))), examples)
+
+    def gradients(
+        self, taped: Taped, shared: Sequence[Array], upstream: Sequence[Array | None], lanes: Any
+    ) -> list[Array | None]:
+        """See `Way.gradients`."""
+        assert isinstance(taped, ForkedTaped)
+        first, again, backend = taped.first, taped.again, self.backend
+        found = first.way.gradients(first, shared, upstream, lanes)
+        if again is None or np.all(np.asarray(again.outcome.status) != LaneStatus.OK):
+            return found
+        places = backend.array(taped.left, "int32")
+        some = [None if each is None else backend.take(each, places) for each in upstream]
+        more = again.way.gradients(again, shared, some, int(taped.left.size))
+        count, by_lane = len(found) - len(shared), self.way(taped.room).by_lane
+        total = []
+        for place, (one, other) in enumerate(zip(found, more, strict=True)):
+            if one is None or other is None:
+                total.append(one)
+            elif place < count or by_lane:
+                total.append(backend.masked_store(one, [], places >= 0, other, places))
+            else:
+                total.append(backend.sum_of_gradients(one, other))
+        return total

@@ -1,0 +1,81 @@
+"""What a taped run keeps whose calls are forked.
+
+Blocks run for lists of lanes, a chunk at a time, so a run of a block leaves a chunk of rows at most, whatever the
+number of lanes; and how long a tape is to be follows from the number of examples. A row says of which example it is,
+and, where a block forks or joins calls, which lanes have run them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pcbatch.ir.types import TensorType
+from pcbatch.runtime.adjoint.tape import LOGGED, BlockTape, Sizes, Sources, Tapes, child_field
+from pcbatch.runtime.backends.protocol import Array, Spec, State
+from pcbatch.runtime.machine.context import Context
+
+EXAMPLE = "example"
+"""The field of the example that a row is of."""
+APART = 16
+"""How many rows are looked at together where gradients are kept apart by example."""
+
+
+class ForkedTapes(Tapes):
+    """The tapes of one program that forks, with room for so many `rows` of a block in a segment, if these are small.
+
+    `size(number)` says on how many rows a block runs at a time.
+    """
+
+    owner = EXAMPLE
+
+    def __init__(
+        self,
+        context: Context,
+        rows: int,
+        size: Callable[[int], int],
+        sizes: Sizes | None = None,
+        sources: Sources | None = None,
+    ):
+        super().__init__(context, sizes, sources)
+        self.most, self.size = rows, size
+
+    def _more_fields(self, number: int) -> dict[str, TensorType]:
+        one, active = TensorType("int32"), self.activity.variables
+        fields = {EXAMPLE: one}
+        for group in self.layout.groups:
+            for slot, member in enumerate(group.members):
+                if group.block == number and any(variable in active for variable, _ in member.call.given):
+                    fields[child_field("forked", slot)] = one
+                if group.join == number and any(name in active for name, _ in member.call.results):
+                    fields[child_field("joined", slot)] = one
+        return fields
+
+    def rows(self, tape: BlockTape, lanes: Any) -> int:
+        """How many rows a tape has room for: of two chunks at least."""
+        widest = max(max(type_.bytes, 1) for type_ in tape.fields.values())
+        return max(min(self.most, self.sizes.bytes // widest), 2 * self.size(tape.number))
+
+    def are_short(self, lanes: Any) -> bool:
+        """Whether some tape has less room than it may have."""
+        return False
+
+    def margin(self, tape: BlockTape, lanes: Any) -> int:
+        """See `Tapes`: no run of a block computes more rows than a chunk has."""
+        return max(self.size(tape.number), APART)
+
+    def specs(self, lanes: int | None) -> dict[str, Spec]:
+        """See `Tapes`: all lengths are known."""
+        return super().specs(0)
+
+    def _entries(self, lanes: Any) -> int:
+        return self.sizes.log + 1
+
+    def apart_at_once(self, lanes: Any) -> int:
+        """See `Tapes`."""
+        return APART
+
+    def has_room(self, tape: BlockTape, state: State, lanes: Any) -> Array:
+        """Whether another chunk of so many lanes can be recorded: a scalar bool."""
+        fits = state[tape.used] + lanes <= self.rows(tape, lanes)
+        return fits & (state[LOGGED] < self.sizes.log)

@@ -1,0 +1,114 @@
+"""One way through a program that forks and back; see `way`, of which it has the parts that know of other lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from pcbatch.ir.machine import Chunks, Program
+from pcbatch.runtime.adjoint.forks.segments import TOLD, FlatLegs, ForkedSegments
+from pcbatch.runtime.adjoint.forks.tape import ForkedTapes
+from pcbatch.runtime.adjoint.forward import Forward
+from pcbatch.runtime.adjoint.replay import Replay
+from pcbatch.runtime.adjoint.way import Taped, Way
+from pcbatch.runtime.backends.protocol import Array, Spec
+from pcbatch.runtime.machine.context import Context
+from pcbatch.runtime.machine.forking import Forking
+from pcbatch.runtime.machine.legs import Snapshot
+from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.pools import Pools
+
+
+class ForkedForward(Forward):
+    """What runs one program that forks forward, taped."""
+
+    tells = 2
+
+    segments: ForkedSegments
+
+    def begin(self, arrays: Sequence[Array], lanes: int | None, fixed: int | None) -> tuple[Snapshot, Sequence[Array]]:
+        """See `Forward`; the program is given on how many lanes the run begins, too."""
+        *given, width, capacity, every = arrays
+        inputs = dict(zip(self.layout.inputs, given, strict=False))
+        first = self.segments.begin(inputs, width, capacity, every)
+        by_example = [inputs[key] for key in self.layout.by_example]
+        return first, [*by_example, *given[len(self.layout.inputs) :]]
+
+    def told(self, last: Snapshot) -> list[Array]:
+        """What there is to tell of forked calls, and how many lanes there were in the end."""
+        return [last.state[TOLD], self.backend.constant(0) + self.segments.lanes(last)]
+
+    @cached_property
+    def operand_specs(self) -> list[Spec]:
+        """See `Forward`."""
+        return self.segments.legs.operand_specs
+
+
+class ForkedWay(Way):
+    """Runs one program that forks taped, with tapes for so many `rows` of a block; `pools` has the numbers of lanes."""
+
+    has_width = True
+
+    def __init__(self, program: Program, context: Context, *, pools: Pools, rows: int, **given: Any):
+        super().__init__(program, context, capacity=pools.capacity, **given)
+        self.pools, self.rows = pools, rows
+
+    @cached_property
+    def _legs(self) -> FlatLegs:
+        return FlatLegs(self.context)
+
+    @cached_property
+    def tapes(self) -> ForkedTapes:
+        """See `Way`."""
+        return ForkedTapes(self.context, self.rows, self._trips.size, self._sizes, self._sources)
+
+    @cached_property
+    def segments(self) -> ForkedSegments:
+        """See `Way`."""
+        return ForkedSegments(self.context, self.tapes, self._legs, self.pools.limit)
+
+    @cached_property
+    def forward(self) -> ForkedForward:
+        """See `Way`."""
+        return ForkedForward(self.segments, self.put_aside, jit=self.jit, statistics=self.statistics)
+
+    @cached_property
+    def replay(self) -> Replay:
+        """See `Way`."""
+        order = self._trips.routes.order
+        return Replay(self.tapes, self.chunked, by_lane=self.by_lane, order=order)
+
+    @cached_property
+    def _trips(self) -> Forking:
+        """Trips of any pool."""
+        return Forking(self.context, self._legs.loop.row_costs, Pool(1, 1))
+
+    def chunked(self, lanes: Any) -> Program:
+        """The program with the chunks in which its blocks run, whatever the number of lanes."""
+        blocks = enumerate(self.program.blocks)
+        chunked = (replace(block, chunks=Chunks(self._trips.size(number))) for number, block in blocks)
+        return replace(self.program, blocks=tuple(chunked))
+
+    def _first_size(self, lanes: Any, room: int | None) -> list[Array]:
+        """See `Way`: the number of lanes, and the capacity of stacks."""
+        constant = self.backend.constant
+        if room is None:
+            return [self._count(lanes) * self.pools.spread, constant(self.pools.capacity)]
+        size = self.pools.exactly(room)
+        return [constant(size.pool.lanes), constant(size.capacity)]
+
+    def _note_capacity(self, capacity: int, outcome: Outcome) -> None:
+        """See `Way`: `pools` knows it."""
+
+    def _completed(self, taped: Taped, arrays: Sequence[Array]) -> Taped:
+        """See `Way`."""
+        inputs = dict(zip(self.layout.inputs, arrays, strict=False))
+        told, lanes = taped.told
+        return replace(taped, operands=[inputs[key] for key in self.layout.by_example], lanes=lanes, told=[told])
+
+    def _pool(self, examples: Any) -> Pool:
+        """See `Way`."""
+        return Pool(None, examples)

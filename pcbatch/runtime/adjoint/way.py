@@ -1,0 +1,285 @@
+"""One way through a program and back: runs that are taped, and what undoes them.
+
+Both are plain graphs around compiled segments: the way forward puts what each segment has recorded at the end of lists,
+the way back takes it from there. So they run in a caller's graph as well, however many segments there will be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+from pcbatch.ir.machine import Program
+from pcbatch.ir.status import LaneStatus
+from pcbatch.runtime.adjoint.beginnings import Beginnings
+from pcbatch.runtime.adjoint.borders import by_parameters, seeded
+from pcbatch.runtime.adjoint.flow import Flow
+from pcbatch.runtime.adjoint.forward import Forward
+from pcbatch.runtime.adjoint.put_aside import PutAside, Whole
+from pcbatch.runtime.adjoint.refusing import refusing
+from pcbatch.runtime.adjoint.replay import Replay
+from pcbatch.runtime.adjoint.segments import Segments
+from pcbatch.runtime.adjoint.tape import Sizes, Sources, Tapes
+from pcbatch.runtime.backends.protocol import Array, Spec
+from pcbatch.runtime.machine.context import Context
+from pcbatch.runtime.machine.limits import Limits
+from pcbatch.runtime.machine.outcome import Outcome, Statistics
+from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.state import Layout
+
+POLICIES: dict[str, Callable[[Segments], PutAside]] = {"keep": Whole, "replay": Beginnings}
+"""What is put aside of segments, by the option `tape`."""
+
+
+class Undoes(Protocol):
+    """What gives the gradients through a taped run: see `Way.gradients`."""
+
+    def gradients(
+        self, taped: Taped, shared: Sequence[Array], upstream: Sequence[Array | None], lanes: Any
+    ) -> list[Array | None]:
+        """The gradients by the leaves of all arguments, then by those of all shared operands."""
+
+
+@dataclass(frozen=True)
+class Taped:
+    """A taped run: what made it, what it gave, and what it left for the way back.
+
+    `aside` is what has been put aside of so many `segments`; `pointers` are those at which the results lie. It had so
+    many lanes, examples and idle ones: `room`.
+    """
+
+    way: Undoes
+    outcome: Outcome
+    aside: Sequence[Array]
+    segments: Array
+    pointers: Sequence[Array]
+    room: Any
+    operands: Sequence[Array] = ()
+    """What segments are given before shared operands."""
+    lanes: Array | None = None
+    """How many lanes there were in the end, if not one for each example."""
+    told: Sequence[Array] = ()
+    """See `Forward.told`."""
+
+
+class Way:
+    """Runs one program taped, in lockstep, and gives gradients. Compiled once for each room of lanes.
+
+    `tape` says what is put aside of each segment: a name of `POLICIES`. Stacks have room for `capacity` calls at first.
+    `by_lane`: gradients by shared operands are those of each lane, `[lanes, ...]`. `is_fixed`: it is inside a caller's
+    compiled program (`fixed.py`); `is_mixed`: other code runs between the blocks that are taped.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        context: Context,
+        *,
+        jit: bool,
+        tape: str,
+        statistics: Statistics,
+        sizes: Sizes | None,
+        sources: Sources | None,
+        by_lane: bool,
+        capacity: int,
+        is_fixed: bool = False,
+        is_mixed: bool = False,
+    ):
+        self.program, self.context, self.backend, self.jit = program, context, context.backend, jit
+        self.layout: Layout = context.layout
+        self.limits: Limits = context.limits
+        self.by_lane, self.statistics, self.capacity = by_lane, statistics, capacity
+        self._sizes, self._sources, self._tape = sizes, sources, tape
+        self.is_fixed, self.is_mixed = is_fixed, is_mixed
+        self._made: dict[Any, Any] = {}
+
+    @cached_property
+    def tapes(self) -> Tapes:
+        """What a run keeps; GradientError where there is no way back."""
+        return Tapes(self.context, self._sizes, self._sources)
+
+    @cached_property
+    def segments(self) -> Segments:
+        """The segments of a run."""
+        return Segments(self.context, self.tapes)
+
+    @cached_property
+    def put_aside(self) -> PutAside:
+        """What is put aside of them for the way back."""
+        return POLICIES[self._tape](self.segments)
+
+    @cached_property
+    def forward(self) -> Forward:
+        """Runs them."""
+        return Forward(self.segments, self.put_aside, jit=self.jit, statistics=self.statistics)
+
+    @cached_property
+    def replay(self) -> Replay:
+        """Undoes them."""
+        return Replay(self.tapes, self.segments.legs.loop.chunked, by_lane=self.by_lane, sums=self.is_fixed)
+
+    @cached_property
+    def flow(self) -> Flow:
+        """By what gradients flow."""
+        return Flow(self.replay)
+
+    def nothing(self) -> list[Array | None]:
+        """The gradients of a batch of no lanes."""
+        return self.flow.nothing()
+
+    # -- forward -------------------------------------------------------------------------------------------------------
+
+    def run_taped(self, arrays: Sequence[Array], lanes: Any, room: int | None, capacity: int | None = None) -> Taped:
+        """A taped run in a room for so many lanes, None where that is not known.
+
+        On stacks of some `capacity`, on which it may end before its time, if that is given.
+        """
+        forward = self._once(("forward", room, capacity), lambda: self.forward.run(room, capacity))
+        every = self._extended(arrays, lanes, room)
+        given = [*every, *self._first_size(lanes, room), self._count(lanes)]
+        with self.statistics.timed(), refusing(self.program, self.backend, self.jit):
+            found = iter(list(self.backend.unseen(forward)(*given)))
+        legs = self.segments.legs
+        reached = next(found)
+        counters, outputs = (
+            {key: next(found) for key in keys} for keys in (legs.loop.counter_specs, self.layout.outputs)
+        )
+        pointers = [next(found) for _ in self.forward.pointers]
+        told = [next(found) for _ in range(self.forward.tells)]
+        segments = next(found)
+        outcome = legs.outcome(counters, outputs, reached, None if room is None or room == lanes else lanes)
+        outcome = replace(outcome, tape=self.tapes.bytes_by_span)
+        if capacity is None and not legs.limits.roomy and self.backend.is_concrete(outcome.status):
+            self._note_capacity(int(reached), outcome)
+        taped = Taped(self, outcome, [*found], segments, pointers, room, told=told)
+        return self._completed(taped, every)
+
+    def _first_size(self, lanes: Any, room: int | None) -> list[Array]:
+        """On what a run begins: the capacity of stacks."""
+        return [self.backend.constant(self.capacity)]
+
+    def _completed(self, taped: Taped, arrays: Sequence[Array]) -> Taped:
+        """`taped` with what the way back needs of the arrays that the run was given."""
+        return taped
+
+    def _count(self, lanes: Any) -> Array:
+        return self.backend.constant(lanes) if isinstance(lanes, int) else lanes
+
+    def _extended(self, arrays: Sequence[Array], lanes: Any, room: int | None) -> list[Array]:
+        """`arrays`, of arguments and shared operands, those of lanes with room for more."""
+        if room is None or room == lanes:
+            return [*arrays]
+        count = len(self.layout.inputs)
+        return [*(self.backend.extended(array, room) for array in arrays[:count]), *arrays[count:]]
+
+    def _note_capacity(self, capacity: int, outcome: Outcome) -> None:
+        """Begin the next run on stacks as long as these, unless a recursion without end wanted them."""
+        if capacity > self.capacity and not self.backend.any(outcome.status == LaneStatus.MAX_DEPTH):
+            self.capacity = capacity
+
+    # -- back ----------------------------------------------------------------------------------------------------------
+
+    def gradients(
+        self, taped: Taped, shared: Sequence[Array], upstream: Sequence[Array | None], lanes: Any
+    ) -> list[Array | None]:
+        """The gradients by the leaves of all arguments, then by those of all shared operands; None where none flows.
+
+        `upstream` are those by the leaves of the results. Lanes that have failed give nothing and get nothing.
+        """
+        if taped.way is not self:
+            return taped.way.gradients(taped, shared, upstream, lanes)
+        wanted, room = tuple(each is not None for each in upstream), taped.room
+        key = ("back", room, wanted, capacity := self._fixed(taped))
+        back = self._once(key, lambda: self._back(room, wanted, capacity))
+        by_lane = [taped.outcome.status, *(each for each in upstream if each is not None)]
+        if room is not None and room != lanes:
+            by_lane = [self.backend.extended(each, room) for each in by_lane]
+        status, *seeds = by_lane
+        given = [
+            *(self._count(lanes), status, taped.outcome.stack_entries, taped.segments),
+            *([] if taped.lanes is None else [taped.lanes]),
+            *(*taped.pointers, *taped.operands, *shared, *seeds, *taped.aside),
+        ]
+        with self.statistics.timed(), refusing(self.program, self.backend, self.jit):
+            found = list(self.backend.unseen(back)(*given))
+        if room is not None and room != lanes:
+            count = self.flow.by_lane
+            found = [*(self.backend.first(each, lanes) for each in found[:count]), *found[count:]]
+        return self.flow.packed(iter(found))
+
+    def _fixed(self, taped: Taped) -> int | None:
+        """The capacity of stacks that a run was compiled for, if it is one alone."""
+        return int(taped.outcome.stack_entries) - 1 if self.is_mixed and self.layout.all_stacks else None
+
+    def _back(self, lanes: int | None, wanted: Sequence[bool], capacity: int | None) -> Callable[..., Any]:
+        def program(*arrays: Array) -> list[Array]:
+            remaining = iter(arrays)
+            examples, status, entries, segments = (next(remaining) for _ in range(4))
+            width = next(remaining) if self.has_width else None
+            pointers = {name: next(remaining) for name in self.forward.pointers}
+            shared = [next(remaining) for _ in self.forward.operand_specs]
+            seeds = iter([next(remaining) if each else None for each in wanted])
+            aside = [*remaining]
+            every = self.backend.lanes_of(status)
+            sound = (self.backend.array(status, "int32") == 0) & (self.backend.lane_numbers(every) < examples)
+            gradients = seeded(self.replay, seeds, pointers, sound, width, entries)
+            totals = {key: self.replay.nothing(type_, every) for key, type_ in self.replay.totals.items()}
+            compiled, lookups = self.undo(lanes), self.replay.lookups
+            carried = (*gradients, *totals)
+            pool = self._pool(lanes if lanes is not None else every)
+
+            def run(flat: Sequence[Array]) -> Sequence[Array]:
+                return list(self.forward.segment(pool, capacity)(*flat, *shared, examples))
+
+            def undone(before: Any) -> Any:
+                number, aside, arrays, rows = before
+                aside, tape = self.put_aside.last(aside, number, pool, run)
+                found = list(compiled(*arrays, *tape, sound, *shared))
+                rows = lookups.with_more(rows, lookups.flat(found[len(carried) :]))
+                return number - 1, aside, found[: len(carried)], rows
+
+            start = (segments, aside, [*gradients.values(), *totals.values()], lookups.none())
+            _, _, found, rows = self.backend.while_loop(lambda before: before[0] > 0, undone, start)
+            after, looked_up = dict(zip(carried, found, strict=True)), lookups.joined(rows)
+            first = by_parameters(self.replay, after, every, width)
+            return [*first, *(after[key] for key in self.replay.totals), *looked_up]
+
+        return self.backend.compile(program, False)
+
+    has_width = False
+    """Whether there are other lanes than one for each example, as many as a run needs."""
+
+    def _pool(self, examples: Any) -> Pool:
+        """The pool of a run."""
+        return Pool.of(examples)
+
+    def undo(self, lanes: int | None) -> Callable[..., Any]:
+        """The program of a segment's way back: gradients and totals, before and after it, come first; then lookups."""
+        tape_specs = self.tapes.specs(lanes)
+        gradients, totals = self.replay.gradients, self.replay.totals
+
+        def program(*arrays: Array) -> list[Array]:
+            with self.statistics.tracing(counts=True):
+                remaining = iter(arrays)
+                before = {key: next(remaining) for key in gradients}
+                totalled = {key: next(remaining) for key in totals}
+                tape = {key: next(remaining) for key in tape_specs}
+                sound = next(remaining)
+                operands = self.segments.legs.operands([*remaining])
+                after, totalled, looked_up = self.replay.segment(before, totalled, tape, sound, operands)
+                return [*after.values(), *(totalled[key] for key in totals), *looked_up]
+
+        width = None if self.has_width else lanes
+        specs: list[Spec] = [
+            (type_.dtype, (width, *([None] if stacked else []), *type_.shape)) for type_, stacked in gradients.values()
+        ]
+        specs += [(type_.dtype, (*([lanes] if self.by_lane else []), *type_.shape)) for type_ in totals.values()]
+        specs += [*tape_specs.values(), ("bool", (lanes,)), *self.forward.operand_specs]
+        return self._once(("undo", lanes), lambda: self.backend.compile(program, self.jit, specs))
+
+    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]

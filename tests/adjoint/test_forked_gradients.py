@@ -1,0 +1,166 @@
+"""Gradients through runs whose calls are forked: those of a tape over one example after another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pcbatch
+from pcbatch.function import executing
+from pcbatch.runtime.adjoint import tape as tapes
+from pcbatch.runtime.adjoint.reverse import Forks
+from pcbatch.runtime.adjoint.undo import Undoing
+from tests.adjoint import forked_programs as programs
+from tests.adjoint.forked_programs import CASES, LEFT, WORD
+from tests.adjoint.truth import assert_alike, batched, one_by_one
+
+slow = pytest.mark.slow
+TINY = tapes.Sizes(bytes=1, log=7)
+"""Many segments: a tape has room for two chunks of rows, the log for few entries."""
+SMALL, CROWDED = Forks(spread=1, limit=2**28), Forks(spread=1, limit=1)
+"""Runs that must grow, and runs that may not: examples whose calls find no lanes run again, in sequence."""
+
+
+@pytest.fixture
+def sizes(monkeypatch):
+    """Have tapes of other sizes, and runs begin on other numbers of lanes."""
+
+    def become(tape=None, forks=None):
+        if tape is not None:
+            monkeypatch.setattr(tapes, "Sizes", lambda: tape)
+        if forks is not None:
+            monkeypatch.setattr(executing, "Forks", lambda spread, limit: forks)
+
+    return become
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n == "valued" else slow) for n in CASES])
+def test_equal_to_one_by_one(name):
+    function, arguments, variables = CASES[name]
+    found = batched(function.options(jit=False), arguments, variables)
+    assert_alike(found, one_by_one(function, arguments, variables))
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=slow) for n in CASES])
+def test_compiled_in_many_segments(name, sizes):
+    """The second run begins with the lanes that the first could have used."""
+    sizes(TINY, SMALL)
+    function, arguments, variables = CASES[name]
+    function = function.options(name=f"{name}_in_segments")
+    expected = one_by_one(function, arguments, variables)
+    for _ in range(2):
+        assert_alike(batched(function, arguments, variables), expected)
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=slow) for n in ("worded", "twice", "fragile")])
+def test_keep_and_replay_are_equal_to_the_bit(name, sizes):
+    sizes(TINY, SMALL)
+    function, arguments, variables = CASES[name]
+    kept, again = (
+        batched(function.options(jit=False, tape=tape, name=f"{name}_{tape}"), arguments, variables)
+        for tape in ("keep", "replay")
+    )
+    for ours, theirs in zip(again, kept, strict=True):
+        np.testing.assert_array_equal(tf.convert_to_tensor(ours), tf.convert_to_tensor(theirs))
+
+
+@slow
+@pytest.mark.parametrize("name", ["worded", "valued"])
+def test_examples_that_find_no_lanes_run_in_sequence(name, sizes):
+    sizes(forks=CROWDED)
+    function, arguments, variables = CASES[name]
+    function = function.options(jit=False, name=f"{name}_crowded")
+    found = batched(function, arguments, variables)
+    assert_alike(found, one_by_one(function, arguments, variables))
+    if name == "worded":
+        assert isinstance(found[2], tf.IndexedSlices)
+        assert len(set(found[2].indices.numpy())) == len(found[2].indices)
+
+
+@slow
+def test_one_leaf_and_no_example():
+    function, (left, right, *rest), variables = CASES["worded"]
+    function = function.options(jit=False)
+    leaves = tf.zeros_like(left) - 1
+    found = batched(function, (leaves, leaves, *rest), variables)
+    assert_alike(found, one_by_one(function, (leaves, leaves, *rest), variables))
+    none = [each[:0] for each in (left, right, *rest)]
+    for each in batched(function, none, variables):
+        assert each is None or not np.any(tf.convert_to_tensor(each))
+
+
+@slow
+def test_by_example():
+    function, arguments, variables = CASES["worded"]
+    function = function.options(jit=False)
+    found = pcbatch.per_example_gradients(function, list(variables))(*arguments)
+    for lane in range(len(LEFT)):
+        with tf.GradientTape() as tape:
+            value = tf.reduce_sum(function.single(*(each[lane] for each in arguments)))
+        expected = tape.gradient(value, variables)
+        assert_alike([each[lane] for each in found], expected)
+
+
+@slow
+def test_too_many_steps_and_too_deep():
+    function, arguments, variables = CASES["worded"]
+    for limit in ({"max_steps": 9}, {"max_depth": 3}):
+        limited = function.options(jit=False, **limit)
+        found = batched(limited, arguments, variables)
+        assert {*limited.run(*arguments).status} > {pcbatch.LaneStatus.OK}
+        assert_alike(found, one_by_one(limited, arguments, variables))
+
+
+@slow
+def test_in_a_callers_graph():
+    function, arguments, variables = CASES["worded"]
+    function = function.options(jit=False)
+
+    @tf.function
+    def slopes():
+        with tf.GradientTape() as tape:
+            value = tf.reduce_sum(function(*arguments) ** 2)
+        return tape.gradient(value, variables[:2])
+
+    with tf.GradientTape() as tape:
+        value = tf.reduce_sum(function(*arguments) ** 2)
+    assert_alike(slopes(), tape.gradient(value, variables[:2]))
+
+
+@slow
+def test_a_map():
+    weight = tf.Variable([0.5, -1.0, 2.0], dtype=tf.float64)
+
+    @pcbatch.autobatch
+    def each(x, n):
+        while n > 0:
+            x = tf.sin(x * weight)
+            n = n - 1
+        return x
+
+    @pcbatch.autobatch(fork=True)
+    def mapped(xs, ns):
+        return tf.reduce_sum(pcbatch.map(lambda x, n: each(x, n), xs, ns), 0)
+
+    arguments = (programs.VALUE, WORD)
+    found = batched(mapped.options(jit=False), arguments, (weight,))
+    assert_alike(found, one_by_one(mapped, arguments, (weight,)))
+
+
+def test_the_text_says_what_is_handed_over():
+    text = programs.valued.options(jit=False).ir("adjoint", *CASES["valued"][1])
+    assert "~ += child 0.x~; child 0.x~ = 0" in text
+    assert "child 1.x~ = 0" in text
+    assert "joined 0: int32[]" in text
+    assert "forked 1: int32[]" in text
+
+
+@pytest.mark.parametrize("step", [pytest.param(s, marks=slow) for s in ("empty", "hand", "add_to_example")])
+def test_each_step_counts(step, monkeypatch):
+    """Sabotage: a step of undoing a fork or a join is left out."""
+    monkeypatch.setattr(Undoing, step, lambda *_: None)
+    function, arguments, variables = CASES["valued"]
+    found = batched(function.options(jit=False, name=f"without_{step}"), arguments, variables)
+    with pytest.raises(AssertionError):
+        assert_alike(found, one_by_one(function, arguments, variables))
