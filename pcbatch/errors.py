@@ -61,12 +61,14 @@ class Method:
 class TakeIn:
     """A fault that would be none if a helper of this code were part of the program.
 
-    If it is a `method` of an object, where it is called: at `span`.
+    If it is a `method` of an object, where it is called: at `span`. One that `may` be is none if operators of the
+    program, which mean more than TensorFlow's, are enough.
     """
 
     code: CodeType
     method: Method | None = None
     span: Span | None = None
+    may: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,19 @@ class Unroll:
 
     span: Span
     length: int | None
+    turns: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Map:
+    """A fault that would be none if it were known over how many elements a `pcbatch.map` goes, and what calls give.
+
+    `type` is that of what each gives; `turns` are the turns of the loops around it that are written out.
+    """
+
+    span: Span
+    length: int
+    type: Any
     turns: tuple[int, ...] = ()
 
 
@@ -108,7 +123,7 @@ class LeaveOut:
     method: Method
 
 
-Wish = TakeIn | Unroll | InPlace | Change | LeaveOut
+Wish = TakeIn | Unroll | Map | InPlace | Change | LeaveOut
 """What a program may be built with so that a fault is none."""
 
 Trait = Literal["untraced", "settled"]
@@ -211,6 +226,17 @@ class LengthError(PieceRefusalError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.code, self.message, self.help, self.length, self.turns)
+
+
+class MapError(PieceRefusalError):
+    """A `pcbatch.map` goes over `length` elements and its calls give something of a `type`, not known; see `Map`."""
+
+    def __init__(self, code: str, message: str, help: str, length: int, type: Any, turns: tuple[int, ...] = ()):
+        super().__init__(code, message, help)
+        self.length, self.type, self.turns = length, type, turns
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.code, self.message, self.help, self.length, self.type, self.turns)
 
 
 class InPlaceError(PieceRefusalError):

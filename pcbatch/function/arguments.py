@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from pcbatch.axes import leaf_axes
 from pcbatch.errors import UsageError
@@ -43,9 +44,11 @@ class Arguments:
         return replace(self, leaves={}, lanes=None)
 
     def are(self, values: Sequence[Any]) -> bool:
-        """Whether the leaves are these very values, one for each parameter."""
+        """Whether the leaves are these very values, one for each parameter, or made of a NumPy array each."""
         found = [leaves[0] for leaves in self.leaves.values() if len(leaves) == 1]
-        return len(found) == len(self.leaves) == len(values) and all(map(operator.is_, found, values))
+        if not len(found) == len(self.leaves) == len(values):
+            return False
+        return all(leaf is each or type(each) is np.ndarray for leaf, each in zip(found, values, strict=True))
 
     def refused_variable(self, function: str, backend: Backend) -> UsageError:
         """That `function` takes gradients, and a tape would not know what is read from a variable for what it is."""

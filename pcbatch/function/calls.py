@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, ov
 
 from pcbatch.errors import PieceRefusalError
 from pcbatch.frontend import FunctionSource
+from pcbatch.frontend.translate.unrolling import Unrolling
 from pcbatch.function.arguments import one_example
 from pcbatch.function.boundary import without_internals
 from pcbatch.function.inside import compiling
 from pcbatch.function.linkable import Linkable
+from pcbatch.function.mapped import as_batch, asking
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.session import Session
 from pcbatch.function.singly import Plainly
@@ -188,9 +190,11 @@ class Calls(Linkable, Generic[P, R]):
         bound = self.__signature__.bind(*args, **kwargs)
         for name, value in bound.arguments.items():
             bound.arguments[name] = self.as_example(name, value)
-        token = _running_singly.set(True)
+        token, examples = _running_singly.set(True), dict(bound.arguments)
         try:
-            result: R = self.plain(*bound.args, **bound.kwargs)
+            with asking(lambda: self._unrolling(examples)):
+                found = self.plain(*bound.args, **bound.kwargs)
+            result: R = backend_named(self._options.backend).plain_result(found)
             return result
         except Exception as error:
             known = backend_named(self._options.backend).as_python(error)
@@ -206,6 +210,17 @@ class Calls(Linkable, Generic[P, R]):
             return value
         axes = self._options.axes(tuple(self.__signature__.parameters))[parameter]
         return one_example(backend_named(self._options.backend), value, axes, parameter)
+
+    def _unrolling(self, examples: Mapping[str, Any]) -> Unrolling:
+        """What the program knows of its loops and maps that runs a batch of such examples."""
+        axes = self._options.axes(tuple(self.__signature__.parameters))
+        backend = backend_named(self._options.backend)
+        given = as_batch(backend, examples, {name: each for name, each in axes.items() if name in examples})
+        token = _running_singly.set(False)
+        try:
+            return self.session.pipeline((), given)[1].linked.built.unrolling
+        finally:
+            _running_singly.reset(token)
 
     @cached_property
     def plain(self) -> Callable[..., Any]:

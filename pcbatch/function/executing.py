@@ -14,13 +14,14 @@ from pcbatch.function.arguments import Arguments
 from pcbatch.ir.analysis.forks import groups, without_forks
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
-from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC
+from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC, PAIRED
 from pcbatch.options import Options
 from pcbatch.runtime.adjoint.reverse import Forks, Reverse
 from pcbatch.runtime.adjoint.through import run_through
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.compiling import choice
+from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
@@ -81,13 +82,14 @@ def _executable(
         jit=jit,
         max_depth=options.max_depth,
         max_steps=options.max_steps,
-        compaction=DETERMINISTIC if options.deterministic else DEFAULT,
+        compaction=DETERMINISTIC if options.deterministic else PAIRED,
         trace=options.trace,
         digest=digest,
     )
     machine = make(max_lanes=options.max_lanes)
     if forked is not None and options.may_fork:
-        return ForkedMachine(forked, machine, make(max_lanes=min(SEQUEL, options.max_lanes or SEQUEL)))
+        sequel = make(max_lanes=min(SEQUEL, options.max_lanes or SEQUEL))
+        return ForkedMachine(forked, machine, sequel, least=CPU.least_bytes)
     if straight:
         form = f"straight, by {'XLA' if jit else 'kernels of TensorFlow'}"
         return StraightLine(machine, form if chosen is None else f"{form}: {chosen.why}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from pcbatch.errors import CompileError, Diagnostic
+from pcbatch.errors import CompileError, Diagnostic, TakeIn
 from pcbatch.function.grants import Grants
 
 T = TypeVar("T")
@@ -28,12 +28,17 @@ def granted(make: Callable[[Grants], T], known: Grants, fewest: Grants) -> tuple
 def _granted(make: Callable[[Grants], T], known: Grants) -> tuple[T, Grants]:
     """A loop is written out only where the program is wrong without, the innermost one first."""
     first: CompileError | None = None
+    before: CompileError | None = None  # what was wrong before a helper was taken in whose operators may mean more then
     grants = known
     while True:
         try:
             return make(grants), grants
         except CompileError as error:
+            if before is not None and any(each.code < "PCB4" for each in error.diagnostics):
+                raise _final(before, before) from None
             more = grants.extended(error)
+            if more != grants and any(isinstance(each.wants, TakeIn) and each.wants.may for each in error.diagnostics):
+                before = error
             if more == grants:
                 first = first or error
                 more = grants.unrolled(error)

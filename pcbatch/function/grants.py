@@ -19,6 +19,7 @@ from pcbatch.errors import (
     CompileError,
     InPlace,
     LeaveOut,
+    Map,
     Method,
     Span,
     TakeIn,
@@ -27,6 +28,8 @@ from pcbatch.errors import (
 from pcbatch.frontend.source.iteration import loops_around
 from pcbatch.frontend.translate.unrolling import MethodCall, Turns, Unrolling, places
 from pcbatch.function.taken import Taken, TakenMethod
+from pcbatch.ir.joins import ConflictError, join
+from pcbatch.ir.types import Type
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class Grants:
     """The calls there that are calls of other methods."""
     measured: frozenset[tuple[Span, Turns]] = frozenset()
     """The places whose length was another one at first, when less was written out; a third one is a fault."""
+    mapped: tuple[tuple[tuple[Span, Turns], tuple[int, Type]], ...] = ()
+    """Over how many elements a `pcbatch.map` goes, and what its calls give."""
 
     def extended(self, error: CompileError) -> Grants:
         """With what the diagnostics of `error` ask for; the same where they ask for nothing new."""
@@ -59,7 +64,13 @@ class Grants:
         taken = self.taken.union(want.code for want in wants if isinstance(want, TakeIn))
         lengths = dict(self.lengths)
         measured = set(self.measured)
+        mapped = dict(self.mapped)
         for want in wants:
+            if isinstance(want, Map):
+                place = want.span, want.turns
+                before = mapped.setdefault(place, (want.length, want.type))
+                if before[0] == want.length and _widens(before[1], want.type):
+                    mapped[place] = want.length, want.type
             if not isinstance(want, Unroll):
                 continue
             place = want.span, want.turns
@@ -86,6 +97,7 @@ class Grants:
             methods=frozenset(methods),
             left_out=left_out,
             measured=frozenset(measured),
+            mapped=tuple(sorted(mapped.items(), key=lambda each: each[0])),
         )
 
     def unrolled(self, error: CompileError) -> Grants:
@@ -118,7 +130,13 @@ class Grants:
             for span, method in sorted(self.methods, key=lambda each: (each[0], labels[each[1]]))
         )
         return Unrolling(
-            dict(self.lengths), dict(self.failed), self.in_place, self.takings, self.forking, methods=calls
+            dict(self.lengths),
+            dict(self.failed),
+            self.in_place,
+            self.takings,
+            self.forking,
+            methods=calls,
+            mapped=dict(self.mapped),
         )
 
     @cached_property
@@ -129,6 +147,14 @@ class Grants:
             names = (f"{method.owner.__name__}.{method.name}{number or ''}" for number in itertools.count())
             found[next(name for name in names if name not in found)] = TakenMethod(method, self.takings)
         return found
+
+
+def _widens(before: Type, now: Type) -> bool:
+    """Whether what is of one type is of the other, too: it was weaker as long as less was known."""
+    try:
+        return join(before, now) == now
+    except ConflictError:
+        return False
 
 
 NOTHING = Grants()

@@ -161,7 +161,9 @@ class Pipeline:
         elif self.options.fork == "auto":
             found |= {number: f"{IN_TURN}: {self.losses[number]}" for number in self._groups if number in self.losses}
         places = [(blocks[number].terminator.span, text) for number, text in sorted(found.items())]
-        return (*places, *((span, f"{TURNS}: {why}") for span, why in self.linked.built.unrolling.apart.items()))
+        unrolling = self.linked.built.unrolling
+        turns = ((span, f"{TURNS}: {why}") for span, why in unrolling.apart.items())
+        return (*places, *turns, *unrolling.partly.items())
 
     @property
     def is_written_out_for_nothing(self) -> bool:

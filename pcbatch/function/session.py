@@ -6,11 +6,13 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
+
+import numpy as np
 
 from pcbatch.errors import CompileError
 from pcbatch.function import longruns
@@ -114,11 +116,12 @@ class Session:
     def _bind(self, args: Any, kwargs: Any) -> Arguments:
         """The bound arguments; what was found out about arrays of such shapes and dtypes serves again."""
         backend, signature = backend_named(self._options.backend), self._function.__signature__
-        specs = tuple(map(backend.spec_of, args))
+        specs = tuple(_spec(backend, value) for value in args)
         is_plain = not kwargs and None not in specs and len(args) == len(signature.parameters)
         known = self._bound.get(specs) if is_plain else None
         if known is not None:
-            return replace(known, leaves={name: [value] for name, value in zip(known.types, args, strict=True)})
+            pairs = zip(known.types, args, strict=True)
+            return replace(known, leaves={name: [_array(backend, value)] for name, value in pairs})
         arguments = bind_arguments(signature, self._options, backend, args, kwargs)
         if is_plain and arguments.are(args):
             self._bound.put(specs, replace(arguments, leaves={}))
@@ -332,3 +335,13 @@ class Session:
                 arguments.lanes if isinstance(arguments.lanes, int) else "any number of",
                 statistics.compile_seconds - before[1],
             )
+
+
+def _spec(backend: Backend, value: Any) -> Hashable | None:
+    """The dtype and shape of an array, which is the library's or NumPy's; None for anything else."""
+    return (np.ndarray, value.dtype, value.shape) if type(value) is np.ndarray else backend.spec_of(value)
+
+
+def _array(backend: Backend, value: Any) -> Any:
+    """What an argument is that has a `_spec`, as the only leaf of its parameter."""
+    return backend.as_arrays(value) if type(value) is np.ndarray else value

@@ -18,6 +18,7 @@ from pcbatch.errors import CompileError
 from pcbatch.frontend import FunctionSource, read_function
 from pcbatch.frontend.source.nodes import dotted
 from pcbatch.frontend.translate.plain import plain_function
+from pcbatch.function.mapped import counted
 from pcbatch.installed import OWN, is_installed
 from pcbatch.lowering.captures.captured import Namespace
 from pcbatch.runtime.backends.protocol import Backend
@@ -47,17 +48,25 @@ class Plainly:
             function,
             source,
             backend.is_array,
-            backend.store_element,
+            backend.plain_builtins.get("store", backend.store_element),
             backend.plain_builtins,
-            self._called,
+            self._callee,
             self._batched,
             values,
             helpers,
+            partial(counted, backend),
         )
 
     def _call(self, read: Callable[[], Any], *args: Any, **kwargs: Any) -> Any:
         """Call what a name means now."""
         return self._standing_for(read())(*args, **kwargs)
+
+    def _callee(self, callee: Any) -> Any:
+        """What is called for a value that is only known then; functions within others have got their help there."""
+        called = self._called(callee)
+        if called is not callee or (isinstance(callee, FunctionType) and "<locals>" in callee.__qualname__):
+            return called
+        return self._standing_for(callee)
 
     def _helped(self, source: FunctionSource, namespace: Namespace) -> list[str]:
         """The paths of the functions called in `source` that need help."""

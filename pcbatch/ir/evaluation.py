@@ -18,6 +18,7 @@ from pcbatch.ir.code import Code
 from pcbatch.ir.debugging import TYPE, WORDS
 from pcbatch.ir.outcome import Evaluate, LaneFaultError
 from pcbatch.ir.payload import CAST
+from pcbatch.ir.pseudo_builtins import BLANK, MAPPED
 from pcbatch.ir.types import TensorType, Type, leaves
 from pcbatch.ir.values import pack
 
@@ -113,10 +114,12 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__axis__": lambda array, axis: np.arange(np.shape(array)[axis]),
     "__elements__": lambda array, *indices: np.asarray(array)[mesh(indices)],
     CAST: lambda value, *types: _cast(value, iter(types)),
+    BLANK: lambda dtype, *shape: np.zeros(shape, dtype),
     "__changed__": lambda *args, **options: _taken(*args, **options)[1],
     "__index__": operator.index,
     "__length__": _shortest,
     "__element__": _element,
+    MAPPED: lambda value, *known: value,
     "__parts__": _parts,
     "__plain__": _plain,
     "__record__": lambda number, text, *values: np.zeros(WORDS, np.int32),

@@ -5,7 +5,8 @@
     item       ::= Piece y.. = f(x..) | Store a[i..] = v                     each perhaps under a predicate
     piece      ::= statement+                                                one pure function of one example
     statement  ::= Primitive | Enter | Exit of `pcbatch.ir.program`, and the fault sites of its checks
-    terminator ::= Jump t | Branch x b b | Return | Fault site | PushJump t, back to b, site, fork?  t ::= b | Branch
+    terminator ::= Jump t | Branch x b b, fork? | Return | Fault site | PushJump t, back to b, site, fork?
+    t          ::= b | Branch
 
 Blocks are numbered by their place in `Program.blocks`, and program counters are these numbers; those beyond say that a
 lane is to begin, has ended, has failed (`runtime.machine.state`). What a block does for the lanes that wait at it:
@@ -139,13 +140,46 @@ class Push:
 
 
 @dataclass(frozen=True)
+class ForkedCall:
+    """One call of a group: which variables of the callee are `given` which values, and where its `results` come back.
+
+    `given` are pairs of a variable and of the name whose value at the end of the group's first block it gets, `results`
+    of the name by which the join block knows a result, in a "slot", and of the variable that the callee has written.
+    A call under a `condition` is made by the lanes for which that scalar bool holds at the end of the first block.
+    """
+
+    given: tuple[tuple[str, str], ...]
+    results: tuple[tuple[str, str], ...]
+    condition: str | None = None
+
+
+@dataclass(frozen=True)
+class Fork:
+    """Calls none of which needs what another gives: lanes of their own may run them, at the same time.
+
+    They follow each other from the block whose terminator has the fork: it makes the first one, or it branches to that.
+    The others are on the way from there, some of them in the arms of branches (`ir.analysis.forks`). A lane whose calls
+    are run by others neither pushes nor calls: it waits, and goes on at block `join`, which does what is done behind
+    and between the calls. Nobody has to fork: without it the calls are made one after the other, and no lane comes to
+    `join`.
+    """
+
+    calls: tuple[ForkedCall, ...]
+    join: int
+
+
+@dataclass(frozen=True)
 class Branch:
-    """To block number `true` or `false`, by the scalar bool `condition`."""
+    """To block number `true` or `false`, by the scalar bool `condition`.
+
+    As a terminator it may have a `fork`: then the first call of the group is made in one of its arms.
+    """
 
     condition: str
     true: int
     false: int
     span: Span | None = _span()
+    fork: Fork | None = None
 
 
 @dataclass(frozen=True)
@@ -173,32 +207,6 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class ForkedCall:
-    """One call of a group: which variables of the callee are `given` which values, and where its `results` come back.
-
-    `given` are pairs of a variable and of the name whose value at the end of the group's first block it gets, `results`
-    of the name by which the join block knows a result, in a "slot", and of the variable that the callee has written.
-    """
-
-    given: tuple[tuple[str, str], ...]
-    results: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Fork:
-    """Calls none of which needs what another gives: lanes of their own may run them, at the same time.
-
-    The first is that of the block whose terminator has the fork, each other one that of the block to which the one
-    before comes back (`ir.analysis.forks`). A lane whose calls are run by others neither pushes nor calls: it waits,
-    and goes on at block `join`, which does what is done behind and between the calls. Nobody has to fork: without it
-    the calls are made one after the other, and no lane comes to `join`.
-    """
-
-    calls: tuple[ForkedCall, ...]
-    join: int
-
-
-@dataclass(frozen=True)
 class PushJump:
     """A call: save block number `back`, go to `target`, a block number or one by a condition.
 
@@ -213,6 +221,11 @@ class PushJump:
 
 
 Terminator = Jump | Branch | Return | Fault | PushJump
+
+
+def fork_of(terminator: Terminator) -> Fork | None:
+    """The group of calls that begins with this terminator, if one does."""
+    return terminator.fork if isinstance(terminator, Branch | PushJump) else None
 
 
 def targets(terminator: Terminator) -> tuple[int, ...]:
@@ -234,10 +247,12 @@ class Chunks:
     """How a block is computed on gathered lanes: `rows` rows at a time, as often as it takes for those that wait.
 
     Where at least `whole` lanes wait, it computes a row for every lane of the batch instead, all at once; None: never.
+    With `pairs` two chunks are computed at once as long as more than one is left.
     """
 
     rows: int
     whole: int | None = None
+    pairs: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ CHANGED, STORED, TAKEN, WITHIN = "__changed__", "__stored__", "__taken__", "__wi
 
 ROW = "__row__"
 """A tuple or a list that is stored as an element: an array where it goes into one."""
+BLANK, MAPPED = "__blank__", "__mapped__"
+"""What `pcbatch.map` is made of; see `pcbatch.frontend.translate.mapped`."""
 UNBOUND = "__unbound__"
 """What a variable is behind a loop that has made no turn; see `pcbatch.frontend.translate.statements`."""
 
@@ -14,6 +16,7 @@ PSEUDO_BUILTINS = frozenset(
     {
         "__apart__",  # refuses values of which one is, or contains, what another is
         "__axis__",  # all positions along an axis of an array
+        "__blank__",  # an array of zeros
         "__changed__",  # what an object is after one of its methods has been called
         "__cast__",  # a value as one of exactly a type
         "__element__",  # an element that is there
@@ -21,6 +24,7 @@ PSEUDO_BUILTINS = frozenset(
         "__flag__",  # whether a value is True, or False, itself
         "__index__",  # an int
         "__length__",  # the length of the shortest of some sequences
+        "__mapped__",  # refuses results of `pcbatch.map` that are not the ones known
         "__parts__",  # a sequence that has so many parts
         "__plain__",  # refuses what is no plain data
         "__record__",  # the words of an entry of `pcbatch.debug`

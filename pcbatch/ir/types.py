@@ -96,6 +96,11 @@ def with_leaves(type_: Type, new: Iterator[TensorType]) -> Type:
     raise TypeError(f"not a type: {type_!r}")
 
 
+def returned(type_: Type) -> Type:
+    """`type_` as it is in the results of a batch, where nothing is weak."""
+    return with_leaves(type_, (TensorType(leaf.returned, leaf.shape) for leaf in leaves(type_)))
+
+
 def records(type_: Type) -> Iterator[type]:
     """The classes of the named tuples and dataclasses inside `type_`."""
     if isinstance(type_, StructType):

@@ -1,7 +1,6 @@
 """Gradients of the corpus's programs of floats, and of generated ones, by every option that a taped run knows.
 
-Each lane against a tape over `f.single`; of programs whose `float(x)` and `math.sqrt(x)` leave TensorFlow there
-against a tape over the reference, which runs one example after another.
+Each lane against a tape over `f.single`.
 """
 
 from __future__ import annotations
@@ -32,18 +31,6 @@ def _has_floats(name):
     )
 
 
-LEAVES_TENSORFLOW = {
-    "array_methods",
-    "float64_throughout",
-    "helpers",
-    "math_domain",
-    "math_functions",
-    "mixed_ints",
-    "nested_functions",
-    "numpy_functions",
-    "numpy_order",
-}
-"""Programs of which `single` computes with numbers of Python's or NumPy's, which have no gradient."""
 FLOATS = tuple(name for name in NAMES if _has_floats(name))
 SCHEDULES = ("auto", "earliest", "busiest", "sweep", "adaptive")
 SIZES = (0, 1, 3, 17, 64)
@@ -155,14 +142,11 @@ def test_corpus(run, monkeypatch):
     function = program.function.options(**options, name=f"{name}_{RUNS.index(run)}")  # compiled by nobody else
     arguments = program.arguments(lanes)
     found, sound = of_batch(function, arguments, lanes)
-    expected = []
-    if name in LEAVES_TENSORFLOW:
-        expected = of_batch(program.function.options(backend="reference"), arguments, lanes)[0]
     for lane in range(lanes):
         if not sound[lane]:
             assert all(not np.any(each[lane]) for each in found)
             continue
-        truth = [each[lane] for each in expected] or of_single(program.function, arguments, lane)
+        truth = of_single(program.function, arguments, lane)
         for ours, theirs in zip(found, truth, strict=True):
             assert_close(ours[lane], theirs)
 

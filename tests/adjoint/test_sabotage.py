@@ -53,12 +53,12 @@ def what_is_popped_stays_on_top(patch):
     """A pop gives its gradient to the entry and keeps it, too."""
     put = undo.Undoing.put
 
-    def kept(self, name):
+    def kept(self, name, here):
         adjoint, popped = self.adjoints[name], self.names.popped[name]
-        put(self, name)
+        put(self, name, here)
         if popped:
             for key, value in zip(self.layout.tops(name), self.filled(name, adjoint), strict=True):
-                self.state[key] = self.rows.put(self.state[key], self.rows.mask, value)
+                self.state[key] = self.rows.put(self.state[key], here, value)
 
     patch.setattr(undo.Undoing, "put", kept)
 

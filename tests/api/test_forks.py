@@ -191,7 +191,7 @@ def test_under_xla_and_again(forked):
         arguments = trees(leaves)
         np.testing.assert_allclose(compiled(*arguments), encoded(*arguments), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(compiled(*arguments), encoded(*arguments), rtol=1e-4, atol=1e-5)
-    arguments = trees([60] * 6)
+    arguments = trees([60] * 24)
     first, second = (compiled.options(max_depth=500).run(*arguments) for _ in range(2))
     assert ", then " in first.profile().notes[-1]
     assert ", then " not in second.profile().notes[-1]
@@ -227,7 +227,7 @@ def test_mapped_calls_are_made_at_the_same_time():
     executions = {(functions[label], count) for label, count in run.executions.items() if count}
     assert {("leaf", 1), ("joined", 2)} <= executions
     (note,) = run.profile().notes
-    assert note == "12 calls were forked, on 13 of 16 lanes at most"
+    assert note == "12 calls were forked, on 13 of 1,024 lanes at most"
 
 
 @pcbatch.autobatch(jit=False, max_steps=50)
@@ -252,7 +252,7 @@ def test_calls_in_the_turns_of_loops_are_made_at_the_same_time():
     arguments[1][:] = [0, 1, 2]
     forked = turn_by_turn.options(fork=True)
     run, wanted = forked.run(*arguments), turn_by_turn.run(*arguments)
-    assert run.profile().notes == ("6 calls were forked, on 9 of 48 lanes at most",)
+    assert run.profile().notes == ("6 calls were forked, on 9 of 1,024 lanes at most",)
     np.testing.assert_array_equal(run.value, wanted.value)
     np.testing.assert_array_equal(run.lane_steps, wanted.lane_steps)
     assert run.value[0] == turn_by_turn.single(children[0], 0)
@@ -310,8 +310,18 @@ def test_auto_writes_out_the_loops_whose_calls_pay():
 LOOPS = {
     "depends": ("    for k in range(2):\n        total = f(total - 1)\n", "what the turn before has left"),
     "of another": ("    for k in range(2):\n        total += f(f(n - 2) - 4 - k)\n", "what another one gives"),
-    "branches": ("    for k in range(2):\n        if n > k:\n            total += f(n - 1 - k)\n", "other statements"),
-    "chosen": ("    for k in range(2):\n        total += f(n - 1) if n > 3 else k\n", "under a condition"),
+    "branches": (
+        "    for k in range(2):\n        assert n > k - 9\n        total += f(n - 1 - k)\n",
+        "other statements",
+    ),
+    "chosen": (
+        "    for k in range(2):\n        if n > 3 and f(n - 1) > 2:\n            total += k\n",
+        "or in a condition",
+    ),
+    "asks": (
+        "    for k in range(2):\n        total += f(n - 1) if total < 9 else k\n",
+        "whether a call is made depends",
+    ),
     "differs": ("    for k in range(n):\n        total += f(n - 1 - k)\n", "different numbers of turns"),
     "long": ("    for k in range(65):\n        total += f(n - 5)\n", "65 turns, and 64 in all"),
     "left": ("    for k in range(2):\n        total += f(n - 1)\n        n = n - k\n", "turn before has left"),

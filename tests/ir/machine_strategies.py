@@ -101,7 +101,7 @@ def blocks(draw: st.DrawFn, label: str, count: int) -> table.Block:
         draw(st.booleans()),
         draw(st.none() | st.floats(0, exclude_min=True, allow_infinity=False)),
         draw(any_names()),
-        draw(st.none() | st.builds(table.Chunks, numbers, st.none() | numbers)),
+        draw(st.none() | st.builds(table.Chunks, numbers, st.none() | numbers, st.booleans())),
     )
 
 

@@ -32,10 +32,14 @@ def chunks_in(text):
 
 def test_what_is_executed_says_on_how_many_rows():
     text = walk.ir("machine", *batch(64))
-    assert chunks_in(text) == ["rows 8, all from 52"]
+    assert chunks_in(text) == ["rows 8, in pairs"]
     program = parse_machine(text)
     verify_machine(program)
-    assert [block.chunks for block in program.blocks if block.chunks] == [Chunks(8, 52)]
+    assert [block.chunks for block in program.blocks if block.chunks] == [Chunks(8, pairs=True)]
+
+
+def test_few_chunks_are_no_pairs():
+    assert chunks_in(walk.ir("machine", *batch(16))) == ["rows 8, all from 13"]
 
 
 def test_deterministic_programs_are_the_same_for_all_numbers_of_lanes():

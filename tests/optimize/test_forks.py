@@ -20,7 +20,7 @@ from pcbatch.ir.verify.verifier import IRError
 from pcbatch.lowering.codegen.emit import checked_sites
 from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
 from pcbatch.optimize.machine import call_groups
-from pcbatch.optimize.machine.call_groups import DEPENDS, OPAQUE, WAITS
+from pcbatch.optimize.machine.call_groups import ASKS, DEPENDS, OPAQUE, WAITS
 from pcbatch.optimize.machine.forks import CHEAP, RECURSES_NOT, apart, find_forks, loss
 from pcbatch.optimize.pipeline import machine_passes, run_passes
 from tests.goldens import check_golden
@@ -28,6 +28,7 @@ from tests.optimize.programs import fibonacci
 
 GOLDEN = Path(__file__).parent / "golden" / "machine"
 TREE = (np.array([1, 3, -1, -1, -1], np.int32), np.array([2, 4, 0, 0, 0], np.int32))
+BINARY = np.array([[1, 2], [-1, 3], [4, -1], [-1, -1], [-1, -1]], np.int32)
 
 
 @pcbatch.autobatch
@@ -104,6 +105,39 @@ def turns(n):
     return total
 
 
+@pcbatch.autobatch(fork=True)
+def chosen(children, node):
+    """Calls in the turns of a loop, each under a condition without which what it is given would fail."""
+    total = node
+    for k in range(2):
+        if children[node, k] >= 0:
+            total += chosen(children, children[node, k]) * (k + 2)
+    return total
+
+
+@pcbatch.autobatch
+def either(n):
+    """A call in one arm, two in the other, and one behind both that calls again with what it gives."""
+    if n <= 0:
+        return 1
+    if n % 2 == 0:
+        a = either(n - 1)
+    else:
+        a = either(n - 2) + either(n - 3)
+    return either((a + either(n - 4)) % n)
+
+
+@pcbatch.autobatch
+def asking(n):
+    """Whether the second call is made depends on what the first gives."""
+    if n <= 0:
+        return 1
+    a = asking(n - 1)
+    if a > 2:
+        a += asking(n - 2)
+    return a
+
+
 EXAMPLES = {
     "fibonacci": (fibonacci, [(0,), (5,)], [2]),
     "depths": (depths, [(*TREE, 0), (*TREE, 3)], [2]),
@@ -113,6 +147,9 @@ EXAMPLES = {
     "stopping": (stopping, [(4,)], []),
     "helped": (helped, [(4,)], [3]),
     "turns": (turns, [(5,), (4,)], [4]),
+    "chosen": (chosen, [(BINARY, 0), (BINARY, 4)], [2]),
+    "either": (either, [(5,), (6,)], [4]),
+    "asking": (asking, [(5,)], []),
 }
 
 
@@ -174,7 +211,8 @@ def test_forks_pay_where_calls_recurse_and_come_to_something_expensive():
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("dependent", [DEPENDS]), ("opaque", [OPAQUE]), ("stopping", [WAITS]), ("fibonacci", [])]
+    ("name", "why"),
+    [("dependent", [DEPENDS]), ("opaque", [OPAQUE]), ("stopping", [WAITS]), ("fibonacci", []), ("asking", [ASKS])],
 )
 def test_why_calls_are_apart(name, why):
     compilation, _ = compiled(name)
@@ -185,7 +223,7 @@ def test_why_calls_are_apart(name, why):
     ("change", "message"),
     [
         (lambda calls: calls[:1], "a group has two calls at least"),
-        (lambda calls: (*calls, calls[0]), "makes no call that could be forked"),
+        (lambda calls: (*calls, calls[0]), "comes to fewer calls than it could fork"),
         (lambda calls: (replace(calls[0], given=(("n", "nobody"),)), calls[1]), "'nobody' was never written"),
         (lambda calls: (replace(calls[0], given=(("n", "t0"),)), calls[1]), "'n' is given a value of another type"),
         (

@@ -64,3 +64,22 @@ def test_without_it_xla_refuses(monkeypatch):
     monkeypatch.setattr(Expansion, "_expand", lambda self, operation: None)
     with pytest.raises(PrimitiveError, match="PCB440"):
         looped.options(in_axes={"k": None}, name="not_written_out")(X, N, tf.constant(1))
+
+
+@pcbatch.autobatch
+def cases(x, n):
+    """A number beyond the last arm is the last one's, below the first, too; one arm cannot be written out."""
+    while n > 0:
+        x, y = tf.switch_case(n - 2, [lambda: [tf.sin(x), x], lambda: [x * x, 1.0], lambda: [x, x + 1.0]])  # noqa: B023
+        x = x + y
+        n = n - 1
+    return tf.switch_case(
+        tf.cast(x, tf.int32),
+        [lambda: x, lambda: tf.while_loop(lambda v: v < x, lambda v: (v * 2.0,), [x * 0.1 + 0.1])[0], lambda: -x],
+    )
+
+
+@pytest.mark.parametrize("jit", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_cases(jit):
+    run = cases.options(jit=jit, form="lockstep").run(X[:4], N[:4])
+    np.testing.assert_allclose(run.value, single(cases, 4), rtol=1e-6)

@@ -37,7 +37,7 @@ def budget(monkeypatch):
     monkeypatch.setattr(Pace, "note", lambda self, budget, seconds: None)
 
     def set_budget(number, *known):
-        monkeypatch.setattr(Pace, "__init__", lambda self, work, moved: setattr(self, "budget", number))
+        monkeypatch.setattr(Pace, "__init__", lambda self, work, moved: vars(self).update(budget=number, seconds=0.0))
         for each in known:
             each.pace.budget, each.goes_on = number, False
 
@@ -94,9 +94,27 @@ def test_warm_calls_go_on_where_their_budget_ends(budget):
     np.testing.assert_array_equal(function(*arguments), whole)
 
 
+def test_lanes_are_no_longer_carried_after_a_short_run(budget):
+    """What all lanes hold goes in and out of chunks only as long as some need several."""
+    function = load("collatz").function.options(form="native")
+    numbers = ints(27, 1, 97, 6)
+    budget(5)
+    whole = function(numbers)
+    ways = chunks_of(function, numbers)
+    np.testing.assert_array_equal(function(numbers), whole)
+    assert ways.goes_on
+    ways.pace.budget, ways.pace.seconds = 2**20, 100.0
+    np.testing.assert_array_equal(function(numbers), whole)
+    assert not ways.goes_on
+    np.testing.assert_array_equal(function(numbers), whole)
+    ways.pace.budget = 5
+    np.testing.assert_array_equal(function(numbers), whole)
+    assert ways.goes_on
+
+
 def test_parts_on_several_cores_are_in_chunks(budget, monkeypatch):
     monkeypatch.setattr(cores, "available", lambda: 3)
-    monkeypatch.setattr(cores, "CPU", dataclasses.replace(cores.CPU, native_split=0.0))
+    monkeypatch.setattr(cores, "CPU", dataclasses.replace(cores.CPU, native_split=0.0, native_split_always=0.0))
     function = load("fibonacci").function.options(form="native")
     numbers = ints(*range(12), 3)
     wanted = [function.single(number) for number in numbers]

@@ -319,7 +319,7 @@ def test_parts_of_the_lanes_run_on_all_cores(monkeypatch):
     """The same bits, status and messages, whatever the parts; one that fails does so once."""
     n, step = tf.random.stateless_uniform([101], (1, 2), 0, 60, tf.int32), tf.fill([101], 1)
     wanted = countdown.run(n, step)
-    monkeypatch.setattr(cores, "CPU", dataclasses.replace(cores.CPU, native_split=0.0))
+    monkeypatch.setattr(cores, "CPU", dataclasses.replace(cores.CPU, native_split=0.0, native_split_always=0.0))
     monkeypatch.setattr(cores, "available", lambda: 3)
     function = countdown.options(name="countdown_in_parts")
     for _ in range(3):

@@ -84,6 +84,7 @@ SAME = {
     ),
     "sum_of_gradients": lambda b: b.sum_of_gradients(b.array(CUBE, "float32"), b.array(CUBE, "float32")),
     "compact": lambda b: b.compact(b.array(MASK, "bool"), 6),
+    "listed": lambda b: b.listed(b.array(MASK, "bool"))[1],
     "compact to few": lambda b: b.compact(b.array(MASK, "bool"), 2),
     "load": lambda b: b.load(b.array(CUBE, "float32"), [b.array([2, 9, -4, 1], "int32")]),
     "load of lanes": lambda b: b.load(

@@ -55,7 +55,7 @@ def test_the_help_names_the_versions_of_the_project():
 
 
 def test_all_parts_are_found():
-    assert len(PATHS) == 12
+    assert len(PATHS) == 13
     assert all(private.find(path) is not None for path in PATHS)
 
 

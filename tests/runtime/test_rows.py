@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcbatch.ir.machine import Block, Chunks, Jump, Program, Return
-from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC, Row
+from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC, PAIRED, Row
 from pcbatch.runtime.machine.rows import Rows
 from tests.runtime import tables
 from tests.runtime.libraries import EVERY_BLOCK, MODES, ints, library_named, on_both
@@ -51,9 +51,12 @@ def test_rows_are_counted(library, jit):
 
 @on_both("jit", [True, False], [True])
 def test_chunks_alone(library, jit):
-    """Blocks that are never run for all lanes at once; chunks may have more rows than the batch has lanes."""
+    """Blocks that are never run for all lanes at once; chunks may have more rows than lanes, and run in pairs."""
     case = tables.reverse(), np.zeros((5, 5), np.float32), ints(0, 1, 2, 4, 4), ints(*[4] * 5)
-    blocks = [replace(block, chunks=Chunks(rows)) for block, rows in zip(case[0].blocks, (2, 8, 5, 1), strict=True)]
+    blocks = [
+        replace(block, chunks=Chunks(rows, pairs=rows < 5))
+        for block, rows in zip(case[0].blocks, (2, 8, 5, 1), strict=True)
+    ]
     chunked = replace(case[0], blocks=tuple(blocks))
     options = {"jit": jit, "compaction": None, "merging": None}
     plain, found = (library.run(program, *case[1:], **options) for program in (case[0], chunked))
@@ -84,6 +87,15 @@ def test_chunks_by_price():
     assert chunks_of(Row(2e3), 4096) == Chunks(32, 3277)
     assert chunks_of(Row(1e6, shares=True), 31) == Chunks(8, 25)
     assert chunks_of(Row(1e6, shares=True), 8) == Chunks(4, 7)
+
+
+def test_expensive_rows_run_in_pairs_of_chunks():
+    """Where nothing is kept of a run, its rows share a matrix and fill a chunk, and there are lanes for four."""
+    assert chunks_of(Row(1e6, shares=True), 64, PAIRED) == Chunks(8, pairs=True)
+    assert chunks_of(Row(1e6, shares=True), 31, PAIRED) == Chunks(8, 25)
+    assert chunks_of(Row(1e4, shares=True), 512, PAIRED) == Chunks(32, pairs=True)
+    assert chunks_of(Row(2e3, shares=True), 4096, PAIRED) == Chunks(32, 3277)
+    assert chunks_of(Row(1e6), 64, PAIRED) == Chunks(4, 52)
 
 
 def test_some_blocks_run_on_all_lanes_only():
@@ -123,6 +135,19 @@ def test_compact(name, mask, size):
     if len(lanes):
         np.testing.assert_array_equal(rows, [*lanes[:size], *[lanes[0]] * (size - len(lanes))])
     assert rows.shape == (size,)
+
+
+@BY_NAME
+def test_listed(name):
+    """Compiled it is a function of its own: the lanes of the mask in order, behind them any."""
+    backend = library_named(name).backend
+    listed = backend.compile(backend.listed, jit=True)
+    for seed, share in enumerate((0.0, 0.3, 0.8, 1.0)):
+        mask = np.random.default_rng(seed).random(40) < share
+        order, count = (np.asarray(each) for each in listed(backend.array(mask, "bool")))
+        np.testing.assert_array_equal(order[: int(count)], np.flatnonzero(mask))
+        assert order.shape == mask.shape
+        assert np.all((order >= 0) & (order < 40))
 
 
 @BY_NAME

@@ -31,7 +31,11 @@ def narrow(monkeypatch):
 def in_chunks(monkeypatch):
     """Sets the budget of all chunks."""
     monkeypatch.setattr(Pace, "note", lambda self, budget, seconds: None)
-    return lambda budget: monkeypatch.setattr(Pace, "__init__", lambda self, *_: setattr(self, "budget", budget))
+
+    def set_budget(number):
+        monkeypatch.setattr(Pace, "__init__", lambda self, *_: vars(self).update(budget=number, seconds=0.0))
+
+    return set_budget
 
 
 def many(arguments, lanes=19):
@@ -155,7 +159,7 @@ def test_few_lanes_run_one_after_another(wanted):
 @pytest.mark.slow
 def test_parts_on_several_cores(monkeypatch, wanted):
     monkeypatch.setattr(cores, "available", lambda: 3)
-    monkeypatch.setattr(cores, "CPU", dataclasses.replace(cores.CPU, native_split=0.0))
+    monkeypatch.setattr(cores, "CPU", dataclasses.replace(cores.CPU, native_split=0.0, native_split_always=0.0))
     function = staged.options(name="on three cores")
     for _ in range(3):
         assert_equal(function.run(*given()), wanted)

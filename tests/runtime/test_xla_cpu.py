@@ -51,6 +51,11 @@ OPERATIONS = {
         [np.array([0, 2, 2, 7, 5, -1], np.int32)],
         {"MatMul", "BatchMatMulV2"},
     ),
+    "a tally of many": (
+        lambda numbers: BACKEND.tally(numbers, range(6)),
+        [np.arange(1003, dtype=np.int32) ** 2 % 11 - 2],
+        {"FloorMod"},
+    ),
     "a long vector": (lambda *scalars: BACKEND.stack(scalars), [np.float32(x) for x in range(11)], {"SelectV2"}),
     "a row": (BACKEND.with_row, [COLUMNS[0], np.int32(4), NEW[0][0]], {"XlaDynamicUpdateSlice"}),
     "a large array": (

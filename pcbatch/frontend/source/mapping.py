@@ -1,8 +1,9 @@
 """`pcbatch.map(g, xs, ys)`: the results of `g` for each element of some arrays, as one array.
 
-    pcbatch.map(g, xs, ys)  -->  pcbatch.map.stacked([g(x, y) for x, y in zip(xs, ys, strict=True)])
+    pcbatch.map(g, xs, ys)           -->  pcbatch.map.stacked([g(x, y) for x, y in zip(xs, ys, strict=True)])
+    pcbatch.map(g, xs, count=n)      -->  pcbatch.map.counted([g(x) for x in xs], n)
 
-So the calls stand in a comprehension, which is written out as any other, and can be made at the same time.
+So the calls stand in a comprehension, which is written out as any other, or is a loop (`translate.mapped`).
 """
 
 from __future__ import annotations
@@ -17,12 +18,21 @@ from pcbatch.frontend.source.nodes import constant, load, store
 from pcbatch.frontend.source.scope import Scope
 
 MAP = ("pcbatch.map", "pcbatch.runtime.backends.tensorflow.mapping.map")
+STACKED, COUNTED = "stacked", "counted"
 
 
 def with_comprehensions(body: Sequence[Any], local_names: Set[str], names: Set[str], scope: Scope) -> list[Any]:
     """Statements of a function with these names, in which comprehensions stand for calls of `pcbatch.map`."""
     maps = _Maps(local_names, names, scope)
     return [maps.visit(statement) for statement in body]
+
+
+def is_map(node: Any) -> bool:
+    """Whether an expression is what stands for a call of `pcbatch.map`."""
+    match node:
+        case gast.Call(func=gast.Attribute(attr="stacked" | "counted"), args=[gast.ListComp() as listed, *_]):
+            return hasattr(listed, "is_written_out")
+    return False
 
 
 def _own_names(function: Any) -> list[str]:
@@ -56,16 +66,19 @@ class _Maps(gast.NodeTransformer):  # type: ignore[misc]  # gast has no types
             element = function.body
         listed = gast.ListComp(element, [gast.comprehension(target, over, [], 0)])
         listed.is_written_out = True
-        found = gast.Call(gast.Attribute(node.func, "stacked", gast.Load()), [listed], [])
+        counts = [each.value for each in node.keywords]
+        name = COUNTED if counts else STACKED
+        found = gast.Call(gast.Attribute(node.func, name, gast.Load()), [listed, *counts], [])
         for each in gast.walk(found):
             if getattr(each, "lineno", None) is None:
                 gast.copy_location(each, node)
         return found
 
     def _is_plain(self, node: Any) -> bool:
-        """Whether the arguments are a function and arrays, by position; others are refused, as they stand."""
+        """Whether the arguments are a function and arrays, by position, and maybe a count; others are refused."""
         starred = any(isinstance(each, gast.Starred) for each in node.args)
-        return len(node.args) > 1 and not node.keywords and not starred and "zip" not in self.taken
+        named = [each.arg for each in node.keywords]
+        return len(node.args) > 1 and named in ([], ["count"]) and not starred and "zip" not in self.taken
 
     def _fresh(self) -> str:
         number = 1

@@ -16,6 +16,7 @@ import gast
 
 from pcbatch.frontend.source.changes import takes
 from pcbatch.frontend.source.iteration import reduced
+from pcbatch.frontend.source.mapping import is_map
 from pcbatch.frontend.source.nodes import INNER_SCOPES, children
 
 CHEAP_BUILTINS = frozenset({"abs", "min", "max", "int", "float", "bool", "round", "len", "range"})
@@ -49,13 +50,13 @@ class Effects:
             return self.is_unrolled(node)
         if isinstance(node, gast.NamedExpr) or self.branches(node):
             return True
-        if isinstance(node, gast.Call) and (self.is_batched(node) or takes(node) or self.is_loop(node)):
+        if isinstance(node, gast.Call) and (self.is_batched(node) or takes(node) or self.is_unrolled(node)):
             return True
         return any(self.splits(child) for child in children(node))
 
     def is_unrolled(self, node: Any) -> bool:
-        """Whether a comprehension, or `any(..)` or `all(..)` of a generator, is written out for its batched calls."""
-        if self.is_loop(node):
+        """Whether a comprehension, `any(..)` or `all(..)` of a generator, or a map is written out, or is a loop."""
+        if self.is_loop(node) or is_map(node):
             return True
         match node:
             case gast.ListComp():

@@ -5,6 +5,8 @@ So they can be made at the same time (`optimize.machine.forks`), as those of a c
     for k in range(3):
         child = children[node, k]
         total += f(child)           # needs nothing of the turn before
+        if child > 0:               # nor does whether this is called
+            total += f(child - 1)
         state = f(state)            # needs what the turn before gave
 
 This looks at the syntax alone, and says no where it is not sure: then the loop stays a loop.
@@ -19,9 +21,10 @@ import gast
 
 from pcbatch.frontend.source.nodes import assigned_in, walk
 
-BRANCHES = "other statements than assignments and loops are in its turns"
+BRANCHES = "other statements than assignments, conditions and loops are in its turns"
 DEPENDS = "a call is given what another one gives, or what the turn before has left"
-CHOSEN = "a call is made under a condition"
+CHOSEN = "a call is an operand of `and` or `or`, or in a condition"
+ASKS = "whether a call is made depends on what another one gives, or on what the turn before has left"
 
 
 def obstacle(loop: Any, is_batched: Callable[[Any], bool]) -> str | None:
@@ -60,9 +63,23 @@ class _Turn:
                 return self._assigned([changed], value, anew=False)
             case gast.For(target=target, iter=given, body=body, orelse=[]):
                 return self._assigned([target], given, anew=True) or self.run(body)
-            case gast.Pass() | gast.Expr(value=gast.Constant()):
+            case gast.If(test=test, body=body, orelse=orelse):
+                return self._chosen(test, body, orelse)
+            case gast.Pass() | gast.Continue() | gast.Expr(value=gast.Constant()):
                 return None
         return BRANCHES
+
+    def _chosen(self, test: Any, body: Sequence[Any], orelse: Sequence[Any]) -> str | None:
+        """Go through the arms of a condition: behind them it is not known before what they have assigned."""
+        if _calls(test, self.is_batched):
+            return CHOSEN
+        if any(_calls(each, self.is_batched) for each in (*body, *orelse)) and _names(test) & self.tainted:
+            return ASKS
+        before, why = {*self.tainted}, self.run(body)
+        after, self.tainted = self.tainted, before
+        why = why or self.run(orelse)
+        self.tainted |= after | assigned_in([*body, *orelse])
+        return why
 
     def _assigned(self, targets: Sequence[Any], value: Any, *, anew: bool) -> str | None:
         calls = _calls(value, self.is_batched)
@@ -70,8 +87,13 @@ class _Turn:
             given = [*each.args, *(keyword.value for keyword in each.keywords)]
             if any(_calls(one, self.is_batched) or _names(one) & self.tainted for one in given):
                 return DEPENDS
-        if any(_calls(each, self.is_batched) for each in walk(value) if isinstance(each, gast.IfExp | gast.BoolOp)):
+        if any(_calls(each, self.is_batched) for each in walk(value) if isinstance(each, gast.BoolOp)):
             return CHOSEN
+        chosen = [each for each in walk(value) if isinstance(each, gast.IfExp) and _calls(each, self.is_batched)]
+        if any(_calls(each.test, self.is_batched) for each in chosen):
+            return CHOSEN
+        if any(_names(each.test) & self.tainted for each in chosen):
+            return ASKS
         names = {name for target in targets for name in _names(target)}
         is_new = anew and all(isinstance(each, gast.Name | gast.Tuple) for each in targets)
         if is_new and not calls and not _names(value) & self.tainted:

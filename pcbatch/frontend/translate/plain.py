@@ -34,6 +34,7 @@ WINDOW = "_pcb_window"
 READ = "_pcb_read"
 CALL = "_pcb_call"
 CALLED = "_pcb_called"
+MAPPED = "_pcb_mapped"
 OWN = "_pcb_own"
 MIDDLE = "_pcb_middle"
 OPERATORS: dict[type[ast.AST], str] = {
@@ -59,8 +60,9 @@ OPERATORS: dict[type[ast.AST], str] = {
 }
 """Operators that tensors lack, or have for fewer pairs of operands, and the names of the functions given for them."""
 UNARY: dict[type[ast.AST], str] = {ast.UAdd: "pos", ast.USub: "neg"}
-OTHERS = ("augmented", "member", "read")
-"""What else is given: augmented assignments, attributes of arrays, elements."""
+WRITTEN = "as_written"
+OTHERS = ("augmented", "member", "read", WRITTEN)
+"""What else is given: augmented assignments, attributes of arrays, elements, marks of functions that have help."""
 
 
 def read_window(read: Callable[[Any, Any], Any], array: Any, index: Any) -> Any:
@@ -125,14 +127,15 @@ def plain_function(
     batched: type,
     values: Collection[str],
     functions: Mapping[str, Callable[..., Any]],
+    counted: Callable[..., Any],
 ) -> Callable[..., Any]:
     """`function` itself if it needs no help, else a copy of it that is helped.
 
     In the copy `store(array, index, value)` gives a new array for a store into what `is_array`. Calls of the built-ins
     in `builtins`, which do not know the array library's values, go to the functions given for them; so do the operators
     in `OPERATORS`, attributes of arrays and their elements, and calls of the paths in `functions`. `called(callee)` is
-    what is called for another callee that is, or may be, `batched`. The parameters `values` it gets copied, but for
-    arrays, as it has values in a batch: nobody else sees what it changes.
+    what is called for another callee that is, or may be, `batched`; `counted` for `pcbatch.map` with a count. The
+    parameters `values` it gets copied, but for arrays, as it has values in a batch: nobody else sees what it changes.
     """
     calls = {path: f"{CALL}{number}" for number, path in enumerate(functions)}
     helped = {name for name in builtins if name in source.names and is_builtin(source.scope, name)}
@@ -143,7 +146,7 @@ def plain_function(
         return value is not _UNKNOWN and not isinstance(value, batched)
 
     tree = _Mangled(function).visit(gast.gast_to_ast(source.tree))
-    definition = _Helped(helped, calls, is_as_called).visit(tree)
+    definition = _Helped(helped, calls, is_as_called, source.file).visit(tree)
     own = ast.parse("\n".join(f"{name} = {OWN}({name})" for name in values)).body
     definition.body[:0] = [_placed(each, definition.body[0]) for each in own]
     used = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
@@ -151,7 +154,7 @@ def plain_function(
     helpers: dict[str, Any] = {STORE: stored, INSIDE: inside, WINDOW: Window}
     helpers |= {_alias(name): builtins[name] for name in (*helped, *OPERATORS.values(), *UNARY.values(), *OTHERS)}
     helpers |= {READ: partial(read_window, builtins["read"])}
-    helpers |= {CALLED: called, OWN: copied}
+    helpers |= {CALLED: called, OWN: copied, MAPPED: counted}
     helpers |= {name: _flag(flag, builtins[FLAG]) for flag, name in FLAGS.items()}
     helpers |= {name: functions[path] for path, name in calls.items()}
     given = {name: each for name, each in helpers.items() if name in used}
@@ -265,9 +268,12 @@ class _Mangled(ast.NodeTransformer):
 class _Helped(ast.NodeTransformer):
     """Rewrites assignments with subscripts among their targets, calls of helped built-ins, and of batched functions."""
 
-    def __init__(self, helped: Set[str], calls: Mapping[str, str], is_as_called: Callable[[ast.expr], bool]) -> None:
-        self.helped, self.calls, self.is_as_called = helped, calls, is_as_called
+    def __init__(
+        self, helped: Set[str], calls: Mapping[str, str], is_as_called: Callable[[ast.expr], bool], file: str
+    ) -> None:
+        self.helped, self.calls, self.is_as_called, self.file = helped, calls, is_as_called, file
         self.numbers = itertools.count()
+        self.is_inner = False  # whether a function is around
         self.inner = 0  # how many lambdas and comprehensions are around
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
@@ -276,6 +282,9 @@ class _Helped(ast.NodeTransformer):
         return ast.copy_location(ast.Name(name, node.ctx), node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        match node:
+            case ast.Call(func=ast.Attribute(attr="counted"), args=[ast.ListComp() as listed, count]):
+                return self._map(node, listed, count)
         name = self.calls.get(ast.unparse(node.func)) if isinstance(node.func, ast.Name | ast.Attribute) else None
         if name is not None:
             node.func = ast.copy_location(ast.Name(name, ast.Load()), node.func)
@@ -289,6 +298,20 @@ class _Helped(ast.NodeTransformer):
         if not as_called:
             node.func = _call(CALLED, node.func, node.func)
         return node
+
+    def _map(self, node: ast.Call, listed: ast.ListComp, count: ast.expr) -> ast.expr:
+        """A call of `pcbatch.map` with a count, as `source.mapping` has it: of a function, arrays and the count."""
+        (generator,) = listed.generators
+        over = generator.iter
+        zipped = isinstance(generator.target, ast.Tuple) and isinstance(over, ast.Call)
+        names = [leaf.id for leaf in ast.walk(generator.target) if isinstance(leaf, ast.Name)]
+        arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+        function = ast.Lambda(arguments, listed.elt)
+        arrays = over.args if zipped and isinstance(over, ast.Call) else [over]
+        numbers = (self.file, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+        place = ast.Tuple([ast.Constant(number) for number in numbers], ast.Load())
+        made = _call(MAPPED, node, function, place, ast.Tuple(arrays, ast.Load()), count)
+        return self.generic_visit(ast.fix_missing_locations(made))  # type: ignore[return-value]
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         is_known = self.is_as_called(node)
@@ -351,7 +374,20 @@ class _Helped(ast.NodeTransformer):
         self.inner -= 1
         return node
 
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_Lambda = _inside
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _inside
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        node = self._inside(node)
+        return _call(_alias(WRITTEN), node, node) if _has_help(node) else node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        is_inner, self.is_inner = self.is_inner, True
+        self.generic_visit(node)
+        self.is_inner = is_inner
+        if is_inner and _has_help(node):
+            mark = ast.copy_location(ast.Name(_alias(WRITTEN), ast.Load()), node)
+            node.decorator_list.append(mark)
+        return node
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         self.generic_visit(node)
@@ -402,6 +438,11 @@ class _Helped(ast.NodeTransformer):
 def _call(name: str, place: ast.AST, *arguments: ast.expr) -> ast.Call:
     call = ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
     return ast.fix_missing_locations(ast.copy_location(call, place))
+
+
+def _has_help(node: ast.AST) -> bool:
+    """Whether something in a function stands for what the user wrote, so that its source is another one's."""
+    return any(isinstance(each, ast.Name) and each.id.startswith("_pcb_") for each in ast.walk(node))
 
 
 def _parts(index: ast.expr) -> list[ast.expr]:

@@ -14,6 +14,7 @@ from pcbatch.frontend.check.refusals import gives_back
 from pcbatch.frontend.source.changes import called_part, root_of
 from pcbatch.frontend.source.hints import is_debug
 from pcbatch.frontend.source.iteration import range_arguments
+from pcbatch.frontend.source.mapping import is_map
 from pcbatch.frontend.source.nested import definition
 from pcbatch.frontend.source.nodes import assigned_in, call, constant, dotted, load, unparse
 from pcbatch.frontend.translate import changes
@@ -21,6 +22,7 @@ from pcbatch.frontend.translate.assignments import Assignments
 from pcbatch.frontend.translate.comprehensions import as_chain, as_list
 from pcbatch.frontend.translate.contexts import emit_with
 from pcbatch.frontend.translate.independent import has_calls, obstacle
+from pcbatch.frontend.translate.mapped import as_map
 from pcbatch.frontend.translate.matching import Match
 from pcbatch.frontend.translate.messages import template
 from pcbatch.frontend.translate.ranges import RangeLoop
@@ -131,6 +133,8 @@ class Statements(Assignments):
         """The list that a comprehension with batched calls gives; of `any(..)` and `all(..)` of one, a chain."""
         if self.effects.is_loop(node):
             return as_loop(self, node)
+        if is_map(node):
+            return as_map(self, node)
         if isinstance(node, gast.Call):
             return self.rewrite(as_chain(self, node.args[0], stops_if_true=node.func.id == "any"))
         return as_list(self, node)

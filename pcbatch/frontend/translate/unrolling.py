@@ -16,6 +16,7 @@ import gast
 from pcbatch.errors import Diagnostic, Note, Span
 from pcbatch.frontend.source.iteration import Place, are_nested, key_of
 from pcbatch.frontend.source.nodes import walk
+from pcbatch.ir.types import Type
 
 MOST_TURNS = 64
 """So many turns are written out, those of loops in loops multiplied. Measured on a busy CPU, as CPU time up to
@@ -61,6 +62,8 @@ class Unrolling:
     """Whether calls are to be made at the same time: loops whose turns make independent ones are written out."""
     methods: tuple[MethodCall, ...] = ()
     """The calls of methods of values that are calls of functions of the program."""
+    mapped: Mapping[tuple[Span, Turns], tuple[int, Type]] = field(default_factory=dict)
+    """Over how many elements a `pcbatch.map` goes that is a loop, and what its calls give."""
     augmented: dict[Span, str] = field(default_factory=dict, init=False)
     """The other augmented assignments, with the methods that they would call of such."""
     suspects: set[Span] = field(default_factory=set, init=False)
@@ -71,6 +74,8 @@ class Unrolling:
     """The lines of the loops that have a question in front."""
     apart: dict[Span, str] = field(default_factory=dict, init=False)
     """The headers of loops whose turns make calls one after the other though `forking`, and why."""
+    partly: dict[Span, str] = field(default_factory=dict, init=False)
+    """The places whose calls are not all made at the same time though `forking`, and why."""
     for_calls: list[Span] = field(default_factory=list, init=False)
     """The headers of loops that are written out for that."""
     long: list[tuple[Span, Span, int]] = field(default_factory=list, init=False)

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pcbatch.ir.machine import Block, Branch, Fault, Jump, Piece, Program, PushJump, Return, Store, targets
+from pcbatch.ir.machine import (
+    Block,
+    Branch,
+    Fault,
+    Jump,
+    Piece,
+    Program,
+    PushJump,
+    Return,
+    Store,
+    Terminator,
+    fork_of,
+    targets,
+)
 
 
 def is_step(block: Block) -> bool:
@@ -66,23 +79,25 @@ def growth(block: Block) -> dict[str, int]:
 
 def successors(program: Program) -> list[tuple[int, ...]]:
     """For each block the places to which it can send a lane; for a return, those behind all calls that reach it."""
-    onward = [set(targets(block.terminator)) for block in program.blocks]
+    found = [set(targets(block.terminator)) for block in program.blocks]
     for number, block in enumerate(program.blocks):
         if isinstance(block.terminator, Return | Fault):
-            onward[number].add(len(program.blocks))
+            found[number].add(len(program.blocks))
     for caller, block in enumerate(program.blocks):
         if isinstance(block.terminator, PushJump):
             for number in calls_from(program, targets(block.terminator)):
                 if isinstance(program.blocks[number].terminator, Return):
-                    onward[number].add(block.terminator.back)
-            if block.terminator.fork is not None:
-                onward[caller].add(block.terminator.fork.join)
-    return [tuple(sorted(places)) for places in onward]
+                    found[number].add(block.terminator.back)
+        if (fork := fork_of(block.terminator)) is not None:
+            found[caller].add(fork.join)
+    return [tuple(sorted(places)) for places in found]
 
 
-def behind(call: PushJump) -> tuple[int, ...]:
-    """The blocks at which a lane goes on when a call has come back, or all those of a group have."""
-    return (call.back,) if call.fork is None else (call.back, call.fork.join)
+def onward(terminator: Terminator) -> tuple[int, ...]:
+    """The blocks at which a lane goes on in the same call, when calls have come back."""
+    fork = fork_of(terminator)
+    places = (terminator.back,) if isinstance(terminator, PushJump) else targets(terminator)
+    return places if fork is None else (*places, fork.join)
 
 
 def calls_from(program: Program, entries: tuple[int, ...]) -> set[int]:
@@ -93,19 +108,18 @@ def calls_from(program: Program, entries: tuple[int, ...]) -> set[int]:
         number = waiting.pop()
         if number not in found:
             found.add(number)
-            terminator = program.blocks[number].terminator
-            waiting += behind(terminator) if isinstance(terminator, PushJump) else targets(terminator)
+            waiting += onward(program.blocks[number].terminator)
     return found
 
 
 def reachable(program: Program) -> set[int]:
     """The blocks that a lane can come to."""
-    onward = successors(program)
+    following = successors(program)
     found: set[int] = set()
     waiting = [0]
     while waiting:
         number = waiting.pop()
         if number not in found and number < len(program.blocks):
             found.add(number)
-            waiting += onward[number]
+            waiting += following[number]
     return found

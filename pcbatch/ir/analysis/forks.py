@@ -8,7 +8,15 @@ from itertools import starmap
 
 from pcbatch.ir.analysis.effects import read, written
 from pcbatch.ir.analysis.live_tops import live_at_start
-from pcbatch.ir.machine import Block, Fork, ForkedCall, Jump, Piece, Program, PushJump, targets
+from pcbatch.ir.machine import Block, Branch, Fork, ForkedCall, Jump, Piece, Program, PushJump, fork_of, targets
+
+
+@dataclass(frozen=True)
+class Step:
+    """A block on the way of a lane from call to call, and, if any, in which arm of the branch of which block it is."""
+
+    number: int
+    under: tuple[int, bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -23,7 +31,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Group:
-    """A group of calls, the first of which block number `block` makes."""
+    """A group of calls, which begins at the end of block number `block`."""
 
     block: int
     members: tuple[Member, ...]
@@ -31,54 +39,132 @@ class Group:
     """The block at which the lane goes on."""
     turns: int = 0
     """How many turns of loops, which are written out, begin between the calls."""
+    between: frozenset[int] = frozenset()
+    """The blocks from the first to that which makes the last call: who goes on from these does so as they say."""
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether some of its calls are made by some lanes only."""
+        return any(member.call.condition is not None for member in self.members)
+
+    @property
+    def steps(self) -> int:
+        """How many steps a lane takes that waits for the calls, those of the calls, and calls under conditions, apart.
+
+        Where the first block makes the first call it has counted that.
+        """
+        always = sum(member.call.condition is None for member in self.members)
+        return always + self.turns - (self.members[0].block == self.block)
 
 
 def groups(program: Program) -> list[Group]:
     """All groups, in the order of their first blocks; ValueError for one whose calls do not follow each other."""
-    found = ((n, block.terminator) for n, block in enumerate(program.blocks))
-    return [
-        _group(program, number, end.fork) for number, end in found if isinstance(end, PushJump) and end.fork is not None
-    ]
+    found = ((n, fork_of(block.terminator)) for n, block in enumerate(program.blocks))
+    return [_group(program, number, fork) for number, fork in found if fork is not None]
 
 
 def _group(program: Program, number: int, fork: Fork) -> Group:
-    members = tuple(_members(program, number, fork))
-    turns = sum(len(blocks_between(program, member.back)) - 1 for member in members[:-1])
-    return Group(number, members, fork.join, turns)
+    steps = list(course(program, number))
+    made: list[tuple[int, PushJump]] = []
+    for place, step in enumerate(steps):
+        end = program.blocks[step.number].terminator
+        if isinstance(end, PushJump) and isinstance(end.target, int):
+            made.append((place, end))
+    calls = list(zip(fork.calls, made, strict=False))
+    if len(calls) < len(fork.calls):
+        raise ValueError(f"{program.blocks[number].label} comes to fewer calls than it could fork")
+    members = []
+    for call, (place, end) in calls:
+        if (call.condition is None) != (steps[place].under is None):
+            raise ValueError(f"{program.blocks[steps[place].number].label} makes a call in an arm, or in none")
+        assert isinstance(end.target, int)
+        members.append(Member(call, steps[place].number, end.target, end.back))
+    last = steps[calls[-1][1][0]]
+    inside = [step for step in steps if step is last or (step.under is not None and _is_beside(step, last))]
+    through = steps[: steps.index(inside[-1]) + 1]
+    turns = sum(_turns(program, [step.number]) for step in through if step.under is None or step.under[1])
+    return Group(number, tuple(members), fork.join, turns, frozenset(step.number for step in through))
 
 
-def blocks_between(program: Program, back: int) -> list[int]:
-    """The blocks from that to which a call comes back to the one that makes the next call, that included.
+def _is_beside(step: Step, other: Step) -> bool:
+    """Whether two steps are in the arms of one branch."""
+    return step.under is not None and other.under is not None and step.under[0] == other.under[0]
 
-    They lead from turn to turn of loops that are written out. Where they do not come to a call, `back` alone.
+
+def _turns(program: Program, numbers: Sequence[int]) -> int:
+    """How many of some blocks end with a turn."""
+    ends = (program.blocks[number].terminator for number in numbers)
+    return sum(isinstance(end, Jump) and end.turn for end in ends)
+
+
+def course(program: Program, first: int) -> Iterator[Step]:
+    """The blocks that a lane goes through from block `first` on, calls coming back, while it is known which these are.
+
+    They lead from call to call, from turn to turn of loops that are written out, and through both arms of branches that
+    come together again.
     """
-    found = [back]
-    while isinstance(end := program.blocks[found[-1]].terminator, Jump) and end.turn and end.target not in found:
-        if not isinstance(end.target, int):
-            break
-        found.append(end.target)
-    return found if isinstance(program.blocks[found[-1]].terminator, PushJump) else [back]
+    seen: set[int] = set()
+    number = first
+    while number not in seen:
+        seen.add(number)
+        yield Step(number)
+        match program.blocks[number].terminator:
+            case PushJump(target=int(), back=back):
+                number = back
+            case Jump(target=int(target), turn=True):
+                number = target
+            case Branch() as branch:
+                found = arms(program, branch)
+                if found is None:
+                    return
+                for holds, arm in zip((True, False), found[:2], strict=True):
+                    if not seen.isdisjoint(arm):
+                        return
+                    seen.update(arm)
+                    yield from (Step(each, (number, holds)) for each in arm)
+                number = found[2]
+            case _:
+                return
 
 
-def _members(program: Program, number: int, fork: Fork) -> Iterator[Member]:
-    for call in fork.calls:
-        end = program.blocks[number].terminator
-        if not isinstance(end, PushJump) or not isinstance(end.target, int):
-            raise ValueError(f"{program.blocks[number].label} makes no call that could be forked")
-        yield Member(call, number, end.target, end.back)
-        number = blocks_between(program, end.back)[-1]
+def arms(program: Program, branch: Branch) -> tuple[list[int], list[int], int] | None:
+    """The blocks of both arms of a branch, and that at which they come together.
+
+    None if they are no straight lines to it, or one counts more turns than the other.
+    """
+    true, false = (_straight(program, number) for number in (branch.true, branch.false))
+    merge = next((number for number in true if number in false), None)
+    if merge is None:
+        return None
+    true, false = true[: true.index(merge)], false[: false.index(merge)]
+    return (true, false, merge) if _turns(program, true) == _turns(program, false) else None
+
+
+def _straight(program: Program, number: int) -> list[int]:
+    """The blocks that a lane comes to from one on, up to the first that has a choice."""
+    found: list[int] = []
+    while number not in found:
+        found.append(number)
+        match program.blocks[number].terminator:
+            case PushJump(target=int(), back=back):
+                number = back
+            case Jump(target=int(target)):
+                number = target
+            case _:
+                break
+    return found
 
 
 def without_forks(program: Program) -> Program:
     """The same program, its calls made one after the other."""
     if not groups(program):
         return program
-    joins = first_join(program)
+    joins, forkable = first_join(program), Branch | PushJump
 
     def sequential(block: Block) -> Block:
         body = tuple(item for item in block.body if not (isinstance(item, Piece) and item.speculative))
         end = block.terminator
-        return replace(block, body=body, terminator=replace(end, fork=None) if isinstance(end, PushJump) else end)
+        return replace(block, body=body, terminator=replace(end, fork=None) if isinstance(end, forkable) else end)
 
     blocks = tuple(map(sequential, program.blocks[:joins]))
     used = {name for block in blocks for name in _names(block)} | {*program.parameters, *program.results}
@@ -94,9 +180,8 @@ def without_forks(program: Program) -> Program:
 
 def first_join(program: Program) -> int:
     """The number of the first join block: these come last. That of no block, where there are no groups."""
-    ends = (block.terminator for block in program.blocks)
-    joins = [end.fork.join for end in ends if isinstance(end, PushJump) and end.fork is not None]
-    return min(joins, default=len(program.blocks))
+    made = (fork_of(block.terminator) for block in program.blocks)
+    return min((fork.join for fork in made if fork is not None), default=len(program.blocks))
 
 
 def _names(block: Block) -> Iterator[str]:
@@ -114,8 +199,7 @@ def forking(program: Program) -> Program:
     joins = first_join(program)
 
     def forked(number: int, block: Block) -> Block:
-        end = block.terminator
-        forks = isinstance(end, PushJump) and end.fork is not None
+        forks = fork_of(block.terminator) is not None
         return replace(block, pushes=()) if forks and number < joins else block
 
     program = replace(program, blocks=tuple(starmap(forked, enumerate(program.blocks))))
@@ -149,8 +233,8 @@ def onward_forking(program: Program, number: int, entries: Mapping[int, Sequence
     Those to which a return leads are not among them.
     """
     end = program.blocks[number].terminator
-    if isinstance(end, PushJump) and end.fork is not None:
-        return [*entries[number], end.fork.join]
+    if (fork := fork_of(end)) is not None:
+        return [*entries[number], fork.join]
     return [*targets(end), *([end.back] if isinstance(end, PushJump) else [])]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pcbatch.ir.machine import Fork, Program, PushJump, Return, targets
+from pcbatch.ir.machine import Branch, Fork, Program, PushJump, Return, targets
 
 
 def is_framed(program: Program) -> bool:
@@ -35,7 +35,9 @@ def _frame_is_small(program: Program, entry: int) -> bool:
             return False
         held = frozenset(name for name, entries in count.items() if entries)
         match block.terminator:
-            case PushJump(fork=Fork(join=join)):  # a lane that forks pushes nothing, and goes on there
+            case (
+                PushJump(fork=Fork(join=join)) | Branch(fork=Fork(join=join))
+            ):  # a lane that forks pushes nothing, and goes on there
                 waiting.append((join, held))
             case PushJump(back=back):
                 waiting.append((back, held))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pcbatch.ir.analysis.effects import calls_from, successors
-from pcbatch.ir.machine import Block, Branch, Fault, Item, Jump, Piece, Program, PushJump, Return, Store
+from pcbatch.ir.machine import Block, Branch, Fault, Item, Jump, Piece, Program, PushJump, Return, Store, fork_of
 
 Variables = frozenset[str]
 
@@ -48,9 +46,13 @@ def _solved(program: Program) -> tuple[list[Variables], list[Variables]]:
 
 def read_at_end(program: Program, block: Block) -> Variables:
     """The variables that the terminator of a block reads; those that a fault's message shows."""
-    if isinstance(block.terminator, PushJump) and block.terminator.fork is not None:
-        given = (name for call in block.terminator.fork.calls for _, name in call.given)
-        return read_at_end(program, replace(block, terminator=replace(block.terminator, fork=None))).union(given)
+    fork = fork_of(block.terminator)
+    given = {name for call in fork.calls for _, name in call.given} if fork is not None else set()
+    conditions = {call.condition for call in fork.calls if call.condition is not None} if fork is not None else set()
+    return _read_to_leave(program, block) | given | conditions
+
+
+def _read_to_leave(program: Program, block: Block) -> Variables:
     match block.terminator:
         case Branch(condition=asked) | Jump(target=Branch(condition=asked)) | PushJump(target=Branch(condition=asked)):
             return frozenset((asked,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from pcbatch.ir.machine import (
     Block,
@@ -37,7 +38,7 @@ from pcbatch.ir.text.lines import (
 from pcbatch.ir.text.parser import COST, parse_cost, parse_op
 
 _LABEL = re.compile(rf"(?P<label>\w+)(?P<sync>, sync)?{COST}:")
-_ROWS = re.compile(r"rows (\d+)(?:, all from (\d+))?")
+_ROWS = re.compile(r"rows (\d+)(?:, all from (\d+))?(, in pairs)?")
 _POP = re.compile(rf"pop ({NAMES})")
 _PUSH = re.compile(rf"push ({NAME})(?:  saved ({NAME}))?")
 _DEAD = re.compile(rf"dead ({NAMES})")
@@ -87,7 +88,7 @@ def parse_block(lines: list[Line], numbers: dict[str, int], function: str) -> Bl
         sync=match["sync"] is not None,
         cost=None if match["cost"] is None else parse_cost(number, match["cost"]),
         dead=split(dead[1]) if dead else (),
-        chunks=Chunks(int(rows[1]), None if rows[2] is None else int(rows[2])) if rows else None,
+        chunks=Chunks(int(rows[1]), None if rows[2] is None else int(rows[2]), rows[3] is not None) if rows else None,
     )
 
 
@@ -162,7 +163,8 @@ def _statement(number: int, text: str) -> Statement:
 _BRANCH = rf"branch ({NAME}) ({NAME}) ({NAME})"
 _TARGET = rf"(?:{_BRANCH}|({NAME}))"
 _GIVEN = rf"{NAME} = {NAME}"
-_FORKED = rf"\((?:{_GIVEN}(?:, {_GIVEN})*)?\)(?: -> {_GIVEN}(?:, {_GIVEN})*)?"
+_FORKED = rf"\((?:{_GIVEN}(?:, {_GIVEN})*)?\)(?: -> {_GIVEN}(?:, {_GIVEN})*)?(?: if {NAME})?"
+_FORK = rf"(?:, fork ({_FORKED}(?:; {_FORKED})*); join ({NAME}))?"
 _STEPS = re.compile(r"(.*?)(?:  steps (-?\d+))?")
 
 
@@ -192,16 +194,17 @@ def _terminator(at: int, text: str, numbers: dict[str, int]) -> Terminator | Non
     def target(match: re.Match[str]) -> int | Branch:
         return branch(match) if match[4] is None else place(match[4])
 
+    def fork(match: re.Match[str], group: int) -> Fork | None:
+        return None if match[group] is None else _fork(match[group], place(match[group + 1]))
+
     kinds: tuple[tuple[str, Callable[[re.Match[str]], Terminator]], ...] = (
         (rf"jump {_TARGET}(, turn)?", lambda m: Jump(target(m), m[5] is not None)),
-        (_BRANCH, branch),
+        (_BRANCH + _FORK, lambda m: replace(branch(m), fork=fork(m, 4))),
         (r"return", lambda m: Return()),
         (r"fault (\d+)", lambda m: Fault(int(m[1]))),
         (
-            rf"pushjump {_TARGET}, back to ({NAME}), site (\d+)(?:, fork ({_FORKED}(?:; {_FORKED})*); join ({NAME}))?",
-            lambda m: PushJump(
-                target(m), place(m[5]), int(m[6]), fork=None if m[7] is None else _fork(m[7], place(m[8]))
-            ),
+            rf"pushjump {_TARGET}, back to ({NAME}), site (\d+){_FORK}",
+            lambda m: PushJump(target(m), place(m[5]), int(m[6]), fork=fork(m, 7)),
         ),
     )
     for pattern, build in kinds:
@@ -214,8 +217,9 @@ def _fork(text: str, join: int) -> Fork:
     """The fork that `(n = t1) -> s = r; (n = t2) -> t = r` denotes."""
     calls = []
     for each in text.split("; "):
-        inside, _, results = each.removeprefix("(").partition(")")
-        calls.append(ForkedCall(_pairs(inside), _pairs(results.removeprefix(" -> "))))
+        call, _, condition = each.partition(" if ")
+        inside, _, results = call.removeprefix("(").partition(")")
+        calls.append(ForkedCall(_pairs(inside), _pairs(results.removeprefix(" -> ")), condition or None))
     return Fork(tuple(calls), join)
 
 

@@ -16,7 +16,8 @@
         t0 = n <= 1
       branch t0 b1 b2
     b2, sync, cost 1000.0:                         lanes wait here; what a row costs
-      rows 8, all from 48                          8 rows at a time; from 48 waiting lanes on a row for every lane
+      rows 8, all from 48                          8 rows at a time; from 48 waiting lanes on a row for every lane;
+                                                   `rows 8, in pairs`: 16 as long as there are more than 8
       pop n, left
       piece (n) -> n, i  shared w  if t0:          shared operands, a predicate
         check 2, -: i = w[n // 2]                  the fault site of each of its checks; `-` for one that cannot fail
@@ -46,6 +47,7 @@ from pcbatch.ir.machine import (
     Branch,
     Fault,
     FaultSite,
+    Fork,
     ForkedCall,
     Jump,
     Piece,
@@ -120,7 +122,8 @@ def _block(block: Block, labels: Sequence[str], lines: bool) -> Iterator[str]:
     yield with_line(f"{block.label}{', sync' if block.sync else ''}{cost}:", block.span, lines)
     if block.chunks:
         whole = "" if block.chunks.whole is None else f", all from {block.chunks.whole}"
-        yield f"{INDENT}rows {block.chunks.rows}{whole}"
+        pairs = ", in pairs" if block.chunks.pairs else ""
+        yield f"{INDENT}rows {block.chunks.rows}{whole}{pairs}"
     if block.pops:
         yield f"{INDENT}pop {', '.join(block.pops)}"
     for item in block.body:
@@ -172,24 +175,29 @@ def print_terminator(terminator: Terminator, labels: Sequence[str]) -> str:
     match terminator:
         case Jump(target, turn):
             return f"jump {_target(target, labels)}{', turn' if turn else ''}"
-        case Branch():
-            return _target(terminator, labels)
+        case Branch(fork=fork):
+            return _target(terminator, labels) + _fork(fork, labels)
         case Return():
             return "return"
         case Fault(site):
             return f"fault {site}"
         case PushJump(target, back, site, fork=fork):
             call = f"pushjump {_target(target, labels)}, back to {_label(back, labels)}, site {site}"
-            if fork is None:
-                return call
-            return f"{call}, fork {'; '.join(map(_forked, fork.calls))}; join {_label(fork.join, labels)}"
+            return call + _fork(fork, labels)
     raise TypeError(f"not a terminator: {terminator!r}")
+
+
+def _fork(fork: Fork | None, labels: Sequence[str]) -> str:
+    if fork is None:
+        return ""
+    return f", fork {'; '.join(map(_forked, fork.calls))}; join {_label(fork.join, labels)}"
 
 
 def _forked(call: ForkedCall) -> str:
     given = ", ".join(f"{variable} = {name}" for variable, name in call.given)
     results = ", ".join(f"{name} = {variable}" for name, variable in call.results)
-    return f"({given}) -> {results}" if results else f"({given})"
+    condition = "" if call.condition is None else f" if {call.condition}"
+    return (f"({given}) -> {results}" if results else f"({given})") + condition
 
 
 def _target(target: int | Branch, labels: Sequence[str]) -> str:

@@ -22,6 +22,7 @@ from pcbatch.ir.machine import (
     Store,
     Terminator,
     checked_sites,
+    fork_of,
 )
 from pcbatch.ir.program import Coded, Enter, Exit, reads, writes
 from pcbatch.ir.text.machine_printer import print_push, print_statement
@@ -81,23 +82,22 @@ def forks(program: Program) -> Violations:
     callee's type, that nothing writes.
     """
     changed = {name for block in program.blocks for name in (*written(block), *block.pops)}
-    ends = (block.terminator for block in program.blocks)
-    made = [end.fork for end in ends if isinstance(end, PushJump) and end.fork is not None]
-    slots = {slot for fork in made for call in fork.calls for slot, _ in call.results}
+    made = [fork_of(block.terminator) for block in program.blocks]
+    slots = {slot for fork in made if fork is not None for call in fork.calls for slot, _ in call.results}
     for name, kind in program.storage.items():
         if kind == "example" and (name in changed or name not in program.parameters):
             yield f"{program.name}: {name!r} lies by example, and is no parameter or is written"
         if kind == "slot" and (name in changed or name not in slots):
             yield f"{program.name}: {name!r} lies in a slot, and is no result of a forked call or is written"
     for block in program.blocks:
-        end = block.terminator
-        if not isinstance(end, PushJump) or end.fork is None:
+        if (fork := fork_of(block.terminator)) is None:
             continue
         where = at_end(program, block)
-        if len(end.fork.calls) < 2:
+        if len(fork.calls) < 2:
             yield f"{where}: a group has two calls at least"
         known = {*program.storage, *written(block)}
-        for call in end.fork.calls:
+        for call in fork.calls:
+            yield from _condition(program, where, call.condition, known)
             yield from _unknown(where, (name for _, name in call.given), known)
             for name in (
                 variable for pairs in (call.given, ((r, s) for s, r in call.results)) for variable, _ in pairs

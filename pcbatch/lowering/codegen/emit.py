@@ -16,10 +16,7 @@ from pcbatch.ir.types import Type, records
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import PieceText, bind, compile_piece, execute, write_piece
 from pcbatch.lowering.codegen.tabletext import TableText, is_reserved
-from pcbatch.lowering.codegen.translate import OPS
-
-NO_SITE = -1
-"""What stands in generated code for the fault site of a check that cannot fail: nothing reads it."""
+from pcbatch.lowering.codegen.translate import NO_SITE, OPS
 
 
 @dataclass(frozen=True)

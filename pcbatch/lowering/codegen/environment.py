@@ -11,6 +11,7 @@ from pcbatch.errors import Method, Span
 from pcbatch.ir.machine import Kept
 from pcbatch.ir.types import Type
 from pcbatch.lowering.captures.captured import Captured, Namespace
+from pcbatch.lowering.codegen.failing import may_fail
 from pcbatch.lowering.codegen.translate import BUILTINS, OPS
 from pcbatch.runtime.backends.protocol import Backend
 
@@ -58,6 +59,13 @@ class Environment:
             return self.backend.equivalent(self.namespaces[function].path(path))
         except (KeyError, AttributeError):
             return None
+
+    def may_fail(self, function: str, path: str) -> bool:
+        """Whether the free `path` (`helper`, `model.energy`) denotes a helper in `function` that may fail a lane."""
+        try:
+            return may_fail(self.namespaces[function].path(path))
+        except (KeyError, AttributeError):
+            return False
 
     def hidden_builtins(self, function: str) -> frozenset[str]:
         """Built-ins of the language that mean something else in `function`."""

@@ -101,12 +101,13 @@ def write_piece(
     operands = environment.operands(function)
     written = frozenset(name for op in statements for name in ir.writes(op))
     own = variables | written | environment.hidden_builtins(function)
-    equivalent = partial(environment.equivalent, function)
+    equivalent, may_fail = partial(environment.equivalent, function), partial(environment.may_fail, function)
 
     def translated_op(number: int, op: ir.Primitive | ir.Enter | ir.Exit) -> Statement:
         if isinstance(op, ir.Exit):
             return Statement(Code(""), op.span, closes=True)
-        code = translate(ir.statement(op), partial(site, number), operands, own, equivalent, lenient=is_lenient(number))
+        at, is_own = partial(site, number), is_lenient(number)
+        code = translate(ir.statement(op), at, operands, own, equivalent, may_fail, lenient=is_own)
         return Statement(code, op.span, opens=isinstance(op, ir.Enter))
 
     translated = tuple(translated_op(number, op) for number, op in enumerate(statements))

@@ -11,6 +11,8 @@ from pcbatch.ir.machine import (
     Branch,
     Fault,
     FaultSite,
+    Fork,
+    ForkedCall,
     Jump,
     Piece,
     Program,
@@ -137,8 +139,10 @@ def _terminator(terminator: Terminator) -> str:
     match terminator:
         case Jump(target, turn):
             return f"_pcb.Jump({_target(target)}{', turn=True' if turn else ''})"
-        case Branch():
+        case Branch(fork=None):
             return _target(terminator)
+        case Branch(fork=Fork() as fork):
+            return f"{_target(terminator)[:-1]}, fork={_fork(fork)})"
         case Return():
             return "_pcb.Return()"
         case Fault(site):
@@ -146,10 +150,16 @@ def _terminator(terminator: Terminator) -> str:
         case PushJump(target, back, site, fork=fork):
             if fork is None:
                 return f"_pcb.PushJump({_target(target)}, {back}, {site})"
-            calls = (f"_pcb.ForkedCall({_tuple(call.given)}, {_tuple(call.results)})" for call in fork.calls)
-            made = f"_pcb.Fork(({_list(calls)}), {fork.join})"
-            return f"_pcb.PushJump({_target(target)}, {back}, {site}, fork={made})"
+            return f"_pcb.PushJump({_target(target)}, {back}, {site}, fork={_fork(fork)})"
     raise TypeError(f"not a terminator: {terminator!r}")
+
+
+def _fork(fork: Fork) -> str:
+    def call(each: ForkedCall) -> str:
+        condition = "" if each.condition is None else f", {each.condition!r}"
+        return f"_pcb.ForkedCall({_tuple(each.given)}, {_tuple(each.results)}{condition})"
+
+    return f"_pcb.Fork(({_list(map(call, fork.calls))}), {fork.join})"
 
 
 def _target(target: int | Branch) -> str:

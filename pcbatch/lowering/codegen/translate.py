@@ -49,11 +49,13 @@ BUILTINS = {
     "sum": "total",
     "__apart__": "apart",
     "__axis__": "axis",
+    "__blank__": "blank",
     "__cast__": "committed",
     "__changed__": "changed",
     "__elements__": "elements",
     "__index__": "index",
     "__length__": "shortest",
+    "__mapped__": "mapped",
     "__element__": "element",
     "__parts__": "parts",
     "__plain__": "plain_data",
@@ -91,6 +93,11 @@ EMPTY = (LaneStatus.INDEX, "IndexError: pop from an empty bounded list")
 NOT_IN_LIST = (LaneStatus.ARITHMETIC, "ValueError: the value is not in the list")
 SHORT_SLICE = (LaneStatus.INDEX, "IndexError: index out of range, or the slice leaves the array")
 
+HELPER_DIVISION = (LaneStatus.ARITHMETIC, "ZeroDivisionError: division by zero, or a negative power, in a helper")
+HELPER_INDEX = (LaneStatus.INDEX, "IndexError: index out of range in a helper")
+NO_SITE = -1
+"""The site of a check that cannot fail."""
+
 CHECKED_BUILTINS = {
     "divmod": ZERO_DIVISION,
     "int": NO_INT,
@@ -117,6 +124,7 @@ def translate(
     operands: Mapping[str, str],
     own: frozenset[str],
     equivalent: EquivalentOf = no_equivalent,
+    may_fail: Callable[[str], bool] = lambda path: False,
     *,
     lenient: bool = False,
 ) -> Code:
@@ -124,13 +132,14 @@ def translate(
 
     `site(status, message)` numbers a place that may fault. `operands` maps the text of a captured path (`W`,
     `model.w`) to the name under which it is handed in. Names in `own` (variables, and globals that hide a built-in)
-    are no built-ins. `equivalent` says by its path (`np.sqrt`) what of `ops` stands for a function without tensors.
-    If it is `lenient`, literal indices are checked, too, and operators and attributes are those of NumPy's arrays: for
-    a statement that TensorFlow alone refuses.
+    are no built-ins. `equivalent` says by its path (`np.sqrt`) what of `ops` stands for a function without tensors,
+    `may_fail` whether it is a helper in which operators may fail a lane. If it is `lenient`, literal indices are
+    checked, too, and operators and attributes are those of NumPy's arrays: for a statement that TensorFlow alone
+    refuses.
     """
     tree = ast.parse(code.text)
     asked = asked_for_truth(tree, lambda name: name == "bool" and name not in own)
-    translated = _Translator(site, operands, own, equivalent, lenient, asked).visit(tree)
+    translated = _Translator(site, operands, own, equivalent, may_fail, lenient, asked).visit(tree)
     return Code(ast.unparse(ast.fix_missing_locations(translated)))
 
 
@@ -149,11 +158,13 @@ class _Translator(Scoped):
         operands: Mapping[str, str],
         own: frozenset[str],
         equivalent: EquivalentOf,
+        may_fail: Callable[[str], bool],
         lenient: bool,
         asked: frozenset[int],
     ):
         super().__init__()
         self.equivalent = equivalent
+        self.may_fail = may_fail
         self.site = site
         self.operands = operands
         self.own = own
@@ -301,6 +312,10 @@ class _Translator(Scoped):
             node.value = _call("spread", node.value)
         return node
 
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        super().visit_Lambda(node)
+        return _call("as_written", node)
+
     def visit_Slice(self, node: ast.Slice) -> ast.AST:
         """How long the slice is is seen from the operators that its bounds are written with."""
         length = length_of(node.lower, node.upper) if self.lenient else None
@@ -337,8 +352,14 @@ class _Translator(Scoped):
 
     def _equivalent(self, node: ast.Call) -> None:
         """Call what stands for a function that takes no tensors, if the call is of one."""
-        name = None if _root(node.func) in self.own else self.equivalent(ast.unparse(node.func))
+        path = ast.unparse(node.func)
+        name = None if _root(node.func) in self.own else self.equivalent(path)
         if name is None:
+            given = [node.func, *node.args, *(keyword.value for keyword in node.keywords)]
+            if any(map(self._is_failing, given)):
+                sites = [self.site(*HELPER_DIVISION), self.site(*HELPER_INDEX)]
+                if any(site != NO_SITE for site in sites):
+                    node.func = _call("checking", node.func, *map(ast.Constant, sites))
             return
         if name == "without_equivalent":
             node.func = _call(name, node.func)
@@ -349,6 +370,11 @@ class _Translator(Scoped):
             node.keywords.append(self._site(DOMAIN))
         if name == "numpy.take":
             node.keywords.append(self._site(OUT_OF_RANGE))
+
+    def _is_failing(self, node: ast.expr) -> bool:
+        """Whether this is a helper that may fail a lane, to be called or handed on."""
+        root = _root(node)
+        return bool(root) and root not in self.own and not self.hidden(root) and self.may_fail(ast.unparse(node))
 
     def _site(self, fault: tuple[LaneStatus, str]) -> ast.keyword:
         return ast.keyword("site", ast.Constant(self.site(*fault)))

@@ -111,7 +111,13 @@ def store(
         if isinstance(type_, TensorType) and type_.shape and _is_slice(name, function):
             spans += type_.shape
         elif not isinstance(type_, TensorType) or type_.shape or is_float(type_.dtype) or type_.dtype == "bool":
-            yield Diagnostic("PCB305", f"an index must be one integer, this is {type_}", op.span, help="use int(..)")
+            is_array = isinstance(type_, StructType) or (isinstance(type_, TensorType) and bool(type_.shape))
+            help_ = (
+                "store one by one, or write tf.tensor_scatter_nd_update(a, places, values)"
+                if is_array
+                else "use int(..)"
+            )
+            yield Diagnostic("PCB305", f"an index must be one integer, this is {type_}", op.span, help=help_)
             return
     assert isinstance(array, TensorType), "what goes into a structure is a part store"
     if len(array.shape) < len(indices):

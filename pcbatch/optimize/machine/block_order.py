@@ -34,7 +34,8 @@ def _between_trips(program: Program) -> set[tuple[int, int]]:
     found = set()
     for group in groups(program):
         for member in group.members:
-            found.add((member.block, member.entry))
+            first = member.block if member.call.condition is None else group.block
+            found.add((first, member.entry))
             for number in calls_from(program, (member.entry,)):
                 if isinstance(program.blocks[number].terminator, Return):
                     found |= {(number, each.back) for each in group.members}

@@ -13,28 +13,28 @@ from functools import cached_property
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.analysis.cheap_code import calls_opaque
-from pcbatch.ir.analysis.effects import behind, written
-from pcbatch.ir.analysis.forks import blocks_between
+from pcbatch.ir.analysis.effects import onward, written
+from pcbatch.ir.analysis.forks import Step, arms, course
 from pcbatch.ir.analysis.live_tops import live_at_start
+from pcbatch.ir.code import Code
 from pcbatch.ir.machine import (
     Block,
-    Fork,
+    Branch,
     ForkedCall,
     Jump,
     Piece,
     Program,
-    Push,
     PushJump,
     Statement,
     Store,
-    checked_sites,
     targets,
 )
 from pcbatch.ir.payload import Copy
 from pcbatch.ir.program import Primitive, reads, writes
 from pcbatch.ir.rewrite.renaming import renamed
-from pcbatch.ir.types import Type
-from pcbatch.optimize.machine.joins import Fresh, Joining, copies
+from pcbatch.ir.types import TensorType
+from pcbatch.optimize.machine.forked_calls import CallGroup, End
+from pcbatch.optimize.machine.joins import Joining
 
 HELD = ("register", "cached stack")
 """Storage kinds whose tops lie apart: what a forked call is given and gives is handed over there."""
@@ -55,128 +55,25 @@ class _Values:
         """The name, at the end of the first block, of the value of `name` now."""
         return self.names.get(name, name)
 
+    def copy(self) -> _Values:
+        """The same, apart."""
+        stacks = {name: [*stack] for name, stack in self.stacks.items()}
+        return _Values(dict(self.names), stacks, dict(self.before), {*self.opaque})
 
-@dataclass
-class CallGroup:
-    """A group in the making: its calls, and the statements by which their arguments are computed early."""
-
-    fresh: Fresh
-    calls: list[ForkedCall] = field(default_factory=list)
-    blocks: list[int] = field(default_factory=list)
-    links: list[list[int]] = field(default_factory=list)
-    """For each call the blocks between it and the next one, that which makes it included; of the last the first."""
-    before: dict[str, str] = field(default_factory=dict)
-    """Variables whose value before the first block's body is needed, and the names that keep it."""
-    saved: dict[int, str] = field(default_factory=dict)
-    """The names that keep what the first block saves by a name, by the place among its pushes."""
-    statements: list[tuple[Piece, Statement]] = field(default_factory=list)
-    types: dict[str, Type] = field(default_factory=dict)
-    storage: dict[str, str] = field(default_factory=dict)
-    """That of names which are there for the join block."""
-
-    def rewritten(self, block: Block, join: int) -> Block:
-        """The first block, which computes all that the calls are given, and keeps what it would save."""
-        assert isinstance(block.terminator, PushJump)
-        saved = [(kept, str(push.saved)) for push, kept in self.kept(block) if push.saved is not None]
-        given = {name for call in self.calls for _, name in call.given}
-        early = self._early(given)
-        needed = given | {name for item in early for name in item.reads} | self.storage.keys()
-        before = [(kept, name) for name, kept in self.before.items() if kept in needed]
-        body = (
-            *copies(block, before, speculative=True),
-            *block.body,
-            *early,
-            *copies(block, saved, speculative=True),
-        )
-        return replace(block, body=body, terminator=replace(block.terminator, fork=Fork(tuple(self.calls), join)))
-
-    def kept(self, block: Block) -> list[tuple[Push, str]]:
-        """What the first block pushes, each with the register that keeps it while the lane waits."""
-        found = []
-        for place, push in enumerate(block.pushes):
-            if push.saved is None:
-                if push.variable not in self.before:
-                    self.before[push.variable] = self.fresh(push.variable)
-                name = self.before[push.variable]
-            else:
-                name = self.saved.setdefault(place, "") or self.fresh(push.variable)
-                self.saved[place] = name
-            self.storage[name] = "register"
-            found.append((push, name))
-        return found
-
-    def join(self, blocks: Sequence[Block], label: str) -> Block:
-        """The join block; `blocks` are those of the program, their first blocks rewritten."""
-        joining = Joining(self.fresh)
-        joining.begin([(push.variable, name) for push, name in self.kept(blocks[self.blocks[0]])])
-        for block, results in self.behind(blocks):
-            forks = block is blocks[self.back] and _forks(block)
-            said = joining.called(block, results, forks=forks)
-            assert said, "the group was found to be one that can be joined"
-        return joining.end(blocks[self.back], label)
-
-    @property
-    def back(self) -> int:
-        """The block to which the last call comes back."""
-        return self.links[-1][0]
-
-    def behind(self, blocks: Sequence[Block]) -> Iterator[tuple[Block, Sequence[tuple[str, str]]]]:
-        """The blocks behind the calls in their order, each with what the call has given that comes back to it."""
-        for call, link in zip(self.calls, self.links, strict=True):
-            for place, number in enumerate(link):
-                yield blocks[number], call.results if place == 0 else ()
-
-    def without_last(self) -> int:
-        """Leave out the last call; gives the number of the block that makes it."""
-        self.calls.pop()
-        self.links.pop()
-        del self.links[-1][1:]
-        return self.blocks.pop()
-
-    def _early(self, needed: set[str]) -> list[Piece]:
-        """The pieces of the statements that compute `needed`, one for each piece that has some of them."""
-        kept: list[tuple[Piece, Statement]] = []
-        wanted = set(needed)
-        for piece, statement in reversed(self.statements):
-            if wanted.intersection(writes(statement.op)):
-                wanted |= set(reads(statement.op))
-                kept.append((piece, statement))
-        by_piece: dict[int, list[tuple[Piece, Statement]]] = {}
-        for each in reversed(kept):
-            by_piece.setdefault(id(each[0]), []).append(each)
-        found = []
-        for place, own in by_piece.items():
-            others = [each for other, pairs in by_piece.items() if other != place for each in pairs]
-            outside = needed.union(*(reads(statement.op) for _, statement in others))
-            found.append(_piece(own[0][0], tuple(statement for _, statement in own), outside))
-        return found
-
-
-def _piece(source: Piece, statements: tuple[Statement, ...], wanted: set[str]) -> Piece:
-    """The speculative piece of some of the statements of `source`."""
-    read: dict[str, None] = {}
-    assigned: dict[str, None] = {}
-    for statement in statements:
-        operands = (name for name in reads(statement.op) if name not in source.shared and name not in assigned)
-        read.update(dict.fromkeys(operands))
-        assigned.update(dict.fromkeys(writes(statement.op)))
-    return Piece(
-        None,
-        tuple(read),
-        tuple(name for name in assigned if name in wanted),
-        source.shared,
-        checked_sites(statements),
-        tapes=source.tapes,
-        statements=statements,
-        scope=source.scope,
-        speculative=True,
-    )
+    def met(self, other: _Values) -> _Values | None:
+        """What is known where two arms come together; None where they leave stacks that differ."""
+        if {k: v for k, v in self.stacks.items() if v} != {k: v for k, v in other.stacks.items() if v}:
+            return None
+        every = {*self.names, *other.names}
+        names = {name: self.of(name) if self.of(name) == other.of(name) else None for name in every}
+        return _Values(names, self.stacks, {}, self.opaque | other.opaque)
 
 
 DEPENDS = "what it is given depends on what the call before it gives"
 OPAQUE = "what it is given is computed by code of which nothing is known, which is not done early"
 WAITS = "lanes wait for each other in front of it (`pcbatch.sync()`)"
 ON_STACKS = "a variable that it is given, gives or keeps lies on a stack"
+ASKS = "whether it is made depends on what a call before it gives"
 
 
 class Finder:
@@ -205,56 +102,119 @@ class Finder:
         return frozenset(name for name in program.parameters if name not in kept)
 
     def group(self, first: int) -> CallGroup | None:
-        """The group that begins with the call of a block, if there are two calls at least."""
-        program, values = self.program, _Values()
+        """The group that begins at the end of a block, if there are two calls at least that one lane may make."""
+        end = self.program.blocks[first].terminator
+        if not isinstance(end, PushJump | Branch):
+            return None
+        if isinstance(end, Branch) and (self.program.blocks[first].pushes or arms(self.program, end) is None):
+            return None
         group = CallGroup(lambda name: self._fresh(group, name))
-        number, link = first, [first]
-        while True:
-            block = program.blocks[number]
-            end = block.terminator
-            if number != first and isinstance(end, Jump) and isinstance(end.target, int):
-                following = program.blocks[end.target]
-                if following.sync and isinstance(following.terminator, PushJump):
-                    self.apart[end.target] = WAITS
-            if not isinstance(end, PushJump) or not isinstance(end.target, int) or number in group.blocks:
+        for place in reversed(self._followed(group, first)):
+            for number in group.shortened(place):
+                self.apart[number] = ON_STACKS
+            if group.most < 2 or group.is_in_one_arm:
+                return None
+            if self._can_join(group):
+                for call in group.calls:
+                    group.storage |= {slot: "slot" for slot, _ in call.results}
+                return group
+        return None
+
+    def _followed(self, group: CallGroup, first: int) -> list[End]:
+        """Take calls into the group for as long as it goes; gives where it may end."""
+        values, ends = _Values(), list[End]()
+        branched = values  # what was known at the end of the last block that branches
+        left: list[_Values] = []  # what is known at the ends of its arms
+        under: tuple[int, bool] | None = None
+        for place, step in enumerate(course(self.program, first)):
+            block = self.program.blocks[step.number]
+            if step.under != under:
+                left += [] if under is None else [values]
+                if step.under is None:
+                    if any(number in group.blocks for number in _in_arms(group.steps, under)):
+                        ends.append(End(place, len(group.calls), step.number))
+                    merged = left[0].met(left[1] if len(left) > 1 else branched)
+                    if merged is None:
+                        break
+                    values = merged
+                else:
+                    values = branched.copy()
+                under = step.under
+            group.steps.append(step)
+            if place and not self._goes_on(group, values, step):
                 break
-            if number != first and any(program.blocks[each].sync for each in link):
-                self.apart[number] = WAITS
-                break
-            for each in link if number != first else ():
-                self._follow(group, values, program.blocks[each])
-                if each != number:
-                    self._leave(group, values, program.blocks[each], is_first=False)
-            call = self._call(group, values, end)
-            if isinstance(call, str):
-                if number != first:
-                    self.apart[number] = call
-                break
-            if number != first:
-                group.links[-1] = link
-            group.calls.append(call)
-            group.blocks.append(number)
-            group.links.append([end.back])
-            self._leave(group, values, block, is_first=number == first)
-            self._return(values, end)
-            link = blocks_between(program, end.back)
-            number = link[-1]
-        while len(group.calls) > 1 and not self._can_join(group):
-            self.apart[group.without_last()] = ON_STACKS
-        return group if len(group.calls) > 1 else None
+            if isinstance(block.terminator, Branch):
+                self._leave(group, values, block, is_first=False)
+                branched, left = values, []
+                self._asks(group, values, step.number)
+            elif isinstance(block.terminator, PushJump):
+                if not self._takes(group, values, step):
+                    break
+                if under is None:
+                    ends.append(End(place + 2, len(group.calls), None))
+            elif place:
+                self._leave(group, values, block, is_first=False)
+        return [end for end in ends if end.steps <= len(group.steps)]
+
+    def _goes_on(self, group: CallGroup, values: _Values, step: Step) -> bool:
+        """Whether the group can go on behind the beginning of a block that follows; what names stand for then."""
+        block = self.program.blocks[step.number]
+        if block.sync:
+            if isinstance(block.terminator, PushJump):
+                self.apart[step.number] = WAITS
+            return False
+        end = block.terminator
+        if isinstance(end, Jump) and isinstance(end.target, int):
+            following = self.program.blocks[end.target]
+            if following.sync and isinstance(following.terminator, PushJump):
+                self.apart[end.target] = WAITS
+        self._follow(group, values, block, step.under)
+        return True
+
+    def _asks(self, group: CallGroup, values: _Values, number: int) -> None:
+        """Find the conditions under which a lane goes to the arms behind a block, if they can be computed early."""
+        block = self.program.blocks[number]
+        assert isinstance(block.terminator, Branch)
+        asked = block.terminator.condition
+        condition = values.of(asked)
+        if condition is not None:
+            group.conditions[number, True] = condition
+            group.conditions[number, False] = fails = self._fresh(group, asked)
+            group.types[fails] = TensorType("bool")
+            op = Primitive((fails,), (condition,), Code(f"{fails} = not {condition}"))
+            scope = next((item.scope for item in block.body if isinstance(item, Piece)), block.function)
+            group.statements.append((Piece(None, (condition,), (fails,), scope=scope), Statement(op), None))
+
+    def _takes(self, group: CallGroup, values: _Values, step: Step) -> bool:
+        """Whether the call that a block makes is one of the group; noted if it is not."""
+        block, is_first = self.program.blocks[step.number], len(group.steps) == 1
+        end = block.terminator
+        assert isinstance(end, PushJump)
+        condition = None if step.under is None else group.conditions.get(step.under)
+        call: ForkedCall | str = ASKS if condition is None and step.under is not None else ""
+        if not isinstance(end.target, int):
+            return False
+        call = call or self._call(group, values, end)
+        if isinstance(call, str):
+            if group.calls:
+                self.apart[step.number] = call
+            return False
+        group.calls.append(replace(call, condition=condition))
+        group.blocks.append(step.number)
+        self._leave(group, values, block, is_first=is_first)
+        self._return(values, end)
+        return True
 
     def _can_join(self, group: CallGroup) -> bool:
         """Whether there is a block that does what is done behind and between the calls."""
         storage = self.program.storage
-        first = self.program.blocks[group.blocks[0]]
-        others = list(group.behind(self.program.blocks))
-        for block in (first, *(block for block, _ in others)):
+        for step in group.steps:
+            block = self.program.blocks[step.number]
             names = (*block.pops, *(push.variable for push in block.pushes), *written(block))
             if any(storage.get(name, HELD[0]) not in HELD for name in names):
                 return False
-        joining = Joining(lambda name: name)
-        joining.begin([(push.variable, push.variable) for push in first.pushes])
-        return all(joining.called(*each) for each in others)
+        saved = replace(group, before={}, saved={}, types={}, storage={}, fresh=lambda name: name)
+        return saved.joined(self.program.blocks, Joining(lambda name: name))
 
     def _call(self, group: CallGroup, values: _Values, end: PushJump) -> ForkedCall | str:
         """The call with what it is given, or why that cannot be said."""
@@ -272,11 +232,12 @@ class Finder:
             unknown = {name for name, value in given if value is None}
             return OPAQUE if unknown <= values.opaque else DEPENDS
         slots = tuple((self._fresh(group, name), name) for name in results)
-        group.storage |= {slot: "slot" for slot, _ in slots}
         return ForkedCall(known, slots)
 
-    def _follow(self, group: CallGroup, values: _Values, block: Block) -> None:
+    def _follow(self, group: CallGroup, values: _Values, block: Block, under: tuple[int, bool] | None) -> None:
         """Go through the pops and the body of a block between two calls: what names stand for after it."""
+        condition = None if under is None else group.conditions.get(under)
+        is_known = under is None or condition is not None
         for name in block.pops:
             stack = values.stacks.get(name)
             values.names[name] = stack.pop() if stack else None
@@ -284,13 +245,15 @@ class Finder:
         for item in block.body:
             if isinstance(item, Store):
                 values.names[item.array] = None
-            elif item.predicate is not None:
+            elif item.predicate is not None or not is_known:
                 values.names.update(dict.fromkeys(item.writes))
             else:
                 for statement in item.statements:
-                    self._statement(group, values, item, statement)
+                    self._statement(group, values, item, statement, condition)
 
-    def _statement(self, group: CallGroup, values: _Values, piece: Piece, statement: Statement) -> None:
+    def _statement(
+        self, group: CallGroup, values: _Values, piece: Piece, statement: Statement, condition: str | None
+    ) -> None:
         op = statement.op
         operands = {name: values.of(name) for name in reads(op) if name not in piece.shared}
         known = isinstance(op, Primitive) and None not in operands.values()
@@ -306,7 +269,7 @@ class Finder:
             return
         fresh = {name: self._fresh(group, name) for name in writes(op)}
         mapping = {name: value for name, value in operands.items() if value is not None}
-        group.statements.append((piece, replace(statement, op=renamed(op, mapping, fresh))))
+        group.statements.append((piece, replace(statement, op=renamed(op, mapping, fresh)), condition))
         values.names.update(fresh)
 
     def _fresh(self, group: CallGroup, name: str) -> str:
@@ -357,8 +320,9 @@ class Finder:
         return self._changed[entry]
 
 
-def _forks(block: Block) -> bool:
-    return isinstance(block.terminator, PushJump) and block.terminator.fork is not None
+def _in_arms(steps: Sequence[Step], under: tuple[int, bool] | None) -> Iterator[int]:
+    """The blocks in the arms of a branch."""
+    return (step.number for step in steps if under is not None and step.under is not None and step.under[0] == under[0])
 
 
 def called_blocks(program: Program, entry: int) -> set[int]:
@@ -370,7 +334,7 @@ def called_blocks(program: Program, entry: int) -> set[int]:
         if number not in found:
             found.add(number)
             end = program.blocks[number].terminator
-            waiting += [*targets(end), *(behind(end) if isinstance(end, PushJump) else [])]
+            waiting += {*targets(end), *onward(end)}
     return found
 
 

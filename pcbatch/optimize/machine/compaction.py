@@ -42,13 +42,15 @@ class Compaction:
     """Which blocks run in chunks, of how many rows: what `device` was measured to make the best of.
 
     With `always` every block that rounds does, and never for all lanes at once. With `every` all blocks are expensive,
-    and chunks have `rows` rows, if that is given.
+    and chunks have `rows` rows, if that is given. With `pairs` expensive rows run in pairs of chunks, never for all
+    lanes at once: not where what is kept of a run must not depend on how many rows it has.
     """
 
     always: bool = False
     every: bool = False
     rows: int | None = None
     device: Device = CPU
+    pairs: bool = False
 
     def chunked(self, program: Program, rows: Sequence[Row], lanes: int | None) -> Program:
         """The program, each block with the chunks in which it runs in a batch of `lanes`, of which `rows` are known.
@@ -86,6 +88,8 @@ class Compaction:
         saved = (lanes - size) * cost - size * self._row_moves(program, block)
         if not self.every and saved < self._least(block, beside):
             return None
+        if self.pairs and row.shares and size * row.cost >= self.device.chunk_work and 4 * size <= lanes:
+            return Chunks(size, pairs=True)
         return Chunks(size, math.ceil(self.device.chunk_share * lanes))
 
     def _least(self, block: Block, beside: float) -> float:
@@ -114,6 +118,8 @@ class Compaction:
 
 
 DEFAULT = Compaction()
+PAIRED = Compaction(pairs=True)
+"""For runs of which nothing is kept."""
 DETERMINISTIC = Compaction(always=True)
 """A lane's bits are the same in every batch."""
 

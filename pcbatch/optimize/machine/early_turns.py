@@ -19,7 +19,7 @@ from dataclasses import replace
 from pcbatch.ir.analysis.cheap_code import calls_opaque
 from pcbatch.ir.analysis.effects import written
 from pcbatch.ir.analysis.live_tops import read_at_end
-from pcbatch.ir.machine import Block, Item, Jump, Piece, Program, PushJump, Statement, Store, targets
+from pcbatch.ir.machine import Block, Item, Jump, Piece, Program, PushJump, Statement, Store, fork_of, targets
 
 
 def compute_early(program: Program, *, limited: bool = False) -> Program:
@@ -88,8 +88,8 @@ def _named_elsewhere(program: Program) -> Iterator[str]:
         for item in block.body:
             yield from (item.array, *item.indices, item.value) if isinstance(item, Store) else ()
             yield from [item.predicate] if item.predicate is not None else []
-        if isinstance(block.terminator, PushJump) and block.terminator.fork is not None:
-            for call in block.terminator.fork.calls:
+        if (fork := fork_of(block.terminator)) is not None:
+            for call in fork.calls:
                 yield from (name for pair in (*call.given, *call.results) for name in pair)
     for fault in program.faults:
         yield from fault.arguments
@@ -102,8 +102,8 @@ def _arrivals(program: Program) -> Iterator[int]:
         yield from targets(block.terminator)
         if isinstance(block.terminator, PushJump):
             yield block.terminator.back
-            if block.terminator.fork is not None:
-                yield block.terminator.fork.join
+        if (fork := fork_of(block.terminator)) is not None:
+            yield fork.join
 
 
 def _following(blocks: list[Block], number: int, arrivals: Counter[int], own: frozenset[int]) -> int | None:

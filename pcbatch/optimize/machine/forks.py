@@ -11,7 +11,8 @@
 What a later call is given is computed early, where the group begins: a slice of the statements in between, followed
 back through stacks and copies. If one of these depends on what an earlier call gives, the group ends before it. So the
 program in sequence is not changed at all; a lane that forks computes a few cheap statements twice. Statements that call
-what nothing is known of are not computed early, as they might be expensive.
+what nothing is known of are not computed early, as they might be expensive. Calls in the arms of branches that come
+together again are of the group, too: a lane forks those to which its conditions lead, which are computed early.
 
 The idea is that of Cilk's `spawn` and `sync` (Blumofe et al., PPoPP 1995), of futures (Halstead, TOPLAS 1985), and of
 the batches that TensorFlow Fold and DyNet find in graphs (Looks et al., ICLR 2017; Neubig et al., NIPS 2017).
@@ -26,7 +27,8 @@ from pcbatch.ir.analysis.callgraph import components
 from pcbatch.ir.analysis.effects import successors
 from pcbatch.ir.analysis.forks import Group
 from pcbatch.ir.machine import Program
-from pcbatch.optimize.machine.call_groups import CallGroup, Finder, called_blocks
+from pcbatch.optimize.machine.call_groups import Finder, called_blocks
+from pcbatch.optimize.machine.forked_calls import CallGroup
 
 
 def find_forks(program: Program, only: Collection[int] | None = None) -> Program:
@@ -37,7 +39,7 @@ def find_forks(program: Program, only: Collection[int] | None = None) -> Program
     finder = Finder(program)
     found: dict[int, CallGroup] = {}
     for number in range(len(program.blocks)) if only is None else sorted(only):
-        if all(number not in group.blocks for group in found.values()):
+        if all(number not in group.covered for group in found.values()):
             group = finder.group(number)
             if group is not None:
                 found[number] = group

@@ -13,10 +13,11 @@ while the lane waits. So what the blocks of the group push and pop becomes copie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from pcbatch.ir.machine import Block, Item, Piece, Push, Statement, Store
+from pcbatch.ir.code import Code
+from pcbatch.ir.machine import Block, Branch, Item, Jump, Piece, Push, Statement, Store
 from pcbatch.ir.payload import Copy
 from pcbatch.ir.program import Primitive
 
@@ -35,6 +36,10 @@ def copies(block: Block, pairs: Sequence[tuple[str, str]], *, speculative: bool 
     return [Piece(None, read, given, statements=statements, scope=scope, speculative=speculative)]
 
 
+Arm = tuple[int, bool]
+"""One of the arms of a branch, by the number of its block."""
+
+
 @dataclass
 class Joining:
     """A join block in the making: what has been done so far, and what has been saved and not been taken back."""
@@ -45,22 +50,50 @@ class Joining:
     saved: dict[str, list[str]] = field(default_factory=dict)
     """Of each variable the names of the values that the blocks so far would have on its stack, the last one on top."""
     touched: set[str] = field(default_factory=set)
+    predicates: dict[Arm, str] = field(default_factory=dict)
+    """The predicates of the arms of branches."""
+    under: Arm | None = None
+    """The arm in which the block is that came last."""
+    at_branch: dict[str, int] = field(default_factory=dict)
+    """How many values had been saved before the arm."""
 
     def begin(self, kept: Sequence[tuple[str, str]]) -> None:
         """What the group's first block saves, by variable: registers that hold it."""
         for variable, name in kept:
             self.saved.setdefault(variable, []).append(name)
 
-    def called(self, block: Block, results: Sequence[tuple[str, str]], *, forks: bool = False) -> bool:
-        """What a block does when a call has come back, all but to leave; one that `forks` in turn pushes nothing.
+    def asks(self, number: int, block: Block, taken: Collection[Arm | None], asked: str = "") -> None:
+        """The condition, or what has been `asked`, of a block that branches is the predicate of the arms `taken`."""
+        assert isinstance(block.terminator, Branch)
+        condition = asked or block.terminator.condition
+        scope = next((item.scope for item in block.body if isinstance(item, Piece)), block.function)
+        for holds, payload in ((True, None), (False, "{} = not {}")):
+            if (number, holds) in taken:
+                name = self.fresh(block.terminator.condition)
+                code = Copy() if payload is None else Code(payload.format(name, condition))
+                statement = Statement(Primitive((name,), (condition,), code))
+                self._do([Piece(None, (condition,), (name,), statements=(statement,), scope=scope)])
+                self.predicates[number, holds] = name
 
-        False where that cannot be said: it takes off a stack, in the middle, what lay there before the group.
+    def called(
+        self, block: Block, results: Sequence[tuple[str, str]], *, under: Arm | None = None, forks: bool = False
+    ) -> bool:
+        """What a block does, to which a call may have come back, all but to leave; one that `forks` pushes nothing.
+
+        In the arm of a branch it does that `under` a predicate. False where that cannot be said: it takes off a stack,
+        in the middle or in an arm, what lay there before the group, or has predicates of its own.
         """
+        if under != self.under:
+            if not self.is_balanced():
+                return False
+            self.under, self.at_branch = under, self._saved()
+        if under is not None and any(item.predicate is not None for item in block.body):
+            return False
         self._do(copies(block, [(variable, name) for name, variable in results]))
         for name in block.pops:
             if self.saved.get(name):
                 self._do(copies(block, [(name, self.saved[name].pop())]))
-            elif name in self.touched:
+            elif name in self.touched or under is not None:
                 return False
             else:
                 self.pops.append(name)
@@ -74,13 +107,24 @@ class Joining:
             self.saved.setdefault(push.variable, []).append({**before, **after}[push])
         return True
 
-    def end(self, block: Block, label: str) -> Block:
-        """The join block: that to which the last call of the group comes back, with all that is done before it."""
+    def is_balanced(self) -> bool:
+        """Whether the arm in which the last block is takes back what it saves, and no more."""
+        return self.under is None or self._saved() == self.at_branch
+
+    def _saved(self) -> dict[str, int]:
+        return {variable: len(names) for variable, names in self.saved.items() if names}
+
+    def end(self, block: Block, label: str, onward: int | None = None) -> Block:
+        """The join block, which ends as the last `block` does, or goes on at block `onward`."""
         pushes = tuple(Push(variable, name) for variable, names in self.saved.items() for name in names)
+        if onward is not None:
+            block = replace(block, terminator=Jump(onward, span=block.span), steps_site=-1)
         return replace(block, label=label, body=tuple(self.items), pops=tuple(self.pops), pushes=pushes)
 
     def _do(self, items: Sequence[Item]) -> None:
         for item in items:
+            if self.under is not None:
+                item = replace(item, predicate=self.predicates[self.under])
             self.items.append(item)
             self.touched.update(_names(item))
 

@@ -27,7 +27,7 @@ LARGEST = 4
 def duplicate_headers(program: Program) -> Program:
     """Give jumps and calls to headers the header's statements, and its branch for a target."""
     headers = {number: block for number, block in enumerate(program.blocks) if _is_header(program, block)}
-    forked = {member.block for group in groups(program) for member in group.members}  # others run what is called there
+    forked = {number for group in groups(program) for number in group.between}  # others run what is called there
     return replace(
         program,
         blocks=tuple(b if number in forked else _asking(b, headers) for number, b in enumerate(program.blocks)),
@@ -55,7 +55,9 @@ def _is_header(program: Program, block: Block) -> bool:
         return name not in program.storage and isinstance(type_, TensorType) and type_.shape == ()
 
     match block:
-        case Block(body=(Piece(statements=statements, predicate=None, scope=scope),), terminator=Branch(), sync=False):
+        case Block(
+            body=(Piece(statements=statements, predicate=None, scope=scope),), terminator=Branch(fork=None), sync=False
+        ):
             externs = program.externs.get(scope, ())
             return (
                 not (block.pops or block.pushes)

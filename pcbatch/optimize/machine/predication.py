@@ -40,6 +40,7 @@ from pcbatch.ir.machine import (
     Return,
     Statement,
     Terminator,
+    fork_of,
     targets,
 )
 from pcbatch.ir.payload import Copy
@@ -60,7 +61,7 @@ class Predication:
 
     def converted(self, program: Program, costs: Sequence[float]) -> Program:
         """The program with arms under predicates; `costs` is the work of a row of each block."""
-        forks = any(isinstance(block.terminator, PushJump) and block.terminator.fork for block in program.blocks)
+        forks = any(fork_of(block.terminator) is not None for block in program.blocks)
         records = any(fault.status == LaneStatus.OK for fault in program.faults)
         if forks or records:  # what `pcbatch.debug` records of a lane is kept at the end of a block that it leaves
             return program

@@ -84,7 +84,9 @@ class Reverse(Way):
         program, self.hidden = with_hidden(program, backend)
         """What helpers capture, to be given behind all other shared operands."""
         self.mixing, self._rooms, self._forks = mixing, rooms, forks
-        self._forked_program = forking(program) if forks is not None and groups(program) else None
+        every = groups(program) if forks is not None else []
+        some = any(group.is_conditional for group in every)  # what lanes do then, no tape knows of yet
+        self._forked_program = forking(program) if every and not some else None
         program = without_forks(program)
         is_mixed = mixing is not None and lockstep is not None
         program = mixing.prepared(program) if mixing is not None and is_mixed else program

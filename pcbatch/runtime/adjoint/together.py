@@ -1,6 +1,7 @@
 """What is done at the end of a segment for all its rows, so many at a time.
 
-Late pieces are undone, and what gradients by shared operands need of all rows together is pulled back.
+Late pieces are undone, and what gradients by shared operands need of all rows together is pulled back: of late pieces
+right away, some rows after the other, so that what is pulled back is nowhere kept for all.
 """
 
 from __future__ import annotations
@@ -35,38 +36,57 @@ class Together:
         """No gradient by a shared operand: of all lanes, or of each."""
         return self.backend.zeros(lanes, type_) if self.by_lane else self.backend.zeros_of(type_)
 
-    def late(self, each: Beside, end: State, tape: State, sound: Array, shared: Mapping[str, Leaves]) -> State:
-        """`end` with the deltas and sums of a piece that is late, of all rows; with nothing more where it is not."""
-        if not each.linear.is_late:
-            return end
-        backend, operands = self.backend, [shared[name] for name in self._piece(each).shared]
+    def late(
+        self, each: Beside, end: State, tape: State, sound: Array, shared: Mapping[str, Leaves], totals: Totals
+    ) -> tuple[State, Totals]:
+        """What a piece that is late gives of all rows of the segment.
+
+        `end` with the deltas that stay rows, and `totals` with what the others and the sums add to them.
+        """
+        backend, linear = self.backend, each.linear
+        names, operands, left_out = self._given(each, shared)
+        deltas = [*each.deltas]
+        keys, staying = [key for key in names if key in totals], [deltas[number] for number in left_out]
         kept = residuals(self.tapes, each, tape)
-        deltas, seeds = [*each.deltas], [end[key] for key in each.by_row]
         lanes = backend.lanes_of(sound)
         length = backend.lanes_of(tape[self.tapes.blocks[each.number].key(LANE)])
 
         def some(start: Array, rows: Rows, arrays: Sequence[Array], before: Carried) -> Carried:
-            coming = [[seed] for seed in arrays[len(kept) :]]
-            back = each.linear.backward(arrays[: len(kept)], operands, coming, backend.lanes_of(rows.mask))
-            places = [start] * len(deltas)
-            written = [backend.with_rows(*each) for each in zip(before, places, back.deltas, strict=False)]
-            sums = zip(before[len(deltas) :], back.parts, strict=True)
-            return [*written, *(summed(backend, total, part, rows, by_lane=self.by_lane) for total, part in sums)]
+            assert rows.lanes is not None
+            of_rows, coming = arrays[: len(kept)], [[seed] for seed in arrays[len(kept) :]]
+            back = linear.backward(of_rows, operands, coming, backend.lanes_of(rows.mask))
+            written = [
+                backend.with_rows(array, start, back.deltas[number])
+                for array, number in zip(before, left_out, strict=False)
+            ]
+            nothing = [self.nothing(type_, lanes) for type_ in each.sums.values()]
+            pairs = zip(nothing, back.parts, strict=True)
+            sums = [summed(backend, total, part, rows, by_lane=self.by_lane) for total, part in pairs]
+            apart = Apart(rows.lanes, lanes) if self.by_lane else None
+            found = linear.pull_back(of_rows, back.deltas, sums, operands, rows.mask, left_out, apart)
+            after = _added(dict(zip(keys, before[len(staying) :], strict=True)), names, found)
+            return [*written, *(after[key] for key in keys)]
 
-        blank = [backend.zeros(length, type_) for type_ in each.deltas.values()]
-        blank += [self.nothing(type_, lanes) for type_ in each.sums.values()]
-        found = self._over_rows(each, tape, sound, [*kept, *seeds], blank, some)
-        return {**end, **dict(zip((*deltas, *each.sums), found, strict=True))}
+        blank = [backend.zeros(length, each.deltas[key]) for key in staying]
+        arrays, carried = [*kept, *(end[key] for key in each.by_row)], [*blank, *(totals[key] for key in keys)]
+        found = self._over_rows(each, tape, sound, arrays, carried, some)
+        after = dict(zip(keys, found[len(staying) :], strict=True))
+        return {**end, **dict(zip(staying, found, strict=False))}, {**totals, **after}
+
+    def _given(self, each: Beside, shared: Mapping[str, Leaves]) -> tuple[list[str], list[Leaves], list[int]]:
+        """The keys of gradients by what a piece shares, that itself, and the numbers of deltas that stay rows."""
+        piece = self.program.blocks[each.number].body[each.place]
+        assert isinstance(piece, Piece)
+        names = [key for name in piece.shared for key, _ in self.tapes.shared_keys(name)]
+        return names, [shared[name] for name in piece.shared], self.lookups.numbers(each)
 
     def pulled_back(
         self, each: Beside, end: State, tape: State, sound: Array, shared: Mapping[str, Leaves], totals: Totals
     ) -> Totals:
-        """`totals` with what a piece gives of all rows of the segment."""
-        backend, piece, linear = self.backend, self._piece(each), each.linear
-        operands = [shared[name] for name in piece.shared]
-        sums = [end[key] for key in each.sums]
-        names = [key for name in piece.shared for key, _ in self.tapes.shared_keys(name)]
-        left_out, lanes = self.lookups.numbers(each), backend.lanes_of(sound)
+        """`totals` with what a piece that is not late gives of all rows of the segment."""
+        backend, linear = self.backend, each.linear
+        names, operands, left_out = self._given(each, shared)
+        sums, lanes = [end[key] for key in each.sums], backend.lanes_of(sound)
         if len(each.deltas) == len(left_out):
             if not each.sums:
                 return totals
@@ -90,11 +110,6 @@ class Together:
         arrays = [*kept, *(end[key] for key in each.deltas)]
         found = self._over_rows(each, tape, sound, arrays, [*sums, *(totals[key] for key in keys)], some)
         return {**totals, **dict(zip(keys, found[len(sums) :], strict=True))}
-
-    def _piece(self, each: Beside) -> Piece:
-        piece = self.program.blocks[each.number].body[each.place]
-        assert isinstance(piece, Piece)
-        return piece
 
     def _over_rows(
         self,

@@ -90,6 +90,12 @@ class Arrays(Protocol):
     def compact(self, mask: Array, size: int) -> Array:
         """int32 `[size]`: the first lanes at which `mask` holds, in order, then the first of them again and again."""
 
+    def listed(self, mask: Array) -> tuple[Array, Array]:
+        """The lanes at which `mask` (bool `[lanes]`) holds, in order, and how many they are.
+
+        int32 `[lanes]` and an int32 scalar. Behind these lanes there are any.
+        """
+
     def load(self, array: Array, indices: Sequence[Array], lanes: Array | None = None) -> Array:
         """`array[lane, i, j, ..]` for every row: `[rows, rest..]`. Indices are int32 `[rows]`, of junk rows any.
 

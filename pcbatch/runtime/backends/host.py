@@ -67,5 +67,8 @@ class Host(Protocol):
     def wrap(self, value: Any, type_: Type) -> Any:
         """One example's `value`, arrays of exactly `type_`, with its weak numbers marked so that they act as weak."""
 
+    def plain_result(self, value: Any) -> Any:
+        """What `single` gives, of what the user's function has returned: what gradients know."""
+
     def as_python(self, error: Exception) -> Exception:
         """What Python calls an error that the array library raised on one example: ZeroDivisionError, IndexError."""

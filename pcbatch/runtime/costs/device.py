@@ -56,7 +56,8 @@ class Device:
     """The fewest rows of other chunks."""
     chunk_most: int
     """The most rows of a chunk. 512 of 2048 lanes at a product of 64 x 64 take 92, 76, 71 and 77 us in chunks of 8, 16,
-    32 and 64."""
+    32 and 64. Where a row's work fills a smaller chunk, chunks run in pairs: 64 large TreeLSTMs take 0.95 of the time,
+    taggers of 256 0.9."""
     chunk_share: float
     """The part of a batch from which on all lanes are computed at once, not in chunks. The same four take 0.8, 0.9, 1.0
     and 1.1 times as long from 0.9 on as from 0.6 on; at 0.75 they lie between these."""
@@ -115,6 +116,11 @@ class Device:
     """Free lanes take examples that wait once one lane of so many is free."""
     spread: int
     """How many lanes for each example a run begins with in which calls are forked."""
+    least_bytes: int
+    """Bytes of lanes with which such a run begins, however few examples there are, unless these are many lanes: it goes
+    on with more where they are too few, and each number of them is compiled anew (6 s for a tree's cell)."""
+    least_lanes: int
+    """So many lanes it begins with then at most."""
     lane_bytes: int
     """Bytes of all lanes up to which such runs take more of them."""
     expensive_chunk: int
@@ -173,8 +179,8 @@ class Device:
     of a branch, instead of having the array copied. Insertion sort and quicksort of 16, 32, 64 and 128 numbers take
     0.99 and 0.99, 0.89 and 1.04, 0.77 and 1.06, 0.64 and 0.85 of the time so."""
     native_tile: int
-    """Lanes that native code runs at a time, if they hold numbers only. At 16,384 lanes Collatz takes 0.7 to 0.8 of the
-    time so that it takes one after another, bisection 0.2, rejection 0.95; ten other loops, at 4,096, 0.19 to 0.8. 16
+    """Lanes that native code runs at a time, if they hold numbers only. At 16,384 lanes Collatz takes 0.66 of the
+    time so that it takes one after another, bisection 0.17, rejection 0.71; ten other loops, at 4,096, 0.19 to 0.8. 16
     lanes take 1.4 to 3 times as long as 64, 32 1.0 to 1.6, 128 1.1 to 1.3. At 64 lanes, one tile, calls take 0.6 to 1.1
     times as long as one after another; but one lane that is much longer than all others takes 5 to 30 times as long."""
     native_tile_calls: float
@@ -185,6 +191,8 @@ class Device:
     """Bytes of one lane's stacks, at their full size, up to which the native form takes a program."""
     native_split: float
     """Seconds of a native run from which on it is split between the cores: a thread takes up to 0.1 ms to begin."""
+    native_split_always: float
+    """From so many on it is split even if the last time it took longer so, as when other programs have the cores."""
     native_chunk: float
     """Seconds after which a native run returns to Python for a moment. Half a second of n-queens, and of one long lane,
     in such chunks takes 0.8 and 1.05 times the CPU time of one chunk: within the noise."""
@@ -194,6 +202,9 @@ class Device:
     native_moved: float
     """Seconds that a chunk lasts for each byte that it moves, whatever it does. Not measured: 30 times what moving
     takes, at three bytes a nanosecond."""
+    native_kept: int
+    """Bytes of one lane's stacks up to which empty ones are kept from run to run. To make the sampler's 80 arrays, some
+    kilobytes, takes a quarter of its host time of a call."""
     native_register: int
     """Numbers from which on a native region reads and writes an array where a block needs it, not once for each lane.
     A sampler in 31 dimensions, 512 chains, takes 1.2 to 1.3 times as long with its vectors in registers."""
@@ -306,6 +317,8 @@ CPU = Device(
     first_capacity=32,
     refilled=16,
     spread=16,
+    least_bytes=1024 * KIB,
+    least_lanes=1024,
     lane_bytes=256 * 1024 * KIB,
     expensive_chunk=16,
     cheap_chunk=128,
@@ -329,10 +342,12 @@ CPU = Device(
     native_tile=64,
     native_tile_calls=2.0,
     native_stacks=64 * 1024 * KIB,
-    native_split=0.002,
+    native_split=0.0005,
+    native_split_always=0.002,
     native_chunk=0.05,
     native_pace=1e9,
     native_moved=1e-8,
+    native_kept=1024 * KIB,
     native_register=8,
     native_visit=2**22,
     native_least=2**10,

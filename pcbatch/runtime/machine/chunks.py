@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from pcbatch.ir.machine import Chunks
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine.rows import Rows
 
@@ -11,17 +12,23 @@ RunRows = Callable[[Rows, Sequence[Array]], list[Array]]
 """`run(rows, arrays)`: what the arrays are once these rows have been computed."""
 
 
-def in_chunks(backend: Backend, mask: Array, size: int, run: RunRows, before: Sequence[Array]) -> list[Array]:
-    """`before` after `run` for all lanes of `mask` (bool `[lanes]`), `size` at a time, in their order."""
-    order = backend.compact(mask, backend.lanes_of(mask))
-    count = backend.sum(mask)
+def in_chunks(backend: Backend, mask: Array, chunks: Chunks, run: RunRows, before: Sequence[Array]) -> list[Array]:
+    """`before` after `run` for all lanes of `mask` (bool `[lanes]`), so many at a time, in their order."""
+    order, count = backend.listed(mask)
 
-    def turn(go: Array, carried: Sequence[Array]) -> tuple[Array, list[Array]]:
-        first, *arrays = carried
-        after = run(Rows.chunk(backend, order, count, first, size), arrays)
-        first = first + size
-        return first < count, [first, *after]
+    def in_turns(size: int, beyond: int, carried: list[Array]) -> list[Array]:
+        """After chunks of `size` rows, as long as more than `beyond` are left."""
 
-    nobody = backend.constant(0)
-    _, *after = backend.repeated(count > 0, turn, [nobody, *before])
+        def turn(go: Array, carried: Sequence[Array]) -> tuple[Array, list[Array]]:
+            first, *arrays = carried
+            after = run(Rows.chunk(backend, order, count, first, size), arrays)
+            first = first + size
+            return first + beyond < count, [first, *after]
+
+        return backend.repeated(carried[0] + beyond < count, turn, carried)
+
+    carried = [backend.constant(0), *before]
+    if chunks.pairs:
+        carried = in_turns(2 * chunks.rows, chunks.rows, carried)
+    _, *after = in_turns(chunks.rows, 0, carried)
     return after

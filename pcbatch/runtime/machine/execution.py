@@ -93,7 +93,8 @@ class Execution(Values):
             self.values[name] = output if piece.predicate is None else self.chosen(taking_part, output, name)
             self.changed.add(name)
         if site is not None and piece.speculative:
-            self.forkable = (site <= 0) if self.forkable is None else self.forkable & (site <= 0)
+            fits = (site <= 0) if piece.predicate is None else (site <= 0) | ~taking_part
+            self.forkable = fits if self.forkable is None else self.forkable & fits
         elif site is not None:
             self.fail((site > 0) & taking_part, site)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Mapping, Sequence
 
 from pcbatch.ir.analysis.forks import Group
@@ -9,6 +11,36 @@ from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.machine.worklists import LENGTHS, LISTS, Worklists
+
+
+class _Every:
+    """The places of calls among those of all rows, where all rows that fork make all calls: row by row."""
+
+    def __init__(self, backend: Backend, forks: Array, makes: Sequence[Array]):
+        self.backend, self.forks, self.makes = backend, forks, makes
+        self.rank, self.rows = backend.counted(forks) - 1, backend.sum(forks)
+
+    def places(self, slots: Sequence[int]) -> list[Array]:
+        """Of some calls of each row."""
+        first = self.backend.where(self.forks, self.rank * len(slots), self.rank * 0)
+        return [first + place for place in range(len(slots))]
+
+    def count(self, slots: Sequence[int]) -> Array:
+        """How many there are."""
+        return self.rows * len(slots)
+
+
+class _Some(_Every):
+    """The same where rows make some of the calls: call by call."""
+
+    def places(self, slots: Sequence[int]) -> list[Array]:
+        every = self.backend.joined(*(self.makes[slot] for slot in slots))
+        rows, places = self.backend.lanes_of(self.forks), self.backend.counted(every) - 1
+        places = self.backend.where(every, places, places * 0)
+        return [places[place * rows : (place + 1) * rows] for place in range(len(slots))]
+
+    def count(self, slots: Sequence[int]) -> Array:
+        return self.backend.sum(self.backend.joined(*(self.makes[slot] for slot in slots)))
 
 
 class Family:
@@ -24,19 +56,23 @@ class Family:
         lanes: Array,
         examples: Array,
         forks: Array,
+        makes: Sequence[Array],
         depth: Array,
         values: Mapping[str, Mapping[int, Array]],
-    ) -> State:
-        """After the rows that fork have a lane for each call, and these begin it."""
+    ) -> tuple[State, Array]:
+        """After the rows that fork have a lane for each call that they make, and these begin it; how many there are.
+
+        Where a row makes no call, its lane goes on at once.
+        """
         backend, layout, lists = self.backend, self.layout, self.lists
-        calls = len(group.members)
-        rank, count = backend.counted(forks) - 1, backend.sum(forks)
-        total = count * calls
-        nothing = lanes * 0
-        ranks = backend.where(forks, rank * calls, nothing)
-        children = [lists.last(now, lists.free, total, ranks + slot) for slot in range(calls)]
+        calls, nothing = len(group.members), lanes * 0
+        taken = (_Some if group.is_conditional else _Every)(backend, forks, makes)
+        total = taken.count(range(calls))
+        children = [lists.last(now, lists.free, total, place) for place in taken.places(range(calls))]
+        if group.is_conditional:  # in place of who makes no call there is the lane itself
+            children = [backend.where(made, child, lanes) for made, child in zip(makes, children, strict=True)]
         now = lists.changed(now, {lists.free: 0 - total})
-        every, mask = backend.joined(*children), backend.joined(*[forks] * calls)
+        every, mask = backend.joined(*children), backend.joined(*makes)
         zeros = every * 0
 
         def write(
@@ -55,10 +91,11 @@ class Family:
         write("calls", zeros + layout.handed, indices=[zeros])
         for top, by_slot in values.items():
             some = list(by_slot)
-            where, at = (backend.joined(*each) for each in ([forks] * len(some), [children[slot] for slot in some]))
+            where, at = (backend.joined(*(each[slot] for slot in some)) for each in (makes, children))
             write(top, backend.joined(*by_slot.values()), at, where)
         for slot in range(layout.slots):
-            write(f"arrived {slot}", nothing + int(slot >= calls), lanes, forks)
+            arrived = backend.where(makes[slot], nothing, nothing + 1) if slot < calls else nothing + 1
+            write(f"arrived {slot}", arrived, lanes, forks)
             if slot < calls:
                 write(f"child {slot}", children[slot], lanes, forks)
         entries: dict[int, list[int]] = {}
@@ -66,10 +103,12 @@ class Family:
             entries.setdefault(member.entry, []).append(slot)
         after: State = now
         for entry, some in entries.items():
-            at = [rank * len(some) + place for place in range(len(some))]
-            every, mask = backend.joined(*(children[slot] for slot in some)), backend.joined(*[forks] * len(some))
-            after = lists.put(after, entry, every, mask, backend.joined(*at), count * len(some))
-        return after
+            every, mask = (backend.joined(*(each[slot] for slot in some)) for each in (children, makes))
+            after = lists.put(after, entry, every, mask, backend.joined(*taken.places(some)), taken.count(some))
+        if group.is_conditional:
+            idle = forks & ~functools.reduce(operator.or_, makes)
+            after = lists.put(after, group.join, lanes, idle, backend.counted(idle) - 1, backend.sum(idle))
+        return after, total
 
     def hand_over(self, state: State) -> State:
         """After lanes that have run forked calls have told those that wait; these go on where they are the last."""

@@ -63,8 +63,8 @@ class Told:
 class ForkedMachine:
     """Runs `program`, which has groups of calls; `machine` runs the same without, and `sequel` a few examples of it.
 
-    `spread` says how many lanes there are for each example at first, `limit` how many bytes they may take in all; a
-    lane for each example there is in any case.
+    `spread` says how many lanes there are for each example at first, or more, of `least` bytes in all; `limit` how many
+    bytes they may take. A lane for each example there is in any case.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class ForkedMachine:
         *,
         spread: int = CPU.spread,
         limit: int = CPU.lane_bytes,
+        least: int = 0,
     ):
         self.program, self.machine, self.backend = program, machine, machine.backend
         self.statistics: Statistics = machine.statistics
@@ -85,7 +86,7 @@ class ForkedMachine:
         context = replace(context, layout=Layout(forking(program)), limits=limits, merging=None)
         self.legs = ForkedLegs(context, machine.programs, machine.jit)
         largest, most = limits.largest_capacity, machine.max_lanes
-        self.pools = Pools(context.layout, largest, spread=spread, limit=limit, most=most)
+        self.pools = Pools(context.layout, largest, spread=spread, limit=limit, least=least, most=most)
         self.form = "lockstep, calls forked"
 
     @property
@@ -193,8 +194,8 @@ class ForkedMachine:
             state = grown(state, self.legs.trips(now.size), self.legs.trips(larger), larger.capacity)
             with self.compiling():
                 now = self.legs.go_on(larger, state, self.legs.counters(now), given, NO_BUDGET)
-            most, short = max(report.most, now.report.most), report.short + now.report.short
-            report = replace(now.report, most=most, short=short)
+            forked, most = report.forked + now.report.forked, max(report.most, now.report.most)
+            report = replace(now.report, forked=forked, most=most, short=report.short + now.report.short)
         self.pools.learn(size, now.size, report, examples)
         return now, Told(report, tuple(lanes_so_far), examples)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any
 
 from pcbatch.ir.analysis.forks import Group
-from pcbatch.ir.machine import PushJump
+from pcbatch.ir.machine import Branch, Fork, ForkedCall, fork_of
 from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.machine.execution import Execution
 
@@ -18,24 +20,64 @@ class ForkedExecution(Execution):
         if (group := self.layout.joins.get(self.number)) is None:
             super().execute()
             return
-        steps = self.old("steps") + (len(group.members) - 1 + group.turns)
-        for slot in range(len(group.members)):
-            steps = steps + self.backend.load(self.state["steps"], [], self.old(f"child {slot}"))
+        steps = self.old("steps") + group.steps
+        for slot, member in enumerate(group.members):
+            more = self.backend.load(self.state["steps"], [], self.old(f"child {slot}"))
+            if member.call.condition is not None:
+                more = self.backend.where(self.made(slot), more + 1, more * 0)
+            steps = steps + more
         self.taken["steps"] = steps
         if self.limits.max_steps is not None:
             self.moving = self.moving & (steps <= self.limits.max_steps)
         self.written["steps"] = (self.entered, steps)
         super().execute()
 
+    @property
+    def lanes(self) -> Array:
+        """The lanes of the rows."""
+        assert self.rows.lanes is not None, "rows are gathered where calls are forked"
+        return self.rows.lanes
+
+    def made(self, slot: int) -> Array:
+        """Whether lanes that waited have made a call of the group: a lane is its own child for one that it has not."""
+        return self.old(f"child {slot}") != self.lanes
+
+    def children(self, group: Group) -> list[tuple[Array, Array | None]]:
+        """The lanes that have run the calls of a group, each with where that call was made, None for everywhere."""
+        slots = range(len(group.members))
+        always = [member.call.condition is None for member in group.members]
+        return [(self.old(f"child {slot}"), None if always[slot] else self.made(slot)) for slot in slots]
+
+    def made_calls(self, group: Group) -> list[Array]:
+        """Which rows make each call of the group that they fork."""
+        return [self.moving & self.condition(member.call) for member in group.members]
+
     def called(self, target: Any, back: int) -> Array:
         """Where a call leads: one that forks to the join block, when all of the group have come back."""
-        end = self.block.terminator
-        assert isinstance(end, PushJump)
-        if end.fork is None:
-            return super().called(target, back)
+        fork = fork_of(self.block.terminator)
+        return super().called(target, back) if fork is None else self._forked(fork)
+
+    def place(self, target: int | Branch) -> Array:
+        """The number of the block that `target` means for every row; of a branch that forks, the join block."""
+        fork = fork_of(target) if target is self.block.terminator else None
+        if fork is None:
+            return super().place(target)
+        some = functools.reduce(operator.or_, (self.condition(call) for call in fork.calls))
+        depth = self.old("depth") + self.old("base")
+        self.moving = self.moving & ~(some & (depth > self.limits.max_depth))
+        return self._forked(fork)
+
+    def _forked(self, fork: Fork) -> Array:
         if self.forkable is not None:
             self.moving = self.moving & self.forkable
-        return self.backend.constant(end.fork.join)
+        return self.backend.constant(fork.join)
+
+    def condition(self, call: ForkedCall) -> Array:
+        """Which rows make a call of the group that they fork."""
+        if call.condition is None:
+            return self.entered
+        (holds,) = self.read(call.condition)
+        return self.entered & holds
 
     def waits(self, mask: Array) -> None:
         """Have the lanes of rows that lack room say where they wait."""

@@ -48,7 +48,7 @@ OWN = (LISTS, LENGTHS, GIVEN_UP)
 
 @dataclass(frozen=True)
 class Report:
-    """How a run stands at the end of a leg: how many calls it has `forked`, and in this leg the `most` lanes at a time.
+    """How a run stands at the end of a leg: how many calls this has `forked`, and the `most` lanes at a time in it.
 
     Lanes were `short` at the end of so many of its trips. `can_run`, `stuck` and `paused` are numbers of lanes: could
     go on (none, unless there was a budget); wait at blocks, for free lanes if none can run; found no room on stacks.
@@ -108,13 +108,12 @@ class Forking:
         backend, lists = self.backend, self.lists
         by_example = {key: inputs[key] for key in self.layout.by_example}
         sizes = backend.array([self.size(number) for number in self._numbers], "int64")
-        makes = backend.array([len(self.groups[n].members) if n in self.groups else 0 for n in self._numbers], "int64")
 
         def goes_on(carried: dict[str, Any]) -> Array:
             return self.goes_on(carried["state"]) & (carried["counters"]["trips"] < until)
 
         def turn(carried: dict[str, Any]) -> dict[str, Any]:
-            state, lanes, chunks = self.trip(carried["state"], by_example, shared)
+            state, lanes, chunks, calls = self.trip(carried["state"], by_example, shared)
             ran, several = (backend.cast(backend.stack(each), "int64") for each in (lanes, chunks))
             before = carried["counters"]
             used = lists.lanes - lists.length(state, lists.free)
@@ -129,17 +128,17 @@ class Forking:
                     "rows": before["rows"] + several * sizes,
                     "trips": before["trips"] + 1,
                 },
+                "forked": carried["forked"] + calls,
                 "most": most,
                 "short": carried["short"] + backend.cast(lacks, "int32"),
             }
 
         nobody = backend.constant(0)
-        start = {"state": state, "counters": counters, "most": nobody, "short": nobody}
+        start = {"state": state, "counters": counters, "forked": nobody, "most": nobody, "short": nobody}
         end = backend.while_loop(goes_on, turn, start)
-        forked = backend.cast(backend.sum(end["counters"]["active"] * makes), "int32")
         after = end["state"]
         stand = [self.can_run(after), self._waiting(after), lists.length(after, lists.paused)]
-        return after, end["counters"], backend.stack([forked, end["most"], end["short"], *stand])
+        return after, end["counters"], backend.stack([end["forked"], end["most"], end["short"], *stand])
 
     def goes_on(self, state: State) -> Array:
         """Whether there is to be another trip: a scalar bool."""
@@ -191,13 +190,17 @@ class Forking:
             found |= {top for member in group.members for name, _ in member.call.given for top in layout.tops(name)}
         return sorted(found)
 
-    def trip(self, state: State, inputs: State, shared: Mapping[str, Leaves]) -> tuple[State, list[Array], list[Array]]:
-        """The state after a trip, and for each block for how many lanes it has run, and in how many chunks."""
+    def trip(
+        self, state: State, inputs: State, shared: Mapping[str, Leaves]
+    ) -> tuple[State, list[Array], list[Array], Array]:
+        """The state after a trip, for each block for how many lanes it ran, in how many chunks; and calls forked."""
         nobody = self.backend.constant(0)
         lanes, chunks = [nobody] * len(self.blocks), [nobody] * len(self.blocks)
+        calls = nobody
         for number in self.routes.order:
-            state, lanes[number], chunks[number] = self._visit(number, state, inputs, shared)
-        return self.family.hand_over(state), lanes, chunks
+            state, lanes[number], chunks[number], forked = self._visit(number, state, inputs, shared)
+            calls = calls + forked
+        return self.family.hand_over(state), lanes, chunks, calls
 
     def can_run(self, state: State, numbers: Sequence[int] | None = None) -> Array:
         """How many lanes could go on at some blocks, None standing for all of them and for those that are HANDED."""
@@ -213,8 +216,8 @@ class Forking:
 
     def _visit(
         self, number: int, state: State, inputs: State, shared: Mapping[str, Leaves]
-    ) -> tuple[State, Array, Array]:
-        """Run a block for all lanes on its list, a chunk of them at a time."""
+    ) -> tuple[State, Array, Array, Array]:
+        """Run a block for all lanes on its list, a chunk of them at a time: for how many, chunks, calls forked."""
         backend, lists, size, keys = self.backend, self.lists, self.size(number), self.keys(number)
         group = self.groups.get(number)
 
@@ -229,26 +232,26 @@ class Forking:
             return backend.where(todo < most, todo, most)
 
         def turn(go: Array, carried: Sequence[Array]) -> tuple[Array, list[Array]]:
-            todo, done, chunks, *arrays = carried
+            todo, done, chunks, calls, *arrays = carried
             now = {**state, **dict(zip(keys, arrays, strict=True))}
             count = fitting(now, todo)
-            now = self._chunk(number, now, inputs, shared, count, size)
+            now, forked = self._chunk(number, now, inputs, shared, count, size)
             todo = todo - count
-            after = [todo, done + count, chunks + 1, *(now[key] for key in keys)]
+            after = [todo, done + count, chunks + 1, calls + forked, *(now[key] for key in keys)]
             return fitting(now, todo) > 0, after
 
         nobody = backend.constant(0)
         todo = lists.length(state, number)
         if before := self.routes.before(number):
             todo = backend.where(self.can_run(state, before) > 0, nobody, todo)
-        start = [todo, nobody, nobody, *(state[key] for key in keys)]
-        _, done, chunks, *after = backend.repeated(fitting(state, todo) > 0, turn, start)
-        return {**state, **dict(zip(keys, after, strict=True))}, done, chunks
+        start = [todo, nobody, nobody, nobody, *(state[key] for key in keys)]
+        _, done, chunks, calls, *after = backend.repeated(fitting(state, todo) > 0, turn, start)
+        return {**state, **dict(zip(keys, after, strict=True))}, done, chunks, calls
 
     def _chunk(
         self, number: int, now: State, inputs: State, shared: Mapping[str, Leaves], count: Array, size: int
-    ) -> State:
-        """Run a block for the last `count` lanes on its list, one of `size` rows for each."""
+    ) -> tuple[State, Array]:
+        """Run a block for the last `count` lanes on its list, one of `size` rows for each; how many calls it forks."""
         backend, lists, layout, runner = self.backend, self.lists, self.layout, self.runners[number]
         places = backend.lane_numbers(size)
         lanes, inside = lists.last(now, number, count, places), places < count
@@ -274,21 +277,26 @@ class Forking:
             execution.waits(lives & ~runs)
         goes = backend.where(inside, goes, backend.constant(lists.nowhere))
         given_up = now[GIVEN_UP]
-        if effects.can_fault(self.blocks[number], self.context.limits.max_steps) or number in layout.joins:
+        group, joined = self.groups.get(number), layout.joins.get(number)
+        if effects.can_fault(self.blocks[number], self.context.limits.max_steps) or group or joined:
             one, hit = backend.constant(1), backend.marked(self.examples, examples, failed)
             given_up = backend.where(hit, one, given_up)
-        group, joined = self.groups.get(number), layout.joins.get(number)
-        children = [execution.old(f"child {slot}") for slot in range(len(joined.members))] if joined else []
+        children = execution.children(joined) if joined else []
+        makes = execution.made_calls(group) if group else []
         values = execution.arguments(group) if group else {}
         depth = execution.old("base") + execution.old("depth") if group else None
         now = {**now, **execution.updates(), GIVEN_UP: given_up}
-        for child in children:
-            now = lists.put(now, lists.free, child, inside, places, count)
+        for child, made in children:
+            if made is None and not runner.can_lack_room:
+                now = lists.put(now, lists.free, child, inside, places, count)
+            else:  # lanes that lack room come here again
+                made = (inside if made is None else made & inside) & (runs | ~lives)
+                now = lists.put(now, lists.free, child, made, backend.counted(made) - 1, backend.sum(made))
         now = lists.spread(now, lanes, goes)
         if group is None:
-            return now
-        now = self.family.fork(group, now, lanes, examples, moving, depth, values)
-        return self.have_begun(execution, now)
+            return now, backend.constant(0)
+        now, calls = self.family.fork(group, now, lanes, examples, moving, makes, depth, values)
+        return self.have_begun(execution, now), calls
 
     def _place(self, number: int, target: Array) -> Array:
         """The lists of lanes that go to these places, if they have not failed."""

@@ -98,7 +98,7 @@ class GuardedBlocks:
         chunks = visit.chunks
         if chunks is None:
             return [(self._whole, predicate)]
-        chunked = partial(self._in_chunks, chunks.rows)
+        chunked = partial(self._in_chunks, chunks)
         if chunks.whole is None:
             return [(chunked, predicate)]
         many = visit.lanes >= chunks.whole
@@ -214,7 +214,7 @@ class GuardedBlocks:
         def arm(block: int) -> Callable[[], list[Array]]:
             def run() -> list[Array]:
                 visit = Visit(block, self.backend.constant(0), (), shared, chunks[block])
-                form = self._whole if visit.chunks is None else partial(self._in_chunks, visit.chunks.rows)
+                form = self._whole if visit.chunks is None else partial(self._in_chunks, visit.chunks)
                 after, _ = form(visit, state, self.backend.equal(number, block))
                 return [after[key] for key in state]
 
@@ -239,8 +239,8 @@ class GuardedBlocks:
         ready = self.runners[visit.number].ready(state, go)
         return self._run(visit, state, Rows.of_all(self.backend, ready))
 
-    def _in_chunks(self, size: int, visit: Visit, state: State, go: Array) -> tuple[State, Array]:
-        """The same after it has computed `size` rows at a time; lanes that failed in it are among the others."""
+    def _in_chunks(self, chunks: Chunks, visit: Visit, state: State, go: Array) -> tuple[State, Array]:
+        """The same after it has computed so many rows at a time; lanes that failed in it are among the others."""
         keys = self.changes[visit.number]
 
         def run(rows: Rows, before: Sequence[Array]) -> list[Array]:
@@ -248,7 +248,7 @@ class GuardedBlocks:
             return [after[key] for key in keys]
 
         ready = self.runners[visit.number].ready(state, go)
-        after = in_chunks(self.backend, ready, size, run, [state[key] for key in keys])
+        after = in_chunks(self.backend, ready, chunks, run, [state[key] for key in keys])
         return {**state, **dict(zip(keys, after, strict=True))}, ready
 
     def _run(self, visit: Visit, state: State, rows: Rows) -> tuple[State, Array]:

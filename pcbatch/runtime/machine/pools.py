@@ -34,14 +34,16 @@ class Size:
 class Pools:
     """The sizes of the runs of one program.
 
-    `spread` says how many lanes there are for each example at first, `limit` how many bytes they may take in all; a
-    lane for each example there is in any case. With `most` there are never more lanes, however many examples: not all
-    of these are run at once then.
+    `spread` says how many lanes there are for each example at first, or more, of `least` bytes in all; `limit` how many
+    bytes they may take. A lane for each example there is in any case. With `most` there are never more lanes, however
+    many examples: not all of these are run at once then.
     """
 
-    def __init__(self, layout: Layout, largest_capacity: int, *, spread: int, limit: int, most: int | None):
+    def __init__(
+        self, layout: Layout, largest_capacity: int, *, spread: int, limit: int, most: int | None, least: int = 0
+    ):
         self.layout, self.largest_capacity = layout, largest_capacity
-        self.spread, self.limit, self.most = spread, limit, most
+        self.spread, self.limit, self.most, self.least = spread, limit, most, least
         self.capacity = min(FIRST_CAPACITY, largest_capacity)
         self.rooms = Rooms(lambda: min(CPU.idle_least, self.at_once(CPU.idle_least)))
         self._bytes: dict[int, int] = {}
@@ -63,7 +65,9 @@ class Pools:
         return self._size(examples)
 
     def _size(self, room: int) -> Size:
-        lanes = min(room * self.spread, self._lanes(self.capacity))
+        fewest = min(self.least // self.bytes(self.capacity), CPU.least_lanes)
+        fewest = 2 ** (fewest.bit_length() - 1) if fewest else 0
+        lanes = min(max(room * self.spread, fewest), self._lanes(self.capacity))
         room = room if self.most is None else min(room, self.most)
         return Size(Pool(max(room, lanes), room), self.capacity)
 
@@ -89,7 +93,7 @@ class Pools:
             self.spread = min(2 * self.spread if report.stuck else self.spread, self.most)
             return
         wanted = -(-(examples + report.forked) // examples)
-        if report.short and wanted > self.spread and pool.lanes == pool.examples * self.spread:
+        if report.short and wanted * pool.examples > pool.lanes >= pool.examples * self.spread:
             most = max(self.spread * MOST_GROWTH, last.pool.lanes // pool.examples)
             self.spread = min(bucket(wanted), most)
 

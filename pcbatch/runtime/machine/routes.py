@@ -7,7 +7,7 @@ from functools import cached_property
 
 from pcbatch.ir.analysis.callgraph import components
 from pcbatch.ir.analysis.forks import Group, onward_forking
-from pcbatch.ir.machine import Program, PushJump, Return
+from pcbatch.ir.machine import Program, PushJump, Return, fork_of
 
 
 class Routes:
@@ -24,14 +24,17 @@ class Routes:
         program = self.program
         found = {number: onward_forking(program, number, entries) for number in program.order}
         for number in program.order:
-            end = self.blocks[number].terminator
-            if isinstance(end, PushJump):
-                calls = [(member.entry, end.fork.join) for member in self.groups[number].members] if end.fork else []
-                calls += [] if end.fork else [(entry, end.back) for entry in found[number][:-1]]
-                for entry, back in calls:
-                    for place in self._returns(entry, found):
-                        found[place] = [*found[place], back]
+            for entry, back in self._calls(number, found[number]):
+                for place in self._returns(entry, found):
+                    found[place] = [*found[place], back]
         return found
+
+    def _calls(self, number: int, onward: Sequence[int]) -> list[tuple[int, int]]:
+        """The calls that a block makes: where they begin, and where a lane goes on when they have come back."""
+        end = self.blocks[number].terminator
+        if (fork := fork_of(end)) is not None:
+            return [(member.entry, fork.join) for member in self.groups[number].members]
+        return [(entry, end.back) for entry in onward[:-1]] if isinstance(end, PushJump) else []
 
     def _returns(self, entry: int, onward: Mapping[int, Sequence[int]]) -> list[int]:
         """The blocks that return from a call that begins at `entry`."""
@@ -41,9 +44,11 @@ class Routes:
             number = waiting.pop()
             if number not in seen:
                 seen.add(number)
-                end = self.blocks[number].terminator
-                if isinstance(end, PushJump):
-                    waiting.append(end.back if end.fork is None else end.fork.join)
+                end, fork = self.blocks[number].terminator, fork_of(self.blocks[number].terminator)
+                if fork is not None:
+                    waiting.append(fork.join)
+                elif isinstance(end, PushJump):
+                    waiting.append(end.back)
                 elif not isinstance(end, Return):
                     waiting += onward[number]
         return [number for number in seen if isinstance(self.blocks[number].terminator, Return)]

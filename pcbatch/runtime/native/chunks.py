@@ -22,6 +22,8 @@ LARGEST = 2**28
 """The largest budget: several times as many steps are less than the largest int32."""
 STEEPEST = 4
 """By what a budget may change from one chunk to the next: one of them may have waited for the compiler."""
+SHORT = 0.5
+"""Of the seconds of a chunk: a run of one that took less is a short one."""
 
 Bounds = tuple[int, int, int, int]
 """What a chunk is told: see `Lanes.run`."""
@@ -66,7 +68,8 @@ def _power(steps: float) -> int:
 class Chunks:
     """Decides by the chunks of as many lanes so far how the next ones are run.
 
-    `goes_on` says whether a lane has turned out to take longer than a chunk.
+    `goes_on` says whether a lane has turned out to take longer than a chunk, and no run since was a short one: what
+    every lane holds goes in and out of each chunk then.
     """
 
     def __init__(self, pace: Pace):
@@ -98,9 +101,12 @@ class Chunks:
                 before = blank()
             budget, started = self.pace.budget, time.perf_counter()
             found.append(call((first, part[1], budget, int(began)), before))
+            seconds = time.perf_counter() - started
             if found[-1].part[1] < part[1]:
-                self.pace.note(budget, time.perf_counter() - started)
+                self.pace.note(budget, seconds)
                 self._learn(found[-1])
+            elif len(found) == 1 and seconds < self.pace.seconds * SHORT:
+                self.goes_on = False
         return found
 
     def _learn(self, chunk: Chunk) -> None:

@@ -16,6 +16,8 @@ from pcbatch.runtime.costs.device import CPU
 T = TypeVar("T")
 Part = tuple[int, int]
 """The first lane of a part, and the one behind its last."""
+WHOLE = 16
+"""How many runs are not split after one that had better not been."""
 
 
 def available() -> int:
@@ -33,37 +35,60 @@ if hasattr(os, "register_at_fork"):  # threads do not live on in a child
 
 
 class Cores:
-    """Decides by what runs of as many lanes have taken whether the next one is split."""
+    """Decides by what runs of as many lanes have taken whether the next one is split.
+
+    One of much work always is. A shorter one pays for its threads only where cores are free: where it has taken longer
+    in parts than as a whole, the next ones are whole.
+    """
 
     def __init__(self) -> None:
         self._runs: dict[int, int] = {}
         self._seconds: dict[int, float] = {}
+        self._whole: dict[int, int] = {}  # how many of the next runs are not to be split
 
     def would_split(self, lanes: int) -> bool:
         """Whether a run of `lanes` lanes is worth a thread for each core."""
-        return self._seconds.get(lanes, 0.0) > CPU.native_split and min(available(), lanes) > 1
+        seconds = self._seconds.get(lanes, 0.0)
+        if seconds <= CPU.native_split or min(available(), lanes) < 2:
+            return False
+        return seconds > CPU.native_split_always or not self._whole.get(lanes)
 
-    def parts(self, lanes: int) -> list[Part]:
+    def parts(self, lanes: int) -> Sequence[Part]:
         """The parts in which `lanes` lanes are to run: one, or as many as there are cores."""
-        count = min(available(), lanes) if self.would_split(lanes) else 1
+        if not self.would_split(lanes):
+            return [(0, lanes)]
+        count = min(available(), lanes)
         bounds = [lanes * place // count for place in range(count + 1)]
         return list(itertools.pairwise(bounds))
 
-    def run(self, call: Callable[[Part, Event], T], lanes: int, parts: Sequence[Part]) -> list[T]:
-        """`call` of every part, the first in this thread; where that ends early, so do the others, by an event."""
-        started, stop = time.perf_counter(), Event()
-        others = [_threads().submit(call, part, stop) for part in parts[1:]]
-        try:
-            found = [call(parts[0], stop), *(other.result() for other in others)]
-        except BaseException:
-            stop.set()
-            wait(others)
-            raise
-        self.note(lanes, (time.perf_counter() - started) * len(parts))
+    def run(
+        self, call: Callable[[Part], T], lanes: int, parts: Sequence[Part], stop: Event | None = None
+    ) -> Sequence[T]:
+        """See `all_of`; how long it takes is noted."""
+        started = time.perf_counter()
+        found = self.all_of(call, parts, stop)
+        self.note(lanes, time.perf_counter() - started, len(parts))
         return found
 
-    def note(self, lanes: int, seconds: float) -> None:
-        """Remember how long a run of `lanes` lanes has taken, on one core."""
-        if self._runs.setdefault(lanes, 0):  # the first one compiles
-            self._seconds[lanes] = seconds
+    @staticmethod
+    def all_of(call: Callable[[Part], T], parts: Sequence[Part], stop: Event | None = None) -> Sequence[T]:
+        """`call` of every part, the first in this thread; where that ends early, others are told by `stop`."""
+        others = [_threads().submit(call, part) for part in parts[1:]]
+        try:
+            return [call(parts[0]), *(other.result() for other in others)]
+        except BaseException:
+            if stop is not None:
+                stop.set()
+            wait(others)
+            raise
+
+    def note(self, lanes: int, seconds: float, parts: int = 1) -> None:
+        """Remember how long a run of `lanes` lanes has taken, in so many parts."""
+        known = self._seconds.get(lanes)
+        if parts > 1 and known is not None:  # other programs may have had the cores: so never more than as a whole
+            self._seconds[lanes] = min(known, seconds * parts)
+            self._whole[lanes] = WHOLE if seconds > known else 0
+        elif self._runs.setdefault(lanes, 0):  # the first one compiles
+            self._seconds[lanes] = seconds * parts
+            self._whole[lanes] = max(0, self._whole.get(lanes, 0) - 1)
         self._runs[lanes] += 1

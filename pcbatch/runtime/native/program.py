@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from threading import Event
@@ -54,6 +54,7 @@ class NativeProgram(WholeRuns):
         self.form = "native" if self.tiles is None else f"native: of {CPU.native_tile} lanes or more so many at a time"
         self._bounds: dict[Bounds, Array] = {}
         self._chunks: dict[int, Chunks] = {}
+        self._blank: dict[int, Sequence[Array]] = {}
         self._cores = Cores()
         self._compiled: dict[tuple[int, int, bool, bool], Callable[..., Any]] = {}
 
@@ -83,17 +84,23 @@ class NativeProgram(WholeRuns):
         chunks = self._chunks_of(lanes)
         room, extended = self._room(lanes), self.machine.extended
         whole = self._whole(lanes, counts=False)
-        direct = self.backend.direct(whole, [self._whole_run(lanes), *extended(arrays, lanes, room)])
+        direct = self.backend.direct(whole, [self._first(lanes, (0, lanes)), *extended(arrays, lanes, room)])
         count = sum(len(registers) for registers in map(self.registers.leaves, self.program.results))
 
+        all_lanes = (0, lanes)
+
         def run(given: Sequence[Array]) -> Finished:
-            if chunks.goes_on or self._cores.would_split(lanes):
+            """As one part, in as little time as that takes: of few lanes a call is all that there is."""
+            if chunks.goes_on:
                 return Finished.of(self._run_arrays(given, lanes))
+            if self._cores.would_split(lanes):
+                return in_parts(given, self._cores.parts(lanes))
             started = time.perf_counter()
-            found = direct([self._whole_run(lanes), *extended(given, lanes, room)])
+            found = direct([self._first(lanes, all_lanes), *extended(given, lanes, room)])
             ends = np.asarray(found[0])
             if ends[-REACHED] < lanes:
-                return Finished.of(self._run_arrays(given, lanes, [self._chunk((0, lanes), [ends, *found[1:]])]))
+                chunk = self._chunk(all_lanes, [ends, *found[1:]])
+                return Finished.of(self._run_arrays(given, lanes, {all_lanes: chunk}))
             self._cores.note(lanes, time.perf_counter() - started)
 
             def outcome() -> Outcome:
@@ -102,9 +109,27 @@ class NativeProgram(WholeRuns):
             failed = np.count_nonzero(ends[FAULTS * room : FAULTS * room + lanes])
             return Finished(None if failed else self._of_examples(found[1 : 1 + count], lanes), outcome)
 
+        def in_parts(given: Sequence[Array], parts: Sequence[Part]) -> Finished:
+            flat = extended(given, lanes, room)
+
+            def call(part: Part) -> Chunk:
+                found = direct([self._first(lanes, part), *flat])
+                return self._chunk(part, [np.asarray(found[0]), *found[1:]])
+
+            found = self._cores.run(call, lanes, parts)
+            if any(chunk.part[1] < part[1] for chunk, part in zip(found, parts, strict=True)):
+                return Finished.of(self._run_arrays(given, lanes, dict(zip(parts, found, strict=True))))
+
+            def outcome() -> Outcome:
+                return self._ended(self._joined(found, lanes, counts=False, is_seen=False), given, lanes)
+
+            faults = (chunk.arrays[0][FAULTS * room :][slice(*chunk.part)] for chunk in found)
+            failed = any(map(np.count_nonzero, faults))
+            return Finished(None if failed else self._columns(found, range(1, 1 + count)), outcome)
+
         return self._explained(run)
 
-    def _run_arrays(self, flat: Sequence[Array], lanes: int, done: Sequence[Chunk] = ()) -> Outcome:
+    def _run_arrays(self, flat: Sequence[Array], lanes: int, done: Mapping[Part, Chunk] | None = None) -> Outcome:
         return self._ended(self._run(flat, lanes, counts=False, done=done), flat, lanes)
 
     def _ended(self, arrays: State, flat: Sequence[Array], lanes: int) -> Outcome:
@@ -115,10 +140,10 @@ class NativeProgram(WholeRuns):
 
         return self._outcome(arrays, counting)
 
-    def _run(self, flat: Sequence[Array], lanes: int, counts: bool, done: Sequence[Chunk] = ()) -> State:
+    def _run(self, flat: Sequence[Array], lanes: int, counts: bool, done: Mapping[Part, Chunk] | None = None) -> State:
         """The outputs of all lanes by key, the `ENDS` as NumPy arrays; where it `counts`, `EXECUTIONS`, too.
 
-        Chunks that are `done` are of all lanes.
+        If some chunks are `done`, they are the first ones of the parts of all lanes.
         """
         whole, flat = self._sealed(lanes, counts, goes_on=False), self.machine.extended(flat, lanes, self._room(lanes))
         chunks = self._chunks_of(lanes)
@@ -129,16 +154,31 @@ class NativeProgram(WholeRuns):
                 return self._chunk(bounds[:2], program(self._told(bounds), *carried, *flat), carried=len(carried))
             return self._chunk(bounds[:2], whole(self._told(bounds), *flat))
 
-        def run(part: Part, stop: Event) -> list[Chunk]:
-            return chunks.run(part, call, self._lanes(lanes).nothing_carried, stop, done)
+        stop = Event()
+
+        def run(part: Part) -> list[Chunk]:
+            first = [done[part]] if done else []
+            return chunks.run(part, call, partial(self._nothing_carried, lanes), stop, first)
 
         is_seen = whole is not self._whole(lanes, counts)
         with self._timed():
-            if not is_seen and not counts:
-                found = self._cores.run(run, lanes, [(0, lanes)] if done else self._cores.parts(lanes))
-            else:  # a tape sees what its own thread does; and how long counting takes is of no account
-                found = [run((0, lanes), Event())]
+            if is_seen or counts:  # a tape sees what its own thread does; and how long counting takes is of no account
+                found: Sequence[list[Chunk]] = [run((0, lanes))]
+            elif done:
+                found = self._cores.all_of(run, [*done], stop)
+            else:
+                found = self._cores.run(run, lanes, self._cores.parts(lanes), stop)
         return self._joined([chunk for each in found for chunk in each], lanes, counts, is_seen)
+
+    def _nothing_carried(self, lanes: int) -> Sequence[Array]:
+        """What stands for what is carried where a lane begins; kept if it is small, as the sampler's 80 arrays are."""
+        over = self._lanes(lanes)
+        if over.at_once not in self._blank:
+            made = over.nothing_carried()
+            if sum(map(_size, self.registers.stacks.values())) * self.registers.entries > CPU.native_kept:
+                return made
+            self._blank[over.at_once] = made
+        return self._blank[over.at_once]
 
     def _sealed(self, lanes: int, counts: bool, goes_on: bool) -> Callable[..., Any]:
         return self.backend.forbid_gradients(self._whole(lanes, counts, goes_on), self.program.name)
@@ -162,14 +202,20 @@ class NativeProgram(WholeRuns):
         used = [chunk for chunk in chunks if chunk.part[0] < chunk.part[1]]
         rows = [self._ends(chunk.arrays[0], lanes) for chunk in used]
         ends = np.hstack([each[:, slice(*chunk.part)] for each, chunk in zip(rows, used, strict=True)])
-        names = self._names(counts=False)
-        part_of = (lambda array: array) if is_seen else np.asarray
-        places = range(1, 1 + len(names))
-        columns = ([part_of(chunk.arrays[place])[slice(*chunk.part)] for chunk in used] for place in places)
-        others = [self.backend.joined(*column) for column in columns]
+        places = range(1, 1 + len(self._names(counts=False)))
+        if is_seen:
+            columns = ([chunk.arrays[place][slice(*chunk.part)] for chunk in used] for place in places)
+            others = [self.backend.joined(*column) for column in columns]
+        else:
+            others = self._columns(used, places)
         if counts:
-            others.append(sum(np.asarray(chunk.arrays[1 + len(names)]) for chunk in chunks))
+            others.append(sum(np.asarray(chunk.arrays[places.stop]) for chunk in chunks))
         return self._kept(ends, others, counts)
+
+    def _columns(self, chunks: Sequence[Chunk], places: Iterable[int]) -> list[Array]:
+        """Some of the arrays of chunks, each of its part of the lanes, put together by NumPy."""
+        columns = ([np.asarray(chunk.arrays[place])[slice(*chunk.part)] for chunk in chunks] for place in places)
+        return [self.backend.array(np.concatenate(column), column[0].dtype.name) for column in columns]
 
     def _of_all(self, packed: np.ndarray, others: Sequence[Array], lanes: int, counts: bool) -> State:
         """The outputs by key, of one chunk of all lanes."""
@@ -198,9 +244,9 @@ class NativeProgram(WholeRuns):
         """The keys of all outputs but `ENDS`."""
         return [*self.one.outputs][len(ENDS) :] + [EXECUTIONS] * counts
 
-    def _whole_run(self, lanes: int) -> Array:
-        """What the first chunk of a run of all lanes is told."""
-        bounds = (0, lanes, self._chunks_of(lanes).pace.budget, 0)
+    def _first(self, lanes: int, part: Part) -> Array:
+        """What the first chunk of a part of the lanes is told."""
+        bounds = (*part, self._chunks_of(lanes).pace.budget, 0)
         if bounds not in self._bounds:
             self._bounds[bounds] = self._told(bounds)
         return self._bounds[bounds]

@@ -20,7 +20,7 @@ AT_A_TIME = 8
 class Tiles(Lanes):
     """The program over all lanes, `width` at a time: see `Lanes`.
 
-    Where three in four of a tile have ended, lanes that come after take their places: so none waits long for the
+    Where half of a tile have ended, lanes that come after take their places: so none waits long for the
     slowest. Each slot of a tile is of a `lane`, or of nobody, which is the lane behind all.
     """
 
@@ -45,7 +45,7 @@ class Tiles(Lanes):
         ended = tile.constant(code.places.ended)
         most = budget if goes_on else budget + budget
         # A tile that is gone on with is one of successive lanes; and how often a block has run is known of whole tiles.
-        most_left = backend.constant(0 if goes_on or counts else width // 4)
+        most_left = backend.constant(0 if goes_on or counts else width // 2)
 
         def few(now: State) -> Array:
             """So few lanes may be left that have not ended, and others join them."""
@@ -96,38 +96,38 @@ class Tiles(Lanes):
         backend, tile = self.backend, self.tile
         outputs = {f"all {key}": value for key, value in self.kept(now).items()}
         lanes = backend.lanes_of(now[f"all {next(iter(self.outputs))}"]) - 1
-        start = {key: now[key] for key in (*outputs, *inputs, "lane", "next")}
-        start |= {"slot": backend.constant(0), "joined": tile.constant_bool(False)}
+        before = now["lane"]  # not what is written: XLA would copy that to read it
+
+        def over_from(slot: Array) -> Array:
+            """The first slot from this one on whose lane is over; `width` if there is none."""
+
+            def is_on(at: Array) -> Array:
+                return backend.both(at < tile.width, ~backend.element(is_over, [at]))
+
+            return backend.while_loop(is_on, lambda at: backend.add(at, backend.constant(1)), slot)
 
         def is_left(moved: State) -> Array:
             return moved["slot"] < tile.width
 
         def one(moved: State) -> State:
             slot, after = moved["slot"], moved["next"]
-            lane, is_free = (backend.element(each, [slot]) for each in (moved["lane"], is_over))
-            joins = backend.both(is_free, after < behind)
+            lane, joins = backend.element(before, [slot]), after < behind
             found = {
                 key: backend.with_element(moved[key], [lane], backend.element(value, [slot]))
                 for key, value in outputs.items()
             }
-            for key, array in inputs.items():
-                value = backend.choose(joins, backend.element(array, [after]), backend.element(moved[key], [slot]))
-                found[key] = backend.with_element(moved[key], [slot], value)
-            here = backend.choose(is_free, backend.choose(joins, after, backend.constant(lanes)), lane)
+            for key, array in inputs.items():  # anything where nobody joins
+                found[key] = backend.with_element(moved[key], [slot], backend.element(array, [after]))
+            here = backend.choose(joins, after, backend.constant(lanes))
             found["lane"] = backend.with_element(moved["lane"], [slot], here)
-            found["joined"] = backend.with_element(moved["joined"], [slot], joins)
             found["next"] = backend.add(after, backend.cast(joins, "int32"))
-            return {**found, "slot": backend.add(slot, backend.constant(1))}
+            return {**found, "slot": over_from(backend.add(slot, backend.constant(1)))}
 
-        moved = backend.while_loop(is_left, one, start)
-        begun = code.start({})
-        reset = {
-            key: backend.choose(moved["joined"], begun[key], now[key])
-            for key in self.registers.types
-            if key not in inputs
-        }
-        kept = {key: moved[key] for key in (*outputs, *inputs, "lane", "next")}
-        return {**now, **reset, **kept}
+        start = {key: now[key] for key in (*outputs, *inputs, "lane", "next")}
+        moved = backend.while_loop(is_left, one, {**start, "slot": over_from(backend.constant(0))})
+        begun, joined = code.start({}), is_over & (moved["lane"] < lanes)
+        reset = {key: backend.choose(joined, begun[key], now[key]) for key in self.registers.types if key not in inputs}
+        return {**now, **reset, **{key: moved[key] for key in start}}
 
     @property
     def work(self) -> float:

@@ -8,5 +8,5 @@ def g(x):
 
 @pcbatch.autobatch
 def f(xs):
-    some = pcbatch.map(g, xs, count=2)
+    some = pcbatch.map(g, xs, counts=2)
     return some, pcbatch.map(g)

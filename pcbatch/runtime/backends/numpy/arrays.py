@@ -85,6 +85,9 @@ class NumPyArrays:
         rows[: lanes.size] = lanes
         return rows
 
+    def listed(self, mask: Any) -> Any:
+        return self.compact(mask, len(mask)), np.int32(np.count_nonzero(mask))
+
     def load(self, array: Any, indices: Sequence[Any], lanes: Any | None = None) -> Any:
         lanes = np.arange(array.shape[0]) if lanes is None else lanes
         clipped = [np.clip(index, 0, size - 1) for index, size in zip(indices, array.shape[1:], strict=False)]

@@ -65,6 +65,9 @@ class NumPyHost:
     def wrap(self, value: Any, type_: Type) -> Any:
         return structures.wrap(value, type_)
 
+    def plain_result(self, value: Any) -> Any:
+        return value
+
     def as_python(self, error: Exception) -> Exception:
         return error
 

@@ -16,7 +16,7 @@ import tensorflow as tf
 from pcbatch.ir.machine import Piece
 from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.tensorflow import graphs, marked, traces, work
-from pcbatch.runtime.backends.tensorflow.expansion import CHOICES, Expansion
+from pcbatch.runtime.backends.tensorflow.expansion import CASES, CHOICES, Expansion
 from pcbatch.runtime.backends.tensorflow.traces import Trace
 
 Chosen = tuple[Trace, Sequence[tf.Tensor]]
@@ -24,8 +24,9 @@ Chosen = tuple[Trace, Sequence[tf.Tensor]]
 
 
 def written_out(piece: Piece, signature: Signature, traced: Trace, outputs: Sequence[tf.Tensor]) -> Chosen:
-    """`traced` and `outputs`, or where they have a conditional and XLA compiles them, those of a trace without."""
-    if not graphs.in_outer_xla() or not any(each.type in CHOICES for each in work.in_order(outputs)):
+    """`traced` and `outputs`, or where they have a conditional that is to be written out, those of a trace without."""
+    kinds = CHOICES if graphs.in_outer_xla() else CASES
+    if not any(each.type in kinds for each in work.in_order(outputs)):
         return traced, outputs
     make = partial(_without, piece, signature)
     found: Chosen = traces.remembered("arms", piece, signature.reads, signature.shared, make)

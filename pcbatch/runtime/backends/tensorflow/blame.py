@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import linecache
 import re
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,8 @@ from pcbatch.errors import (
     InPlace,
     InPlaceError,
     LengthError,
+    Map,
+    MapError,
     Note,
     PieceRefusalError,
     PlacedError,
@@ -24,7 +27,6 @@ from pcbatch.errors import (
     Span,
     TakeIn,
     Unroll,
-    Wish,
 )
 from pcbatch.installed import OWN, is_installed
 from pcbatch.ir.code import Code
@@ -73,6 +75,8 @@ _PLAINLY = (
     (re.compile(r"<tf\.Tensor '[^']*' shape=\(([^)]*?),?\) dtype=(\w+)>"), r"\2[\1]"),
 )
 """Messages of TensorFlow that name its own parameters and classes, and the same in words that the user knows."""
+_OF_OPERATORS = ("BINARY_", "COMPARE_", "CONTAINS_", "INPLACE_", "LOAD_ATTR", "LOAD_METHOD", "UNARY_")
+"""How the names of Python's instructions begin that are operators, subscripts and attributes."""
 CALLED, LENGTH = "PCB405", "PCB130"
 """The codes of a batched call in a helper, and in a comprehension over something whose length is not known yet."""
 _NO_VALUE = re.compile(r"SymbolicTensor|[Ss]ymbolic `?(tf\.)?Tensor|\bWeak\b")
@@ -105,20 +109,24 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     """
     if isinstance(error, RefusedBeforeError):
         return PrimitiveError([])
-    wants: Wish | None = _taken_in(piece, error)
+    wants: TakeIn | None = _taken_in(piece, error)
     if isinstance(error, PieceRefusalError):
         line = _line_of_traceback(piece, error)
         found = _at(piece, error.code, error.message, line, error.help)
         if error.code in (CALLED, "PCB414") and found.span is not None and found.span.file.startswith(OWN):
             return PrimitiveError([replace(found, help=_HANDED)])
         if isinstance(error, InPlaceError):
-            wants = None if found.span is None else InPlace(found.span, error.method)
-            return PrimitiveError([replace(found, wants=wants)])
+            in_place = None if found.span is None else InPlace(found.span, error.method)
+            return PrimitiveError([replace(found, wants=in_place)])
         if isinstance(error, ChangeError):
-            wants = None if found.span is None else Change(found.span, error.name)
-            return PrimitiveError([replace(found, wants=wants)])
+            change = None if found.span is None else Change(found.span, error.name)
+            return PrimitiveError([replace(found, wants=change)])
+        if isinstance(error, MapError):
+            mapped = None if found.span is None else Map(found.span, error.length, error.type, error.turns)
+            return PrimitiveError([replace(found, wants=mapped)])
         if isinstance(error, LengthError):
-            wants = None if found.span is None else Unroll(found.span, error.length, error.turns)
+            length = None if found.span is None else Unroll(found.span, error.length, error.turns)
+            return PrimitiveError([replace(found, wants=length if error.code in (CALLED, LENGTH) else None)])
         return PrimitiveError([replace(found, wants=wants if error.code in (CALLED, LENGTH) else None)])
     if isinstance(error, PlacedError):
         return PrimitiveError([Diagnostic("PCB401", error.message, error.span)])
@@ -143,9 +151,20 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
         help = _HANDED if help.startswith(_HELPER_OF_TENSORS[:20]) else help
         return PrimitiveError([Diagnostic("PCB401", _plainly(why), notes[0].span, help=help)])
     found = _at(piece, "PCB401", _plainly(why), line, help, notes)
+    of_operator = None if wants is None or not _in_operator(helper) else replace(wants, may=True)
     if why.endswith(operands.UNCAST):
-        return PrimitiveError([replace(found, trait="settled")])
-    return PrimitiveError([replace(found, wants=wants, trait="untraced") if _UNTRACED.search(why) else found])
+        return PrimitiveError([replace(found, wants=of_operator, trait="settled")])
+    if not _UNTRACED.search(why):
+        return PrimitiveError([replace(found, wants=of_operator)])
+    return PrimitiveError([replace(found, wants=wants, trait="untraced")])
+
+
+def _in_operator(place: TracebackType | None) -> bool:
+    """Whether an operator, a subscript or an attribute has failed at a place in a helper, not what it calls."""
+    if place is None:
+        return False
+    made = (each for each in dis.get_instructions(place.tb_frame.f_code) if each.offset == place.tb_lasti)
+    return any(each.opname.startswith(_OF_OPERATORS) for each in made)
 
 
 def _taken_in(piece: Piece, error: BaseException) -> TakeIn | None:
@@ -305,6 +324,8 @@ def reason(error: BaseException) -> str:
         if isinstance(cause, WeakTypeError):
             return str(cause)
         cause = cause.__cause__ or cause.__context__
+    if isinstance(error, NotImplementedError) and isinstance(error.__context__, TypeError):
+        error = error.__context__  # of an operator, whose other operand, an array, TensorFlow asked then
     text = _clean(str(error))
     if type(error) in (TypeError, ValueError):
         return text or type(error).__name__

@@ -27,7 +27,7 @@ def conditional(
     predicate: tf.Tensor, function: Callable[[], Sequence[tf.Tensor]], otherwise: Sequence[tf.Tensor]
 ) -> list[tf.Tensor]:
     """`function()` where the scalar holds, else `otherwise`, of the same dtypes and shapes."""
-    arm = private.new_graph(f"pcbatch_then_{next(_numbers)}")
+    arm = _body(f"pcbatch_then_{next(_numbers)}")
     with arm.as_default():
         arm.outputs = [_inside(arm, result) for result in function()]
     given = [outer for outer, _ in private.captures(arm)]
@@ -59,7 +59,7 @@ def loop(
 ) -> list[tf.Tensor]:
     """`start`, then `body` of it again and again as long as the `condition` on it, a scalar, holds; shapes stay."""
     number = next(_numbers)
-    test, turn = private.new_graph(f"pcbatch_while_{number}"), private.new_graph(f"pcbatch_do_{number}")
+    test, turn = _body(f"pcbatch_while_{number}"), _body(f"pcbatch_do_{number}")
     arguments: list[list[tf.Tensor]] = []
     for graph, function in ((test, lambda carried: [condition(carried)]), (turn, body)):
         with graph.as_default():
@@ -78,13 +78,44 @@ def loop(
         "body": _function(turn),
         "output_shapes": ready.shapes_attribute([_shape(tensor) for tensor in inputs]),
         "parallel_iterations": ready.integer_attribute(1),
-        **_IN_XLA,
+        **(_IN_XLA if any(map(may_be_known, captured)) else {}),
     }
     return _made("While", [test, turn], inputs, [tensor.dtype for tensor in inputs], attributes)[: len(start)]
 
 
+def may_be_known(tensor: tf.Tensor) -> bool:
+    """Whether XLA may know the value of a tensor: of one that is computed from constants and shapes alone.
+
+    Where a loop is given none such, there is nothing that TensorFlow could make known inside of it. To look for that it
+    reads the loop, with all loops in it, anew: a third of the time in which it makes XLA's text of the sampler.
+    """
+    return ready.once_in_program(("may be known", tensor.ref()), lambda: _is_of_constants(tensor))
+
+
+def _is_of_constants(tensor: tf.Tensor) -> bool:
+    seen: set[int] = set()
+    pending: list[Any] = [tensor]
+    while pending:
+        operation = getattr(pending.pop(), "op", None)
+        if operation is None:  # a tensor of ordinary code, which the program is handed
+            return False
+        if operation.type == "Placeholder":  # of what a loop carries, or of what stands for a tensor around it
+            places = {id(inside): outside for outside, inside in private.captures(operation.graph)}
+            pending.append(places.get(id(operation.outputs[0])))
+        elif id(operation) not in seen and operation.type not in _SHAPES:
+            seen.add(id(operation))
+            pending += operation.inputs
+    return True
+
+
+_SHAPES = frozenset(["Rank", "Shape", "ShapeN", "Size"])
 _IN_XLA = {"_xla_propagate_compile_time_consts": tf.compat.v1.AttrValue(b=True)}
 """What TensorFlow says of such operations where XLA compiles them."""
+
+
+def _body(name: str) -> Any:
+    """The graph of an arm or a turn."""
+    return private.new_body(name, ready.constant_like)
 
 
 def _inside(graph: Any, tensor: tf.Tensor) -> tf.Tensor:

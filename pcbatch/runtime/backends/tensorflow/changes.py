@@ -24,6 +24,7 @@ from pcbatch.runtime.backends.tensorflow import scattering
 from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.indexing import in_range, place_in
 from pcbatch.runtime.backends.tensorflow.positions import replaced_at
+from pcbatch.runtime.backends.tensorflow.promotion import is_bool
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.searching import in_order
 from pcbatch.runtime.backends.tensorflow.structures import describe, spelling, type_of
@@ -145,6 +146,8 @@ def _array_stored(array: tf.Tensor, value: Any, indices: Sequence[Any], site: in
     That costs the array. A store into an array that is a variable of its own costs the element (the Store op).
     """
     rank = array.shape.rank
+    if len(indices) == 1 and is_bool(indices[0]):
+        return scattering.masked(array, tf.convert_to_tensor(indices[0]), _element_of(array, value))
     if len(indices) > rank:
         raise IndexError(f"too many indices for an array of rank {rank}")
     places = [tf.convert_to_tensor(index) for index in indices]

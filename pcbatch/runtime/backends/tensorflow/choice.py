@@ -81,8 +81,21 @@ def choose(condition: tf.Tensor, a: Any, b: Any) -> Any:
     """`a` where the scalar `condition` holds, else `b`, in the join of their types."""
     type_ = joined_type(a, b)
     refuse_variables([*values.flatten(type_, a), *values.flatten(type_, b)])
-    pairs = zip(leaf_tensors(a, type_), leaf_tensors(b, type_), strict=True)
-    return wrap(values.pack(type_, [tf.where(condition, x, y) for x, y in pairs]), type_)
+    leaves = leaf_tensors(a, type_), leaf_tensors(b, type_)
+    if not tf.is_symbolic_tensor(condition):  # a tape sees what one example takes
+        chosen = leaves[0] if bool(condition) else leaves[1]
+    else:
+        chosen = [tf.where(condition, x, y, name=_CHOICE) for x, y in zip(*leaves, strict=True)]
+    return wrap(values.pack(type_, chosen), type_)
+
+
+_CHOICE = "pcbatch_choice"
+"""The name of the operation, by which `is_choice` knows it from a user's `tf.where`."""
+
+
+def is_choice(operation: Any) -> bool:
+    """Whether an operation chooses between values of which one example has one alone."""
+    return _CHOICE in operation.name and operation.type in ("Select", "SelectV2")
 
 
 def any_of(xs: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import tensorflow as tf
@@ -21,6 +22,7 @@ class Traced:
     def __init__(self, make: Callable[[], Any], name: Name | None = None):
         self._plain, self._tuned, self._name = make(), make(), name
         self._ready: dict[Any, Any] = {}
+        self._direct: dict[Any, Any] = {}
 
     @property
     def function(self) -> Any:
@@ -47,13 +49,16 @@ class Traced:
         return self._run(self._ready_for(function, arrays), arrays)
 
     def ready(self, arrays: Sequence[Any]) -> Callable[[], Any]:
-        """What runs it on these arrays, traced by now."""
+        """What runs it on these arrays, traced by now: its flat results, where no tape sees it."""
         function = self.function
         if not tf.executing_eagerly() or not all(isinstance(array, tf.Tensor) for array in arrays):
             traced = function.get_concrete_function(*arrays)
             return lambda: traced(*arrays)
         found = self._ready_for(function, arrays)
-        return lambda: self._run(found, arrays)
+        if found not in self._direct:
+            self._direct[found] = found if isinstance(found, stored.Kept) else private.direct(found)
+        call = self._direct[found] or partial(self._run, found)
+        return lambda: call(arrays)
 
     def _run(self, ready: Any, arrays: Sequence[tf.Tensor]) -> Any:
         return ready(arrays) if isinstance(ready, stored.Kept) else private.call(ready, arrays)
@@ -61,7 +66,7 @@ class Traced:
     def _ready_for(self, function: Any, arrays: Sequence[tf.Tensor]) -> Any:
         """What runs on such arrays: a concrete function, or one that is kept on disk."""
         # A `tf.function` looks for the signature of its arguments for half of the time of a small call.
-        key = (id(function), *((array.dtype, array.shape) for array in arrays))
+        key = (id(function), *map(private.spec, arrays))
         if key not in self._ready:
             kept = None if self._name is None else stored.run_of(function, arrays, self._name)
             self._ready[key] = kept or function.get_concrete_function(*arrays)

@@ -171,6 +171,8 @@ def _pulled(
     """
     operation, count = meeting.operation, rows.lanes
     of_lane: dict[int, tf.Tensor] = {}
+    if not meeting.is_lookup:  # what nothing comes back to may be infinite
+        mask = tf.logical_and(mask, tf.reduce_any(delta != 0, axis=list(range(1, delta.shape.rank))))
     for place in meeting.of_lane:
         of_lane[place] = _where(mask, _of_rows(rows, operation.inputs[place]))
     if meeting.is_lookup:

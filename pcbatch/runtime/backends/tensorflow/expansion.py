@@ -26,10 +26,10 @@ TURNS, OPERATIONS = 64, 4000
 
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _CONDITIONALS = ("If", "StatelessIf")
-_CASES = ("Case", "StatelessCase")
+CASES = ("Case", "StatelessCase")
 _LOOPS = ("While", "StatelessWhile")
-CHOICES = (*_CONDITIONALS, *_CASES)
-_CONTROL = (*_CALLS, *_CONDITIONALS, *_CASES, *_LOOPS)
+CHOICES = (*_CONDITIONALS, *CASES)
+_CONTROL = (*_CALLS, *_CONDITIONALS, *CASES, *_LOOPS)
 _OURS = ("Slice", "GatherNd", "ResourceGatherNd")
 """Operations whose gradient is better taken by way of others."""
 _DIVISIONS = ("Div", "FloorDiv", "FloorMod", "Mod", "RealDiv", "TruncateDiv", "TruncateMod")
@@ -109,7 +109,7 @@ class Expansion:
                 self._note(number, [holds], None)
                 known = static(given[0])
                 return self._chosen(arms, number, None if known is None else int(bool(known)), given[1:], predicate)
-            case kind if kind in _CASES:
+            case kind if kind in CASES:
                 names = operation.get_attr("branches")
                 arms = [self._graph(operation, each.name) for each in names]
                 known = static(given[0])

@@ -23,8 +23,9 @@ from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends import following
 from pcbatch.runtime.backends.pieces import Apart, Backward, Element, Leaves, Note, Origin, Signature, Wanted
-from pcbatch.runtime.backends.tensorflow import blame, elements, marked, pieces, ready, traces
+from pcbatch.runtime.backends.tensorflow import blame, elements, marked, pieces, private, ready, traces
 from pcbatch.runtime.backends.tensorflow.anatomy import Anatomy, Meeting, makes_functions
+from pcbatch.runtime.backends.tensorflow.connected import Connected
 from pcbatch.runtime.backends.tensorflow.contributions import Contributions, gradients_of
 from pcbatch.runtime.backends.tensorflow.expansion import CHOICES, Expansion
 
@@ -104,8 +105,11 @@ class Linearized:
         met = [output for each in every for output in each.operation.outputs if output.dtype.is_floating]
         taken = [] if self.reruns else [*elements.taken(anatomy, self.signature, self.traced, self.outputs, reads)]
         reads = [place for place in reads if place not in {each.leaf for each in taken}]
+        connected = self._connected(pairs, {id(self.traced.reads[each.leaf]) for each in taken})
         sources = [*(self.traced.reads[place] for place in reads), *(each.tensor for each in taken), *met]
         found = gradients_of([pair for pair in pairs if id(pair[0]) in anatomy.of_lane], sources)
+        by_source = zip(sources, found, strict=False)
+        found = [None if each is None else connected.kept_to(source, each) for source, each in by_source]
         by_read = zip(reads, found, strict=False)
         self.read_gradients = {place: each for place, each in by_read if each is not None}
         found = found[len(reads) :]
@@ -135,11 +139,19 @@ class Linearized:
             for tensor, part in zip(shared, gradients_of(coming, shared, stop=each.operation.inputs), strict=True):
                 if part is not None and predicate is not None:
                     part = tf.where(predicate, part, tf.zeros([], part.dtype))
-                add(tensor, part)
+                add(tensor, None if part is None else connected.kept_through(each.operation, part))
         self.parts = [tf.add_n(each) if len(each) > 1 else each[0] for _, each in parts.values()]
         self._deltas = [delta for _, delta in meetings]
         of_shared, summed = [meeting for meeting, _ in meetings], [tensor for tensor, _ in parts.values()]
         self.contributions = Contributions(self.traced, anatomy.roots, self.expansion, of_shared, summed)
+
+    def _connected(self, pairs: Sequence[tuple[tf.Tensor, tf.Tensor]], arrays: Collection[int]) -> Connected:
+        """What comes back to what, the gates for it set; `arrays` are those of which elements are taken."""
+        anatomy = self.anatomy
+        connected = Connected(anatomy.operations, pairs, anatomy.of_lane, anatomy.of_wanted)
+        if private.rewires():
+            connected.set_gates(arrays)
+        return connected
 
     def _without_gradient(self, error: Exception) -> GradientError:
         """PCB602, at the line of the operation that TensorFlow names, if it names one."""

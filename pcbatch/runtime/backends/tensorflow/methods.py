@@ -7,7 +7,7 @@ from typing import Any
 
 from pcbatch.errors import Method
 from pcbatch.ir import records
-from pcbatch.runtime.backends.tensorflow import changes, searching
+from pcbatch.runtime.backends.tensorflow import changes, searching, watching
 
 
 def of_code(receiver: Any, code: CodeType) -> Method | None:
@@ -24,5 +24,5 @@ def of_code(receiver: Any, code: CodeType) -> Method | None:
 
 
 def is_caller(code: CodeType) -> bool:
-    """Whether a code is of what calls methods of objects for a piece."""
-    return code.co_filename in (changes.__file__, searching.__file__)
+    """Whether a code is of what calls methods of objects, or helpers, for a piece."""
+    return code.co_filename in (changes.__file__, searching.__file__, watching.__file__)

@@ -27,16 +27,6 @@ def _varies(value: Any) -> bool:
     return is_lane_value(value)
 
 
-class Inexact(np.ndarray):
-    """A constant array of numbers that are no ints: beside ints TensorFlow would cut it to ints."""
-
-    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> tf.Tensor:
-        """The tensor; TypeError for one of ints."""
-        if dtype is not None and not (tf.as_dtype(dtype).is_floating or tf.as_dtype(dtype).is_complex):
-            raise TypeError(f"an array of {self.dtype} is none of {tf.as_dtype(dtype).name}")
-        return tf.constant(np.asarray(self), dtype, name=name or "Const")
-
-
 def _equivalent(path: str, function: Equivalent) -> Equivalent:
     """`function` for values of lanes, NumPy's own `path` for static ones."""
 
@@ -47,8 +37,6 @@ def _equivalent(path: str, function: Equivalent) -> Equivalent:
         for step in path.split("."):
             native = getattr(native, step)
         result = native(*arguments, **options)
-        if type(result) is np.ndarray and result.dtype.kind in "fc":
-            return result.view(Inexact)
         return result.item() if isinstance(result, np.generic) else result
 
     return of_arrays

@@ -13,8 +13,8 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow.choice import both, negate, select
-from pcbatch.runtime.backends.tensorflow.promotion import is_bool, is_flag, widened
-from pcbatch.runtime.backends.tensorflow.weak import counted, is_committed, numbered, unify
+from pcbatch.runtime.backends.tensorflow.promotion import is_bool, is_flag, loses, widened
+from pcbatch.runtime.backends.tensorflow.weak import counted, is_committed, is_lane_value, numbered, unify
 
 Operator = Callable[[Any, Any], Any]
 
@@ -38,12 +38,15 @@ def numbers(a: Any, b: Any) -> tuple[Any, Any]:
 
 def matched(a: Any, b: Any) -> tuple[Any, Any]:
     """Two operands of an operator that takes bools, too: a bool beside a number is one, ints are of one dtype."""
+    if not is_lane_value(a) and not is_lane_value(b):
+        return a, b
     a, b = numbered(a, b)
     if is_committed(a) and is_committed(b):
         x, y = tf.convert_to_tensor(a), tf.convert_to_tensor(b)
         if x.dtype != y.dtype and x.dtype.is_integer and y.dtype.is_integer:
             return widened(x, y)
-        if x.dtype.is_integer != y.dtype.is_integer:  # TensorFlow, which refuses tensors, would round a NumPy array
+        cut = loses(x.dtype, y.dtype) if is_lane_value(b) else loses(y.dtype, x.dtype)
+        if cut:  # TensorFlow, which refuses tensors, would make another number of a NumPy array
             return x, y
     return a, b
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pcbatch.runtime.backends.tensorflow import math_equivalents as math
 from pcbatch.runtime.backends.tensorflow import numpy_equivalents as numpy
+from pcbatch.runtime.backends.tensorflow.autograph import as_written
 from pcbatch.runtime.backends.tensorflow.changes import changed, row, stored, taken, with_field, with_item, within
 from pcbatch.runtime.backends.tensorflow.checked import (
     divide,
@@ -48,6 +49,7 @@ from pcbatch.runtime.backends.tensorflow.iteration import (
     unpacked,
     unrolled,
 )
+from pcbatch.runtime.backends.tensorflow.mapping import blank, mapped
 from pcbatch.runtime.backends.tensorflow.members import member
 from pcbatch.runtime.backends.tensorflow.membership import contains, lacks, same_flag
 from pcbatch.runtime.backends.tensorflow.operators import (
@@ -68,6 +70,7 @@ from pcbatch.runtime.backends.tensorflow.operators import (
 from pcbatch.runtime.backends.tensorflow.recorder import Recorder, recording
 from pcbatch.runtime.backends.tensorflow.searching import count, in_order, position
 from pcbatch.runtime.backends.tensorflow.sharing import apart, plain_data
+from pcbatch.runtime.backends.tensorflow.watching import checking
 from pcbatch.runtime.backends.tensorflow.written_out import turns
 
 __all__ = [
@@ -77,12 +80,15 @@ __all__ = [
     "all_of",
     "any_of",
     "apart",
+    "as_written",
     "axis",
     "bit_and",
     "bit_or",
     "bit_xor",
+    "blank",
     "both",
     "changed",
+    "checking",
     "committed",
     "contains",
     "count",
@@ -103,6 +109,7 @@ __all__ = [
     "length",
     "less",
     "less_equal",
+    "mapped",
     "math",
     "matrix_product",
     "maximum",

@@ -12,12 +12,16 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import arithmetic, numpy_equivalents, operators
+from pcbatch.runtime.backends.tensorflow import arithmetic, followed, numpy_equivalents, operators
 from pcbatch.runtime.backends.tensorflow.array_indexing import elements_at
+from pcbatch.runtime.backends.tensorflow.autograph import as_written
 from pcbatch.runtime.backends.tensorflow.equivalents import named
-from pcbatch.runtime.backends.tensorflow.members import plain_member
+from pcbatch.runtime.backends.tensorflow.followed import Followed
+from pcbatch.runtime.backends.tensorflow.mapping import checked_count, padded
+from pcbatch.runtime.backends.tensorflow.members import member, plain_member
 from pcbatch.runtime.backends.tensorflow.membership import same_flag
 from pcbatch.runtime.backends.tensorflow.private import may_record
+from pcbatch.runtime.backends.tensorflow.scattering import store_indexed
 from pcbatch.runtime.backends.tensorflow.weak import Weak, unify
 
 _ARRAYS = (tf.Tensor, tf.Variable)
@@ -43,7 +47,7 @@ def _go_together(a: Any, b: Any) -> bool:
 
 def _plainly(value: Any) -> Any:
     """A result of `operators` that is weak, as Python's number is: a bool that was counted."""
-    return int(value) if isinstance(value, Weak) else value
+    return int(value) if isinstance(value, Weak) and not isinstance(value, Followed) else value
 
 
 def _counted(x: Any) -> Any:
@@ -185,20 +189,33 @@ def _read(a: Any, index: Any) -> Any:
     return a[index]
 
 
+def _member(value: Any, name: str) -> Any:
+    """`value.name`; the numbers that arrays give, as a tape follows them."""
+    is_number = name in ("item", "tolist") and isinstance(value, _ARRAYS) and value.dtype.is_floating
+    if not is_number or not may_record():
+        return plain_member(value, name)
+    return lambda *at: followed.marked(member(value, name)(*at), value)
+
+
 PLAIN_BUILTINS: dict[str, Callable[..., Any]] = _OPERATORS | {
     "__flag__": same_flag,
+    "as_written": as_written,
     "abs": lambda x: abs(_counted(x)),
     "augmented": _augmented,
+    "checked_count": checked_count,
     "divmod": lambda a, b: (_OPERATORS["op_floordiv"](a, b), _OPERATORS["op_mod"](a, b)),
+    "float": followed.to_float,
     "int": lambda *given: _int32(int(*given)) if given and isinstance(given[0], _ARRAYS) else int(*given),
     "max": _extreme(max, "op_gt"),
-    "member": plain_member,
+    "member": _member,
     "min": _extreme(min, "op_lt"),
     "neg": lambda x: -_counted(x),
+    "padded": padded,
     "pos": lambda value: tf.convert_to_tensor(_counted(value)) if isinstance(value, _ARRAYS) else +value,
     "read": _read,
     "round": lambda value, digits=None: _rounded(value, digits) if isinstance(value, _ARRAYS) else round(value, digits),
     "sorted": _sorted,
+    "store": store_indexed,
     "sum": _sum,
 }
 """What tensors do not support though numbers and NumPy's arrays do, `value is True` too."""
@@ -208,12 +225,24 @@ def _stable_order(a: Any, axis: int | None = -1, kind: Any = None) -> Any:
     return np.argsort(a, axis, kind="stable")
 
 
+def _take(a: Any, indices: Any, axis: int | None = None, **options: Any) -> Any:
+    """`np.take`; its result as a tensor where a tape may look on."""
+    found = np.take(a, indices, axis, **options)
+    if options or not followed.has_tensors((a,)):
+        return found
+    array = tf.convert_to_tensor(a)
+    array = tf.reshape(array, [-1]) if axis is None else array
+    return tf.gather(array, np.asarray(indices) % array.shape[axis or 0], axis=axis or 0)
+
+
 def _seen_by_tapes(function: Callable[..., Any], equivalent: Callable[..., Any]) -> Callable[..., Any]:
     """NumPy's function; where a tape may look on, what gives a gradient, as it has in a batch."""
 
     def call(*given: Any, **options: Any) -> Any:
-        if may_record() and _has_arrays(*tf.nest.flatten((given, options))):
-            return equivalent(*given, **options)
+        values = tf.nest.flatten((given, options))
+        if followed.has_tensors(values):
+            return followed.marked(equivalent(*given, **options), *values)
+        given, options = followed.plainly((given, options))
         return function(*given, **options)
 
     return call
@@ -222,6 +251,6 @@ def _seen_by_tapes(function: Callable[..., Any], equivalent: Callable[..., Any])
 PLAIN_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     function: _seen_by_tapes(function, numpy_equivalents.EQUIVALENTS[name])
     for name, function in named(np, numpy_equivalents.NAMES)
-    if name != "take" and not isinstance(function, type)
-} | {np.argsort: _stable_order}
+    if name != "take" and (not isinstance(function, type) or issubclass(function, np.floating))
+} | {np.argsort: _stable_order, np.take: _take, **followed.FUNCTIONS}
 """Functions of others of which lanes have more: a gradient, and the order of equal numbers."""

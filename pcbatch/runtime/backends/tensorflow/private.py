@@ -12,10 +12,11 @@ import contextlib
 import functools
 import importlib
 import inspect
+import sys
 import warnings
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from types import ModuleType, SimpleNamespace
+from types import FrameType, ModuleType, SimpleNamespace
 from typing import Any
 
 import tensorflow as tf
@@ -34,6 +35,7 @@ _UPDATE_SLICE = "tensorflow.compiler.tf2xla.python.xla.dynamic_update_slice"
 _SLICE = "tensorflow.compiler.tf2xla.python.xla.dynamic_slice"
 _MODULE = "tensorflow.compiler.tf2xla.ops.gen_xla_ops.xla_call_module"
 _NO_ORDER = "tensorflow.python.eager.polymorphic_function.attributes.DISABLE_ACD"
+_CONVERSION = "tensorflow.python.framework.tensor_conversion_registry.register_tensor_conversion_function_internal"
 
 
 @functools.cache
@@ -77,6 +79,61 @@ Converter = Callable[[Any], Any]
 def new_graph(name: str) -> Any:
     """An empty graph, apart from all others, which may capture tensors of others and has `inputs` and `outputs`."""
     return needed(_FUNC_GRAPH)(name)
+
+
+Watch = Callable[[str, Sequence[tf.Tensor], Mapping[str, Any]], Sequence[tf.Tensor]]
+"""From the type of an operation that somebody makes, its inputs and its attributes to the inputs that it gets."""
+
+
+def watched_graph(name: str, watch: Watch) -> Any:
+    """An empty graph of which `watch` is asked before an operation is made in it."""
+    return _watched_class()(name, watch)
+
+
+@functools.cache
+def _watched_class() -> type:
+    base: Any = needed(_FUNC_GRAPH)
+
+    class Watched(base):  # type: ignore[misc]
+        def __init__(self, name: str, watch: Watch):
+            self.watch: Watch | None = None  # while it is made
+            super().__init__(name)
+            self.watch = watch
+
+        def _create_op_internal(self, op_type: str, inputs: Any, *rest: Any, **options: Any) -> Any:
+            watch, self.watch = self.watch, None  # which may make operations itself
+            try:
+                attributes = options.get("attrs") or {}
+                inputs = list(inputs if watch is None else watch(op_type, inputs, attributes))
+            finally:
+                self.watch = watch
+            return super()._create_op_internal(op_type, inputs, *rest, **options)
+
+    return Watched
+
+
+def new_body(name: str, instead: Callable[[tf.Tensor], tf.Tensor | None]) -> Any:
+    """The same, which does not capture a tensor for which `instead` has another, made in this graph."""
+    return _body_class()(name, instead)
+
+
+@functools.cache
+def _body_class() -> Any:
+    class Body(needed(_FUNC_GRAPH)):  # type: ignore[misc]
+        def __init__(self, name: str, instead: Callable[[tf.Tensor], tf.Tensor | None]):
+            super().__init__(name)
+            self._instead = instead
+
+        def capture(self, tensor: Any, *rest: Any, **named: Any) -> Any:
+            """What stands for `tensor` here."""
+            if hasattr(tensor, "op") and tensor.graph is not self:
+                with self.as_default():
+                    found = self._instead(tensor)
+                if found is not None:
+                    return found
+            return super().capture(tensor, *rest, **named)
+
+    return Body
 
 
 def operation(
@@ -147,6 +204,12 @@ def direct(concrete: Any) -> Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]
             return again
 
     return direct_call
+
+
+def spec(tensor: tf.Tensor) -> tuple[Any, Any]:
+    """The dtype and shape of a tensor that is there, to be compared with others: a `TensorShape` takes 2 us to hash."""
+    shape = getattr(tensor, "_shape_tuple", None)
+    return tensor.dtype, tensor.shape if shape is None else shape()
 
 
 def keeps_functions() -> bool:
@@ -266,6 +329,52 @@ def composite_types() -> tuple[type, ...]:
     """The types of values that are made of several tensors: sparse, ragged, a user's own."""
     every = getattr(getattr(tf, "__internal__", None), "CompositeTensor", None)
     return (tf.SparseTensor, tf.RaggedTensor, tf.IndexedSlices) if every is None else (every,)
+
+
+# -- conversion of numbers ---------------------------------------------------------------------------------------------
+
+
+def convert_first(types: tuple[type, ...], conversion: Callable[..., Any]) -> bool:
+    """Let `conversion(value, dtype, name, as_ref)` be asked before TensorFlow makes tensors of NumPy's arrays.
+
+    False where this version cannot.
+    """
+    register = find(_CONVERSION)
+    if register is None:
+        return False
+    register(types, conversion, priority=-1)  # those of NumPy's arrays are 0
+    return True
+
+
+def in_product_of_bool() -> bool:
+    """Whether TensorFlow computes `flag * x` of tensors, for which it makes bools of everything."""
+    frame: FrameType | None = sys._getframe(1)
+    for _ in range(16):
+        if frame is None:
+            return False
+        if frame.f_code.co_name == "_mul_dispatch_factory":
+            return True
+        frame = frame.f_back
+    return False
+
+
+_OPERATORS = frozenset({"binary_op_wrapper", "r_binary_op_wrapper", "tensor_equals", "tensor_not_equals"})
+"""TensorFlow's functions that are methods of tensors for Python's operators."""
+
+
+def in_operator() -> bool:
+    """Whether TensorFlow converts for one of Python's operators, not for a function that somebody called."""
+    frame: FrameType | None = sys._getframe(1)
+    inside = False
+    while frame is not None:
+        is_tensorflows = frame.f_globals.get("__name__", "").startswith("tensorflow.")
+        if inside and not is_tensorflows:
+            return False
+        inside = inside or is_tensorflows
+        if is_tensorflows and frame.f_code.co_name in _OPERATORS:
+            return True
+        frame = frame.f_back
+    return False
 
 
 # -- XLA ---------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import native, private
@@ -243,6 +244,39 @@ def _gradients_are_set() -> bool:
     return has_own == [False, True, True] and "Mul" in found.op.type
 
 
+class _Seen(np.ndarray):
+    """An array of the probe's own, of which nobody else is asked."""
+
+
+def _arrays_are_seen() -> bool:
+    seen = []
+
+    def conversion(value: Any, dtype: Any = None, name: Any = None, as_ref: bool = False) -> Any:
+        if isinstance(value, _Seen):
+            seen.append((tf.as_dtype(dtype or tf.string), private.in_operator()))
+        return NotImplemented
+
+    array = np.ones(1, np.int64).view(_Seen)
+    with private.new_graph("probe").as_default():
+        is_asked = private.convert_first((_Seen,), conversion)
+        tf.compat.v1.placeholder(tf.int64, [1]) - array
+        tf.subtract(tf.compat.v1.placeholder(tf.int64, [1]), array)
+    return is_asked and seen == [(tf.int64, True), (tf.int64, False)]
+
+
+def _operations_are_watched() -> bool:
+    seen = []
+
+    def watch(kind: str, inputs: Any, attributes: Any) -> Any:
+        seen.append((kind, private.in_product_of_bool(), len(inputs), "shrink_axis_mask" in attributes))
+        return inputs
+
+    with private.watched_graph("probe", watch).as_default():
+        tf.compat.v1.placeholder(tf.bool, []) * 2.0
+        tf.zeros(3)[tf.compat.v1.placeholder(tf.int32, [])]
+    return {("Cast", True, 1, False), ("Placeholder", False, 0, False), ("StridedSlice", False, 4, True)} <= {*seen}
+
+
 def _inputs_are_changed() -> bool:
     graph = private.new_graph("probe")
     with graph.as_default():
@@ -420,6 +454,16 @@ USES = (
         "inputs that change",
         _inputs_are_changed,
         "PCB603 for conditionals, and under XLA for loops, in lines that a gradient flows through",
+    ),
+    Use(
+        "arrays that become tensors",
+        _arrays_are_seen,
+        "a constant array of NumPy's is cut to the dtype of what it meets, floats beside an int to ints",
+    ),
+    Use(
+        "operations that are watched",
+        _operations_are_watched,
+        "in helpers a bool times a number is a bool, and no lane fails",
     ),
     Use("pfor converts", _pfor_converts, "PCB580: batched functions run with backend='reference' only"),
     Use("a copy of pfor", _copies_are_apart, "PCB580: batched functions run with backend='reference' only"),

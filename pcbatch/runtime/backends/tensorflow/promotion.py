@@ -20,6 +20,14 @@ def is_flag(value: Any) -> bool:
     return is_bool(value) and len(getattr(value, "shape", ())) == 0
 
 
+def loses(own: tf.DType, wanted: tf.DType) -> bool:
+    """Whether numbers of one kind of dtype may be others in another kind: 0.5 as an int, 2 as a bool."""
+    if own == wanted or own == tf.bool:
+        return False
+    is_exact = wanted.is_integer and not own.is_integer
+    return bool(wanted == tf.bool or is_exact or (own.is_complex and not wanted.is_complex))
+
+
 def widened(a: tf.Tensor, b: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Two tensors as ones of one dtype; TypeError where they are not ints, or no int holds both."""
     if a.dtype == b.dtype:

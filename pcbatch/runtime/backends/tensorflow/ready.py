@@ -19,6 +19,9 @@ import tensorflow as tf
 from pcbatch.runtime.backends.tensorflow import private
 
 T = TypeVar("T")
+
+LARGEST = 64
+"""Elements of a constant that is made anew inside of a loop."""
 _known: ContextVar[dict[Hashable, Any] | None] = ContextVar("known", default=None)
 
 
@@ -56,6 +59,17 @@ def once_in_program(key: Hashable, make: Callable[[], T]) -> T:
 def constant(value: int | bool | tuple[Any, ...], dtype: tf.DType = tf.int32) -> tf.Tensor:
     """A constant of integers or bools, several as (nested) tuples."""
     return once(("constant", value, dtype), lambda: tf.constant(value, dtype))
+
+
+def constant_like(tensor: tf.Tensor) -> tf.Tensor | None:
+    """The constant of the present graph that is what a constant of another graph is, if it is that and small."""
+    if tensor.op.type != "Const" or (tensor.shape.num_elements() or 0) > LARGEST:
+        return None
+    here = tf.compat.v1.get_default_graph()
+    value = once_in_program(("value", tensor.ref()), lambda: tensor.op.get_attr("value"))
+    attributes = {"value": tf.compat.v1.AttrValue(tensor=value), "dtype": type_attribute(tensor.dtype)}
+    key = once_in_program(("key", tensor.ref()), value.SerializeToString)
+    return once_in_program((here, "constant", key), lambda: _made("Const", (), tensor.dtype, **attributes))
 
 
 def numbers(count: int) -> tf.Tensor:
@@ -149,6 +163,14 @@ def reshape(array: tf.Tensor, shape: tuple[int, ...]) -> tf.Tensor:
         return tf.reshape(array, shape)
     types = {"T": type_attribute(array.dtype), "Tshape": type_attribute(tf.int32)}
     return _made("Reshape", (array, constant(shape)), array.dtype, **types)
+
+
+def part(array: tf.Tensor, starts: tf.Tensor, sizes: tuple[int, ...]) -> tf.Tensor:
+    """`tf.slice`."""
+    if not _in_graph(array, starts):
+        return tf.slice(array, starts, sizes)
+    types = {"T": type_attribute(array.dtype), "Index": type_attribute(tf.int32)}
+    return _made("Slice", (array, starts, constant(sizes)), array.dtype, **types)
 
 
 def expanded(array: tf.Tensor) -> tf.Tensor:

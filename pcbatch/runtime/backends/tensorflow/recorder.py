@@ -31,8 +31,7 @@ class Recorder:
 
         Raises TypeError inside a function that TensorFlow runs by itself, such as the body of a `tf.while_loop`.
         """
-        graph, scope = _place()
-        if graph is not self._place[0] or private.in_vectorized_map(scope[len(self._place[1]) :]):
+        if not self.can_fault():
             raise TypeError(
                 "a //, % or a[i] that can fail cannot be checked inside a function that TensorFlow calls (tf.cond, "
                 "tf.while_loop, tf.map_fn, tf.vectorized_map, tf.function); write Python's if, while or for instead"
@@ -46,6 +45,11 @@ class Recorder:
             self._first = tf.where(bad, site + 1, 0)
         else:
             self._first = tf.where(bad & (self._first == 0), site + 1, self._first)
+
+    def can_fault(self) -> bool:
+        """Whether `fault` works here."""
+        graph, scope = _place()
+        return graph is self._place[0] and not private.in_vectorized_map(scope[len(self._place[1]) :])
 
     @contextlib.contextmanager
     def when(self, condition: tf.Tensor) -> Iterator[None]:
@@ -87,6 +91,12 @@ def recording() -> Iterator[Recorder]:
 def is_recording() -> bool:
     """Whether a piece is being traced, or run at once."""
     return _current.get() is not None
+
+
+def can_fault() -> bool:
+    """Whether a piece is traced, and `fault` works here."""
+    recorder = _current.get()
+    return recorder is not None and recorder.can_fault()
 
 
 def fault(bad: Any, site: int) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow.numpy_sorting import SORTING
-from pcbatch.runtime.backends.tensorflow.positions import joined
+from pcbatch.runtime.backends.tensorflow.positions import joined, taken_at
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, wrap
 from pcbatch.runtime.backends.tensorflow.weak import INT, Weak, is_lane_value
@@ -37,25 +37,49 @@ def count(whole: Any, value: Any) -> Any:
 
 
 def in_order(xs: Any, *, key: Any = None, reverse: Any = False) -> Any:
-    """`sorted(xs, reverse=..)` of numbers in a list or a tuple, or of a vector: a list."""
+    """`sorted(xs, key=.., reverse=..)` of a list, a tuple, a range or a vector: a list.
+
+    Numbers are compared, of elements or of their keys, and tuples of them by the first that differs.
+    """
+    if is_lane_value(reverse):
+        raise TypeError("sorted has one order for all lanes; write `sorted(xs)[::-1] if down else sorted(xs)`")
     if is_lane_value(xs):
         if tf.TensorShape(xs.shape).rank != 1:
             raise TypeError("sorted takes numbers, as a list or as a vector; write tf.sort(..)")
         xs = tf.unstack(tf.convert_to_tensor(xs))
     items = list(xs)
-    if not any(map(is_lane_value, items)):
-        return sorted(items, key=key, reverse=reverse)
-    if key is not None or is_lane_value(reverse):
-        raise TypeError("sorted takes no key of a lane's values; write tf.argsort(keys), and tf.gather by that")
-    if any(len(getattr(item, "shape", ())) > 0 for item in items):
+    keys = items if key is None else [key(item) for item in items]
+    if not any(map(is_lane_value, tf.nest.flatten(keys))):
+        return [items[at] for at in sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)]
+    if any(len(getattr(number, "shape", ())) > 0 for number in tf.nest.flatten(keys)):
         raise TypeError("sorted compares numbers, not arrays")
+    if key is not None or any(isinstance(item, (tuple, list)) for item in items):
+        order = tf.unstack(_order(keys, reverse))
+        return [taken_at(items, at) for at in order]
     type_ = joined(items, "what is sorted")
     leaves = [leaf_tensors(item, type_) for item in items]
     if any(len(each) != 1 for each in leaves):
-        raise TypeError("sorted compares numbers, not structures; sort one field, and gather the others by tf.argsort")
+        raise TypeError("sorted compares numbers, not structures; say by which of their fields, `key=lambda p: p.x`")
     ordered = SORTING["sort"](tf.stack([leaf for (leaf,) in leaves]))
     found = tf.unstack(ordered[::-1] if reverse else ordered)
     return [wrap(each, type_) for each in found]
+
+
+def _order(keys: Sequence[Any], reverse: bool) -> tf.Tensor:
+    """The places of `keys` in order, int32; equal ones stay in theirs, also where it is `reverse`."""
+    rows = [each if isinstance(each, (tuple, list)) else (each,) for each in keys]
+    if len({len(row) for row in rows}) > 1:
+        raise TypeError("sorted compares tuples of one length")
+    order = tf.range(len(rows))
+    order = order[::-1] if reverse else order
+    for column in reversed([*zip(*rows, strict=True)]):
+        type_ = joined(column, "what sorted compares")
+        leaves = [leaf_tensors(number, type_) for number in column]
+        if any(len(each) != 1 for each in leaves):
+            raise TypeError("sorted compares numbers, and tuples of numbers")
+        values = tf.stack([leaf for (leaf,) in leaves])
+        order = tf.gather(order, SORTING["argsort"](tf.gather(values, order)))
+    return order[::-1] if reverse else order
 
 
 def _is_ours(whole: Any, value: Any) -> bool:

@@ -25,6 +25,7 @@ from pcbatch.runtime.backends import following
 from pcbatch.runtime.backends.tensorflow import blame, gradients, marked, private, ready
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, wrap
+from pcbatch.runtime.backends.tensorflow.watching import watch
 
 Pairs = Sequence[tuple[tf.Tensor, tf.Tensor]]
 
@@ -111,7 +112,7 @@ def remembered(kind: str, piece: Piece, reads: Sequence[Type], shared: Sequence[
 def anew(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
     """The same, in a graph that nobody else reads: gradients may be added to it."""
     scope = tf.get_current_name_scope()  # by which errors tell the block that an operation comes from
-    graph = private.new_graph("piece")
+    graph = private.watched_graph("piece", watch)
     with (
         graph.as_default(),
         tf.name_scope(scope),

@@ -14,7 +14,7 @@ from pcbatch.runtime.backends.tensorflow import (
     ready,
     scattering,
 )
-from pcbatch.runtime.backends.tensorflow.xla_cpu import counting, gathering, stacking, succession, writing
+from pcbatch.runtime.backends.tensorflow.xla_cpu import counting, gathering, listing, stacking, succession, writing
 
 
 class TensorFlowArrays:
@@ -92,6 +92,9 @@ class TensorFlowArrays:
 
     def compact(self, mask: tf.Tensor, size: int) -> tf.Tensor:
         return scattering.compacted(mask, size)
+
+    def listed(self, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return listing.listed(mask)
 
     def load(self, array: tf.Tensor, indices: Sequence[tf.Tensor], lanes: tf.Tensor | None = None) -> tf.Tensor:
         lanes = self.lane_numbers(self.lanes_of(array)) if lanes is None else lanes

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime.backends.tensorflow import arguments, gradients, structures
+from pcbatch.runtime.backends.tensorflow import arguments, followed, gradients, structures
 
 
 class TensorFlowHost:
@@ -48,6 +48,9 @@ class TensorFlowHost:
 
     def spread(self, array: Any, type_: TensorType, lanes: Any) -> tf.Tensor:
         return tf.broadcast_to(tf.convert_to_tensor(array, type_.dtype), [lanes, *type_.shape])
+
+    def plain_result(self, value: Any) -> Any:
+        return followed.result(value)
 
     def as_python(self, error: Exception) -> Exception:
         return arguments.as_python(error)

@@ -50,6 +50,7 @@ CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
     **elements.CORRECTIONS,
     **extremes.CORRECTIONS,
     **linear_algebra.CORRECTIONS,
+    **loops.CORRECTIONS,
     **softplus.CORRECTIONS,
 }
 """Cases in which our rule stands in for TensorFlow's own, which gives up on them or gets them wrong."""

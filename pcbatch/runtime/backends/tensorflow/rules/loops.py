@@ -16,6 +16,7 @@ import tensorflow as tf
 from pcbatch.errors import PieceRefusalError
 from pcbatch.runtime.backends.tensorflow import lists, private
 from pcbatch.runtime.backends.tensorflow.graphs import in_outer_xla
+from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule
 
 LOOPS = ("StatelessWhile", "While")
 
@@ -29,6 +30,16 @@ def refusal() -> PieceRefusalError:
     """PCB414: a loop that XLA cannot compile even for one lane."""
     message = "XLA cannot compile a loop that keeps something of each turn if it does not know how many there may be"
     return PieceRefusalError("PCB414", message, _HELP)
+
+
+def refuse_case(inputs: Any) -> Any:
+    """Of lanes that take different arms of a `tf.switch_case`: run it lane after lane, see `arms`."""
+    raise NotImplementedError(f"{inputs.op_type} of lanes that take different arms")
+
+
+CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
+    "StatelessCase": (lambda inputs: inputs.input(0).is_stacked, refuse_case)
+}
 
 
 def has_lists(operation: Any) -> bool:

@@ -14,13 +14,20 @@ import tensorflow as tf
 from pcbatch.runtime.backends.tensorflow import ready, xla_cpu
 from pcbatch.runtime.costs.device import CPU
 
+COUNTS = 8
+"""So many counts there are of each label, for the lanes in turn: to add to one, the CPU waits for the last addition."""
+
 
 def tally(numbers: tf.Tensor, labels: Sequence[int]) -> tf.Tensor:
     """See `arrays.Arrays.tally`."""
     lanes, count = numbers.shape[0], len(labels)
     if labels == range(count) and (lanes is None or lanes * count > CPU.tallied or not xla_cpu.applies()):
         found = tf.where((numbers >= 0) & (numbers < count), numbers, count)
-        return tf.math.unsorted_segment_sum(tf.ones_like(numbers), found, count + 1)[:count]
+        if lanes is None or not xla_cpu.applies():
+            return tf.math.unsorted_segment_sum(tf.ones_like(numbers), found, count + 1)[:count]
+        rows = ready.once(("row of a count", lanes, count), lambda: tf.range(lanes) % COUNTS * (count + 1))
+        counts = tf.math.unsorted_segment_sum(tf.ones_like(numbers), found + rows, COUNTS * (count + 1))
+        return tf.reduce_sum(tf.reshape(counts, [COUNTS, count + 1]), axis=0)[:count]
     hits = ready.cast(ready.equal(ready.constant(tuple((label,) for label in labels)), numbers), tf.int32)
     if not xla_cpu.applies():
         return tf.reduce_sum(hits, axis=1)

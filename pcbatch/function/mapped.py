@@ -1,0 +1,70 @@
+"""`pcbatch.map(g, xs, count=n)` in one example as plain Python; what there is where no call is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from pcbatch.axes import leaf_axes
+from pcbatch.errors import CompileError, Span, UsageError
+from pcbatch.frontend.translate.unrolling import Unrolling
+from pcbatch.ir import values
+from pcbatch.ir.types import Type
+from pcbatch.runtime.backends.protocol import Backend
+
+Asked = Callable[[], Unrolling]
+"""What the program knows of its maps for arguments like those that a function is run on."""
+_asked: ContextVar[Asked | None] = ContextVar("asked", default=None)
+
+
+@contextmanager
+def asking(asked: Asked) -> Iterator[None]:
+    """Ask this, the outermost one, for the types of results that are not there inside."""
+    token = None if _asked.get() is not None else _asked.set(asked)
+    try:
+        yield
+    finally:
+        if token is not None:
+            _asked.reset(token)
+
+
+def counted(
+    backend: Backend, function: Callable[..., Any], place: tuple[Any, ...], arrays: tuple[Any, ...], count: Any
+) -> Any:
+    """What the map at a place in the source gives: `function` of the first `count` elements, and zeros behind them."""
+    checked, padded = (backend.plain_builtins[name] for name in ("checked_count", "padded"))
+    elements = list(zip(*arrays, strict=True))
+    results = [function(*each) for each in elements[: checked(count, len(elements))]]
+    return padded(results, len(elements), None if results else _type(Span(*place)))
+
+
+def _type(span: Span) -> Type:
+    """The type of what the calls of the map at `span` would give."""
+    asked = _asked.get()
+    try:
+        known = {} if asked is None else asked().mapped
+    except CompileError as error:
+        raise UsageError("PCB556", f"a `pcbatch.map` with count 0 needs to know what its calls give: {error}") from None
+    found = [type_ for (place, _), (_, type_) in known.items() if place == span]
+    if not found:
+        raise UsageError("PCB556", "`pcbatch.map` with count 0: nobody knows what the results would be")
+    return found[0]
+
+
+def as_batch(backend: Backend, examples: Mapping[str, Any], axes: Mapping[str, Any]) -> dict[str, Any]:
+    """One example's arguments as a batch of one; those without `axes` stay as they are."""
+
+    def with_lane(name: str, value: Any) -> Any:
+        if name not in axes:
+            return value
+        type_ = backend.type_of(value)
+        pairs = zip(values.flatten(type_, value), leaf_axes(axes[name], type_, name), strict=True)
+        return values.pack(
+            type_, [leaf if axis is None else np.expand_dims(np.asarray(leaf), axis) for leaf, (_, axis) in pairs]
+        )
+
+    return {name: with_lane(name, value) for name, value in examples.items()}

@@ -1,0 +1,204 @@
+"""A group of calls in the making, what is computed early for them, and what is done behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+
+from pcbatch.ir.analysis.forks import Step
+from pcbatch.ir.machine import (
+    Block,
+    Branch,
+    Fork,
+    ForkedCall,
+    Piece,
+    Push,
+    PushJump,
+    Statement,
+    checked_sites,
+    fork_of,
+)
+from pcbatch.ir.program import reads, writes
+from pcbatch.ir.types import TensorType, Type
+from pcbatch.optimize.machine.joins import Fresh, Joining, copies
+
+Early = tuple[Piece, Statement, "str | None"]
+"""A statement that may be computed early, the piece that it is of, and the condition under which it is."""
+
+
+@dataclass(frozen=True)
+class End:
+    """Where a group may end: behind so many steps and calls.
+
+    `onward` is where a lane goes on behind the arms that the last call is in, None if it is in none.
+    """
+
+    steps: int
+    calls: int
+    onward: int | None
+
+
+@dataclass
+class CallGroup:
+    """A group in the making: its calls, and the statements by which their arguments are computed early."""
+
+    fresh: Fresh
+    steps: list[Step] = field(default_factory=list)
+    """The blocks from the first one to that at which the last call comes back, or to the end of the arms it is in."""
+    calls: list[ForkedCall] = field(default_factory=list)
+    blocks: list[int] = field(default_factory=list)
+    """Those that make the calls."""
+    conditions: dict[tuple[int, bool], str] = field(default_factory=dict)
+    """By arm the name of the condition, at the end of the first block, on which a lane goes there."""
+    onward: int | None = None
+    """The block at which a lane goes on where the last call is in an arm."""
+    before: dict[str, str] = field(default_factory=dict)
+    """Variables whose value before the first block's body is needed, and the names that keep it."""
+    saved: dict[int, str] = field(default_factory=dict)
+    """The names that keep what the first block saves by a name, by the place among its pushes."""
+    statements: list[Early] = field(default_factory=list)
+    types: dict[str, Type] = field(default_factory=dict)
+    storage: dict[str, str] = field(default_factory=dict)
+    """That of names which are there for the join block."""
+
+    @property
+    def most(self) -> int:
+        """How many of the calls a lane makes at most."""
+        count = 0
+        by_arm: dict[int, list[int]] = {}
+        under = {step.number: step.under for step in self.steps}
+        for number in self.blocks:
+            arm = under[number]
+            if arm is None:
+                count += 1
+            else:
+                by_arm.setdefault(arm[0], [0, 0])[arm[1]] += 1
+        return count + sum(map(max, by_arm.values()))
+
+    def shortened(self, end: End) -> list[int]:
+        """End the group there; gives the blocks that make the calls which are left out."""
+        left = self.blocks[end.calls :]
+        del self.steps[end.steps :], self.calls[end.calls :], self.blocks[end.calls :]
+        self.onward = end.onward
+        return left
+
+    @property
+    def covered(self) -> set[int]:
+        """The blocks in which no other group begins."""
+        return {step.number for step in (self.steps if self.onward is not None else self.steps[:-1])}
+
+    @property
+    def is_in_one_arm(self) -> bool:
+        """Whether all calls are in the arms of one branch: they had better be a group there."""
+        arms = {step.under for step in self.steps if step.number in self.blocks}
+        return None not in arms and len({arm[0] for arm in arms if arm is not None}) == 1
+
+    def rewritten(self, block: Block, join: int) -> Block:
+        """The first block, which computes all that the calls are given, and keeps what it would save."""
+        assert isinstance(block.terminator, PushJump | Branch)
+        saved = [(kept, str(push.saved)) for push, kept in self.kept(block) if push.saved is not None]
+        given = {name for call in self.calls for _, name in call.given}
+        given |= {call.condition for call in self.calls if call.condition is not None}
+        early = self._early(given)
+        needed = given | {name for item in early for name in item.reads} | self.storage.keys()
+        before = [(kept, name) for name, kept in self.before.items() if kept in needed]
+        asked = [(self.asked, block.terminator.condition)] if isinstance(block.terminator, Branch) else []
+        body = (
+            *copies(block, before, speculative=True),
+            *block.body,
+            *early,
+            *copies(block, [*saved, *asked], speculative=True),
+        )
+        return replace(block, body=body, terminator=replace(block.terminator, fork=Fork(tuple(self.calls), join)))
+
+    @cached_property
+    def asked(self) -> str:
+        """The register that keeps the condition of a branch at the end of the first block."""
+        name = self.fresh("asked")
+        self.types[name] = TensorType("bool")
+        self.storage[name] = "register"
+        return name
+
+    def kept(self, block: Block) -> list[tuple[Push, str]]:
+        """What the first block pushes, each with the register that keeps it while the lane waits."""
+        found = []
+        for place, push in enumerate(block.pushes):
+            if push.saved is None:
+                if push.variable not in self.before:
+                    self.before[push.variable] = self.fresh(push.variable)
+                name = self.before[push.variable]
+            else:
+                name = self.saved.setdefault(place, "") or self.fresh(push.variable)
+                self.saved[place] = name
+            self.storage[name] = "register"
+            found.append((push, name))
+        return found
+
+    def join(self, blocks: Sequence[Block], label: str) -> Block:
+        """The join block; `blocks` are those of the program, their first blocks rewritten."""
+        joining = Joining(self.fresh)
+        said = self.joined(blocks, joining)
+        assert said, "the group was found to be one that can be joined"
+        return joining.end(blocks[self.steps[-1].number], label, self.onward)
+
+    def joined(self, blocks: Sequence[Block], joining: Joining) -> bool:
+        """Do what the blocks behind the first one do; False where that cannot be said."""
+        first, *others = self.steps
+        came, ends = dict(zip(self.blocks, self.calls, strict=True)), blocks[first.number].terminator
+        taken = {step.under for step in others}
+        joining.begin([(push.variable, name) for push, name in self.kept(blocks[first.number])])
+        if isinstance(ends, Branch):
+            joining.asks(first.number, blocks[first.number], taken, self.asked)
+        for before, step in pairwise(self.steps):
+            block, call = blocks[step.number], came.get(before.number)
+            is_last = step is others[-1] and self.onward is None
+            forks = is_last and fork_of(block.terminator) is not None
+            if not joining.called(block, call.results if call is not None else (), under=step.under, forks=forks):
+                return False
+            if isinstance(block.terminator, Branch) and not is_last:
+                joining.asks(step.number, block, taken)
+        return joining.is_balanced()
+
+    def _early(self, needed: set[str]) -> list[Piece]:
+        """The pieces of the statements that compute `needed`, one for each piece that has some of them."""
+        kept: list[Early] = []
+        wanted = set(needed)
+        for each in reversed(self.statements):
+            if wanted.intersection(writes(each[1].op)):
+                wanted |= {*reads(each[1].op), *([] if each[2] is None else [each[2]])}
+                kept.append(each)
+        by_piece: dict[int, list[Early]] = {}
+        for each in reversed(kept):
+            by_piece.setdefault(id(each[0]), []).append(each)
+        found = []
+        for place, own in by_piece.items():
+            others = [each for other, pairs in by_piece.items() if other != place for each in pairs]
+            outside = needed.union(*(reads(statement.op) for _, statement, _ in others))
+            outside |= {condition for _, _, condition in others if condition is not None}
+            piece, _, condition = own[0]
+            found.append(_piece(piece, tuple(statement for _, statement, _ in own), outside, condition))
+        return found
+
+
+def _piece(source: Piece, statements: tuple[Statement, ...], wanted: set[str], condition: str | None) -> Piece:
+    """The speculative piece of some of the statements of `source`, which is there under a `condition`."""
+    read: dict[str, None] = {}
+    assigned: dict[str, None] = {}
+    for statement in statements:
+        operands = (name for name in reads(statement.op) if name not in source.shared and name not in assigned)
+        read.update(dict.fromkeys(operands))
+        assigned.update(dict.fromkeys(writes(statement.op)))
+    return Piece(
+        None,
+        tuple(read),
+        tuple(name for name in assigned if name in wanted),
+        source.shared,
+        checked_sites(statements),
+        tapes=source.tapes,
+        statements=statements,
+        scope=source.scope,
+        speculative=True,
+        predicate=condition,
+    )

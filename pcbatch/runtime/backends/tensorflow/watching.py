@@ -1,0 +1,105 @@
+"""What TensorFlow's own operators mean in the user's helpers, where that is something else than in Python.
+
+A helper runs as it was written, so its operators are TensorFlow's. `flag * 0.5` makes bools of both and gives one: that
+is refused, and the helper made part of the program, where operators are ours. `a[i]` out of range gives another element
+under XLA, and `n // 0` gives -1: so what Python raises for is checked where TensorFlow makes the operation.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import private, recorder
+
+_sites: ContextVar[tuple[int, int] | None] = ContextVar("sites", default=None)
+"""Where a lane fails in the helper that runs: for a division, and for an index."""
+
+
+def checking(function: Callable[..., Any], division: int, index: int) -> Callable[..., Any]:
+    """`function`, in which what Python raises for is the lane's fault at these sites."""
+
+    def checked(*arguments: Any, **options: Any) -> Any:
+        token = _sites.set((division, index))
+        try:
+            return function(*arguments, **options)
+        finally:
+            _sites.reset(token)
+
+    return checked
+
+
+def watch(kind: str, inputs: Sequence[tf.Tensor], attributes: Mapping[str, Any]) -> Sequence[tf.Tensor]:
+    """The inputs of an operation of type `kind` that is made while a piece is traced; TypeError for `flag * x`.
+
+    What fails is a fault of the lane, and the operation gets inputs that do not.
+    """
+    if kind == "Cast" and private.in_product_of_bool():
+        raise TypeError("TensorFlow's product of a bool and a number is a bool; write tf.cast(flag, x.dtype) * x")
+    check = _CHECKS.get(kind)
+    sites = _sites.get()
+    if check is None or sites is None or not recorder.can_fault():
+        return inputs
+    return check(inputs, attributes, *sites)
+
+
+def _divided(inputs: Sequence[tf.Tensor], attributes: Mapping[str, Any], site: int, _: int) -> Sequence[tf.Tensor]:
+    x, y = inputs
+    known = tf.get_static_value(y)
+    if not y.dtype.is_integer or (known is not None and known.all()):
+        return inputs
+    zero = tf.equal(y, tf.zeros_like(y))
+    recorder.fault(tf.reduce_any(zero), site)
+    return x, tf.where(zero, tf.ones_like(y), y)
+
+
+def _raised(inputs: Sequence[tf.Tensor], attributes: Mapping[str, Any], site: int, _: int) -> Sequence[tf.Tensor]:
+    x, y = inputs
+    known = tf.get_static_value(y)
+    if not y.dtype.is_integer or y.dtype.is_unsigned or (known is not None and (known >= 0).all()):
+        return inputs
+    recorder.fault(tf.reduce_any(y < 0), site)
+    return x, tf.maximum(y, 0)
+
+
+def _read(inputs: Sequence[tf.Tensor], attributes: Mapping[str, Any], _: int, site: int) -> Sequence[tf.Tensor]:
+    """Of `a[1, i, :, j]` the positions `i` and `j`, which are 0 where they are out of range."""
+    array, begin, end, strides = inputs
+    known = tf.get_static_value(begin, partial=True)
+    if array.shape.rank is None or begin.shape.rank != 1 or (known is not None and None not in tuple(known)):
+        return inputs
+    masks = {name: attributes[name].i for name in ("shrink_axis_mask", "ellipsis_mask", "new_axis_mask")}
+    count = begin.shape[0]
+    bits = {name: [bool(mask >> place & 1) for place in range(count)] for name, mask in masks.items()}
+    begins, ends = tf.unstack(begin), tf.unstack(end)
+    bad: list[tf.Tensor] = []
+    axis = 0
+    for place in range(count):
+        if bits["ellipsis_mask"][place]:
+            later = sum(not new for new in bits["new_axis_mask"][place + 1 :])
+            axis = array.shape.rank - later
+        elif not bits["new_axis_mask"][place]:
+            size = array.shape[axis]
+            if bits["shrink_axis_mask"][place] and (known is None or known[place] is None) and size is not None:
+                bad.append((begins[place] < -size) | (begins[place] >= size))
+                begins[place] = tf.where(bad[-1], tf.zeros_like(begins[place]), begins[place])
+                ends[place] = begins[place] + 1
+            axis += 1
+    if not bad:
+        return inputs
+    recorder.fault(functools.reduce(operator.or_, bad), site)
+    return array, tf.stack(begins), tf.stack(ends), strides
+
+
+_CHECKS = {
+    "FloorDiv": _divided,
+    "FloorMod": _divided,
+    "Pow": _raised,
+    "StridedSlice": _read,
+}
+"""What is checked in operations of a type."""

@@ -1,0 +1,104 @@
+"""Stores by masks and by arrays of positions: what NumPy does, in `f.single`, and in a batch or refused there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pcbatch
+
+MATRIX = np.arange(9, dtype=np.float32).reshape(3, 3)
+FIXED = np.array([True, False, True])
+
+
+def by_masks(m):
+    a, b, c, d = m * 1.0, m * 1.0, m * 1.0, m * 1.0
+    a[m > 4.0] = 0.0
+    b[m[:, 0] > 2.0] = np.array([1.0, 2.0, 3.0], np.float32)
+    c[FIXED] = -1.0
+    d[m < -1.0] = 5.0
+    rows = [m[0] * 1.0, m[1] * 1.0]
+    rows[1][rows[1] > 3.5] = 7.0
+    return a, b, c, d, rows[1]
+
+
+def test_a_mask_stores_where_it_is_true():
+    function = pcbatch.autobatch(by_masks)
+    batch = np.stack([MATRIX, -MATRIX])
+    found = function(batch)
+    for lane, m in enumerate(batch):
+        wanted = by_masks(m.copy())
+        for array, one, many in zip(wanted, function.single(m), found, strict=True):
+            np.testing.assert_array_equal(one, array)
+            np.testing.assert_array_equal(many[lane], array)
+
+
+def pairs(m):
+    m[np.array([0, 1, 0]), [1, 2, 1]] = np.array([5.0, 6.0, 7.0], np.float32)
+    return m
+
+
+def rows_and_mask(m):
+    m[m[0] > 0.5, 1] = -1.0
+    return m
+
+
+def slice_and_list(m):
+    m[0:2, [0, 2]] = 9.0
+    return m
+
+
+def whole(m):
+    m[...] = 3.0
+    return m
+
+
+def added(m):
+    m[m > 4.0] += 1.0
+    return m
+
+
+def one_for_each(m):
+    m[m > 4.0] = np.array([1.0, 2.0, 3.0, 4.0], np.float32)
+    return m
+
+
+@pytest.mark.parametrize("function", [pairs, rows_and_mask, slice_and_list, whole, added, one_for_each])
+def test_one_example_is_numpys_and_a_batch_too_or_refused(function):
+    batched = pcbatch.autobatch(function, jit=False)
+    np.testing.assert_array_equal(batched.single(MATRIX), function(MATRIX.copy()))
+    try:
+        found = batched(MATRIX[None])
+    except pcbatch.CompileError:
+        return
+    np.testing.assert_array_equal(found[0], function(MATRIX.copy()))
+
+
+def test_one_example_fails_where_numpy_does():
+    def outside(m):
+        m[np.array([0, 3])] = 1.0
+        return m
+
+    def unfit(m):
+        m[FIXED[:2]] = 1.0
+        return m
+
+    for function in outside, unfit:
+        with pytest.raises(IndexError):
+            pcbatch.autobatch(function).single(MATRIX)
+    with pytest.raises(pcbatch.CompileError, match="a mask of shape"):
+        pcbatch.autobatch(unfit).check(MATRIX[None])
+
+
+def test_a_tape_sees_the_store():
+    @pcbatch.autobatch
+    def kept(x):
+        x[x > 1.0] = 0.0
+        return tf.reduce_sum(x * x)
+
+    x = tf.constant([0.5, 2.0, 1.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = kept.single(x)
+    np.testing.assert_allclose(tape.gradient(y, x), [1.0, 0.0, 2.0])
