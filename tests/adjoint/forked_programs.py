@@ -118,6 +118,17 @@ def rooted(left, right, value, x):
     return h * x / tf.cast(n, tf.float64)
 
 
+@pcbatch.autobatch(fork=True)
+def maybe(left, right, value, node):
+    """Calls under conditions: they are made one after the other under a tape."""
+    total = value[node]
+    if left[node] >= 0:
+        total += maybe(left, right, value, left[node])
+    if right[node] >= 0:
+        total += tf.sin(maybe(left, right, value, right[node]))
+    return tf.sin(total)
+
+
 NONE = tf.zeros([len(KINDS)], tf.int32)
 TRAPS = tf.constant([0, -1, 2, -1, 1, -1, -1, 100], tf.int32)
 CASES = {
@@ -126,5 +137,6 @@ CASES = {
     "looped": (looped, (LEFT, RIGHT, VALUE, NONE), ()),
     "twice": (twice, (LEFT, RIGHT, VALUE, NONE, START), (W, B)),
     "fragile": (fragile, (LEFT, RIGHT, VALUE, NONE, TRAPS), (W, B)),
+    "maybe": (maybe, (LEFT, RIGHT, VALUE, NONE), ()),
     "rooted": (rooted, (LEFT, RIGHT, VALUE, START), (W, B)),
 }
