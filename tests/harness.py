@@ -61,7 +61,6 @@ Engine = Literal[
     "local",
     "hybrid",
     "refill",
-    "forked",
     "keep",
     "replay",
 ]
@@ -73,14 +72,20 @@ class Mode:
 
     engine: Engine
     schedule: str | None = None
+    forks: bool = False
 
     def __str__(self) -> str:
-        """As in the names of tests: `xla-sweep`, `interpret-cfg`."""
-        return "-".join([*self.engine.split(), *([self.schedule] if self.schedule else [])])
+        """As in the names of tests: `xla-sweep`, `interpret-cfg`, `graph-busiest-forks`."""
+        parts = [*self.engine.split(), *([self.schedule] if self.schedule else []), *(["forks"] if self.forks else [])]
+        return "-".join(parts)
 
     @property
     def options(self) -> dict[str, Any]:
         """What `f.options` is given for this mode."""
+        return {**self._engine_options, **({"fork": True} if self.forks else {})}
+
+    @property
+    def _engine_options(self) -> dict[str, Any]:
         if self.engine == "reference":
             return {"backend": "reference", "schedule": self.schedule}
         if self.engine in ("local", "hybrid"):
@@ -96,8 +101,6 @@ class Mode:
             }
         if self.engine in ("keep", "replay"):
             return {"tape": self.engine, "jit": self.schedule == "auto", "schedule": self.schedule}
-        if self.engine == "forked":
-            return {"form": "lockstep", "fork": True, "jit": self.schedule == "auto"}
         if self.engine in ("plain", "either"):
             return {"jit": "auto" if self.engine == "either" else False}
         if self.engine == "predicated":
@@ -125,9 +128,6 @@ REFILL = (Mode("refill", "sweep"), Mode("refill", tests.schedules.GATHERING), Mo
 """At most so many lanes: in graph mode, and under XLA."""
 TAPED = (Mode("keep", "sweep"), Mode("replay", "auto"), Mode("keep", "auto"), Mode("replay", tests.schedules.GATHERING))
 """A gradient tape watches: the run is recorded, in graph mode and under XLA. Programs without floats run as ever."""
-FORKED = Mode("forked", "auto"), Mode("forked", "earliest")
-"""Calls that can be made at the same time are: under XLA, and in graph mode. Other programs than such with groups of
-calls run as in other modes there."""
 NATIVE = Mode("native")
 """Native form, or the reason why there is none."""
 MIXED = Mode("mixed")
@@ -343,7 +343,7 @@ def run_lanes(function: Any, mode: Mode, arguments: tuple[Any, ...], lanes: int)
     if mode in INTERPRETERS:
         return run_interpreted(function, mode.engine.removeprefix("interpret "), arguments, lanes), []
     forced = {MIXED: mixed.forced, PREDICATED: predicated.forced}.get(mode, contextlib.nullcontext)
-    with forced(), tf.GradientTape() if mode in TAPED else contextlib.nullcontext() as tape:
+    with forced(), tf.GradientTape() if mode.engine in ("keep", "replay") else contextlib.nullcontext() as tape:
         arguments = arguments if tape is None else _watched(tape, arguments)
         run = function.options(**mode.options).run(*arguments)
     statuses = [LaneStatus(int(number)).name for number in np.asarray(run.status)]
@@ -417,7 +417,7 @@ def check(name: str, mode: Mode, lanes: int) -> None:
     actual, arrays = run_lanes(program.function, mode, arguments, lanes)
     for leaf, given in zip(leaves(arguments), before, strict=True):
         np.testing.assert_array_equal(leaf, given, err_msg="the caller's arrays must not change")
-    if mode in (*MACHINES, PLAIN, EITHER, NATIVE, MIXED, MERGED):
+    if replace(mode, forks=False) in (*MACHINES, PLAIN, EITHER, NATIVE, MIXED, MERGED):
         finished = next(lane for lane in expected(name, BATCH) if lane.status == "OK")
         assert [array.dtype.name for array in arrays] == list(program.dtypes)
         assert [array.shape[1:] for array in arrays] == [np.shape(leaf) for leaf in leaves(finished.value)]

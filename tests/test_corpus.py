@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -15,7 +16,6 @@ from tests.harness import (
     BATCH,
     CORPUS,
     EITHER,
-    FORKED,
     GRAPH,
     INTERPRETERS,
     LIMITS,
@@ -52,10 +52,24 @@ ALWAYS = (*REFERENCE, AUTO)
 IN_TURN = tuple(mode for mode in MODES if mode not in (*ALWAYS, *INTERPRETERS))
 OFTEN = 30
 """How many programs each of the other modes runs at least."""
+WITH_GROUPS = (
+    "adaptive_simpson", "argument_order", "call_in_store", "comprehensions", "computed_defaults", "counted_maps",
+    "fibonacci", "forward_functions", "function_arguments", "hanoi", "helpers", "keyed_by_calls", "keyword_default",
+    "many_live", "mapped_calls", "method_calls", "mixed_ints", "nested_functions", "none_by_default",
+    "optional_arguments", "optional_values", "raise_fails", "static_arguments", "tak", "taken_methods", "tree_sum",
+    "tribonacci", "tuple_call_results",
+)  # fmt: skip
+"""The programs with calls that can be made at the same time."""
+FORKABLE = (*GRAPH, *XLA, *REFILL, *TAPED)
+"""What calls that are made at the same time are crossed with."""
 TURNS = tuple(
-    (NAMES[place % len(NAMES)], IN_TURN[(place + place // len(NAMES)) % len(IN_TURN)])
-    for place in range(max(len(NAMES), (OFTEN + 1) * len(IN_TURN)))
+    (name, replace(mode, forks=name in WITH_GROUPS))
+    for name, mode in (
+        (NAMES[place % len(NAMES)], IN_TURN[(place + place // len(NAMES)) % len(IN_TURN)])
+        for place in range(max(len(NAMES), (OFTEN + 1) * len(IN_TURN)))
+    )
 )
+"""Calls that can be made at the same time are; in the other modes they are made one by one."""
 INTERPRETED = tuple(zip(NAMES, itertools.cycle(INTERPRETERS), strict=False))
 QUICK_RUNS = (*itertools.product(NAMES, ALWAYS), *INTERPRETED, *TURNS)
 """Every program in the reference, as users run it and in one of the interpreters, and in one or two further modes."""
@@ -95,17 +109,13 @@ LONG_REFILL_RUNS = tuple(
 LONG_STRATEGY_RUNS = tuple(
     run for run in itertools.product(NAMES, OTHER_STRATEGIES, (BATCH, *SIZES)) if run not in set(STRATEGY_RUNS)
 )
-WITH_GROUPS = (
-    "adaptive_simpson", "comprehensions", "fibonacci", "function_arguments", "hanoi", "many_live", "mapped_calls",
-    "optional_values", "static_arguments", "tak", "tree_sum", "tribonacci",
-)  # fmt: skip
-"""The programs with calls that can be made at the same time."""
 FORKED_RUNS = tuple(
-    pytest.param(
-        name, FORKED[place % 2], (BATCH, *SIZES)[place % 4], marks=[] if name == "many_live" else pytest.mark.slow
-    )
+    (name, replace(mode, forks=True), (BATCH, *SIZES)[(place + turn) % 4])
     for place, name in enumerate(WITH_GROUPS)
+    for turn, mode in enumerate(FORKABLE)
+    if (place + turn) % 4 or (name, replace(mode, forks=True)) not in set(TURNS)
 )
+"""Each with each mode, and each with each size."""
 _FLOATS = tuple(name for name in NAMES if any(dtype.startswith("float") for dtype in load(name).dtypes))
 TAPED_RUNS = tuple(
     (name, TAPED[place % len(TAPED)], (BATCH, *SIZES)[(place + place // 4) % 4]) for place, name in enumerate(_FLOATS)
@@ -212,11 +222,28 @@ def test_all_programs_under_other_strategies(name: str, mode: Mode, lanes: int) 
     check(name, mode, lanes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "mode", "lanes"), FORKED_RUNS, ids=str)
 def test_programs_whose_calls_are_forked(name: str, mode: Mode, lanes: int) -> None:
-    function = load(name).function.options(**mode.options)
-    assert function.pipeline(*load(name).arguments(3)).machine.form.endswith("forked")
     check(name, mode, lanes)
+
+
+def test_forked_runs_cover_all_pairs() -> None:
+    runs = {*FORKED_RUNS, *((name, mode, BATCH) for name, mode in TURNS if mode.forks)}
+    forked = [replace(mode, forks=True) for mode in FORKABLE]
+    assert {(name, mode) for name, mode, _ in runs} >= set(itertools.product(WITH_GROUPS, forked))
+    assert {(name, size) for name, _, size in runs} >= set(itertools.product(WITH_GROUPS, (BATCH, *SIZES)))
+    assert {(mode, size) for _, mode, size in runs} >= set(itertools.product(forked, (BATCH, *SIZES)))
+
+
+@pytest.mark.slow
+def test_calls_are_forked_in_these_programs_alone() -> None:
+    found = []
+    for name in NAMES:
+        function = load(name).function.options(form="lockstep", fork=True)
+        if function.pipeline(*load(name).arguments(3)).machine.form.endswith("forked"):
+            found.append(name)
+    assert found == list(WITH_GROUPS)
 
 
 @pytest.mark.parametrize(("name", "mode", "lanes"), REFILL_RUNS, ids=str)
@@ -302,7 +329,8 @@ def test_no_run_is_made_twice() -> None:
 
 
 def test_every_mode_has_programs_enough() -> None:
-    assert {mode for mode, count in Counter(mode for _, mode in QUICK_RUNS).items() if count >= OFTEN} == set(MODES)
+    counts = Counter(replace(mode, forks=False) for _, mode in QUICK_RUNS)
+    assert {mode for mode, count in counts.items() if count >= OFTEN} == set(MODES)
 
 
 def test_every_second_combination_covers_all_pairs() -> None:
