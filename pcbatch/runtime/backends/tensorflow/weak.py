@@ -209,8 +209,8 @@ class Weak:
         """tf.int32 or tf.float32: what the number is where nothing else decides."""
         return INT if self.value.dtype == INT else FLOAT
 
-    @property
-    def __class__(self) -> type:  # type: ignore[misc] # a property in typeshed that can be written
+    @property  # type: ignore[misc] # typeshed's can be written
+    def __class__(self) -> type:
         """A helper of the user's that asks `isinstance(i, int)` is told what it is told of one example."""
         frame = inspect.currentframe()
         asking = frame.f_back.f_globals.get("__name__") if frame and frame.f_back else None
