@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import math
+import pickle
 from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Real
 
 import numpy as np
 import pytest
@@ -138,3 +142,34 @@ def test_autograph_says_nothing_of_lambdas(caplog):
     finally:
         logger.propagate = before
     assert not [record.getMessage() for record in caplog.records if "AutoGraph" in record.getMessage()]
+
+
+def described(y):
+    """Asks a number all that a float knows."""
+    match y:
+        case float():
+            kind = 1.0
+        case _:
+            kind = 2.0
+    loaded = pickle.loads(pickle.dumps(y))
+    ratio = Fraction(y)
+    told = isinstance(y, float), isinstance(y, int), isinstance(y, Real), copy.deepcopy(y) is y, complex(y) == y
+    assert told == (True, False, True, True, True), told
+    assert (loaded, y.real, y.imag, y.conjugate(), ratio) == (y, y, 0.0, y, y)
+    assert y.hex() == loaded.hex()
+    return y * kind
+
+
+def test_a_number_below_a_tape_is_a_float_to_helpers():
+    """What helpers ask of it decides as without a tape; a copy of it is followed, too."""
+
+    @pcbatch.autobatch(jit=False)
+    def function(x):
+        return described(math.exp(x)) * x
+
+    x = tf.constant(1.5)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function.single(x)
+    np.testing.assert_array_equal(y, function.single(x))
+    np.testing.assert_allclose(tape.gradient(y, x), 2.5 * math.exp(1.5), rtol=1e-6)

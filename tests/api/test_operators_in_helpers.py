@@ -191,3 +191,24 @@ def test_a_helper_that_cannot_be_part_of_the_program_is_told_what_is_wrong_with_
     with pytest.raises(pcbatch.CompileError, match="PCB401") as caught:
         function.check(INTS)
     assert "this is in the helper `guarded`" in str(caught.value)
+
+
+def _by_kind(x, i, y):
+    match y:
+        case float():
+            x = x + 10.0
+    return 2.0 * x if isinstance(i, int) else 3.0 * x
+
+
+def test_helpers_are_told_of_numbers_what_they_are_told_of_one_example():
+    """A counter is an int to them, whatever a lane holds for it; they took it for something else, silently."""
+
+    @pcbatch.autobatch(jit=False)
+    def function(x, n):
+        total = 0.0 * x
+        for i in range(n):
+            total += _by_kind(x, i, i * 0.5)
+        return total
+
+    x, n = tf.constant([1.0, 2.0]), tf.constant([2, 3])
+    np.testing.assert_array_equal(function(x, n), [function.single(*each) for each in zip(x, n, strict=True)])

@@ -134,9 +134,41 @@ class Followed(Weak):
     def __format__(self, form: str) -> str:
         return format(self.number, form)
 
+    def __copy__(self) -> Followed:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Followed:
+        return self
+
+    def __reduce__(self) -> Any:
+        return float, (self.number,)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__reduce__()
+
+    def __complex__(self) -> complex:
+        return complex(self.number)
+
+    @property
+    def real(self) -> Followed:
+        """As of a float, as are those below."""
+        return self
+
+    @property
+    def imag(self) -> float:
+        return self.number.imag
+
+    def conjugate(self) -> Followed:
+        return self
+
     def is_integer(self) -> bool:
-        """As of a float."""
         return self.number.is_integer()
+
+    def as_integer_ratio(self) -> tuple[int, int]:
+        return self.number.as_integer_ratio()
+
+    def hex(self) -> str:
+        return self.number.hex()
 
     def committed(self) -> tf.Tensor:
         """The tensor that a batch gives for it."""

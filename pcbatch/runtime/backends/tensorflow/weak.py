@@ -6,6 +6,7 @@ the tensor that it meets. `Weak` wraps the scalar tensor (int32 or float64) that
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +21,10 @@ INT, FLOAT = tf.int32, tf.float32
 """What a Python int and a Python float become where nothing else decides."""
 DOUBLE = tf.float64
 """What holds a weak float: a Python float is a double, and loses nothing on its way to the tensor that it meets."""
+
+
+_LIBRARIES = frozenset(("keras", "ml_dtypes", "numpy", "optree", "pcbatch", "tensorflow", "tree", "wrapt"))
+"""Who may know of weak numbers, or must not take one for a number that it can read."""
 
 
 class WeakTypeError(TypeError):
@@ -203,6 +208,14 @@ class Weak:
     def dtype(self) -> tf.DType:
         """tf.int32 or tf.float32: what the number is where nothing else decides."""
         return INT if self.value.dtype == INT else FLOAT
+
+    @property  # type: ignore[misc] # typeshed's can be written
+    def __class__(self) -> type:
+        """A helper of the user's that asks `isinstance(i, int)` is told what it is told of one example."""
+        frame = inspect.currentframe()
+        asking = frame.f_back.f_globals.get("__name__") if frame and frame.f_back else None
+        is_known = (asking or "").partition(".")[0] in _LIBRARIES
+        return type(self) if is_known else int if self.dtype == INT else float
 
     def __repr__(self) -> str:
         return f"Weak({self.value!r})"
