@@ -210,7 +210,7 @@ def test_lines_of_files_that_are_not_from_the_start(define: Callable[..., Any]) 
 
 def test_no_source() -> None:
     namespace: dict[str, Any] = {}
-    exec(compile("def f(x):\n    return x", "<made>", "exec"), namespace)  # 3.13 keeps that of "<string>"
+    exec(compile("def f(x):\n    return x", "<no file>", "exec"), namespace)  # 3.13 keeps that of "<string>"
     diagnostic = refusal(namespace["f"])
     assert (diagnostic.code, diagnostic.span) == ("PCB100", None)
     assert "`f` cannot be read" in diagnostic.message
