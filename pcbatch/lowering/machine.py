@@ -17,8 +17,8 @@ from pcbatch.ir.payload import Copy
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering.codegen.environment import Environment
+from pcbatch.lowering.codegen.faults import OUT_OF_RANGE
 from pcbatch.lowering.codegen.pieces import write_piece
-from pcbatch.lowering.codegen.translate import OUT_OF_RANGE
 from pcbatch.runtime.machine.limits import DEFAULT_MAX_DEPTH
 
 DEPTH_MESSAGE = f"RecursionError: more than max_depth calls deep ({DEFAULT_MAX_DEPTH} unless max_depth=.. says more)"

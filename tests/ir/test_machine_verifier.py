@@ -222,7 +222,7 @@ BROKEN = {
         FORKED,
         "; (n = n_2) -> other = result",
         "; (n = n_2) -> other = result; (n = n) -> other = result",
-        "b4 makes no call that could be forked",
+        "b2 comes to fewer calls than it could fork",
     ),
     "fork with what is never written": ("forks", FORKED, "(n = n_2)", "(n = nobody)", "'nobody' was never written"),
     "fork that gives a temporary": (

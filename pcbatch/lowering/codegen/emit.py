@@ -13,10 +13,11 @@ from typing import Any
 from pcbatch.ir.machine import Block, Piece, Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import Type, records
+from pcbatch.lowering.codegen.builtins import OPS
 from pcbatch.lowering.codegen.environment import Environment
+from pcbatch.lowering.codegen.faults import NO_SITE
 from pcbatch.lowering.codegen.pieces import PieceText, bind, compile_piece, execute, write_piece
 from pcbatch.lowering.codegen.tabletext import TableText, is_reserved
-from pcbatch.lowering.codegen.translate import NO_SITE, OPS
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from pcbatch.errors import Method, Span
 from pcbatch.ir.machine import Kept
 from pcbatch.ir.types import Type
 from pcbatch.lowering.captures.captured import Captured, Namespace
+from pcbatch.lowering.codegen.builtins import BUILTINS, OPS
 from pcbatch.lowering.codegen.failing import may_fail
-from pcbatch.lowering.codegen.translate import BUILTINS, OPS
 from pcbatch.runtime.backends.protocol import Backend
 
 

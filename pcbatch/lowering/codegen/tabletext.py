@@ -23,8 +23,8 @@ from pcbatch.ir.machine import (
     Terminator,
 )
 from pcbatch.ir.types import Type
+from pcbatch.lowering.codegen.builtins import MIDDLE, OPS
 from pcbatch.lowering.codegen.pieces import PieceText
-from pcbatch.lowering.codegen.translate import MIDDLE, OPS
 
 INDENT = "    "
 _RESERVED = re.compile(rf"PROGRAM|_pcb|{OPS}|_at\d*|{MIDDLE}\d+")

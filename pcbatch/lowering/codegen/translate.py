@@ -14,6 +14,22 @@ from pcbatch.ir.code import Code, Scoped
 from pcbatch.ir.members import MEMBERS
 from pcbatch.ir.slices import length_of
 from pcbatch.ir.status import LaneStatus
+from pcbatch.lowering.codegen.builtins import BUILTINS, MIDDLE, OPS
+from pcbatch.lowering.codegen.faults import (
+    CHECKED_BUILTINS,
+    CHECKED_METHODS,
+    DIVISION,
+    DOMAIN,
+    HELPER_DIVISION,
+    HELPER_INDEX,
+    NEGATIVE_POWER,
+    NEGATIVE_SHIFT,
+    NO_SITE,
+    NOT_IN_LIST,
+    OUT_OF_RANGE,
+    SHORT_SLICE,
+    ZERO_DIVISION,
+)
 from pcbatch.lowering.codegen.truth import asked_for_truth, is_bool
 
 LENIENT: dict[type[ast.AST], str] = {
@@ -31,84 +47,6 @@ LENIENT: dict[type[ast.AST], str] = {
     ast.GtE: "greater_equal",
 }
 """Operators that are TensorFlow's own where that has them for the operands, and otherwise these functions of `ops`."""
-
-BUILTINS = {
-    "abs": "absolute",
-    "all": "all_of",
-    "any": "any_of",
-    "bool": "to_bool",
-    "divmod": "divmod_",
-    "float": "to_float",
-    "int": "to_int",
-    "len": "length",
-    "max": "maximum",
-    "min": "minimum",
-    "pow": "to_power",
-    "round": "rounded",
-    "sorted": "in_order",
-    "sum": "total",
-    "__apart__": "apart",
-    "__axis__": "axis",
-    "__blank__": "blank",
-    "__cast__": "committed",
-    "__changed__": "changed",
-    "__elements__": "elements",
-    "__index__": "index",
-    "__length__": "shortest",
-    "__mapped__": "mapped",
-    "__element__": "element",
-    "__parts__": "parts",
-    "__plain__": "plain_data",
-    "__record__": "record",
-    "__recorded__": "recorded",
-    "__row__": "row",
-    "__sequence__": "sequence",
-    "__unrecorded__": "unrecorded",
-    "__stored__": "stored",
-    "__taken__": "taken",
-    "__with_field__": "with_field",
-    "__with_item__": "with_item",
-    "__within__": "within",
-    "__unbound__": "unbound",
-    "__unrolled__": "unrolled",
-    "__turns__": "turns",
-    "__flag__": "same_flag",
-}
-"""Built-in functions of the language and the function of `ops` that stands for each."""
-
-OPS = "_ops"
-"""The name by which generated code knows the backend's operations; no user's variable may have it."""
-MIDDLE = "_middle"
-"""Begins the names by which generated code knows middle operands of chained comparisons."""
-
-ZERO_DIVISION = (LaneStatus.ARITHMETIC, "ZeroDivisionError: integer division or modulo by zero")
-NEGATIVE_POWER = (LaneStatus.ARITHMETIC, "ValueError: a negative power of an integer is not an integer")
-NEGATIVE_SHIFT = (LaneStatus.ARITHMETIC, "ValueError: negative shift count")
-DIVISION = (LaneStatus.ARITHMETIC, "ZeroDivisionError: division by zero")
-NO_INT = (LaneStatus.ARITHMETIC, "OverflowError: cannot convert to an int of 32 bits: NaN, infinite or too large")
-DOMAIN = (LaneStatus.ARITHMETIC, "ValueError: math domain error, or OverflowError: math range error")
-OUT_OF_RANGE = (LaneStatus.INDEX, "IndexError: index out of range")
-FULL = (LaneStatus.INDEX, "IndexError: append to a bounded list that is full")
-EMPTY = (LaneStatus.INDEX, "IndexError: pop from an empty bounded list")
-NOT_IN_LIST = (LaneStatus.ARITHMETIC, "ValueError: the value is not in the list")
-SHORT_SLICE = (LaneStatus.INDEX, "IndexError: index out of range, or the slice leaves the array")
-
-HELPER_DIVISION = (LaneStatus.ARITHMETIC, "ZeroDivisionError: division by zero, or a negative power, in a helper")
-HELPER_INDEX = (LaneStatus.INDEX, "IndexError: index out of range in a helper")
-NO_SITE = -1
-"""The site of a check that cannot fail."""
-
-CHECKED_BUILTINS = {
-    "divmod": ZERO_DIVISION,
-    "int": NO_INT,
-    "pow": NEGATIVE_POWER,
-    "round": NO_INT,
-    "__index__": NO_INT,
-    "__stored__": OUT_OF_RANGE,
-}
-"""Built-in functions that may fail a lane."""
-CHECKED_METHODS = {"append": FULL, "pop": EMPTY}
-"""Methods that may fail a lane, of bounded lists."""
 
 SiteOf = Callable[[LaneStatus, str], int]
 EquivalentOf = Callable[[str], "str | None"]

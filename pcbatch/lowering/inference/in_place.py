@@ -22,8 +22,8 @@ from pcbatch.errors import InPlaceError, Span
 from pcbatch.ir import records
 from pcbatch.ir.code import Code
 from pcbatch.ir.pseudo_builtins import STORED
+from pcbatch.lowering.codegen.builtins import BUILTINS, OPS
 from pcbatch.lowering.codegen.environment import Environment
-from pcbatch.lowering.codegen.translate import BUILTINS, OPS
 
 LOOK = "_pcb_in_place"
 """The name by which a traced piece knows the function below."""

@@ -17,8 +17,8 @@ from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.callgraph import call_graph, components
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.lowering.captures.captured import function_variables
+from pcbatch.lowering.codegen.builtins import OPS
 from pcbatch.lowering.codegen.environment import Environment
-from pcbatch.lowering.codegen.translate import OPS
 from pcbatch.lowering.inference import complaints
 from pcbatch.lowering.inference.actions import Actions, Failure, Outcome, Run
 from pcbatch.lowering.inference.constants import Candidates, candidates

@@ -15,9 +15,9 @@ from pcbatch.errors import ChangeError
 from pcbatch.ir import records
 from pcbatch.ir.code import Code
 from pcbatch.ir.pseudo_builtins import CHANGED, TAKEN
+from pcbatch.lowering.codegen.builtins import BUILTINS, OPS
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import Statement
-from pcbatch.lowering.codegen.translate import BUILTINS, OPS
 from pcbatch.lowering.inference import in_place
 from pcbatch.runtime.backends.protocol import Backend
 

@@ -1,0 +1,52 @@
+"""The names by which generated code calls the backend, and what stands for the language's built-in functions."""
+
+from __future__ import annotations
+
+BUILTINS = {
+    "abs": "absolute",
+    "all": "all_of",
+    "any": "any_of",
+    "bool": "to_bool",
+    "divmod": "divmod_",
+    "float": "to_float",
+    "int": "to_int",
+    "len": "length",
+    "max": "maximum",
+    "min": "minimum",
+    "pow": "to_power",
+    "round": "rounded",
+    "sorted": "in_order",
+    "sum": "total",
+    "__apart__": "apart",
+    "__axis__": "axis",
+    "__blank__": "blank",
+    "__cast__": "committed",
+    "__changed__": "changed",
+    "__elements__": "elements",
+    "__index__": "index",
+    "__length__": "shortest",
+    "__mapped__": "mapped",
+    "__element__": "element",
+    "__parts__": "parts",
+    "__plain__": "plain_data",
+    "__record__": "record",
+    "__recorded__": "recorded",
+    "__row__": "row",
+    "__sequence__": "sequence",
+    "__unrecorded__": "unrecorded",
+    "__stored__": "stored",
+    "__taken__": "taken",
+    "__with_field__": "with_field",
+    "__with_item__": "with_item",
+    "__within__": "within",
+    "__unbound__": "unbound",
+    "__unrolled__": "unrolled",
+    "__turns__": "turns",
+    "__flag__": "same_flag",
+}
+"""Built-in functions of the language and the function of `ops` that stands for each."""
+
+OPS = "_ops"
+"""The name by which generated code knows the backend's operations; no user's variable may have it."""
+MIDDLE = "_middle"
+"""Begins the names by which generated code knows middle operands of chained comparisons."""

@@ -1,0 +1,34 @@
+"""What operators and built-in functions fail a lane with."""
+
+from __future__ import annotations
+
+from pcbatch.ir.status import LaneStatus
+
+ZERO_DIVISION = (LaneStatus.ARITHMETIC, "ZeroDivisionError: integer division or modulo by zero")
+NEGATIVE_POWER = (LaneStatus.ARITHMETIC, "ValueError: a negative power of an integer is not an integer")
+NEGATIVE_SHIFT = (LaneStatus.ARITHMETIC, "ValueError: negative shift count")
+DIVISION = (LaneStatus.ARITHMETIC, "ZeroDivisionError: division by zero")
+NO_INT = (LaneStatus.ARITHMETIC, "OverflowError: cannot convert to an int of 32 bits: NaN, infinite or too large")
+DOMAIN = (LaneStatus.ARITHMETIC, "ValueError: math domain error, or OverflowError: math range error")
+OUT_OF_RANGE = (LaneStatus.INDEX, "IndexError: index out of range")
+FULL = (LaneStatus.INDEX, "IndexError: append to a bounded list that is full")
+EMPTY = (LaneStatus.INDEX, "IndexError: pop from an empty bounded list")
+NOT_IN_LIST = (LaneStatus.ARITHMETIC, "ValueError: the value is not in the list")
+SHORT_SLICE = (LaneStatus.INDEX, "IndexError: index out of range, or the slice leaves the array")
+
+HELPER_DIVISION = (LaneStatus.ARITHMETIC, "ZeroDivisionError: division by zero, or a negative power, in a helper")
+HELPER_INDEX = (LaneStatus.INDEX, "IndexError: index out of range in a helper")
+NO_SITE = -1
+"""The site of a check that cannot fail."""
+
+CHECKED_BUILTINS = {
+    "divmod": ZERO_DIVISION,
+    "int": NO_INT,
+    "pow": NEGATIVE_POWER,
+    "round": NO_INT,
+    "__index__": NO_INT,
+    "__stored__": OUT_OF_RANGE,
+}
+"""Built-in functions that may fail a lane."""
+CHECKED_METHODS = {"append": FULL, "pop": EMPTY}
+"""Methods that may fail a lane, of bounded lists."""
