@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import followed, private
 from pcbatch.runtime.backends.tensorflow.promotion import loses
-from pcbatch.runtime.backends.tensorflow.recorder import is_recording
+from pcbatch.runtime.backends.tensorflow.recorder import convert_first, is_recording
 from pcbatch.runtime.backends.tensorflow.weak import FLOAT, INT, Weak, WeakTypeError, commit, is_committed, is_number
 
 
@@ -102,5 +102,5 @@ def _is_number(dtype: tf.DType) -> bool:
 
 
 tf.register_tensor_conversion_function(Weak, _convert)
-private.convert_first((np.ndarray, np.generic), _convert_numpy)
+convert_first((np.ndarray, np.generic), _convert_numpy)
 tf.register_tensor_conversion_function((list, tuple), _convert_sequence, priority=98)  # before TensorFlow's own packing

@@ -35,7 +35,7 @@ _UPDATE_SLICE = "tensorflow.compiler.tf2xla.python.xla.dynamic_update_slice"
 _SLICE = "tensorflow.compiler.tf2xla.python.xla.dynamic_slice"
 _MODULE = "tensorflow.compiler.tf2xla.ops.gen_xla_ops.xla_call_module"
 _NO_ORDER = "tensorflow.python.eager.polymorphic_function.attributes.DISABLE_ACD"
-_CONVERSION = "tensorflow.python.framework.tensor_conversion_registry.register_tensor_conversion_function_internal"
+_CONVERSIONS = "tensorflow.python.framework.tensor_conversion_registry"
 
 
 @functools.cache
@@ -334,16 +334,31 @@ def composite_types() -> tuple[type, ...]:
 # -- conversion of numbers ---------------------------------------------------------------------------------------------
 
 
-def convert_first(types: tuple[type, ...], conversion: Callable[..., Any]) -> bool:
-    """Let `conversion(value, dtype, name, as_ref)` be asked before TensorFlow makes tensors of NumPy's arrays.
+@contextlib.contextmanager
+def asked_first(types: tuple[type, ...], conversion: Callable[..., Any]) -> Iterator[bool]:
+    """Inside, `conversion(value, dtype, name, as_ref)` is asked before TensorFlow makes tensors of NumPy's arrays.
 
-    False where this version cannot.
+    By every thread; behind it TensorFlow is as it was. Gives False where this version cannot.
     """
-    register = find(_CONVERSION)
-    if register is None:
-        return False
-    register(types, conversion, priority=-1)  # those of NumPy's arrays are 0
-    return True
+    registry = find(_CONVERSIONS)
+    functions = getattr(registry, "_tensor_conversion_func_registry", None)
+    known = getattr(registry, "_tensor_conversion_func_cache", None)
+    lock = getattr(registry, "_tensor_conversion_func_lock", None)
+    if functions is None or known is None or lock is None:
+        yield False
+        return
+    entry, priority = (types, conversion), -1  # those of NumPy's arrays are 0
+    with lock:
+        functions[priority].append(entry)
+        known.clear()
+    try:
+        yield True
+    finally:
+        with lock:
+            functions[priority].remove(entry)
+            if not functions[priority]:
+                del functions[priority]
+            known.clear()
 
 
 def in_product_of_bool() -> bool:

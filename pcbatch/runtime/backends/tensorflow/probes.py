@@ -257,8 +257,7 @@ def _arrays_are_seen() -> bool:
         return NotImplemented
 
     array = np.ones(1, np.int64).view(_Seen)
-    with private.new_graph("probe").as_default():
-        is_asked = private.convert_first((_Seen,), conversion)
+    with private.new_graph("probe").as_default(), private.asked_first((_Seen,), conversion) as is_asked:
         tf.compat.v1.placeholder(tf.int64, [1]) - array
         tf.subtract(tf.compat.v1.placeholder(tf.int64, [1]), array)
     return is_asked and seen == [(tf.int64, True), (tf.int64, False)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
@@ -66,6 +66,8 @@ class Recorder:
 
 
 _current: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+_conversions: list[tuple[tuple[type, ...], Callable[..., Any]]] = []
+"""What `convert_first` was given."""
 
 
 def _place() -> tuple[Any, str]:
@@ -81,11 +83,19 @@ def _place() -> tuple[Any, str]:
 def recording() -> Iterator[Recorder]:
     """Collect the faults of the checked operations that are traced inside."""
     recorder = Recorder()
-    token = _current.set(recorder)
-    try:
-        yield recorder
-    finally:
-        _current.reset(token)
+    with contextlib.ExitStack() as stack:
+        for types, conversion in _conversions if _current.get() is None else ():
+            stack.enter_context(private.asked_first(types, conversion))
+        token = _current.set(recorder)
+        try:
+            yield recorder
+        finally:
+            _current.reset(token)
+
+
+def convert_first(types: tuple[type, ...], conversion: Callable[..., Any]) -> None:
+    """While a piece is traced or run, ask `conversion` before TensorFlow makes tensors of values of `types`."""
+    _conversions.append((types, conversion))
 
 
 def is_recording() -> bool:
