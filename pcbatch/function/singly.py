@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import gast
@@ -92,10 +92,11 @@ class Plainly:
             return value
         if plain.__code__.co_filename.startswith(OWN) or plain.__code__.co_filename.startswith("<"):
             return value
-        if plain not in self._known:
-            self._known[plain] = None
-            self._known[plain] = self._made(plain, value)
-        made = self._known[plain]
+        key = plain, plain.__code__  # which can be set
+        if key not in self._known:
+            self._known[key] = None
+            self._known[key] = self._made(plain, value)
+        made = self._known[key]
         if made is None:  # it calls itself
             return partial(self._call, lambda: value)
         return value if made is plain else MethodType(made, value.__self__) if plain is not value else made
