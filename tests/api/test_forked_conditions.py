@@ -89,14 +89,15 @@ def same(run, wanted):
     "guarded",
     *(pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS if name != "guarded"),
 ])  # fmt: skip
-def test_each_example_gives_what_it_gives_in_sequence(name):
+def test_each_example_gives_what_it_gives_in_sequence(name, monkeypatch):
     """With enough lanes, with a few that become more, with few that cannot, and with none to spare."""
     function, arguments = PROGRAMS[name]
     wanted, forked = function.run(*arguments), function.options(fork=True)
     pools = forked.pipeline(*arguments).machine.pools
-    pools.capacity = 1
+    monkeypatch.setattr(pools, "capacity", 1)  # the program is kept, for other tests, too
     for spread, limit in ((16, 2**24), (1, 2**24), (3, 12_000), (1, 0)):
-        pools.spread, pools.limit = spread, limit
+        monkeypatch.setattr(pools, "spread", spread)
+        monkeypatch.setattr(pools, "limit", limit)
         same(forked.run(*arguments), wanted)
 
 

@@ -72,9 +72,7 @@ def _convert_numpy(value: Any, dtype: Any = None, name: str | None = None, as_re
     """TypeError for an array, or a number of NumPy's, that is to be of a dtype in which it is another number."""
     if not is_recording():
         return NotImplemented
-    if (
-        dtype is None
-    ):  # also where TensorFlow would have liked one that was refused, for which it asks the next one again
+    if dtype is None:  # also where TensorFlow asks the next one again, having been refused the dtype that it likes
         return tf.constant(value, name=name or "Const")
     _refuse_loss(value, tf.as_dtype(dtype))
     return NotImplemented

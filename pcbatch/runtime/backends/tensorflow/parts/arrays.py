@@ -111,10 +111,7 @@ class TensorFlowArrays:
         value: tf.Tensor,
         lanes: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        # Rows which take no part get a lane that does not exist.
-        count = self.lanes_of(array)
-        lanes = tf.where(mask, self.lane_numbers(count) if lanes is None else lanes, count)
-        return scattering.written(array, [lanes, *indices], value)
+        return scattering.written(array, [self._taking_part(array, mask, lanes), *indices], value)
 
     def with_added(
         self,
@@ -124,9 +121,12 @@ class TensorFlowArrays:
         value: tf.Tensor,
         lanes: tf.Tensor | None = None,
     ) -> tf.Tensor:
+        return scattering.added(array, [self._taking_part(array, mask, lanes), *indices], value)
+
+    def _taking_part(self, array: tf.Tensor, mask: tf.Tensor, lanes: tf.Tensor | None) -> tf.Tensor:
+        """The lanes of rows; those that take no part get one that does not exist."""
         count = self.lanes_of(array)
-        lanes = tf.where(mask, self.lane_numbers(count) if lanes is None else lanes, count)
-        return scattering.added(array, [lanes, *indices], value)
+        return tf.where(mask, self.lane_numbers(count) if lanes is None else lanes, count)
 
     def with_row(self, array: tf.Tensor, place: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
         return writing.with_row(array, place, row)
