@@ -60,16 +60,17 @@ WITH_GROUPS = (
     "tribonacci", "tuple_call_results",
 )  # fmt: skip
 """The programs with calls that can be made at the same time."""
+FORKED_UNDER_XLA = ("call_in_store", "fibonacci", "many_live", "tak")
 FORKABLE = (*GRAPH, *XLA, *REFILL, *TAPED)
 """What calls that are made at the same time are crossed with."""
 TURNS = tuple(
-    (name, replace(mode, forks=name in WITH_GROUPS))
+    (name, replace(mode, forks=name in WITH_GROUPS and (mode not in XLA or name in FORKED_UNDER_XLA)))
     for name, mode in (
         (NAMES[place % len(NAMES)], IN_TURN[(place + place // len(NAMES)) % len(IN_TURN)])
         for place in range(max(len(NAMES), (OFTEN + 1) * len(IN_TURN)))
     )
 )
-"""Calls that can be made at the same time are; in the other modes they are made one by one."""
+"""Calls that can be made at the same time are; under XLA in some programs only, as it takes long to compile others."""
 INTERPRETED = tuple(zip(NAMES, itertools.cycle(INTERPRETERS), strict=False))
 QUICK_RUNS = (*itertools.product(NAMES, ALWAYS), *INTERPRETED, *TURNS)
 """Every program in the reference, as users run it and in one of the interpreters, and in one or two further modes."""

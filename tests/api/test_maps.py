@@ -70,6 +70,7 @@ def test_any_number_of_elements():
             np.testing.assert_array_equal(value[lane], expected)
 
 
+@pytest.mark.slow
 def test_calls_of_many_elements_are_forked_some_at_a_time():
     run = many.options(fork=True).run(np.ones((2, 100), np.int32))
     assert "200 calls were forked" in run.profile().notes[0]
