@@ -152,7 +152,8 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
     """
     forks = None
     if isinstance(executable, ForkedMachine) and options.max_lanes is None:
-        forks, program = Forks(executable.pools.spread, executable.pools.limit), executable.program
+        pools, program = executable.pools, executable.program
+        forks = Forks(pools.spread, pools.limit, pools.least)
     else:
         program = without_forks(program)
     backend = backend_named(options.backend)

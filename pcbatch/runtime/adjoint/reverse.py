@@ -35,10 +35,15 @@ FEW = 3
 
 @dataclass(frozen=True)
 class Forks:
-    """How many lanes for each example runs begin with whose calls are forked, and how many bytes lanes may take."""
+    """How many lanes for each example runs begin with whose calls are forked, and how many bytes lanes may take.
+
+    Few examples begin with so many bytes of lanes at `least`, as plain runs do: else their first run would be compiled
+    for several numbers of lanes.
+    """
 
     spread: int
     limit: int
+    least: int = 0
 
 
 class Reverse(Way):
@@ -147,7 +152,8 @@ class Reverse(Way):
         layout = Layout(program)
         limits = replace(self.limits, roomy=False)
         context = replace(self.context, layout=layout, limits=limits)
-        pools = Pools(layout, limits.largest_capacity, spread=forks.spread, limit=forks.limit, most=None)
+        sizes = {"spread": forks.spread, "limit": forks.limit, "least": forks.least}
+        pools = Pools(layout, limits.largest_capacity, most=None, **sizes)
         given = {"jit": self.jit, "tape": self._tape, "statistics": self.statistics, "sizes": self._sizes}
         given |= {"sources": self._sources, "by_lane": self.by_lane}
 

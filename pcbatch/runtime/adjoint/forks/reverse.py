@@ -60,8 +60,14 @@ class ForkedReverse:
         self._share: float = FIRST
 
     def way(self, examples: int) -> ForkedWay:
-        """The way for so many examples, idle ones included."""
-        rows = max(LEAST, -(-int(examples * self._share) // LEAST) * LEAST)
+        """The way for so many examples, idle ones included.
+
+        Every lane runs most blocks once, and recursions have two kinds of calls at least, those that end them and the
+        others. So where runs, plain ones too, have said how many lanes they need, tapes have a row for each second: else
+        the first run of many has several segments, and the second one's programs are compiled anew.
+        """
+        share = max(self._share, self.pools.spread / 2)
+        rows = max(LEAST, -(-int(examples * share) // LEAST) * LEAST)
         if rows not in self._ways:
             self._ways[rows] = self._make(rows)
         return self._ways[rows]
