@@ -27,7 +27,9 @@ from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.local import LocalMachine
 from pcbatch.runtime.strategies.straight_line import StraightLine
 
-LOCAL = OptionValues(strategy="local", schedule="auto", form="auto", jit=True, trace=0, backend="tensorflow")
+LOCAL = OptionValues(
+    strategy="local", schedule="auto", form="auto", jit=True, trace=0, backend="tensorflow", fork=False, max_lanes=None
+)
 """The options under which the host sees which lanes run which block."""
 
 

@@ -85,8 +85,7 @@ class Reverse(Way):
         """What helpers capture, to be given behind all other shared operands."""
         self.mixing, self._rooms, self._forks = mixing, rooms, forks
         every = groups(program) if forks is not None else []
-        some = any(group.is_conditional for group in every)  # what lanes do then, no tape knows of yet
-        self._forked_program = forking(program) if every and not some else None
+        self._forked_program = forking(program) if every else None
         program = without_forks(program)
         is_mixed = mixing is not None and lockstep is not None
         program = mixing.prepared(program) if mixing is not None and is_mixed else program
@@ -168,7 +167,7 @@ class Reverse(Way):
 
     def run(self, arrays: Sequence[Array], lanes: Any) -> Taped:
         """Run `lanes` lanes on such arrays, taped."""
-        if isinstance(lanes, int) and self.backend.runs_now() and self.forked is not None:
+        if self.forked is not None:
             return self.forked.run(arrays, lanes)
         return self._in_sequence(arrays, lanes)
 

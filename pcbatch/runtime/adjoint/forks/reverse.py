@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir.status import LaneStatus
+from pcbatch.runtime.adjoint.forks.in_graphs import UNKNOWN, DescribedTaped, InGraphs
 from pcbatch.runtime.adjoint.forks.way import ForkedWay
 from pcbatch.runtime.adjoint.way import Taped
 from pcbatch.runtime.backends.protocol import Array, Backend
@@ -52,10 +53,10 @@ class ForkedReverse:
         pools: Pools,
         rooms: Rooms | None,
         make: Callable[[int], ForkedWay],
-        sequence: Callable[[Sequence[Array], int], Taped],
+        sequence: Callable[[Sequence[Array], Any], Taped],
     ):
         self.backend, self.pools, self.rooms = backend, pools, rooms
-        self._make, self._sequence = make, sequence
+        self._make, self._sequence, self._in_graphs = make, sequence, InGraphs(backend, sequence)
         self._ways: dict[int, ForkedWay] = {}
         self._share: float = FIRST
 
@@ -66,8 +67,10 @@ class ForkedReverse:
             self._ways[rows] = self._make(rows)
         return self._ways[rows]
 
-    def run(self, arrays: Sequence[Array], lanes: int) -> Taped:
+    def run(self, arrays: Sequence[Array], lanes: Any) -> Taped:
         """Run so many examples on such arrays, taped."""
+        if not (isinstance(lanes, int) and self.backend.runs_now()):
+            return self._in_graphs.run(self, self._way_in_graph(lanes), arrays, lanes)
         backend, room = self.backend, lanes if self.rooms is None else self.rooms.of(lanes)
         way, size = self.way(room), self.pools.exactly(room)
         first = way.run_taped(arrays, lanes, room)
@@ -81,6 +84,10 @@ class ForkedReverse:
         outcome = noted(outcome, replace(told, left=int(left.size)))
         known = {**vars(first), "way": self, "outcome": outcome}
         return ForkedTaped(**known, first=first, left=left, again=again)
+
+    def _way_in_graph(self, lanes: Any) -> ForkedWay:
+        """The way of a run in a caller's graph."""
+        return self.way(lanes if isinstance(lanes, int) else UNKNOWN)
 
     def _learn(self, way: ForkedWay, size: Size, taped: Taped, examples: int) -> Told:
         """Have `pools` know how a run has ended that began with a size; and what is to be told of it."""
@@ -101,6 +108,8 @@ class ForkedReverse:
         self, taped: Taped, shared: Sequence[Array], upstream: Sequence[Array | None], lanes: Any
     ) -> list[Array | None]:
         """See `Way.gradients`."""
+        if isinstance(taped, DescribedTaped):
+            return self._in_graphs.gradients(self._way_in_graph(lanes), taped, shared, upstream, lanes)
         assert isinstance(taped, ForkedTaped)
         first, again, backend = taped.first, taped.again, self.backend
         found = first.way.gradients(first, shared, upstream, lanes)

@@ -132,9 +132,9 @@ class ForkedSegments(Segments):
         )
         tape = {key: after.pop(key) for key in blank}
         forked, most, short, can_run, _, _ = backend.unstack(report, 6)
-        _, most_before, short_before = backend.unstack(told, 3)
+        forked_before, most_before, short_before = backend.unstack(told, 3)
         most = backend.where(most > most_before, most, most_before)
-        after[TOLD] = backend.stack([forked, most, short + short_before])
+        after[TOLD] = backend.stack([forked + forked_before, most, short + short_before])
         size = self._next_size(snapshot, after, trips, can_run)
         now = backend.stack([backend.constant(0) + lanes, backend.constant(0) + legs.capacity(snapshot)])
         goes_on = (can_run > 0) | backend.any(size > now)
