@@ -131,7 +131,7 @@ def maybe(left, right, value, node):
 
 @pcbatch.autobatch(fork=True)
 def armed(left, right, value, scale, node, x):
-    """Calls under conditions, in whose arms there are weights, rows of a table, stores and what is infinite elsewhere."""
+    """Calls under conditions: in the arms are weights, rows of a table, stores, and what is infinite elsewhere."""
     if left[node] < 0:
         return value[node] * scale + tf.gather(TABLE, node % 7)
     found = tf.zeros([2, 3], tf.float64)

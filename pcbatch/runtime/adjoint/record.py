@@ -8,7 +8,16 @@ from functools import cached_property
 
 from pcbatch.ir.machine import Piece, Store
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.adjoint.tape import LANE, LOG, LOGGED, BlockTape, Tapes, index_field, predicate_field, residual_field
+from pcbatch.runtime.adjoint.tape import (
+    LANE,
+    LOG,
+    LOGGED,
+    BlockTape,
+    Tapes,
+    index_field,
+    predicate_field,
+    residual_field,
+)
 from pcbatch.runtime.backends.pieces import Leaves, Signature
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.blocks import BlockRunner

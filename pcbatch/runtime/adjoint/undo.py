@@ -183,7 +183,7 @@ class Undoing:
         return found if made is None else self.only(made, variable, found)
 
     def made(self, what: str, slot: int) -> Array | None:
-        """Which rows have made a call of the group, None if all: in place of who has run it there is the lane itself."""
+        """Which rows have made a call of the group, None if all: in place of who ran it there is the lane itself."""
         field = child_field(what, slot)
         return self.taped[field] != self.taped[LANE] if field in self.names.conditional else None
 

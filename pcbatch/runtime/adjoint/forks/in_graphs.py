@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.types import TensorType
 from pcbatch.runtime.adjoint.forks.way import ForkedWay
 from pcbatch.runtime.adjoint.way import Taped
 from pcbatch.runtime.backends.protocol import Array, Backend
@@ -43,9 +44,10 @@ class InGraphs:
 
     def run(self, undoes: Any, way: ForkedWay, arrays: Sequence[Array], lanes: Any) -> Taped:
         """A run of so many examples on such arrays, by `way`; what gives its gradients is `undoes`."""
-        backend = self.backend
-        first = way.run_taped(arrays, lanes, lanes if isinstance(lanes, int) else None)
-        left = backend.equal(first.outcome.status, LaneStatus.UNFINISHED)
+        backend, known = self.backend, lanes if isinstance(lanes, int) else None
+        first = way.run_taped(self._not_empty(way, arrays, lanes), lanes, known)
+        ended = first.outcome if known is not None else _first(first.outcome, lanes)
+        left = backend.equal(ended.status, LaneStatus.UNFINISHED)
 
         def program(*given: Array) -> list[Array]:
             count, left, *rest = given
@@ -53,15 +55,28 @@ class InGraphs:
 
             def again() -> list[Array]:
                 taped = self._sequence(arrays, _number(lanes, count))
-                return _completed(backend, _unpacked(first.outcome, iter(before)), left, taped.outcome)
+                return _completed(backend, _unpacked(ended, iter(before)), left, taped.outcome)
 
             return backend.cond(backend.any(left), again, before)
 
-        flat = _packed(first.outcome)
+        flat = _packed(ended)
         found = self._apart(program, [backend.constant(0) + lanes, left, *flat, *arrays])
-        outcome = _unpacked(first.outcome, iter(found))
-        known = {**vars(first), "way": undoes, "outcome": outcome}
-        return DescribedTaped(**known, first=first, arrays=arrays, left=left)
+        fields = {**vars(first), "way": undoes, "outcome": _unpacked(ended, iter(found))}
+        return DescribedTaped(**fields, first=first, arrays=arrays, left=left)
+
+    def _not_empty(self, way: ForkedWay, arrays: Sequence[Array], lanes: Any) -> list[Array]:
+        """`arrays`, of arguments and shared operands, with room for an example where there may be none."""
+        count = len(way.layout.inputs)
+        types = [leaf for name in way.program.parameters for leaf in way.layout.leaves(name)]
+        return [*self._with_one(arrays[:count], types, lanes), *arrays[count:]]
+
+    def _with_one(self, arrays: Sequence[Array], types: Sequence[TensorType], lanes: Any) -> list[Array]:
+        """Arrays of so many examples, with zeros for one where it turns out that there are none."""
+        if isinstance(lanes, int):
+            return [*arrays]
+        one = self.backend.cast(self.backend.equal(lanes, 0), "int32")
+        pairs = zip(arrays, types, strict=True)
+        return [self.backend.joined(array, self.backend.zeros(one, type_)) for array, type_ in pairs]
 
     def gradients(
         self,
@@ -73,7 +88,7 @@ class InGraphs:
     ) -> list[Array | None]:
         """Those of a run by `way`; see `Way.gradients`."""
         backend, first = self.backend, taped.first
-        found = way.gradients(first, shared, upstream, lanes)
+        found = self._of_first(way, first, shared, upstream, lanes)
         parts = [None if each is None else backend.parts_of_gradient(each) for each in found]
         flat = [part for each in parts if each is not None for part in each]
         flows = [each is not None for each in upstream]
@@ -116,6 +131,24 @@ class InGraphs:
         given = [backend.constant(0) + lanes, taped.left, *flat, *taped.arrays, *seeds]
         return gathered(iter(self._apart(program, given)))
 
+    def _of_first(
+        self, way: ForkedWay, first: Taped, shared: Sequence[Array], upstream: Sequence[Array | None], lanes: Any
+    ) -> list[Array | None]:
+        """The gradients through the first run, of so many examples that have ended there."""
+        types = [leaf for name in way.program.results for leaf in way.layout.leaves(name)]
+        there = [(place, each) for place, each in enumerate(upstream) if each is not None]
+        seeds = dict.fromkeys(range(len(upstream)))
+        some = self._with_one([each for _, each in there], [types[place] for place, _ in there], lanes)
+        seeds |= dict(zip((place for place, _ in there), some, strict=True))
+        found = way.gradients(first, shared, [*seeds.values()], lanes)
+        if isinstance(lanes, int):
+            return found
+        count = len(found) - len(shared)
+        return [
+            each if each is None or not (place < count or way.by_lane) else self.backend.first(each, lanes)
+            for place, each in enumerate(found)
+        ]
+
     def _apart(self, program: Callable[..., list[Array]], arrays: Sequence[Array]) -> list[Array]:
         """What a program gives, in a graph of its own."""
         return list(self.backend.unseen(self.backend.compile(program, False))(*arrays))
@@ -124,6 +157,14 @@ class InGraphs:
 def _number(lanes: Any, count: Array) -> Any:
     """How many examples there are: an int if that is known, else what a program is given."""
     return lanes if isinstance(lanes, int) else count
+
+
+def _first(outcome: Outcome, lanes: Array) -> Outcome:
+    """The same of so many examples; arrays have room for more."""
+    cut = outcome.backend.first
+    ends = {name: cut(getattr(outcome, name), lanes) for name in ("status", "site", "place", "steps")}
+    shown = {name: [cut(leaf, lanes) for leaf in leaves] for name, leaves in outcome.fault_values.items()}
+    return replace(outcome, values=tuple(cut(each, lanes) for each in outcome.values), fault_values=shown, **ends)
 
 
 def _packed(outcome: Outcome) -> list[Array]:
