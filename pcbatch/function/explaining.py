@@ -77,6 +77,7 @@ def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanati
         failed=len(usual.run.errors),
     )
     calls = [noted(*each) for each in usual.pipeline.unforked] if blocks else []
+    calls += [*usual.pipeline.machine.in_sequence] if isinstance(usual.pipeline.machine, ForkedMachine) else []
     return Explanation(function.__name__, lanes, usual.form, found, blocks, tuple(advice), tuple(calls))
 
 

@@ -68,7 +68,7 @@ class ForkedWay(Way):
     @cached_property
     def segments(self) -> ForkedSegments:
         """See `Way`."""
-        return ForkedSegments(self.context, self.tapes, self._legs, self.pools.limit)
+        return ForkedSegments(self.context, self.tapes, self._legs, self.pools.limit, self.pools.most)
 
     @cached_property
     def forward(self) -> ForkedForward:
