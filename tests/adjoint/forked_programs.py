@@ -145,6 +145,17 @@ def armed(left, right, value, scale, node, x):
     return tf.sin(found[0]) * found[1] + x
 
 
+@pcbatch.autobatch(fork=True)
+def passed(n, x, y):
+    """A call under a condition that is given another `y` than the lane goes on with."""
+    if n <= 0:
+        return tf.sin(x) * B + y
+    z = passed(n - 1, x * 0.5, x)
+    if n % 2 == 0:
+        z = z * passed(n - 2, x, x * 2.0)
+    return z * y
+
+
 NONE = tf.zeros([len(KINDS)], tf.int32)
 TRAPS = tf.constant([0, -1, 2, -1, 1, -1, -1, 100], tf.int32)
 CASES = {
@@ -155,5 +166,6 @@ CASES = {
     "fragile": (fragile, (LEFT, RIGHT, VALUE, NONE, TRAPS), (W, B)),
     "maybe": (maybe, (LEFT, RIGHT, VALUE, NONE), ()),
     "armed": (armed, (LEFT, RIGHT, VALUE, SCALE, NONE, START), (W, B, TABLE)),
+    "passed": (passed, (tf.range(len(KINDS)), START, VALUE[:, 0]), (B,)),
     "rooted": (rooted, (LEFT, RIGHT, VALUE, START), (W, B)),
 }

@@ -164,3 +164,13 @@ def test_each_step_counts(step, monkeypatch):
     found = batched(function.options(jit=False, name=f"without_{step}"), arguments, variables)
     with pytest.raises(AssertionError):
         assert_alike(found, one_by_one(function, arguments, variables))
+
+
+@slow
+def test_what_no_lane_does_has_no_gradient(monkeypatch):
+    """Sabotage: all lanes are taken to have done what some have."""
+    monkeypatch.setattr(Undoing, "taking_part", lambda undoing, _: undoing.rows.mask)
+    function, arguments, variables = CASES["passed"]
+    found = batched(function.options(jit=False, name="passed_by_all"), arguments, variables)
+    with pytest.raises(AssertionError):
+        assert_alike(found, one_by_one(function, arguments, variables))
