@@ -107,7 +107,8 @@ def test_launches_and_rows_are_those_of_the_trees(forked):
     assert executions[nodes] == max(counts)
     assert run.utilization.active[leaves] == counts[0]
     assert run.utilization.active[nodes] == sum(n for level, n in counts.items() if level)
-    chunk = CPU.expensive_chunk
+    chunk = CPU.expensive_chunk_of_few
+    assert len(LEAVES) <= CPU.forked_few
     assert run.utilization.executed[leaves] == -(-counts[0] // chunk) * chunk
     assert run.utilization.executed[nodes] == sum(-(-n // chunk) * chunk for level, n in counts.items() if level)
 
@@ -376,3 +377,17 @@ def test_recursion_with_exponentially_many_calls_stays_within_the_bytes():
     np.testing.assert_array_equal(fibonacci(np.array([30, 5], np.int32)), [832040, 5])
     size = machine.pools.of(2)
     assert size.pool.lanes * machine.pools.bytes(size.capacity) <= machine.pools.limit
+
+
+def test_few_examples_have_fewer_rows_at_a_time_unless_bits_are_to_be_the_same(forked):
+    few, many = trees(LEAVES), trees(LEAVES * CPU.forked_few)
+    leaf = [block.label for block in forked.run(*few).program.blocks if block.function == "leaf"]
+
+    def rows(function, batch):
+        text = function.ir("machine", *batch)
+        return [int(text.split(f"\n{label}:\n  rows ")[1].split()[0]) for label in leaf]
+
+    assert rows(forked, few) == [CPU.expensive_chunk_of_few]
+    assert rows(forked, many) == [CPU.expensive_chunk]
+    same_bits = forked.options(deterministic=True)
+    assert rows(same_bits, few) == rows(same_bits, many) == [CPU.expensive_chunk]
