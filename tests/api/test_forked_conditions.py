@@ -140,7 +140,7 @@ def test_in_slices_and_under_xla(tmp_path):
 
 @pytest.mark.slow
 def test_under_a_tape():
-    """Programs with such groups run in sequence there."""
+    """Calls in turns, some of which no lane makes."""
 
     @pcbatch.autobatch(fork=True, **OPTIONS)
     def grown(x, n):
