@@ -390,3 +390,21 @@ def test_few_examples_have_fewer_rows_at_a_time_unless_bits_are_to_be_the_same(f
     assert rows(forked, many) == {CPU.expensive_chunk}
     same_bits = forked.options(deterministic=True)
     assert rows(same_bits, few) == rows(same_bits, many) == {CPU.expensive_chunk}
+
+
+def test_calls_whose_results_nobody_reads_fail_all_the_same():
+    @pcbatch.autobatch(fork=True, jit=False, form="lockstep")
+    def lasting(n, by):
+        if n <= 0:
+            return 7 // by
+        kept = lasting(n - 1, by)
+        dropped = lasting(n - 2, by)  # noqa: F841 -- it divides, too
+        return kept
+
+    given = np.array([0, 2, 4, 5], np.int32), np.array([1, 2, 3, 0], np.int32)
+    run = lasting.run(*given)
+    same(run, lasting.options(fork=False).run(*given))
+    assert [error.lane for error in run.errors] == [3]
+    assert any("calls were forked" in str(note) for _, note in run.outcome.notes)
+    alone = [lasting.single(*each) for each in zip(*(array[:3] for array in given), strict=True)]
+    np.testing.assert_array_equal(run.value[:3], alone)
