@@ -107,7 +107,8 @@ def test_launches_and_rows_are_those_of_the_trees(forked):
     assert executions[nodes] == max(counts)
     assert run.utilization.active[leaves] == counts[0]
     assert run.utilization.active[nodes] == sum(n for level, n in counts.items() if level)
-    chunk = CPU.expensive_chunk
+    chunk = CPU.expensive_chunk_of_few
+    assert len(LEAVES) <= CPU.forked_few
     assert run.utilization.executed[leaves] == -(-counts[0] // chunk) * chunk
     assert run.utilization.executed[nodes] == sum(-(-n // chunk) * chunk for level, n in counts.items() if level)
 
@@ -376,3 +377,34 @@ def test_recursion_with_exponentially_many_calls_stays_within_the_bytes():
     np.testing.assert_array_equal(fibonacci(np.array([30, 5], np.int32)), [832040, 5])
     size = machine.pools.of(2)
     assert size.pool.lanes * machine.pools.bytes(size.capacity) <= machine.pools.limit
+
+
+def test_few_examples_have_fewer_rows_at_a_time_unless_bits_are_to_be_the_same(forked):
+    few, many = trees(LEAVES), trees(LEAVES * CPU.forked_few)
+
+    def rows(function, batch):
+        blocks = function.program("machine", *batch).blocks
+        return {block.chunks.rows for block in blocks if block.function == "leaf"}
+
+    assert rows(forked, few) == {CPU.expensive_chunk_of_few}
+    assert rows(forked, many) == {CPU.expensive_chunk}
+    same_bits = forked.options(deterministic=True)
+    assert rows(same_bits, few) == rows(same_bits, many) == {CPU.expensive_chunk}
+
+
+def test_calls_whose_results_nobody_reads_fail_all_the_same():
+    @pcbatch.autobatch(fork=True, jit=False, form="lockstep")
+    def lasting(n, by):
+        if n <= 0:
+            return 7 // by
+        kept = lasting(n - 1, by)
+        dropped = lasting(n - 2, by)  # noqa: F841 -- it divides, too
+        return kept
+
+    given = np.array([0, 2, 4, 5], np.int32), np.array([1, 2, 3, 0], np.int32)
+    run = lasting.run(*given)
+    same(run, lasting.options(fork=False).run(*given))
+    assert [error.lane for error in run.errors] == [3]
+    assert any("calls were forked" in str(note) for _, note in run.outcome.notes)
+    alone = [lasting.single(*each) for each in zip(*(array[:3] for array in given), strict=True)]
+    np.testing.assert_array_equal(run.value[:3], alone)

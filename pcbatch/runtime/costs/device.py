@@ -129,7 +129,8 @@ class Device:
     """So many rows of other blocks. With 32 in place of 128, beside a run without forks in the same process: 16 small
     and large TreeLSTMs of 128 cells take 0.83 and 0.96 of the time, 64 small ones 0.94 (a busy machine)."""
     forked_few: int
-    """Up to so many examples there are fewer rows of a chunk where calls are forked, but in deterministic runs."""
+    """Up to so many examples, on `least_lanes` lanes at most, there are fewer rows of a chunk where calls are forked;
+    not in deterministic runs."""
     expensive_chunk_of_few: int
     """So many rows of an expensive block then. One, 4 and 8 large TreeLSTMs take 0.76, 0.9 and 0.92 of the time with 4
     in place of 16; 16 of them 1.14."""

@@ -56,7 +56,8 @@ class ForkedLegs:
     def trips(self, size: Size) -> Forking:
         """What a trip does in a pool."""
         if size.pool not in self._trips:
-            few = size.pool.examples <= CPU.forked_few and not self.context.is_deterministic
+            few = size.pool.examples <= CPU.forked_few and size.pool.lanes <= CPU.least_lanes
+            few = few and not self.context.is_deterministic
             self._trips[size.pool] = Forking(self.context, self.legs.loop.row_costs, size.pool, few)
         return self._trips[size.pool]
 
