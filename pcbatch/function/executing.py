@@ -147,12 +147,12 @@ def _of_trips(options: Options) -> str | None:
 def make_reverse(program: Program, options: Options, executable: Executable) -> Reverse:
     """Reverse mode of a program that `executable` runs plainly.
 
-    What is taped runs in lockstep there, whatever the options are; calls are forked where plain runs fork them, unless
-    there is a largest number of lanes.
+    What is taped runs in lockstep there, whatever the options are; calls are forked where plain runs fork them.
     """
     forks = None
-    if isinstance(executable, ForkedMachine) and options.max_lanes is None:
-        forks, program = Forks(executable.pools.spread, executable.pools.limit), executable.program
+    if isinstance(executable, ForkedMachine):
+        pools, program = executable.pools, executable.program
+        forks = Forks(pools.spread, pools.limit, options.max_lanes, executable.because)
     else:
         program = without_forks(program)
     backend = backend_named(options.backend)

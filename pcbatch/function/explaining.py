@@ -27,7 +27,9 @@ from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.local import LocalMachine
 from pcbatch.runtime.strategies.straight_line import StraightLine
 
-LOCAL = OptionValues(strategy="local", schedule="auto", form="auto", jit=True, trace=0, backend="tensorflow")
+LOCAL = OptionValues(
+    strategy="local", schedule="auto", form="auto", jit=True, trace=0, backend="tensorflow", fork=False, max_lanes=None
+)
 """The options under which the host sees which lanes run which block."""
 
 
@@ -75,6 +77,7 @@ def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanati
         failed=len(usual.run.errors),
     )
     calls = [noted(*each) for each in usual.pipeline.unforked] if blocks else []
+    calls += [*usual.pipeline.machine.in_sequence] if isinstance(usual.pipeline.machine, ForkedMachine) else []
     return Explanation(function.__name__, lanes, usual.form, found, blocks, tuple(advice), tuple(calls))
 
 

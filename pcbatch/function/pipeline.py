@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
+
+import numpy as np
 
 from pcbatch.errors import Span
 from pcbatch.function.arguments import Arguments
@@ -39,11 +41,12 @@ from pcbatch.optimize.machine.forks import apart, loss
 from pcbatch.optimize.pipeline import machine_passes, optimize, run_passes, verifying
 from pcbatch.options import Options
 from pcbatch.runtime.adjoint.reverse import Reverse
+from pcbatch.runtime.adjoint.through import run_watched
 from pcbatch.runtime.costs.estimate import block_costs, block_row
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
 from pcbatch.runtime.machine.legs import Snapshot
 from pcbatch.runtime.machine.machine import Machine
-from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.machine.outcome import Finished, Outcome
 from pcbatch.runtime.resume.checkpoint import Saved
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.executable import Executable, resumable
@@ -223,6 +226,22 @@ class Pipeline:
         if self.options.fork is False:
             return outcome
         return replace(outcome, notes=(*outcome.notes, *self.unforked))
+
+    @property
+    def may_be_taped(self) -> bool:
+        """Whether what watches a run may have it taped."""
+        return not self.options.trace and self.options.backend != "reference"
+
+    def run_watched(self, arrays: Sequence[Any], lanes: int) -> Finished | None:
+        """The same as `run_at_once`, in ordinary code, on arrays as the table takes them; None where nobody watches."""
+        machine = self.machine
+        outcome = run_watched(machine.backend, machine.run, lambda: self.reverse, arrays, lanes)
+        if outcome is None:
+            return None
+        if self.options.fork is not False:
+            outcome = replace(outcome, notes=(*outcome.notes, *self.unforked))
+        failed = np.count_nonzero(np.asarray(outcome.status))
+        return Finished(None if failed else outcome.values, lambda: outcome)
 
     @cached_property
     def digest(self) -> str:

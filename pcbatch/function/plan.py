@@ -42,7 +42,9 @@ class Plan:
     look: Look
     taken: tuple[Taken, ...] | None
     """None where the leaves are the arrays, in the same order."""
-    ready: ReadyRun
+    lanes: int
+    ready: ReadyRun | None
+    """None where somebody watches, who may ask for gradients."""
     packed: Callable[[Sequence[Any]], Any]
     """The leaves of results in the user's structure."""
 
@@ -61,16 +63,18 @@ class Plan:
 
         `given` are the leaves of the arguments as they came. The plan `before` was for arguments of the same specs.
         """
+        backend, lanes = pipeline.environment.backend, arguments.lanes
+        is_watched = not backend.runs_unseen()
         taken = _Binding(pipeline, arguments, captured, given).taken()
-        if taken is None:
+        if taken is None or (is_watched and not (pipeline.may_be_taped and lanes)):
             return None
         every = [*given, *(leaf for each in captured.leaves.values() for leaf in each)]
         is_plain = [place for place, _ in taken] == list(range(len(every))) and not any(make for _, make in taken)
         how = None if is_plain else taken
         if before is not None and before.pipeline is pipeline:
             return replace(before, key=key, look=look, taken=how)
-        ready = pipeline.machine.ready([_made(every, each) for each in taken], arguments.lanes)
-        return cls(pipeline, key, pipeline.linked, look, how, ready, packer(pipeline.table))
+        ready = None if is_watched else pipeline.machine.ready([_made(every, each) for each in taken], lanes)
+        return cls(pipeline, key, pipeline.linked, look, how, lanes, ready, packer(pipeline.table))
 
     @property
     def table(self) -> Program:
@@ -85,7 +89,10 @@ class Plan:
         if captured is None or not self.pipeline.reads.holds():
             return None
         every = [*given, *captured]
-        return self.ready(every if self.taken is None else [_made(every, each) for each in self.taken])
+        arrays = every if self.taken is None else [_made(every, each) for each in self.taken]
+        if self.ready is not None:
+            return self.ready(arrays)
+        return self.pipeline.run_watched(arrays, self.lanes)
 
 
 def _made(every: Sequence[Any], taken: Taken) -> Any:

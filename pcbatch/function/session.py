@@ -163,7 +163,7 @@ class Session:
 
     def run_warm(self, args: Any) -> tuple[Plan, Finished] | None:
         """Run a batch like one before it, if there was one and nothing has changed since that matters to it."""
-        if not self._plans or not self._backend.runs_unseen():
+        if not self._plans or not self._backend.runs_now():
             return None
         known = self._at_a_glance(args)
         plan = None if known is None else self._plans.get(known[0])
@@ -171,17 +171,19 @@ class Session:
             return None
         if plan.linked is not self._links.get(plan.linked.grants) or not self._is_kept(plan):
             return None
-        finished = plan.run(known[1])
+        with pieces_of(self._function.__name__) if plan.ready is None else contextlib.nullcontext():
+            finished = plan.run(known[1])
         return None if finished is None else (plan, finished)
 
     def _at_a_glance(self, args: Any) -> tuple[Any, list[Any]] | None:
         """A key of the types of arguments, and their leaves, those of defaults included; None if it takes more.
 
+        Whether somebody watches counts, who may ask for gradients: then it is another run.
         How many were passed counts: a default is one for all lanes, and an array that is passed is not.
         """
         passed = len(args)
         known = specs_of((*args, *self._defaults[passed:]), self._static_places, self._backend.spec_of)
-        return None if known is None else ((passed, known[0]), known[1])
+        return None if known is None else ((passed, self._backend.runs_unseen(), known[0]), known[1])
 
     @cached_property
     def _defaults(self) -> tuple[Any, ...]:
@@ -195,7 +197,7 @@ class Session:
     def _bind_plan(self, args: Any, arguments: Arguments, pipeline: Pipeline, captured: Captured) -> None:
         """Let calls like this one, which has been the second at least, be warm from now on."""
         backend, known = self._backend, self._at_a_glance(args)
-        if known is None or not backend.runs_unseen() or sites(pipeline.table):
+        if known is None or not backend.runs_now() or sites(pipeline.table):
             return  # what lanes print is looked for the long way
         before = self._plans.get(known[0])
         if before is None and known[0] in self._plans:

@@ -120,13 +120,29 @@ def rooted(left, right, value, x):
 
 @pcbatch.autobatch(fork=True)
 def maybe(left, right, value, node):
-    """Calls under conditions: they are made one after the other under a tape."""
+    """Calls under conditions."""
     total = value[node]
     if left[node] >= 0:
         total += maybe(left, right, value, left[node])
     if right[node] >= 0:
         total += tf.sin(maybe(left, right, value, right[node]))
     return tf.sin(total)
+
+
+@pcbatch.autobatch(fork=True)
+def armed(left, right, value, scale, node, x):
+    """Calls under conditions: in the arms are weights, rows of a table, stores, and what is infinite elsewhere."""
+    if left[node] < 0:
+        return value[node] * scale + tf.gather(TABLE, node % 7)
+    found = tf.zeros([2, 3], tf.float64)
+    for k in range(2):
+        child = left[node] if k == 0 else right[node]
+        if (child + k) % 3 != 1:
+            h = armed(left, right, value, scale, child, x * scale * (1 / ((child + k) % 3 - 1)))
+            found[k] = joined(h, x) + tf.gather(TABLE, child % 7)
+        else:
+            found[k] = tf.linalg.matvec(W[:, 3:], x * value[node])
+    return tf.sin(found[0]) * found[1] + x
 
 
 NONE = tf.zeros([len(KINDS)], tf.int32)
@@ -138,5 +154,6 @@ CASES = {
     "twice": (twice, (LEFT, RIGHT, VALUE, NONE, START), (W, B)),
     "fragile": (fragile, (LEFT, RIGHT, VALUE, NONE, TRAPS), (W, B)),
     "maybe": (maybe, (LEFT, RIGHT, VALUE, NONE), ()),
+    "armed": (armed, (LEFT, RIGHT, VALUE, SCALE, NONE, START), (W, B, TABLE)),
     "rooted": (rooted, (LEFT, RIGHT, VALUE, START), (W, B)),
 }

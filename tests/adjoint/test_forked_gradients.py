@@ -30,7 +30,7 @@ def sizes(monkeypatch):
         if tape is not None:
             monkeypatch.setattr(tapes, "Sizes", lambda: tape)
         if forks is not None:
-            monkeypatch.setattr(executing, "Forks", lambda spread, limit: forks)
+            monkeypatch.setattr(executing, "Forks", lambda *_: forks)
 
     return become
 

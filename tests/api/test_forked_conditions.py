@@ -85,17 +85,20 @@ def same(run, wanted):
     np.testing.assert_array_equal(np.asarray(run.value)[done], np.asarray(wanted.value)[done])
 
 
-@pytest.mark.parametrize("name", [
-    "guarded",
-    *(pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS if name != "guarded"),
+SIZES = {"enough": (16, 2**24), "some more": (1, 2**24), "too few": (3, 12_000), "none": (1, 0)}
+"""How many lanes there are at first for each example, and for how many bytes of lanes there is room."""
+
+
+@pytest.mark.parametrize(("name", "sizes"), [
+    ("late", ["too few"]),
+    *(pytest.param(name, [*SIZES], marks=pytest.mark.slow) for name in PROGRAMS),
 ])  # fmt: skip
-def test_each_example_gives_what_it_gives_in_sequence(name, monkeypatch):
-    """With enough lanes, with a few that become more, with few that cannot, and with none to spare."""
+def test_each_example_gives_what_it_gives_in_sequence(name, sizes, monkeypatch):
     function, arguments = PROGRAMS[name]
     wanted, forked = function.run(*arguments), function.options(fork=True)
     pools = forked.pipeline(*arguments).machine.pools
     monkeypatch.setattr(pools, "capacity", 1)  # the program is kept, for other tests, too
-    for spread, limit in ((16, 2**24), (1, 2**24), (3, 12_000), (1, 0)):
+    for spread, limit in map(SIZES.__getitem__, sizes):
         monkeypatch.setattr(pools, "spread", spread)
         monkeypatch.setattr(pools, "limit", limit)
         same(forked.run(*arguments), wanted)
@@ -137,7 +140,7 @@ def test_in_slices_and_under_xla(tmp_path):
 
 @pytest.mark.slow
 def test_under_a_tape():
-    """Programs with such groups run in sequence there."""
+    """Calls in turns, some of which no lane makes."""
 
     @pcbatch.autobatch(fork=True, **OPTIONS)
     def grown(x, n):

@@ -18,7 +18,8 @@ import tensorflow as tf
 import pcbatch
 from pcbatch.function.specs import specs_of
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.backends.tensorflow import private, xla_cpu
+from pcbatch.runtime.backends.tensorflow import xla_cpu
+from pcbatch.runtime.backends.tensorflow.private import lookup
 
 SLOW = pytest.mark.slow
 X = tf.constant([1.0, 2.0, 3.0])
@@ -407,7 +408,7 @@ def test_what_is_tuned_and_what_runs_eagerly(root):
 
 
 def test_without_the_way_into_tensorflow(monkeypatch):
-    monkeypatch.setattr(private, "find", lambda path, find=private.find: find(path) if "context" not in path else None)
+    monkeypatch.setattr(lookup, "find", lambda path, find=lookup.find: find(path) if "context" not in path else None)
 
     @pcbatch.autobatch(jit=False)
     def doubled(x):

@@ -283,6 +283,21 @@ def test_text_with_a_null_byte(define: Callable[..., Any]) -> None:
     assert refusal(function).code == "PCB152"
 
 
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        (f"    return {' + '.join(['x'] * 300)}\n", 2),
+        ("    if x == 0:\n        return x\n" + "    elif x:\n        return -x\n" * 200, 300),
+    ],
+    ids=["operators", "elif"],
+)
+def test_text_that_is_nested_too_deep(body: str, line: int, define: Callable[..., Any]) -> None:
+    function = define(f"def f(x):\n{body}")["f"]
+    diagnostic = refusal(function)
+    assert (diagnostic.code, diagnostic.span.line) == ("PCB152", line)
+    assert "nested too deep" in diagnostic.message
+
+
 # -- where text may come from ------------------------------------------------------------------------------------------
 
 

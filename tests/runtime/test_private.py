@@ -11,9 +11,10 @@ import tensorflow as tf
 import pcbatch
 from pcbatch.errors import UsageError
 from pcbatch.runtime.backends.tensorflow import private, probes, purity
+from pcbatch.runtime.backends.tensorflow.private import lookup
 from tests.pairwise import every_second
 
-PATHS = [value for name, value in vars(private).items() if isinstance(value, str) and value.startswith("tensorflow.")]
+PATHS = [value for name, value in vars(lookup).items() if isinstance(value, str) and value.startswith("tensorflow.")]
 
 
 @pytest.mark.parametrize("use", probes.USES, ids=lambda use: use.name)
@@ -37,11 +38,11 @@ def forget():
 @pytest.fixture
 def without(monkeypatch):
     """`without(path)` lets a part of TensorFlow be gone."""
-    find = private.find
+    find = lookup.find
 
     def gone(path):
         assert path in PATHS
-        monkeypatch.setattr(private, "find", lambda wanted: None if wanted == path else find(wanted))
+        monkeypatch.setattr(lookup, "find", lambda wanted: None if wanted == path else find(wanted))
         forget()
 
     yield gone
@@ -51,18 +52,18 @@ def without(monkeypatch):
 def test_the_help_names_the_versions_of_the_project():
     project = (Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8")
     (wanted,) = re.findall(r'"(tensorflow>=.*)"', project)
-    assert f"pip install '{wanted}'" in private._HELP
+    assert f"pip install '{wanted}'" in lookup._HELP
 
 
 def test_all_parts_are_found():
     assert len(PATHS) == 13
-    assert all(private.find(path) is not None for path in PATHS)
+    assert all(lookup.find(path) is not None for path in PATHS)
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_probe_says_what_is_gone(path, without):
     without(path)
-    with pytest.warns(RuntimeWarning) if path == private._IN_XLA else contextlib.nullcontext():
+    with pytest.warns(RuntimeWarning) if path == lookup.IN_XLA else contextlib.nullcontext():
         gone = [probe for probe in probes.probes() if not probe.works]
     assert gone
 
@@ -94,8 +95,8 @@ def check(program):
 
 
 WORKS_WITHOUT = (
-    private._UPDATE_SLICE, private._SLICE, private._MODULE, private._RECORD, private._NO_ORDER, private._FUNCTION,
-    private._CONTEXT,
+    lookup.UPDATE_SLICE, lookup.SLICE, lookup.MODULE, lookup.RECORD, lookup.NO_ORDER, lookup.FUNCTION,
+    lookup.CONTEXT,
 )  # fmt: skip
 
 
@@ -113,12 +114,12 @@ def test_it_works_on(path, jit, without):
 @pytest.mark.parametrize("jit", [True, False])
 def test_it_says_that_it_does_not_know_of_xla(jit, without):
     """NaN is kept in a maximum all the same."""
-    without(private._IN_XLA)
+    without(lookup.IN_XLA)
     with pytest.warns(RuntimeWarning, match="taken to run without XLA"):
         check(made(jit))
 
 
-@pytest.mark.parametrize("path", [private._FUNC_GRAPH, private._PFOR, private._DEFINITIONS])
+@pytest.mark.parametrize("path", [lookup.FUNC_GRAPH, lookup.PFOR, lookup.DEFINITIONS])
 def test_it_says_what_is_missing(path, without):
     without(path)
     with pytest.raises(UsageError, match=f"PCB580: pcbatch needs {path}, which TensorFlow {tf.__version__}"):
@@ -126,7 +127,7 @@ def test_it_says_what_is_missing(path, without):
 
 
 def test_a_primitive_says_what_is_missing(without):
-    without(private._RECORD)
+    without(lookup.RECORD)
 
     @pcbatch.primitive(batched=lambda x: x * 3.0)
     def tripled(x):
@@ -147,7 +148,7 @@ def test_functions_of_a_graph(monkeypatch):
         def __init__(self, graph):
             self.as_graph_def = graph.as_graph_def
 
-    with_function, result = probes._calling()
+    with_function, result = probes.graphs._calling()
     private.share_functions(Graph(private.new_graph("empty")), None)
     with pytest.raises(UsageError, match="PCB580"):
         private.share_functions(Graph(with_function), None)

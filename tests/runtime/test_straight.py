@@ -6,6 +6,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.runtime.backends.tensorflow import private, rules
+from pcbatch.runtime.backends.tensorflow.private import lookup
 from pcbatch.runtime.backends.tensorflow.rules import straight
 from tests.pairwise import every_second
 
@@ -118,7 +119,7 @@ def test_no_operation_has_two_rules():
 
 
 def test_pfor_has_a_rule_for_all():
-    known = private.find(private._PFOR)._pfor_converter_registry
+    known = lookup.find(lookup.PFOR)._pfor_converter_registry
     assert straight.OPERATIONS - {"Const"} <= known.keys()
 
 

@@ -12,6 +12,11 @@ from pcbatch.frontend.source.refusal import Refusal
 PYTHON_2 = Refusal("PCB125", "this is syntax of Python 2", "here", "write Python 3")
 
 
+EXPRESSIONS, STATEMENTS = 200, 150
+"""How deep a definition may be nested: every pass goes down by calls, of which Python allows 1,000. Python's own parser
+takes 200 parentheses and 100 blocks, but any number of operators and `elif`s."""
+
+
 @lru_cache(maxsize=64)
 def parse_lines(lines: tuple[str, ...], file: str) -> ast.Module:
     """The tree of a file's text; UnsupportedSyntaxError if it is not Python."""
@@ -28,3 +33,18 @@ def parse_lines(lines: tuple[str, ...], file: str) -> ast.Module:
     except ValueError as error:  # a null byte
         message = f"{file} is not valid Python: {error}"
         raise UnsupportedSyntaxError([Diagnostic("PCB152", message, None, help="save it as text")]) from None
+
+
+def check_nesting(definition: ast.AST, file: str) -> None:
+    """UnsupportedSyntaxError where a definition is nested deeper than the passes can go."""
+    waiting: list[tuple[ast.AST, float]] = [(definition, 0.0)]
+    while waiting:
+        node, depth = waiting.pop()
+        if depth > 1.0 and isinstance(node, ast.expr | ast.stmt):
+            message = "this is nested too deep: each operator in a row and each elif is a level"
+            advice = (
+                f"give parts of it names; at most {EXPRESSIONS} levels of expressions or {STATEMENTS} of statements"
+            )
+            raise UnsupportedSyntaxError([Diagnostic("PCB152", message, Span.of_line(file, node.lineno), help=advice)])
+        depth += 1.0 / (STATEMENTS if isinstance(node, ast.stmt) else EXPRESSIONS)
+        waiting.extend((child, depth) for child in ast.iter_child_nodes(node))

@@ -12,6 +12,7 @@ import gast
 from pcbatch.errors import Span
 from pcbatch.frontend.source.mapping import with_comprehensions
 from pcbatch.frontend.source.nodes import assigned_in, consumed_by, names_in, span_of
+from pcbatch.frontend.source.parsing import check_nesting
 from pcbatch.frontend.source.scope import Scope
 
 ParameterKind = Literal["positional", "either", "rest", "keyword"]
@@ -96,6 +97,7 @@ def from_tree(
     node: ast.FunctionDef | ast.AsyncFunctionDef, lines: Sequence[str], file: str, qualname: str, scope: Scope
 ) -> FunctionSource:
     """The FunctionSource of a parsed definition; its syntax is not checked here."""
+    check_nesting(node, file)
     tree = gast.ast_to_gast(node)
     for each in (each for call in gast.walk(tree) for each in consumed_by(call)):
         each.is_consumed = True

@@ -88,6 +88,8 @@ class Lookups:
                 place = backend.lane_numbers(backend.lanes_of(owners))
                 margin = self.tapes.margin(block, lanes)
                 mask = (place >= margin) & (place < margin + used) & backend.take(sound, owners)
+                if (predicate := block.predicate(each.place)) is not None:
+                    mask = mask & tape[predicate]
                 operands = [shared[name] for name in piece.shared]
                 numbers = each.linear.looked_up(number, kept, operands, mask)
                 found += [end[[*each.deltas][number]], backend.cast(numbers, "int32"), mask]

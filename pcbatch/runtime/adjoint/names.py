@@ -9,7 +9,7 @@ from functools import cached_property
 
 from pcbatch.ir.machine import Block, Piece, Push, Store
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.adjoint.tape import BlockTape, Tapes
+from pcbatch.runtime.adjoint.tape import BlockTape, Tapes, child_field
 
 OWN = ("register", "cached stack", "stack")
 """Storage kinds of variables of which each lane has its own."""
@@ -51,6 +51,19 @@ class Names:
         members = enumerate(group.members if group else ())
         pairs = ((slot, *pair) for slot, member in members for pair in member.call.given)
         return [each for each in pairs if each[1] in self.tapes.activity.variables]
+
+    @cached_property
+    def conditional(self) -> frozenset[str]:
+        """The fields of calls that it forks or joins that are made by some lanes only."""
+        layout, number = self.tapes.layout, self.tape.number
+        found = [("forked", group) for group in layout.groups if group.block == number]
+        found += [("joined", group) for group in layout.groups if group.join == number]
+        return frozenset(
+            child_field(what, slot)
+            for what, group in found
+            for slot, member in enumerate(group.members)
+            if member.call.condition is not None
+        )
 
     @cached_property
     def handed(self) -> list[tuple[int, str, str]]:

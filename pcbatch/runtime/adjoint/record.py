@@ -6,9 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from pcbatch.ir.machine import Piece
+from pcbatch.ir.machine import Piece, Store
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.adjoint.tape import LANE, LOG, LOGGED, BlockTape, Tapes, index_field, residual_field
+from pcbatch.runtime.adjoint.tape import (
+    LANE,
+    LOG,
+    LOGGED,
+    BlockTape,
+    Tapes,
+    index_field,
+    predicate_field,
+    residual_field,
+)
 from pcbatch.runtime.backends.pieces import Leaves, Signature
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.blocks import BlockRunner
@@ -57,6 +66,13 @@ class TapedExecution(Execution):
         """As ever, and the types of the residuals."""
         linear = self.tape.linear.get(self.item)
         return super().given(piece) + ([] if linear is None else [list(linear.residuals)])
+
+    def taking_part(self, item: Piece | Store) -> Array:
+        """As ever; which rows these are is kept, where a predicate says so."""
+        found = super().taking_part(item)
+        if item.predicate is not None:
+            self.kept[predicate_field(self.item)] = found
+        return found
 
     def seen(self, arrays: Sequence[Leaves]) -> None:
         """Keep residuals, or the indices of a store."""

@@ -212,7 +212,8 @@ class Replay:
             for key, array in zip(each.by_row, given.get(each.place, ()), strict=False):
                 found[key] = backend.with_rows(state[key], first, array)
             for key, part in zip(each.sums, undoing.parts.get(each.place, ()), strict=False):
-                found[key] = summed(backend, state[key], part, Rows(backend, owners, rows.mask), by_lane=self.by_lane)
+                taking_part = Rows(backend, owners, undoing.taking_part(each.place))
+                found[key] = summed(backend, state[key], part, taking_part, by_lane=self.by_lane)
         logged = backend.where(left > count, state[LOGGED], state[LOGGED] - 1)
         last = self._last(tape, logged)
         left = backend.where(left > count, left - count, last[LEFT])

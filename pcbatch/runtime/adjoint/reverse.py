@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -33,12 +33,24 @@ FEW = 3
 """More segments than these, and the next run has tapes as long as they get."""
 
 
+MOST_IN_GRAPH = (
+    "in a tf.function, under a gradient tape, calls were made one after the other: max_lanes= has examples run at once "
+    "after others, which has to be known before the graph is made; leave max_lanes= away there"
+)
+
+
 @dataclass(frozen=True)
 class Forks:
-    """How many lanes for each example runs begin with whose calls are forked, and how many bytes lanes may take."""
+    """How many lanes for each example runs begin with whose calls are forked, and how many bytes lanes may take.
+
+    With `most` there are never more lanes: not all examples are run at once then.
+    """
 
     spread: int
     limit: int
+    most: int | None = None
+    because: Callable[[str], None] = lambda why: None
+    """Told why a run has made its calls one after the other."""
 
 
 class Reverse(Way):
@@ -85,8 +97,7 @@ class Reverse(Way):
         """What helpers capture, to be given behind all other shared operands."""
         self.mixing, self._rooms, self._forks = mixing, rooms, forks
         every = groups(program) if forks is not None else []
-        some = any(group.is_conditional for group in every)  # what lanes do then, no tape knows of yet
-        self._forked_program = forking(program) if every and not some else None
+        self._forked_program = forking(program) if every else None
         program = without_forks(program)
         is_mixed = mixing is not None and lockstep is not None
         program = mixing.prepared(program) if mixing is not None and is_mixed else program
@@ -147,7 +158,7 @@ class Reverse(Way):
         layout = Layout(program)
         limits = replace(self.limits, roomy=False)
         context = replace(self.context, layout=layout, limits=limits)
-        pools = Pools(layout, limits.largest_capacity, spread=forks.spread, limit=forks.limit, most=None)
+        pools = Pools(layout, limits.largest_capacity, spread=forks.spread, limit=forks.limit, most=forks.most)
         given = {"jit": self.jit, "tape": self._tape, "statistics": self.statistics, "sizes": self._sizes}
         given |= {"sources": self._sources, "by_lane": self.by_lane}
 
@@ -168,8 +179,10 @@ class Reverse(Way):
 
     def run(self, arrays: Sequence[Array], lanes: Any) -> Taped:
         """Run `lanes` lanes on such arrays, taped."""
-        if isinstance(lanes, int) and self.backend.runs_now() and self.forked is not None:
-            return self.forked.run(arrays, lanes)
+        if self.forked is not None and self._forks is not None:
+            if self._forks.most is None or self.backend.runs_now():
+                return self.forked.run(arrays, lanes)
+            self._forks.because(MOST_IN_GRAPH)
         return self._in_sequence(arrays, lanes)
 
     def _in_sequence(self, arrays: Sequence[Array], lanes: Any) -> Taped:

@@ -17,7 +17,7 @@ from typing import Any
 
 from pcbatch.errors import GradientError, Span
 from pcbatch.ir.analysis.activity import Activity, activity, has_gradient
-from pcbatch.ir.machine import Fault, Piece, Store
+from pcbatch.ir.machine import Fault, Item, Piece, Store
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.pieces import Linear, Signature, Wanted
 from pcbatch.runtime.backends.protocol import Array, Spec, State
@@ -63,6 +63,11 @@ class BlockTape:
         """The key of the array of a field in a state."""
         return f"tape {self.number} {field}"
 
+    def predicate(self, place: int) -> str | None:
+        """The key of the array that says which rows have taken part in an item, None where all have."""
+        field = predicate_field(place)
+        return self.key(field) if field in self.fields else None
+
     @property
     def used(self) -> str:
         """The key of how many rows there are."""
@@ -84,9 +89,19 @@ def residual_field(place: int, number: int) -> str:
     return f"residual {place} {number}"
 
 
+def predicate_field(place: int) -> str:
+    """The field of whether a row has taken part in the item at `place` of a block's body, which has a predicate."""
+    return f"predicate {place}"
+
+
 def child_field(what: str, slot: int) -> str:
     """The field of the lane that runs call `slot` of the group that a block has "forked", or has "joined"."""
     return f"{what} {slot}"
+
+
+def changed_by(item: Item) -> tuple[str, ...]:
+    """The variables that an item of a block's body changes."""
+    return item.writes if isinstance(item, Piece) else (item.array,)
 
 
 class Tapes:
@@ -137,6 +152,8 @@ class Tapes:
         linear: dict[int, Linear] = {}
         touched = {*block.pops, *(push.variable for push in block.pushes)}
         for place, item in enumerate(block.body):
+            if item.predicate is not None and not active.isdisjoint(changed_by(item)):
+                fields[predicate_field(place)] = TensorType("bool")
             match item:
                 case Piece(reads=reads, writes=writes):
                     touched |= {*reads, *writes}

@@ -14,6 +14,8 @@
         for all rows at the end: float32[3]        kept of each row, for gradients by shared operands
         summed: float32[]                          the same, added up at once
       v~ += a[i]~; a[i]~ = 0                       a store
+      v~ = 0  if p                                 in rows for which `p` held: those are on the tape, as predicate 2 for
+                                                   the item at place 2; in the others there is nothing to undo
       u~ += stack v[pointer]~                      a push of `u` on `v`: the newest entry
       stack v[pointer]~ = v~; v~ = 0               a pop
       s~ += child 0.x~; child 0.x~ = 0             a fork: `x` of the lane that has run the first call of the group
@@ -87,30 +89,36 @@ def _undone(names: Names, beside: list[Beside]) -> Iterator[str]:
     for place, item in reversed([*enumerate(names.block.body)]):
         if isinstance(item, Store) and place in names.stores:
             element = f"{item.array}[{', '.join(item.indices)}]~"
-            yield f"{item.value}~ += {element}; {element} = 0" if item.value in active else f"{element} = 0"
+            more = f"{item.value}~ += {element}; " if item.value in active else ""
+            yield f"{more}{element} = 0{_where(item)}"
         if not isinstance(item, Piece):
             continue
         written = [f"{name}~" for name in item.writes if name in active]
         if place in linear:
             yield from _piece(item, written, by_place[place], names)
         elif written:
-            yield f"{', '.join(written)} = 0"
+            yield f"{', '.join(written)} = 0{_where(item)}"
     for name in names.popped:
         yield f"stack {name}[pointer]~ = {name}~; {name}~ = 0"
     yield from (f"child {slot}.{variable}~ = {name}~" for slot, variable, name in names.handed)
     yield from (f"input {name}~ += {name}~" for name in names.of_example)
 
 
+def _where(item: Piece | Store) -> str:
+    """In which rows an item is undone."""
+    return "" if item.predicate is None else f"  if {item.predicate}"
+
+
 def _piece(piece: Piece, written: list[str], each: Beside, names: Names) -> Iterator[str]:
     linear, active = each.linear, names.tapes.activity.variables
     by_element = {element.read for element in linear.elements}
     if linear.is_late:
-        yield f"keep {', '.join(written)} for the end"
+        yield f"keep {', '.join(written)} for the end{_where(piece)}"
     else:
         pairs = [(n, name) for n, name in enumerate(piece.reads) if name in active]
         grown = [f"{name}[.]~" if n in by_element else f"{name}~" for n, name in pairs]
         given = f"({', '.join(piece.reads)}) -> {', '.join(piece.writes)}"
-        yield f"{', '.join(grown)} += derivative of {given} by {', '.join(written)}"
+        yield f"{', '.join(grown)} += derivative of {given} by {', '.join(written)}{_where(piece)}"
     for type_ in linear.deltas:
         yield f"{INDENT}for all rows at the end: {type_}"
     for type_ in linear.summed:

@@ -44,9 +44,38 @@ def run_through(
     ]
     if not backend.may_be_differentiated(given):
         return plain(arguments, shared, lanes)
+    return _through(backend, plain, way, given, (len(arguments), len(arguments) + len(shared)), lanes, taped)
+
+
+def run_watched(
+    backend: Backend, plain: Plain, reverse: Callable[[], Reverse], arrays: Sequence[Array], lanes: int
+) -> Outcome | None:
+    """The same of a run from ordinary code that somebody watches, of more than no lanes; None where nobody does.
+
+    `arrays` are those of arguments and shared operands, of the shapes and dtypes that the program takes.
+    """
+    way, given = reverse(), [*arrays]
+    count = len(way.layout.inputs)
+    if way.hidden:
+        given = [*arrays[:count], *operand_arrays(way.program, backend, [*arrays[count:], *way.hidden])]
+    if not backend.is_watched(given):
+        return None
+    return _through(backend, plain, way, given, (count, len(arrays)), lanes, True)
+
+
+def _through(
+    backend: Backend,
+    plain: Plain,
+    way: Reverse,
+    given: Sequence[Array],
+    ends: tuple[int, int],
+    lanes: Any,
+    taped: bool,
+) -> Outcome:
+    """The outcome of a run on `given` arrays: arguments and shared operands end at `ends`, others follow."""
     if backend.runs_now():  # all who watch are known; inside a caller's graph there may be others around it
         way = way.by(_watched(way, given))
-    count, end = len(arguments), len(arguments) + len(shared)
+    count, end = ends
     is_empty = isinstance(lanes, int) and lanes == 0
     now = taped and not is_empty and backend.is_watched(given) and not backend.inside_fixed_program()
     outcomes: list[Outcome] = []

@@ -122,7 +122,7 @@ class Together:
     ) -> Carried:
         """What is `carried` on by `some`, which is given so many rows of `arrays` at a time, and where they start.
 
-        Each row is of the mask once.
+        Each row that has taken part is of the mask once.
         """
         backend, block = self.backend, self.tapes.blocks[each.number]
         lanes, used = backend.lanes_of(sound), tape[block.used]
@@ -137,6 +137,8 @@ class Together:
                 backend.rows_at(array, start, at_once) for array in (tape[block.key(self.tapes.owner)], *arrays)
             ]
             mask = (place >= begun) & (place < margin + used) & backend.take(sound, numbers)
+            if (predicate := block.predicate(each.place)) is not None:
+                mask = mask & backend.rows_at(tape[predicate], start, at_once)
             return begun + at_once, some(start, Rows(backend, numbers, mask), found, before)
 
         now = backend.constant(0) + margin, carried

@@ -9,6 +9,7 @@ gradient is taken, and what it had before starts with none:
                            piece is late, and y's gradients are kept for the end
     store a[i] = v         v's grows by that of the element, which becomes zero
     push of s on v         s's grows by that of the new entry
+    piece y = .. if p      where p does not hold, y's gradient stays that by the value that it had before
     pop of v               the entry that was removed gets what the top has, and the top nothing
     fork of f(v = s)       s's grows by that of `v` in the lane that has run the call, where it becomes zero
     join, s = r of it      that of `r` in the lane that has run the call is that of s
@@ -24,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from pcbatch.ir.machine import Piece, Push, Store
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.adjoint.names import Names, keys
-from pcbatch.runtime.adjoint.tape import child_field, index_field, residual_field
+from pcbatch.runtime.adjoint.tape import LANE, child_field, index_field, predicate_field, residual_field
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.rows import Rows
@@ -63,7 +64,6 @@ class Undoing:
             if push.saved is not None:
                 self.add(push.saved, entry)
         for place, item in reversed([*enumerate(self.names.block.body)]):
-            assert item.predicate is None, "what runs taped has no predicates"
             match item:
                 case Piece():
                     self.piece(place, item)
@@ -179,11 +179,18 @@ class Undoing:
         keys = (None if leaf is None else key for key, leaf in self.tops(variable))
         found = [None if key is None else self.backend.load(self.state[key], [], lanes) for key in keys]
         self.read += [each for each in found if each is not None]
-        return found
+        made = self.made("forked", slot)
+        return found if made is None else self.only(made, variable, found)
+
+    def made(self, what: str, slot: int) -> Array | None:
+        """Which rows have made a call of the group, None if all: in place of who ran it there is the lane itself."""
+        field = child_field(what, slot)
+        return self.taped[field] != self.taped[LANE] if field in self.names.conditional else None
 
     def empty(self, slot: int, variable: str, here: Array) -> None:
         """Let the lane that has run it have none any more."""
-        lanes = self.taped[child_field("forked", slot)]
+        lanes, made = self.taped[child_field("forked", slot)], self.made("forked", slot)
+        here = here if made is None else here & made
         for key, leaf in self.tops(variable):
             if leaf is not None:
                 self.state[key] = self.backend.masked_store(self.state[key], [], here, self.zeros(leaf), lanes)
@@ -191,7 +198,8 @@ class Undoing:
     def hand(self, slot: int, variable: str, adjoint: Adjoint, here: Array) -> None:
         """Let the lane that has run a forked call have the gradient by what that gave."""
         if any(each is not None for each in adjoint):
-            lanes = self.taped[child_field("joined", slot)]
+            lanes, made = self.taped[child_field("joined", slot)], self.made("joined", slot)
+            here = here if made is None else here & made
             keys = [key for key, leaf in self.tops(variable) if leaf is not None]
             for key, value in zip(keys, self.filled(variable, adjoint), strict=True):
                 self.state[key] = self.backend.masked_store(self.state[key], [], here, value, lanes)
@@ -211,12 +219,29 @@ class Undoing:
         """Of which example each row is."""
         return self.taped[self.tapes.owner]
 
+    # -- predicates ----------------------------------------------------------------------------------------------------
+
+    def taking_part(self, place: int) -> Array:
+        """The rows that have taken part in the item at `place` of the body."""
+        holds = self.taped.get(predicate_field(place))
+        return self.rows.mask if holds is None else self.rows.mask & holds
+
+    def only(self, mask: Array, name: str, adjoint: Adjoint) -> Adjoint:
+        """A gradient by `name` in the rows of `mask`, none in the others: not even what is none times infinity."""
+        pairs = zip(adjoint, self.layout.leaves(name), strict=True)
+        return [None if each is None else self.backend.where(mask, each, self.zeros(leaf)) for each, leaf in pairs]
+
     # -- the body ------------------------------------------------------------------------------------------------------
 
     def piece(self, place: int, piece: Piece) -> None:
         """Undo a piece."""
         active = self.tapes.activity.variables
         coming = {name: self.taken(name) for name in piece.writes if name in active}
+        if piece.predicate is not None:
+            mask = self.taking_part(place)
+            for name, adjoint in coming.items():
+                self.adjoints[name] = self.only(~mask, name, adjoint)
+                coming[name] = self.only(mask, name, adjoint)
         linear = self.tape.linear.get(place)
         if linear is None or not any(each is not None for adjoint in coming.values() for each in adjoint):
             return
@@ -231,25 +256,25 @@ class Undoing:
         self.deltas[place], self.parts[place] = back.deltas, back.parts
         for n, (name, adjoint) in enumerate(zip(piece.reads, back.reads, strict=True)):
             if all(each.read != n for each in linear.elements):
-                self.add(name, adjoint)
+                self.add(name, adjoint if piece.predicate is None else self.only(mask, name, adjoint))
         for each, (indices, gradient) in zip(linear.elements, back.elements, strict=True):
-            self.element_read(piece.reads[each.read], indices, gradient)
+            self.element_read(piece.reads[each.read], indices, gradient, self.taking_part(place))
 
-    def element_read(self, array: str, indices: Sequence[Array], gradient: Array) -> None:
-        """Let the gradient by an element of an array grow."""
+    def element_read(self, array: str, indices: Sequence[Array], gradient: Array, mask: Array) -> None:
+        """Let the gradient by an element of an array grow, of the rows of `mask`."""
         key, at = self.of_array(array, indices)
         if key is not None and self.layout.storage(array) == "example":
-            self.state[key] = self.backend.with_added(self.state[key], at, self.rows.mask, gradient, self.owners)
+            self.state[key] = self.backend.with_added(self.state[key], at, mask, gradient, self.owners)
             return
         if key is not None:
             known = self.backend.load_each(self.state[key], at, self.rows.lanes)
-            self.state[key] = self.rows.store(self.state[key], at, self.rows.mask, known + gradient)
+            self.state[key] = self.rows.store(self.state[key], at, mask, known + gradient)
             return
         (type_,) = self.layout.leaves(array)
         (whole,) = self.adjoints.get(array, [None])
         whole = self.zeros(type_) if whole is None else whole
         known = self.backend.load_each(whole, indices)
-        self.adjoints[array] = [self.backend.masked_store(whole, indices, self.rows.mask, known + gradient)]
+        self.adjoints[array] = [self.backend.masked_store(whole, indices, mask, known + gradient)]
 
     def of_array(self, array: str, indices: Sequence[Array]) -> tuple[str | None, list[Array]]:
         """The key of the gradients by an array of which there are elements alone, and where an element is in it.
@@ -269,9 +294,10 @@ class Undoing:
         (value,) = self.layout.leaves(store.value)
         indices = [self.taped[index_field(place, axis)] for axis, _ in enumerate(store.indices)]
         key, at = self.of_array(store.array, indices)
+        mask = self.taking_part(place)
         if key is not None:
             element = self.backend.load_each(self.state[key], at, self.rows.lanes)
-            here = self.backend.once_there(self.rows.mask, [element])
+            here = self.backend.once_there(mask, [element])
             self.state[key] = self.rows.store(self.state[key], at, here, self._nothing(store.array, element))
         else:
             (whole,) = self.adjoints.get(store.array, [None])
@@ -279,11 +305,11 @@ class Undoing:
                 return
             element = self.backend.load_each(whole, indices)
             self.adjoints[store.array] = [
-                self.backend.masked_store(whole, indices, self.rows.mask, self._nothing(store.array, element))
+                self.backend.masked_store(whole, indices, mask, self._nothing(store.array, element))
             ]
         if store.value in self.tapes.activity.variables:
-            given = self.backend.unspread(element, value.shape)
-            self.add(store.value, [self.backend.cast(given, value.dtype)])
+            given = self.backend.cast(self.backend.unspread(element, value.shape), value.dtype)
+            self.add(store.value, [given] if store.predicate is None else self.only(mask, store.value, [given]))
 
     def _nothing(self, array: str, element: Array) -> Array:
         """Zeros in place of elements of an array."""

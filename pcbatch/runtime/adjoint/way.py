@@ -158,14 +158,19 @@ class Way:
 
     def _first_size(self, lanes: Any, room: int | None) -> list[Array]:
         """On what a run begins: the capacity of stacks."""
-        return [self.backend.constant(self.capacity)]
+        return [self._count(self.capacity)]
 
     def _completed(self, taped: Taped, arrays: Sequence[Array]) -> Taped:
         """`taped` with what the way back needs of the arrays that the run was given."""
         return taped
 
-    def _count(self, lanes: Any) -> Array:
-        return self.backend.constant(lanes) if isinstance(lanes, int) else lanes
+    def _count(self, number: Any) -> Array:
+        """A number as an array, in ordinary code the same one whenever it is asked for: 15 us a call."""
+        if not isinstance(number, int):
+            return number
+        if not self.backend.runs_now():
+            return self.backend.constant(number)
+        return self._once(("number", number), lambda: self.backend.constant(number))
 
     def _extended(self, arrays: Sequence[Array], lanes: Any, room: int | None) -> list[Array]:
         """`arrays`, of arguments and shared operands, those of lanes with room for more."""
@@ -198,7 +203,7 @@ class Way:
             by_lane = [self.backend.extended(each, room) for each in by_lane]
         status, *seeds = by_lane
         given = [
-            *(self._count(lanes), status, taped.outcome.stack_entries, taped.segments),
+            *(self._count(lanes), status, self._count(taped.outcome.stack_entries), taped.segments),
             *([] if taped.lanes is None else [taped.lanes]),
             *(*taped.pointers, *taped.operands, *shared, *seeds, *taped.aside),
         ]

@@ -147,6 +147,12 @@ class Arrays(Protocol):
     def sum_of_gradients(self, one: Array, other: Array) -> Array:
         """The sum of two gradients by one value, arrays, or both as `rows_of_table` gives them."""
 
+    def parts_of_gradient(self, gradient: Array) -> list[Array]:
+        """The arrays of which a gradient is made, if it is as `rows_of_table` gives it; else it alone."""
+
+    def gradient_of_parts(self, parts: Sequence[Array], like: Array) -> Array:
+        """The inverse, of parts of a gradient by the same value as `like`."""
+
     def sum_rows(self, array: Array, mask: Array) -> Array:
         """The sum of the rows at which `mask` holds; others may hold anything."""
 

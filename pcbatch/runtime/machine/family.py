@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 
 from pcbatch.ir.analysis.forks import Group
 from pcbatch.runtime.backends.protocol import Array, Backend, State
-from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.machine.worklists import LENGTHS, LISTS, Worklists
 
@@ -44,10 +43,10 @@ class _Some(_Every):
 
 
 class Family:
-    """What passes between lanes that wait and those that run their calls."""
+    """What passes between lanes that wait and those that run their calls, `size` of these at a time."""
 
-    def __init__(self, backend: Backend, layout: Layout, lists: Worklists):
-        self.backend, self.layout, self.lists = backend, layout, lists
+    def __init__(self, backend: Backend, layout: Layout, lists: Worklists, size: int):
+        self.backend, self.layout, self.lists, self.size = backend, layout, lists, size
 
     def fork(
         self,
@@ -112,7 +111,7 @@ class Family:
 
     def hand_over(self, state: State) -> State:
         """After lanes that have run forked calls have told those that wait; these go on where they are the last."""
-        backend, lists, layout, size = self.backend, self.lists, self.layout, CPU.cheap_chunk
+        backend, lists, layout, size = self.backend, self.lists, self.layout, self.size
         arrivals = [f"arrived {slot}" for slot in range(layout.slots)]
         keys = [LISTS, LENGTHS, *arrivals]
 

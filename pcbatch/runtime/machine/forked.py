@@ -6,7 +6,7 @@ find no free ones any more, or no room on their stacks, the run stops at the end
 
 Examples that are given up, as one of their lanes has failed or has taken too many steps, and those whose lanes wait
 where the limit of bytes is reached, are run again by the machine without forks (`leftover`), which says what becomes of
-them. That machine also runs what becomes part of a caller's graph, and runs under a tape. Runs in slices have legs of
+them. That machine also runs what becomes part of a caller's graph. Taped runs have a way, runs in slices have legs of
 their own (`forked_slices`).
 """
 
@@ -34,6 +34,15 @@ from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.pools import MOST_GROWTH, Pools, Size
 from pcbatch.runtime.machine.programs import NO_BUDGET
 from pcbatch.runtime.machine.state import Layout
+
+IN_GRAPH = (
+    "in a tf.function calls were made one after the other where no gradient tape inside it watches the run; called "
+    "from ordinary code they are forked"
+)
+IN_XLA = (
+    "in a function compiled with jit_compile=True calls were made one after the other: nothing grows there, and nobody "
+    "knows beforehand how many lanes they take; leave jit_compile=True away"
+)
 
 
 @dataclass(frozen=True)
@@ -88,11 +97,17 @@ class ForkedMachine:
         largest, most = limits.largest_capacity, machine.max_lanes
         self.pools = Pools(context.layout, largest, spread=spread, limit=limit, least=least, most=most)
         self.form = "lockstep, calls forked"
+        self.in_sequence: dict[str, None] = {}
+        """Why runs made their calls one after the other, of those that did."""
 
     @property
     def notes(self) -> Sequence[tuple[Span | None, str]]:
-        """What was found out about places in the source while the program was traced."""
-        return self.machine.notes
+        """What was found out about places in the source while the program was traced, and about runs in sequence."""
+        return (*self.machine.notes, *((None, why) for why in self.in_sequence))
+
+    def because(self, why: str) -> None:
+        """A run has made its calls one after the other, for this reason."""
+        self.in_sequence[why] = None
 
     @property
     def stack_entries(self) -> int:
@@ -119,7 +134,12 @@ class ForkedMachine:
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` examples; see `Machine.run`."""
-        if not (isinstance(lanes, int) and lanes and self.backend.runs_unseen()):
+        backend = self.backend
+        if not backend.runs_now() or (isinstance(lanes, int) and not lanes):
+            if not backend.runs_now():
+                self.because(IN_XLA if backend.inside_fixed_program() else IN_GRAPH)
+            return self.machine.run(arguments, shared, lanes)
+        if backend.is_watched([*arguments, *shared]):
             return self.machine.run(arguments, shared, lanes)
         return self._run_arrays(self.machine.arrays_given(arguments, shared, lanes), lanes)
 

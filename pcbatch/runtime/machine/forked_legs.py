@@ -15,6 +15,7 @@ import numpy as np
 
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Array, State
+from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.forking import OWN, Forking, Report
 from pcbatch.runtime.machine.legs import Legs, Snapshot
@@ -55,7 +56,8 @@ class ForkedLegs:
     def trips(self, size: Size) -> Forking:
         """What a trip does in a pool."""
         if size.pool not in self._trips:
-            self._trips[size.pool] = Forking(self.context, self.legs.loop.row_costs, size.pool)
+            few = size.pool.examples <= CPU.forked_few and not self.context.is_deterministic
+            self._trips[size.pool] = Forking(self.context, self.legs.loop.row_costs, size.pool, few)
         return self._trips[size.pool]
 
     def returned(self, size: Size) -> Returned:

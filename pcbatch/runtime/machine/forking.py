@@ -63,21 +63,28 @@ class Report:
 
 
 class Forking:
-    """The trips of a program that forks, traced for a `pool`, which may have room for more examples than there are."""
+    """The trips of a program that forks, traced for a `pool`, which may have room for more examples than there are.
 
-    def __init__(self, context: Context, costs: Sequence[float], pool: Pool):
+    `few` says that the examples are few: blocks then run on fewer rows at a time.
+    """
+
+    def __init__(self, context: Context, costs: Sequence[float], pool: Pool, few: bool = False):
         self.context, self.layout, self.backend = context, context.layout, context.backend
         self.blocks, self.examples = context.program.blocks, pool.examples
         self.lists = Worklists(self.backend, len(self.blocks), pool.lanes)
         self.groups = {group.block: group for group in self.layout.groups}
         self.expensive = [number for number, cost in enumerate(costs) if cost > CPU.native_work]
         self.routes = Routes(context.program, self.groups, self.expensive)
-        self.family = Family(self.backend, self.layout, self.lists)
+        self.few = few
+        cheap = CPU.cheap_chunk_of_few if few else CPU.cheap_chunk
+        self.family = Family(self.backend, self.layout, self.lists, cheap)
         self.runners = {number: BlockRunner(context, number) for number in context.program.order}
 
     def size(self, number: int) -> int:
         """On how many rows a block runs at a time."""
-        return CPU.expensive_chunk if number in self.expensive else CPU.cheap_chunk
+        if number not in self.expensive:
+            return self.family.size
+        return CPU.expensive_chunk_of_few if self.few else CPU.expensive_chunk
 
     # -- a run ---------------------------------------------------------------------------------------------------------
 

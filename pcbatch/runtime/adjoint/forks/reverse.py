@@ -6,19 +6,22 @@ bytes is reached, run again in sequence, taped, as without a tape (`machine.fork
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from pcbatch.ir.status import LaneStatus
+from pcbatch.runtime.adjoint.forks.in_graphs import UNKNOWN, DescribedTaped, InGraphs
 from pcbatch.runtime.adjoint.forks.way import ForkedWay
 from pcbatch.runtime.adjoint.way import Taped
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine.forked import Told, noted
 from pcbatch.runtime.machine.forking import Report
-from pcbatch.runtime.machine.leftover import completed_by, left_over
+from pcbatch.runtime.machine.leftover import completed_by, left_over, one_after_another
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.pools import Pools, Size
 from pcbatch.runtime.machine.rooms import Rooms
@@ -39,6 +42,18 @@ class ForkedTaped(Taped):
     again: Taped | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Parts(Taped):
+    """A taped run of some examples after others: those of the `parts`."""
+
+    parts: Sequence[ForkedTaped]
+
+
+def _taped(run: ForkedTaped) -> Taped:
+    """What it is beside runs of its own."""
+    return Taped(**{each.name: getattr(run, each.name) for each in fields(Taped)})
+
+
 class ForkedReverse:
     """Gives gradients through runs of a program that forks.
 
@@ -52,10 +67,10 @@ class ForkedReverse:
         pools: Pools,
         rooms: Rooms | None,
         make: Callable[[int], ForkedWay],
-        sequence: Callable[[Sequence[Array], int], Taped],
+        sequence: Callable[[Sequence[Array], Any], Taped],
     ):
         self.backend, self.pools, self.rooms = backend, pools, rooms
-        self._make, self._sequence = make, sequence
+        self._make, self._sequence, self._in_graphs = make, sequence, InGraphs(backend, sequence)
         self._ways: dict[int, ForkedWay] = {}
         self._share: float = FIRST
 
@@ -66,27 +81,51 @@ class ForkedReverse:
             self._ways[rows] = self._make(rows)
         return self._ways[rows]
 
-    def run(self, arrays: Sequence[Array], lanes: int) -> Taped:
+    def run(self, arrays: Sequence[Array], lanes: Any) -> Taped:
         """Run so many examples on such arrays, taped."""
-        backend, room = self.backend, lanes if self.rooms is None else self.rooms.of(lanes)
+        if not (isinstance(lanes, int) and self.backend.runs_now()):
+            return self._in_graphs.run(self, self._way_in_graph(lanes), arrays, lanes)
+        found: list[tuple[ForkedTaped, Told]] = []
+        count, begun = len(self.way(1).layout.inputs), 0
+        while begun < lanes:
+            some, part = self.pools.at_once(lanes - begun), arrays
+            if some < lanes:
+                start = self.backend.constant(begun)
+                part = [*(self.backend.rows_at(each, start, some) for each in arrays[:count]), *arrays[count:]]
+            found.append(self._at_once(part, some))
+            begun += some
+        runs, told = [taped for taped, _ in found], functools.reduce(operator.add, (told for _, told in found))
+        outcome = noted(one_after_another([taped.outcome for taped in runs]), told)
+        if len(runs) == 1:
+            return replace(runs[0], outcome=outcome)
+        return Parts(**{**vars(_taped(runs[0])), "outcome": outcome}, parts=runs)
+
+    def _at_once(self, arrays: Sequence[Array], lanes: int) -> tuple[ForkedTaped, Told]:
+        """The same, of examples that run at once; and what is to be told of it."""
+        backend, most = self.backend, self.pools.most
+        room = lanes if self.rooms is None else self.rooms.of(lanes)
+        room = room if most is None else max(lanes, min(room, most))
         way, size = self.way(room), self.pools.exactly(room)
         first = way.run_taped(arrays, lanes, room)
-        told = self._learn(way, size, first, lanes)
         outcome, left, again = first.outcome, left_over(first.outcome), None
+        told = self._learn(way, size, first, lanes, int(left.size))
         if left.size:
             count, places = len(way.layout.inputs), backend.array(left, "int32")
             some = [*(backend.take(array, places) for array in arrays[:count]), *arrays[count:]]
             again = self._sequence(some, int(left.size))
             outcome = completed_by(outcome, left, again.outcome)
-        outcome = noted(outcome, replace(told, left=int(left.size)))
         known = {**vars(first), "way": self, "outcome": outcome}
-        return ForkedTaped(**known, first=first, left=left, again=again)
+        return ForkedTaped(**known, first=first, left=left, again=again), told
 
-    def _learn(self, way: ForkedWay, size: Size, taped: Taped, examples: int) -> Told:
-        """Have `pools` know how a run has ended that began with a size; and what is to be told of it."""
+    def _way_in_graph(self, lanes: Any) -> ForkedWay:
+        """The way of a run in a caller's graph."""
+        return self.way(lanes if isinstance(lanes, int) else UNKNOWN)
+
+    def _learn(self, way: ForkedWay, size: Size, taped: Taped, examples: int, left: int) -> Told:
+        """Have `pools` know how a run has ended that began with a size, and left so many; what is to be told of it."""
         forked, most, short = np.asarray(taped.told[0]).tolist()
         lanes, capacity = int(np.asarray(taped.lanes)), int(taped.outcome.stack_entries) - 1
-        report = Report(forked, most, short, 0, 0, 0)
+        report = Report(forked, most, short, 0, left if short else 0, 0)
         last = Size(Pool(lanes, size.pool.examples), capacity)
         spread = self.pools.spread
         self.pools.learn(size, last, report, examples)
@@ -95,12 +134,16 @@ class ForkedReverse:
         # What has another number of lanes is compiled anew in any case.
         if self.pools.spread > spread or (int(taped.segments) > 1 and share > self._share):
             self._share = share
-        return Told(report, tuple(dict.fromkeys((size.pool.lanes, lanes))), examples)
+        return Told(report, tuple(dict.fromkeys((size.pool.lanes, lanes))), examples, left)
 
     def gradients(
         self, taped: Taped, shared: Sequence[Array], upstream: Sequence[Array | None], lanes: Any
     ) -> list[Array | None]:
         """See `Way.gradients`."""
+        if isinstance(taped, DescribedTaped):
+            return self._in_graphs.gradients(self._way_in_graph(lanes), taped, shared, upstream, lanes)
+        if isinstance(taped, Parts):
+            return self._of_parts(taped, shared, upstream)
         assert isinstance(taped, ForkedTaped)
         first, again, backend = taped.first, taped.again, self.backend
         found = first.way.gradients(first, shared, upstream, lanes)
@@ -110,7 +153,7 @@ class ForkedReverse:
         some = [None if each is None else backend.take(each, places) for each in upstream]
         more = again.way.gradients(again, shared, some, int(taped.left.size))
         count, by_lane = len(found) - len(shared), self.way(taped.room).by_lane
-        total = []
+        total: list[Array | None] = []
         for place, (one, other) in enumerate(zip(found, more, strict=True)):
             if one is None or other is None:
                 total.append(one)
@@ -118,4 +161,24 @@ class ForkedReverse:
                 total.append(backend.masked_store(one, [], places >= 0, other, places))
             else:
                 total.append(backend.sum_of_gradients(one, other))
+        return total
+
+    def _of_parts(self, taped: Parts, shared: Sequence[Array], upstream: Sequence[Array | None]) -> list[Array | None]:
+        """The gradients through runs of some examples after others."""
+        backend, begun, found = self.backend, 0, []
+        for part in taped.parts:
+            count = int(part.outcome.status.shape[0])
+            start = backend.constant(begun)
+            some = [None if each is None else backend.rows_at(each, start, count) for each in upstream]
+            found.append(self.gradients(part, shared, some, count))
+            begun += count
+        total: list[Array | None] = []
+        for place, each in enumerate(zip(*found, strict=True)):
+            there = [one for one in each if one is not None]
+            if not there:
+                total.append(None)
+            elif place < len(found[0]) - len(shared) or self.way(taped.room).by_lane:
+                total.append(backend.joined(*there))
+            else:
+                total.append(functools.reduce(backend.sum_of_gradients, there))
         return total

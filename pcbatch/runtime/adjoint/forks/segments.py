@@ -73,10 +73,13 @@ class FlatLegs(Legs):
 
 
 class ForkedSegments(Segments):
-    """The segments of the runs of one program that forks; lanes may take so many bytes in all: `limit`."""
+    """The segments of the runs of one program that forks.
 
-    def __init__(self, context: Context, tapes: ForkedTapes, legs: FlatLegs, limit: int):
-        self.context, self.backend, self.tapes, self.limit = context, context.backend, tapes, limit
+    Lanes may take so many bytes in all, `limit`, and there may be so many at `most`, if that is given.
+    """
+
+    def __init__(self, context: Context, tapes: ForkedTapes, legs: FlatLegs, limit: int, most: int | None):
+        self.context, self.backend, self.tapes, self.limit, self.most = context, context.backend, tapes, limit, most
         self.layout = context.layout
         self.legs: FlatLegs = legs
 
@@ -132,9 +135,9 @@ class ForkedSegments(Segments):
         )
         tape = {key: after.pop(key) for key in blank}
         forked, most, short, can_run, _, _ = backend.unstack(report, 6)
-        _, most_before, short_before = backend.unstack(told, 3)
+        forked_before, most_before, short_before = backend.unstack(told, 3)
         most = backend.where(most > most_before, most, most_before)
-        after[TOLD] = backend.stack([forked, most, short + short_before])
+        after[TOLD] = backend.stack([forked + forked_before, most, short + short_before])
         size = self._next_size(snapshot, after, trips, can_run)
         now = backend.stack([backend.constant(0) + lanes, backend.constant(0) + legs.capacity(snapshot)])
         goes_on = (can_run > 0) | backend.any(size > now)
@@ -165,6 +168,8 @@ class ForkedSegments(Segments):
         )
         # Of more than 2^31 bytes there is none.
         found = backend.constant(min(self.limit, 2**31 - 1)) // (backend.constant(tops) + entry * (capacity + 1))
+        if self.most is not None:
+            found = backend.where(found > self.most, backend.constant(self.most), found)
         least = backend.constant(0) + examples
         return backend.where(found > least, found, least)
 

@@ -68,7 +68,7 @@ class ForkedWay(Way):
     @cached_property
     def segments(self) -> ForkedSegments:
         """See `Way`."""
-        return ForkedSegments(self.context, self.tapes, self._legs, self.pools.limit)
+        return ForkedSegments(self.context, self.tapes, self._legs, self.pools.limit, self.pools.most)
 
     @cached_property
     def forward(self) -> ForkedForward:
@@ -96,7 +96,9 @@ class ForkedWay(Way):
         """See `Way`: the number of lanes, and the capacity of stacks."""
         constant = self.backend.constant
         if room is None:
-            return [self._count(lanes) * self.pools.spread, constant(self.pools.capacity)]
+            count = self._count(lanes)
+            count = self.backend.where(count > 0, count, constant(1))
+            return [count * self.pools.spread, constant(self.pools.capacity)]
         size = self.pools.exactly(room)
         return [constant(size.pool.lanes), constant(size.capacity)]
 

@@ -157,6 +157,12 @@ class NumPyArrays:
     def sum_of_gradients(self, one: Any, other: Any) -> Any:
         return one + other
 
+    def parts_of_gradient(self, gradient: Any) -> list[Any]:
+        return [gradient]
+
+    def gradient_of_parts(self, parts: Sequence[Any], like: Any) -> Any:
+        return parts[0]
+
     def sum_rows(self, array: Any, mask: Any) -> Any:
         return array[mask].sum(axis=0)
 

@@ -166,6 +166,14 @@ class TensorFlowArrays:
         rows, numbers = tf.concat([one.values, other.values], 0), tf.concat([one.indices, other.indices], 0)
         return tf.IndexedSlices(*self.summed_by_number(rows, numbers), one.dense_shape)
 
+    def parts_of_gradient(self, gradient: Any) -> list[tf.Tensor]:
+        return [gradient.values, gradient.indices] if isinstance(gradient, tf.IndexedSlices) else [gradient]
+
+    def gradient_of_parts(self, parts: Sequence[tf.Tensor], like: Any) -> Any:
+        if not isinstance(like, tf.IndexedSlices):
+            return parts[0]
+        return tf.IndexedSlices(parts[0], parts[1], tf.constant(like.shape.as_list(), tf.int32))
+
     def sum_rows(self, array: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(self.where(mask, array, tf.zeros([], array.dtype)), axis=0)
 

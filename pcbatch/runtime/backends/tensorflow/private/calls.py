@@ -1,0 +1,96 @@
+"""Traced functions: called without TensorFlow's looks around, and kept as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow.private import lookup
+
+
+def call(concrete: Any, arrays: Sequence[tf.Tensor]) -> Any:
+    """The result of a concrete function on tensors of exactly its signature.
+
+    TensorFlow's public call looks at the arguments once more, for half of the time.
+    """
+    flat = getattr(concrete, "_call_flat", None)
+    return concrete(*arrays) if flat is None else flat(list(arrays), concrete.captured_inputs)
+
+
+def direct(concrete: Any) -> Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]] | None:
+    """The flat results of a concrete function on tensors of exactly its signature, in ordinary code that no tape sees.
+
+    None where this version has no such way. It asks TensorFlow's runtime for the function by its name, in 17 us for a
+    small one; `call` looks for tapes, scopes and a structure of the results before it does that, in 32. What fails is
+    done once more by `call`, whose errors say where the operation was made.
+    """
+    known = lookup.find(lookup.CONTEXT)
+    function = getattr(concrete, "_inference_function", None)
+    name, outputs = getattr(function, "name", None), getattr(function, "function_type", None)
+    run = getattr(known and known(), "call_function", None)
+    if run is None or not isinstance(name, bytes) or outputs is None:
+        return None
+    if getattr(concrete.graph, "deferred_external_captures", None):  # of which each call has others
+        return None
+    captured, count = list(concrete.captured_inputs), len(outputs.flat_outputs)
+
+    def direct_call(arrays: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
+        try:
+            found: Sequence[tf.Tensor] = run(name, [*arrays, *captured], count)
+            return found
+        except Exception:
+            again: Sequence[tf.Tensor] = call(concrete, arrays)
+            return again
+
+    return direct_call
+
+
+def spec(tensor: tf.Tensor) -> tuple[Any, Any]:
+    """The dtype and shape of a tensor that is there, to be compared with others: a `TensorShape` takes 2 us to hash."""
+    shape = getattr(tensor, "_shape_tuple", None)
+    return tensor.dtype, tensor.shape if shape is None else shape()
+
+
+def keeps_functions() -> bool:
+    """Whether `definitions`, `define` and `call_defined` work; where not, no traced program is kept on disk."""
+    context = lookup.find(lookup.CONTEXT)
+    return context is not None and all(
+        hasattr(context(), name) for name in ("add_function_def", "remove_function", "call_function", "has_function")
+    )
+
+
+def definitions(concrete: Any) -> tuple[str, Sequence[Any]]:
+    """The name of a concrete function, and the `FunctionDef`s of it and of all that it calls."""
+    library = list(concrete.graph.as_graph_def().library.function)
+    own = concrete.function_def
+    return own.signature.name, [*(each for each in library if each.signature.name != own.signature.name), own]
+
+
+def define(definition: Any) -> None:
+    """Let TensorFlow know a function by its `FunctionDef`."""
+    lookup.needed(lookup.CONTEXT)().add_function_def(definition)
+
+
+def undefine(name: str) -> None:
+    """Let TensorFlow forget a function."""
+    context = lookup.needed(lookup.CONTEXT)()
+    if context.has_function(name):
+        context.remove_function(name)
+
+
+def call_defined(name: str, arrays: Sequence[tf.Tensor], count: int) -> list[tf.Tensor]:
+    """The `count` results of a function that was defined, at once, unseen by tapes."""
+    return list(lookup.needed(lookup.CONTEXT)().call_function(name.encode(), list(arrays), count) or ())
+
+
+def trainable_variables(function: Any) -> Sequence[tf.Variable]:
+    """The variables that a traced function reads and that can be trained."""
+    return function.graph.trainable_variables
+
+
+def unordered() -> dict[str, Any]:
+    """Attributes of a `tf.function` by which no operation waits for another that has side effects."""
+    name = lookup.find(lookup.NO_ORDER)
+    return {} if name is None else {name: True}

@@ -1,0 +1,165 @@
+"""Graphs of functions: made, watched, asked for what they capture, read and run, and written with operations."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow.private import lookup
+
+
+def new_graph(name: str) -> Any:
+    """An empty graph, apart from all others, which may capture tensors of others and has `inputs` and `outputs`."""
+    return lookup.needed(lookup.FUNC_GRAPH)(name)
+
+
+Watch = Callable[[str, Sequence[tf.Tensor], Mapping[str, Any]], Sequence[tf.Tensor]]
+"""From the type of an operation that somebody makes, its inputs and its attributes to the inputs that it gets."""
+
+
+def watched_graph(name: str, watch: Watch) -> Any:
+    """An empty graph of which `watch` is asked before an operation is made in it."""
+    return _watched_class()(name, watch)
+
+
+@functools.cache
+def _watched_class() -> type:
+    base: Any = lookup.needed(lookup.FUNC_GRAPH)
+
+    class Watched(base):  # type: ignore[misc]
+        def __init__(self, name: str, watch: Watch):
+            self.watch: Watch | None = None  # while it is made
+            super().__init__(name)
+            self.watch = watch
+
+        def _create_op_internal(self, op_type: str, inputs: Any, *rest: Any, **options: Any) -> Any:
+            watch, self.watch = self.watch, None  # which may make operations itself
+            try:
+                attributes = options.get("attrs") or {}
+                inputs = list(inputs if watch is None else watch(op_type, inputs, attributes))
+            finally:
+                self.watch = watch
+            return super()._create_op_internal(op_type, inputs, *rest, **options)
+
+    return Watched
+
+
+def new_body(name: str, instead: Callable[[tf.Tensor], tf.Tensor | None]) -> Any:
+    """The same, which does not capture a tensor for which `instead` has another, made in this graph."""
+    return _body_class()(name, instead)
+
+
+@functools.cache
+def _body_class() -> Any:
+    class Body(lookup.needed(lookup.FUNC_GRAPH)):  # type: ignore[misc]
+        def __init__(self, name: str, instead: Callable[[tf.Tensor], tf.Tensor | None]):
+            super().__init__(name)
+            self._instead = instead
+
+        def capture(self, tensor: Any, *rest: Any, **named: Any) -> Any:
+            """What stands for `tensor` here."""
+            if hasattr(tensor, "op") and tensor.graph is not self:
+                with self.as_default():
+                    found = self._instead(tensor)
+                if found is not None:
+                    return found
+            return super().capture(tensor, *rest, **named)
+
+    return Body
+
+
+def operation(
+    graph: Any, kind: str, inputs: Sequence[tf.Tensor], dtypes: Sequence[tf.DType], attributes: Mapping[str, Any]
+) -> Sequence[tf.Tensor]:
+    """The outputs of a new operation of type `kind` in `graph`, of tensors of exactly the right dtypes.
+
+    The attributes are all that the type has, as `AttrValue`s. This is the end of the way that TensorFlow's functions
+    go, after they have converted and dispatched and looked everything up: it takes a third of their time. Tapes do not
+    see the operation.
+    """
+    create = getattr(graph, "_create_op_internal", graph.create_op)  # the public one, half as fast, checks once more
+    return create(kind, inputs, dtypes, attrs=attributes).outputs
+
+
+def makes_functions() -> bool:
+    """Whether `function_of` and `add_function` work; where not, `tf.cond` and `tf.while_loop` make what they need."""
+    return lookup.find(lookup.FUNCTION) is not None and hasattr(
+        lookup.needed(lookup.FUNC_GRAPH), "_add_function_recursive"
+    )
+
+
+def function_of(graph: Any) -> Any:
+    """The function that a graph has become, from its `inputs` to its `outputs`, under its name."""
+    return lookup.needed(lookup.FUNCTION)(graph.name, graph, {})
+
+
+def add_function(graph: Any, function: Any) -> None:
+    """Let operations of `graph` run `function`."""
+    graph._add_function_recursive(function)
+
+
+def function_attribute(function: Any) -> Any:
+    """`function` as an attribute of an operation."""
+    return tf.compat.v1.AttrValue(func=tf.compat.v1.NameAttrList(name=function.name))
+
+
+def is_stateful(graph: Any) -> bool:
+    """Whether a graph has operations that TensorFlow would not leave out, or do twice."""
+    return any(operation.op_def.is_stateful for operation in graph.get_operations())
+
+
+def captures(graph: Any) -> list[tuple[Any, tf.Tensor]]:
+    """The tensors from outside that a function's graph uses, each with what stands for it there."""
+    return list(graph.captures) if isinstance(graph, lookup.needed(lookup.FUNC_GRAPH)) else []
+
+
+def capture(graph: Any, tensor: Any) -> tf.Tensor:
+    """What stands for `tensor` in the graph of a function."""
+    return graph.capture(tensor)
+
+
+def let_stand_for(graph: Any, tensor: Any, placeholder: tf.Tensor) -> None:
+    """From now on `placeholder` is what `capture` gives for `tensor`."""
+    graph.add_capture(tensor, placeholder)
+
+
+def around(graph: Any) -> Any:
+    """The graph around that of a function; None where there is none."""
+    return getattr(graph, "outer_graph", None)
+
+
+def variables_read(graph: Any) -> list[tf.Variable]:
+    """The variables that were read while the graph of a function was traced."""
+    return list(graph._watched_variables)
+
+
+def body_of(graph: Any, name: str) -> Any:
+    """The graph of a function that operations of `graph` run, with its `inputs` and `outputs`; None where not known."""
+    of_function = getattr(graph, "_get_function", None)
+    return getattr(of_function and of_function(name), "graph", None)
+
+
+def share_functions(graph: Any, present: Any) -> None:
+    """Let operations of `graph` run in the graph `present` as they are, though they call functions."""
+    try:
+        for function in graph._functions.values():
+            present._add_function_recursive(function)
+    except AttributeError:
+        if graph.as_graph_def().library.function:
+            raise lookup.missing("a list of the functions of a graph") from None
+
+
+def definition(kind: str) -> Any:
+    """What TensorFlow says of operations of type `kind`: their attributes, whether they are stateful; None if unknown.
+
+    MissingError where it cannot be asked, since nobody could say then what is pure.
+    """
+    return lookup.needed(lookup.DEFINITIONS).get(kind)
+
+
+def in_vectorized_map(scope: str) -> bool:
+    """Whether operations made under a name scope are traced by `tf.vectorized_map`, into the graph that it finds."""
+    return "loop_body" in scope

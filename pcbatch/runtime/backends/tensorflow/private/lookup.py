@@ -1,0 +1,59 @@
+"""Parts of TensorFlow by their whole names, and the error where a needed one is not there."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.errors import UsageError
+
+FUNC_GRAPH = "tensorflow.python.framework.func_graph.FuncGraph"
+CONTEXT = "tensorflow.python.eager.context.context"
+DETERMINISM = "tensorflow.python.framework.config.is_op_determinism_enabled"
+FUNCTION = "tensorflow.python.eager.polymorphic_function.atomic_function.from_func_graph"
+PFOR = "tensorflow.python.ops.parallel_for.pfor"
+IN_XLA = "tensorflow.python.ops.control_flow_util.GraphOrParentsInXlaContext"
+RECORD = "tensorflow.python.eager.record"
+DEFINITIONS = "tensorflow.python.framework.op_def_registry"
+UPDATE_SLICE = "tensorflow.compiler.tf2xla.python.xla.dynamic_update_slice"
+SLICE = "tensorflow.compiler.tf2xla.python.xla.dynamic_slice"
+MODULE = "tensorflow.compiler.tf2xla.ops.gen_xla_ops.xla_call_module"
+NO_ORDER = "tensorflow.python.eager.polymorphic_function.attributes.DISABLE_ACD"
+CONVERSIONS = "tensorflow.python.framework.tensor_conversion_registry"
+
+_HELP = "install a version of TensorFlow that this pcbatch was made for: pip install 'tensorflow>=2.20,<2.22'"
+
+
+@functools.cache
+def find(path: str) -> Any:
+    """A module of TensorFlow's, or something in one, by its whole name; None where this version has none."""
+    try:
+        return importlib.import_module(path)
+    except ImportError:
+        module, _, name = path.rpartition(".")
+        return getattr(find(module), name, None) if module else None
+
+
+class MissingError(UsageError):
+    """PCB580: a part of TensorFlow that is needed now is not there."""
+
+
+def needed(path: str) -> Any:
+    """The same; MissingError PCB580 where this version has none."""
+    found = find(path)
+    if found is None:
+        raise missing(path)
+    return found
+
+
+def missing(path: str) -> MissingError:
+    """The error that names what is not there, with the versions that have it."""
+    return MissingError("PCB580", f"{gone(path)}\n  help: {_HELP}")
+
+
+def gone(path: str) -> str:
+    """A sentence that says what is not there."""
+    return f"pcbatch needs {path}, which TensorFlow {tf.__version__} does not have"

@@ -1,0 +1,56 @@
+"""Gradient tapes: what they see, what stands for one operation, gradients and inputs of operations."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow.private import lookup
+
+
+def unrecorded() -> contextlib.AbstractContextManager[Any]:
+    """No tape sees what runs inside."""
+    record = lookup.find(lookup.RECORD)
+    return contextlib.nullcontext() if record is None else record.stop_recording()
+
+
+def may_record() -> bool:
+    """Whether there may be a tape that sees what runs now."""
+    record = lookup.find(lookup.RECORD)
+    return record is None or bool(record.could_possibly_record())
+
+
+def is_watched(tensors: Sequence[tf.Tensor]) -> bool:
+    """Whether a tape watches one of `tensors`, so that it records what is made of them."""
+    asked = getattr(lookup.find(lookup.RECORD), "should_record_backprop", None)
+    return may_record() and (asked is None or bool(asked(list(tensors))))
+
+
+def record_as_one(
+    name: str, outputs: Sequence[tf.Tensor], inputs: Sequence[tf.Tensor], gradient: Callable[..., Any]
+) -> None:
+    """Tell all tapes that `outputs` come from `inputs` by one operation."""
+    lookup.needed(lookup.RECORD).record_operation(name, outputs, inputs, gradient)
+
+
+def set_gradient(operation: Any, gradient: Callable[..., Any]) -> None:
+    """Let `tf.gradients` take `gradient(*upstream)` for that of an operation, by all of its inputs."""
+    operation._gradient_function = lambda _, *upstream: gradient(*upstream)
+
+
+def has_own_gradient(operation: Any) -> bool:
+    """Whether an operation has a gradient of its own, as `tf.custom_gradient` gives it."""
+    return "_gradient_op_type" in operation.node_def.attr or getattr(operation, "_gradient_function", None) is not None
+
+
+def rewires() -> bool:
+    """Whether `update_input` works."""
+    return hasattr(tf.Operation, "_update_input")
+
+
+def update_input(operation: Any, place: int, tensor: tf.Tensor) -> None:
+    """Let an operation read another tensor of its graph, of the same dtype."""
+    operation._update_input(place, tensor)

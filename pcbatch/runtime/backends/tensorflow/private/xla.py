@@ -1,0 +1,63 @@
+"""What only XLA has: whether it compiles, slices by computed starts, modules of StableHLO."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow.private import lookup
+from pcbatch.runtime.backends.tensorflow.private.graphs import add_function
+
+
+def in_xla(graph: Any) -> bool | None:
+    """Whether XLA compiles what is traced into `graph`; None where TensorFlow cannot be asked."""
+    known = lookup.find(lookup.IN_XLA)
+    if known is None:
+        warnings.warn(f"{lookup.gone(lookup.IN_XLA)}: {_WITHOUT_IN_XLA}", RuntimeWarning, stacklevel=2)
+        return None
+    return bool(known(graph))
+
+
+_WITHOUT_IN_XLA = (
+    "everything is taken to run without XLA, so nothing is tuned to it, and a recursion or an assertion inside a "
+    "function with jit_compile=True fails with a message of XLA's own"
+)
+
+
+def update_slice() -> Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor] | None:
+    """XLA's `(array, part, starts) -> array` with `part` at `starts`; None where there is none."""
+    return lookup.find(lookup.UPDATE_SLICE)
+
+
+def dynamic_slice() -> Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor] | None:
+    """XLA's `(array, starts, sizes) -> part` at `starts`; None where there is none."""
+    return lookup.find(lookup.SLICE)
+
+
+def has_modules() -> bool:
+    """Whether `call_module` works."""
+    return lookup.find(lookup.MODULE) is not None
+
+
+def call_module(
+    module: str | bytes, inputs: Sequence[tf.Tensor], outputs: Sequence[tf.Tensor], function: Any = None
+) -> list[tf.Tensor]:
+    """What a module of StableHLO gives: tensors like `outputs`. If it calls the number 0, that is `function`."""
+    called = []
+    if function is not None:
+        add_function(tf.compat.v1.get_default_graph(), function)
+        called.append(tf.compat.v1.NameAttrList(name=function.name))
+    return list(
+        lookup.needed(lookup.MODULE)(
+            args=list(inputs),
+            version=9,
+            module=module,
+            Tout=[output.dtype for output in outputs],
+            Sout=[output.shape for output in outputs],
+            platforms=["CPU"],
+            function_list=called,
+        )
+    )

@@ -1,0 +1,44 @@
+"""Whether the TensorFlow that is installed has what `private` uses of its insides, and what is lost where it has not.
+
+Each file tries what the file of the same name in `private/` uses.
+
+>>> [probe.name for probe in probes() if not probe.works]
+[]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pcbatch.runtime.backends.tensorflow.probes import calls, graphs, tapes, values, vectoriser, xla
+from pcbatch.runtime.backends.tensorflow.probes.use import Use
+
+USES: tuple[Use, ...] = (
+    *graphs.USES,
+    *calls.USES,
+    *values.USES,
+    *xla.USES,
+    *tapes.USES,
+    *vectoriser.USES,
+)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A use of TensorFlow's insides: whether it does what we rely on, and what pcbatch does where it does not."""
+
+    name: str
+    works: bool
+    lost: str
+
+
+def probes() -> tuple[Probe, ...]:
+    """Every use, tried now, in graphs of its own: takes about a second."""
+    return tuple(Probe(use.name, _works(use), use.lost) for use in USES)
+
+
+def _works(use: Use) -> bool:
+    try:
+        return bool(use.check())
+    except Exception:  # a version without it may raise anything
+        return False

@@ -1,0 +1,152 @@
+"""Whether TensorFlow has what `private` uses of graphs of functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import private
+from pcbatch.runtime.backends.tensorflow.probes.use import NOTHING, Use
+
+
+def _graphs_capture() -> bool:
+    outer, inner = tf.zeros(1000), private.new_graph("probe")  # what is small would be a constant
+    with inner.as_default():
+        placeholder = tf.compat.v1.placeholder(tf.float32, [1000])
+        private.let_stand_for(inner, outer, placeholder)
+        captured = private.capture(inner, outer)
+    ((given, stands),) = private.captures(inner)
+    return given is outer and stands is captured is placeholder and inner.inputs[0] is placeholder
+
+
+def _outer_graphs_are_known() -> bool:
+    def run() -> tf.Tensor:
+        here = tf.compat.v1.get_default_graph()
+        return tf.constant(private.around(private.new_graph("probe")) is here)
+
+    return bool(tf.function(run, autograph=False)())
+
+
+def _calling() -> Any:
+    """A graph with an operation that calls a function, and its result for two lanes."""
+    graph = private.new_graph("probe")
+    doubled = tf.function(lambda x: x * 2.0, autograph=False).get_concrete_function(tf.TensorSpec([], tf.float32))
+    with graph.as_default():
+        (result,) = tf.raw_ops.PartitionedCall(args=[tf.constant(3.0)], Tout=[tf.float32], f=doubled)
+    return graph, result
+
+
+def _bodies_are_known() -> bool:
+    graph, result = _calling()
+    body = private.body_of(graph, result.op.get_attr("f").name)
+    return len(body.inputs) == len(body.outputs) == 1
+
+
+def _functions_are_shared() -> bool:
+    graph, result = _calling()
+    name = result.op.get_attr("f").name
+
+    def present() -> tf.Tensor:
+        here = tf.compat.v1.get_default_graph()
+        private.share_functions(graph, here)
+        return tf.constant(name in {function.signature.name for function in here.as_graph_def().library.function})
+
+    return bool(tf.function(present, autograph=False)())
+
+
+def _operations_are_made() -> bool:
+    outer, graph = private.new_graph("probe"), private.new_graph("probe")
+    with outer.as_default():
+        given = tf.compat.v1.placeholder(tf.bool, [2])
+    with graph.as_default():
+        (output,) = private.operation(graph, "LogicalAnd", [given, given], [tf.bool], {})
+    ((captured, _),) = private.captures(graph)
+    return hasattr(graph, "_create_op_internal") and captured is given and output.shape == [2]
+
+
+def _functions_are_made() -> bool:
+    def run() -> tf.Tensor:
+        here = tf.compat.v1.get_default_graph()
+        body = private.new_graph("probe_of_functions")
+        with body.as_default():
+            body.inputs = [tf.compat.v1.placeholder(tf.float32, [])]
+            body.outputs = [body.inputs[0] * 2.0]
+        function = private.function_of(body)
+        private.add_function(here, function)
+        types = tf.compat.v1.AttrValue(list=tf.compat.v1.AttrValue.ListValue(type=[tf.float32.as_datatype_enum]))
+        attributes = {"Tin": types, "Tout": types, "f": private.function_attribute(function)}
+        (found,) = private.operation(here, "PartitionedCall", [tf.constant(3.0)], [tf.float32], attributes)
+        return found
+
+    return private.makes_functions() and float(tf.function(run, autograph=False)()) == 6.0
+
+
+def _definitions_are_known() -> bool:
+    random, add = private.definition("RandomUniform"), private.definition("AddV2")
+    return random.is_stateful and not add.is_stateful and private.definition("NoSuchOperation") is None
+
+
+def _vectorized_map_has_its_scope() -> bool:
+    scopes = []
+
+    def noted(x: tf.Tensor) -> tf.Tensor:
+        scopes.append(tf.get_current_name_scope())
+        return x
+
+    tf.function(lambda: tf.vectorized_map(noted, tf.zeros(2)), autograph=False)()
+    return all(map(private.in_vectorized_map, scopes)) and not private.in_vectorized_map(tf.get_current_name_scope())
+
+
+def _reads_are_known() -> bool:
+    variable, graph = tf.Variable(1.0), private.new_graph("probe")
+    with graph.as_default():
+        variable.read_value()
+    return [each is variable for each in private.variables_read(graph)] == [True]
+
+
+def _operations_are_watched() -> bool:
+    seen = []
+
+    def watch(kind: str, inputs: Any, attributes: Any) -> Any:
+        seen.append((kind, private.in_product_of_bool(), len(inputs), "shrink_axis_mask" in attributes))
+        return inputs
+
+    with private.watched_graph("probe", watch).as_default():
+        tf.compat.v1.placeholder(tf.bool, []) * 2.0
+        tf.zeros(3)[tf.compat.v1.placeholder(tf.int32, [])]
+    return {("Cast", True, 1, False), ("Placeholder", False, 0, False), ("StridedSlice", False, 4, True)} <= {*seen}
+
+
+USES = (
+    Use("graphs that capture", _graphs_capture, NOTHING),
+    Use(
+        "graphs around graphs",
+        _outer_graphs_are_known,
+        "a tensor of a tf.function cannot be an argument of a batched call in a function inside of that one",
+    ),
+    Use("bodies of functions", _bodies_are_known, "what a call inside an operation costs is not estimated"),
+    Use(
+        "functions of a graph",
+        _functions_are_shared,
+        "PCB580: a batched function cannot call a tf.function, nor anything that TensorFlow makes one of",
+    ),
+    Use("operations of ready tensors", _operations_are_made, "programs take longer to trace"),
+    Use("functions made of graphs", _functions_are_made, "programs take longer to trace"),
+    Use("definitions of operations", _definitions_are_known, "PCB580: whether operations are pure cannot be checked"),
+    Use(
+        "scope of vectorized_map",
+        _vectorized_map_has_its_scope,
+        "a // or a[i] inside tf.vectorized_map is refused with an error of TensorFlow's own",
+    ),
+    Use(
+        "variables of a graph",
+        _reads_are_known,
+        "gradients through a batched call whose helpers read variables fail with an error of TensorFlow's own",
+    ),
+    Use(
+        "operations that are watched",
+        _operations_are_watched,
+        "in helpers a bool times a number is a bool, and no lane fails",
+    ),
+)

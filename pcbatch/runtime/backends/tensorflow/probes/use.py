@@ -1,0 +1,20 @@
+"""A use of TensorFlow's insides, and how to try it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Use:
+    """A use that can be tried: `check()` raises, or gives something false, where it does not do what we rely on."""
+
+    name: str
+    check: Callable[[], Any]
+    lost: str
+
+
+NOTHING = "PCB580: nothing that is not plain Python can be traced, so no batched function runs"
+"""What is lost with what everything needs."""

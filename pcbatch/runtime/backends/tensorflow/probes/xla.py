@@ -1,0 +1,54 @@
+"""Whether TensorFlow has what `private` uses of what only XLA has."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import native, private
+from pcbatch.runtime.backends.tensorflow.probes.use import Use
+
+
+def _xla_is_known() -> bool:
+    def inside() -> tf.Tensor:
+        nested = tf.function(lambda: tf.constant(private.in_xla(tf.compat.v1.get_default_graph())), autograph=False)
+        return tf.constant(private.in_xla(tf.compat.v1.get_default_graph())) & nested()
+
+    found = [bool(tf.function(inside, autograph=False, jit_compile=jit)()) for jit in (True, None)]
+    return found == [True, False]
+
+
+def _slices_are_updated() -> bool:
+    update = private.update_slice()
+    if update is None:
+        return False
+    found = tf.function(update, jit_compile=True)(tf.zeros(3), tf.ones(1), tf.constant([1]))
+    return found.numpy().tolist() == [0.0, 1.0, 0.0]
+
+
+def _slices_are_read() -> bool:
+    part = private.dynamic_slice()
+    if part is None:
+        return False
+    found = tf.function(part, jit_compile=True)(tf.range(3), tf.constant([1]), tf.constant([1]))
+    return found.numpy().tolist() == [1]
+
+
+def _modules_are_called() -> bool:
+    return private.has_modules() and native.are_made()
+
+
+USES = (
+    Use(
+        "being inside XLA",
+        _xla_is_known,
+        "all is taken to run without XLA: nothing is tuned to it; a recursion or a fault inside a jit_compile=True "
+        "function of the user's own fails with a message of XLA's. A warning says so",
+    ),
+    Use(
+        "update of a slice",
+        _slices_are_updated,
+        "reading large arrays under XLA takes longer; as without native functions",
+    ),
+    Use("part of an array", _slices_are_read, "as without native functions"),
+    Use("native functions", _modules_are_called, "cheap programs run in lockstep, which takes several times as long"),
+)
