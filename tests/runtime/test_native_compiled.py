@@ -130,6 +130,34 @@ def test_no_array_is_copied_where_elements_are_stored(function):
         np.testing.assert_allclose(found[lane], function.single(row, *(each[lane] for each in bounds)), rtol=1e-4)
 
 
+@pcbatch.autobatch(form="native")
+def halves(x):
+    total = x
+    if x > 1.0:
+        total = halves(x * 0.5) + halves(x * 0.25)
+    return total
+
+
+@pcbatch.autobatch(form="native", max_depth=12)
+def kept(x):
+    found = tf.zeros((37,))
+    for i in range(5):
+        found[i] = halves(x + float(i))
+    return found
+
+
+def test_an_array_is_made_where_its_block_is_the_lanes_turn():
+    """With calls its block stands in a loop: to choose between zeros and what was there would write all of it."""
+    xs = np.array([1.0, 7.0, 20.0], np.float32)
+    text = optimized(kept, tf.constant(xs), lanes=3)
+    assert "f32[37]" in text
+    assert not re.search(r"= (f32|pred)\[37\]\S* select\(", text)
+    assert len(re.findall(r"= f32\[37\]\S* copy\(", text)) <= 1  # before the first lane
+    found = kept(xs)
+    for lane, x in enumerate(xs):
+        np.testing.assert_array_equal(found[lane], kept.single(x))
+
+
 def test_a_program_is_one_native_function():
     program = load("collatz")
     arguments = tuple(map(tf.constant, program.arguments(3)))
