@@ -29,6 +29,11 @@ def is_watched(tensors: Sequence[tf.Tensor]) -> bool:
     return may_record() and (asked is None or bool(asked(list(tensors))))
 
 
+def records() -> bool:
+    """Whether `record_as_one` works; where not, `tf.custom_gradient` does the same, more slowly."""
+    return lookup.find(lookup.RECORD) is not None
+
+
 def record_as_one(
     name: str, outputs: Sequence[tf.Tensor], inputs: Sequence[tf.Tensor], gradient: Callable[..., Any]
 ) -> None:
