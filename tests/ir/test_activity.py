@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import pcbatch
 from pcbatch.ir.analysis.activity import activity
+from pcbatch.ir.analysis.forks import forking, groups
 from pcbatch.ir.text.machine_parser import parse_machine
 from tests.ir.machine_programs import ALL, EVERYTHING
 
@@ -116,3 +119,23 @@ def test_pieces():
     active = activity(program)
     pieces = [[active.is_active(item) for item in block.body] for block in program.blocks]
     assert pieces == [[False], [False], [False], [True], [True]]
+
+
+@pcbatch.autobatch
+def halved(x, n):
+    return x if n == 0 else halved(x * 0.5, n - 1)
+
+
+@pcbatch.autobatch
+def both(x, n):
+    first = halved(x, n) + halved(x + x, n)
+    return halved(first, n) + halved(first + x, n)
+
+
+def test_no_lane_comes_to_the_second_group_in_sequence():
+    # Block 2 forks the second pair of calls after the first pair was made in sequence; the join block forks it, too.
+    machine = both.options(fork=True).ir("machine", np.ones(2, np.float32), np.ones(2, np.int32))
+    program = forking(parse_machine(str(machine)))
+    assert {group.block for group in groups(program)} > {0, 2}
+    assert 2 not in program.order
+    assert set(activity(program).blocks) <= {*program.order}

@@ -49,7 +49,7 @@ def activity(
     operands = frozenset(name for name, type_ in program.shared_types.items() if _has_floats(type_))
     wanted = operands if shared is None else operands.intersection(shared)
     sources = floats.intersection(program.parameters if parameters is None else parameters)
-    every = groups(program)
+    every = [group for group in groups(program) if group.block in program.order]
     reached = sorted(program.order) if every else range(len(program.blocks))
     moves = [move for number in reached for move in _moves(program.blocks[number])]
     moves += [move for group in every for move in _handed_over(group)]
