@@ -196,6 +196,8 @@ class Device:
     """Calls of functions of which a CPU computes one number at a time, in units of `native_calls`, up to which a block
     is run for a tile. One `sin` in float64 takes 0.9 of its time so, `pow` 0.6, `sin` in float32 0.4; RK45 with 14 of
     them 2 to 5 times as long, in float32 0.96: XLA's code computes some anew for each variable."""
+    native_sum: int
+    """Numbers of one lane from which on their sum is a product with ones in native code."""
     native_stacks: int
     """Bytes of one lane's stacks, at their full size, up to which the native form takes a program."""
     native_split: float
@@ -353,6 +355,7 @@ CPU = Device(
     native_ordered=32,
     native_tile=64,
     native_tile_calls=2.0,
+    native_sum=8,
     native_stacks=64 * 1024 * KIB,
     native_split=0.0005,
     native_split_always=0.002,
