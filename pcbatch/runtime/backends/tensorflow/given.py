@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 
-class Itself(tf.types.experimental.TraceType):
+class Itself(tf.types.experimental.TraceType):  # type: ignore[misc]  # it has no types
     """The type of one object alone; it does not keep it alive."""
 
     def __init__(self, value: Any):
