@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -120,12 +120,15 @@ class Code:
 
     # -- loops ---------------------------------------------------------------------------------------------------------
 
-    def loop(self, loop: Loop, state: State) -> State:
-        """As long as the lane waits at a block of the loop, go through them."""
+    def loop(self, loop: Loop, state: State, is_led_to: bool = False) -> State:
+        """As long as the lane waits at a block of the loop, go through them.
+
+        If it `is_led_to`, the lane has gone through those blocks that it comes to in the middle: see `ahead`.
+        """
         numbers = [*blocks_of(loop.nodes)]
         blocks = [self.program.blocks[number] for number in numbers]
         first, behind = self.places.of[numbers[0]], self.places.of[numbers[-1]] + 1
-        is_first = loop.is_entered_first and not any(map(self.registers.popped, blocks))
+        is_first = (loop.is_entered_first or is_led_to) and not any(map(self.registers.popped, blocks))
         if self.goes_on and any(isinstance(node, Loop) for node in loop.nodes):
             is_first = False  # the lane may have been stopped in a loop inside
         keys = self.changed(blocks)
@@ -140,6 +143,8 @@ class Code:
         def turn(carried: State) -> State:
             after, stale = self.turn(loop.nodes, {**state, **carried}, is_first and not isinstance(loop.nodes[0], Loop))
             after = self.reloaded(after, stale)
+            for _ in range(self.more_turns(loop)):
+                after, _ = self.turn(loop.nodes, after, is_first=False)
             return {key: after[key] for key in keys}
 
         return {**state, **self.backend.while_loop(is_inside, turn, {key: state[key] for key in keys})}
@@ -155,6 +160,41 @@ class Code:
                     found[under] = self.memory.load(state, stack, [last])
         return found
 
+    def more_turns(self, loop: Loop) -> int:
+        import os
+        n = int(os.environ.get("UNROLL", "0"))
+        if not n or any(isinstance(node, Loop) for node in loop.nodes) or not isinstance(loop.nodes[0], int):
+            return 0
+        if any(self.registers.touched(self.program.blocks[number]) for number in loop.nodes):
+            return 0
+        if any(self.expensive[number] for number in loop.nodes) or self.stored(loop.nodes):
+            return 0
+        return n
+
+    def ahead(self, loop: Loop, before: Collection[int]) -> tuple[int, ...]:
+        """The blocks of a loop that a lane goes through before it, where it comes to it in the middle.
+
+        It is one from which others in the same turn jump there, all of them among those `before` it. None where
+        there are no such blocks, or where they had better not be written twice.
+        """
+        import os
+        if os.environ.get("NOAHEAD"):
+            return ()
+        first, *others = loop.nodes
+        if loop.is_entered_first or any(isinstance(node, Loop) for node in loop.nodes):
+            return ()
+        found: list[int] = []
+        for number in others:
+            outside = self.jumps_to.get(number, set()) - {*loop.nodes}
+            if number in self.entries or not outside <= {*before}:
+                return ()
+            if outside or self.jumps_to.get(number, set()) & {*found}:
+                found.append(number)
+        touched = any(self.registers.touched(self.program.blocks[number]) for number in found)
+        if touched or any(self.expensive[number] for number in found) or self.stored(found):
+            return ()
+        return tuple(found)
+
     # -- blocks --------------------------------------------------------------------------------------------------------
 
     def followed(self, nodes: Sequence[Node]) -> frozenset[int]:
@@ -168,6 +208,7 @@ class Code:
         emptied: set[str] = set()
         for node in nodes:
             if isinstance(node, Loop):
+                found.update(self.ahead(node, before))
                 emptied |= {
                     g for number in blocks_of([node]) for g in self.registers.popped(self.program.blocks[number])
                 }
@@ -277,16 +318,22 @@ class _Turn:
         self.popped: dict[str, Array] = {}  # groups of stacks from which something may have been popped, and whether
         self.paths = Paths(code.backend)
         self.followed = code.followed(nodes)
+        self.before: set[int] = set()
         self.arriving = dict.fromkeys(self.followed, NEVER)
         self.order = Order(code.backend, code.never, code.stored(blocks_of(nodes)))
 
     def loop(self, loop: Loop) -> None:
         """A loop among the nodes."""
+        earlier = {*self.before}
+        ahead = self.code.ahead(loop, earlier)
+        for number in ahead:
+            self.block(number)
+        self.before = earlier
         blocks = [self.code.program.blocks[number] for number in blocks_of(loop.nodes)]
         touched = {group for block in blocks for group in self.registers.touched(block)}
         before = self.code.reloaded(self.state, touched & self.popped.keys())
         before["pc"] = self.order.after_reads(self.code.stored(blocks_of(loop.nodes)), before["pc"])
-        self.state = self.code.loop(loop, before)
+        self.state = self.code.loop(loop, before, is_led_to=bool(ahead))
         self.order.read_until(self.code.read(blocks_of(loop.nodes)), self.state["pc"])
         self.popped = {group: each for group, each in self.popped.items() if group not in touched}
         self.is_first = False
@@ -300,6 +347,7 @@ class _Turn:
         else:
             self.state, block = self.code.executed(number, self.state, enabled, self.order)
             self._leave(number, block, when)
+            self.before.add(number)
         self._note_pops(number, enabled)
         self.is_first = False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
 from pcbatch.ir.analysis.nesting import Loop, blocks_of
@@ -45,7 +45,10 @@ class TileCode(Code):
             state = {**state, "limit": self.tile.constant(0)}
         return self.turn(self.nodes, state, is_first=False)[0]
 
-    def loop(self, loop: Loop, state: State) -> State:
+    def ahead(self, loop: Loop, before: Collection[int]) -> tuple[int, ...]:
+        return ()  # some lanes of a tile may be in the loop already
+
+    def loop(self, loop: Loop, state: State, is_led_to: bool = False) -> State:
         """As long as lanes wait at a block of the loop, go through them."""
         backend = self.tile.backend
         numbers = [*blocks_of(loop.nodes)]
