@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from pcbatch.ir.analysis.nesting import Loop, Node, blocks_of, nest
-from pcbatch.ir.machine import Block, Piece, Program, PushJump, Store, targets
+from pcbatch.ir.machine import Block, Piece, Program, PushJump, Store
 from pcbatch.ir.types import elements
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.native.block import BlockCode
+from pcbatch.runtime.native.course import Course
 from pcbatch.runtime.native.memory import Memory
 from pcbatch.runtime.native.order import Order
 from pcbatch.runtime.native.paths import ALWAYS, NEVER, Paths, When
@@ -51,6 +51,9 @@ class Code:
     Where some blocks are left to `others`, the lane stops as well where it comes to one of them.
     """
 
+    is_doubled = True
+    """Whether blocks of a loop may be run in front of it as well: see `Course.ahead`."""
+
     def __init__(
         self,
         backend: Backend,
@@ -74,6 +77,9 @@ class Code:
         self.expensive = [cost > CPU.native_select for cost in row_costs]
         for number in self.places.of:
             self.expensive[number] |= bool(self.made([number]))
+        left_out = others.numbers if others else frozenset[int]()
+        apart = {number for number in self.places.of if self.expensive[number] or self.stored([number])}
+        self.course = Course(registers, frozenset(self.places.of), left_out, self.expensive, apart, self.is_doubled)
 
     def _places(self, numbers: Sequence[int]) -> Places:
         if self.others is None:
@@ -123,7 +129,7 @@ class Code:
     def loop(self, loop: Loop, state: State, is_led_to: bool = False) -> State:
         """As long as the lane waits at a block of the loop, go through them.
 
-        If it `is_led_to`, the lane has gone through those blocks that it comes to in the middle: see `ahead`.
+        If it `is_led_to`, the lane has gone through those blocks that it comes to in the middle: see `Course.ahead`.
         """
         numbers = [*blocks_of(loop.nodes)]
         blocks = [self.program.blocks[number] for number in numbers]
@@ -143,8 +149,6 @@ class Code:
         def turn(carried: State) -> State:
             after, stale = self.turn(loop.nodes, {**state, **carried}, is_first and not isinstance(loop.nodes[0], Loop))
             after = self.reloaded(after, stale)
-            for _ in range(self.more_turns(loop)):
-                after, _ = self.turn(loop.nodes, after, is_first=False)
             return {key: after[key] for key in keys}
 
         return {**state, **self.backend.while_loop(is_inside, turn, {key: state[key] for key in keys})}
@@ -160,86 +164,7 @@ class Code:
                     found[under] = self.memory.load(state, stack, [last])
         return found
 
-    def more_turns(self, loop: Loop) -> int:
-        import os
-        n = int(os.environ.get("UNROLL", "0"))
-        if not n or any(isinstance(node, Loop) for node in loop.nodes) or not isinstance(loop.nodes[0], int):
-            return 0
-        if any(self.registers.touched(self.program.blocks[number]) for number in loop.nodes):
-            return 0
-        if any(self.expensive[number] for number in loop.nodes) or self.stored(loop.nodes):
-            return 0
-        return n
-
-    def ahead(self, loop: Loop, before: Collection[int]) -> tuple[int, ...]:
-        """The blocks of a loop that a lane goes through before it, where it comes to it in the middle.
-
-        It is one from which others in the same turn jump there, all of them among those `before` it. None where
-        there are no such blocks, or where they had better not be written twice.
-        """
-        import os
-        if os.environ.get("NOAHEAD"):
-            return ()
-        first, *others = loop.nodes
-        if loop.is_entered_first or any(isinstance(node, Loop) for node in loop.nodes):
-            return ()
-        found: list[int] = []
-        for number in others:
-            outside = self.jumps_to.get(number, set()) - {*loop.nodes}
-            if number in self.entries or not outside <= {*before}:
-                return ()
-            if outside or self.jumps_to.get(number, set()) & {*found}:
-                found.append(number)
-        touched = any(self.registers.touched(self.program.blocks[number]) for number in found)
-        if touched or any(self.expensive[number] for number in found) or self.stored(found):
-            return ()
-        return tuple(found)
-
     # -- blocks --------------------------------------------------------------------------------------------------------
-
-    def followed(self, nodes: Sequence[Node]) -> frozenset[int]:
-        """The blocks among the nodes of a turn to which a lane comes only from blocks before them in the same turn.
-
-        After an expensive block, which is jumped over, it is the program counter that tells; and a block that takes
-        from a stack of which another one has taken before may have to wait for the next turn.
-        """
-        found: set[int] = set()
-        before: set[int] = set()
-        emptied: set[str] = set()
-        for node in nodes:
-            if isinstance(node, Loop):
-                found.update(self.ahead(node, before))
-                emptied |= {
-                    g for number in blocks_of([node]) for g in self.registers.popped(self.program.blocks[number])
-                }
-                continue
-            popped = {*self.registers.popped(self.program.blocks[node])}
-            sources = self.jumps_to.get(node, set())
-            if node not in self.entries and sources and sources <= before and not popped & emptied:
-                found.add(node)
-            emptied |= popped
-            if not self.expensive[node]:
-                before.add(node)
-        return frozenset(found)
-
-    @cached_property
-    def entries(self) -> set[int]:
-        """The blocks that a lane comes to otherwise than by a jump."""
-        calls = [block.terminator for block in self.program.blocks if isinstance(block.terminator, PushJump)]
-        found = {0, *(place for call in calls for place in (call.back, *targets(call)))}
-        if self.others is not None:
-            found.update(place for n in self.others.numbers for place in targets(self.program.blocks[n].terminator))
-        return found
-
-    @cached_property
-    def jumps_to(self) -> dict[int, set[int]]:
-        """The blocks from which a lane may jump to each."""
-        found: dict[int, set[int]] = {}
-        for number in self.places.of:
-            terminator = self.program.blocks[number].terminator
-            for target in () if isinstance(terminator, PushJump) else targets(terminator):
-                found.setdefault(target, set()).add(number)
-        return found
 
     def can_lack_room(self, number: int) -> bool:
         """Whether a lane can lack room for what the block pushes."""
@@ -317,7 +242,7 @@ class _Turn:
         self.state, self.is_first = state, is_first
         self.popped: dict[str, Array] = {}  # groups of stacks from which something may have been popped, and whether
         self.paths = Paths(code.backend)
-        self.followed = code.followed(nodes)
+        self.followed = code.course.followed(nodes)
         self.before: set[int] = set()
         self.arriving = dict.fromkeys(self.followed, NEVER)
         self.order = Order(code.backend, code.never, code.stored(blocks_of(nodes)))
@@ -325,7 +250,7 @@ class _Turn:
     def loop(self, loop: Loop) -> None:
         """A loop among the nodes."""
         earlier = {*self.before}
-        ahead = self.code.ahead(loop, earlier)
+        ahead = self.code.course.ahead(loop, earlier)
         for number in ahead:
             self.block(number)
         self.before = earlier

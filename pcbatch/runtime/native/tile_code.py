@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from pcbatch.ir.analysis.nesting import Loop, blocks_of
@@ -21,6 +21,8 @@ class TileCode(Code):
 
     What is a scalar of a lane is `[width]` here, but for `TURNS`. Steps are counted from 0.
     """
+
+    is_doubled = False  # some lanes of a tile may be in the loop already
 
     def __init__(
         self,
@@ -44,9 +46,6 @@ class TileCode(Code):
         if self.max_steps is not None:
             state = {**state, "limit": self.tile.constant(0)}
         return self.turn(self.nodes, state, is_first=False)[0]
-
-    def ahead(self, loop: Loop, before: Collection[int]) -> tuple[int, ...]:
-        return ()  # some lanes of a tile may be in the loop already
 
     def loop(self, loop: Loop, state: State, is_led_to: bool = False) -> State:
         """As long as lanes wait at a block of the loop, go through them."""
