@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime.backends.tensorflow import arguments, followed, gradients, private, structures
+from pcbatch.runtime.backends.tensorflow import arguments, followed, given, gradients, private, structures
 
 _TENSOR_NOW, _spec = private.TENSOR_NOW, private.spec
 
@@ -54,6 +54,9 @@ class TensorFlowHost:
 
     def plain_result(self, value: Any) -> Any:
         return followed.result(value)
+
+    def as_argument(self, value: Any) -> Any:
+        return given.Itself(value)
 
     def as_python(self, error: Exception) -> Exception:
         return arguments.as_python(error)
