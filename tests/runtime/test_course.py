@@ -64,7 +64,7 @@ def test_native_code_equals_the_reference(case, monkeypatch):
     monkeypatch.setattr(Pace, "note", lambda pace, budget, seconds: None)
     ways = native.session.pipeline(arguments, {})[1].machine._chunks[len(N)]
     for steps in (1, 3):
-        ways.pace.budget, ways.goes_on = steps, False
+        ways.pace.budget, ways.pace.seconds, ways.goes_on = steps, 0.0, False
         assert_same(native.run(*arguments), wanted)
         assert ways.goes_on
 
