@@ -35,7 +35,8 @@ class Itself(tf.types.experimental.TraceType):  # type: ignore[misc]  # it has n
         return value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Itself) and self._reference() is not None and self._reference() is other._reference()
+        value = self._reference()
+        return isinstance(other, Itself) and value is not None and value is other.placeholder_value(None)
 
     def __hash__(self) -> int:
         return self._hash
