@@ -70,9 +70,12 @@ def check_plain(source: str, arguments: Sequence[Any], **options: Any) -> Any:
     return run
 
 
-def singles(function: Any, arguments: Sequence[Any]) -> list[Lane]:
-    """What becomes of each example by itself."""
-    return [run_python(function.single, tuple(each[lane] for each in arguments)) for lane in range(LANES)]
+def singles(function: Any, arguments: Sequence[Any], shared: Sequence[int] = ()) -> list[Lane]:
+    """What becomes of each example by itself; arguments at `shared` places all have in common."""
+    examples = [
+        tuple(each if place in shared else each[lane] for place, each in enumerate(arguments)) for lane in range(LANES)
+    ]
+    return [run_python(function.single, each) for each in examples]
 
 
 def check_lanes(value: Any, status: Any, lanes: Sequence[Lane]) -> None:
@@ -84,11 +87,13 @@ def check_lanes(value: Any, status: Any, lanes: Sequence[Lane]) -> None:
                 assert_near(ours[number], theirs)
 
 
-def of_singles(function: Any, arguments: Sequence[Any], sources: Sequence[Any]) -> tuple[list[Any], list[Lane]]:
+def of_singles(
+    function: Any, arguments: Sequence[Any], sources: Sequence[Any], shared: Sequence[int]
+) -> tuple[list[Any], list[Lane]]:
     """The gradients of `loss` by a tape over `single` of each example that does not fail; and what becomes of each."""
     with tf.GradientTape() as tape:
         tape.watch(floats(arguments))
-        lanes = singles(function, arguments)
+        lanes = singles(function, arguments, shared)
         parts, like = [], next(floats(lane.value) for lane in lanes if lane.status == "OK")
         given = weights([tf.zeros([LANES, *each.shape], each.dtype) for each in like])
         for number, lane in enumerate(lanes):
@@ -99,12 +104,20 @@ def of_singles(function: Any, arguments: Sequence[Any], sources: Sequence[Any]) 
     return tape.gradient(value, sources), lanes
 
 
-def check_taped(source: str, arguments: Sequence[Any], *, inside: bool = False, **options: Any) -> None:
+KEPT = (5, 6)
+"""The places of the arguments that functions hand on as they are."""
+
+
+def check_taped(
+    source: str, arguments: Sequence[Any], *, inside: bool = False, shared: Sequence[int] = (), **options: Any
+) -> None:
     """A forked run under a tape against a tape over `f.single`: by arguments and by captured variables.
 
-    `inside` has both in a caller's `tf.function`.
+    `inside` has both in a caller's `tf.function`; arguments at `shared` places are the first example's for all.
     """
     space = module(source)
+    arguments = [each[0] if place in shared else each for place, each in enumerate(arguments)]
+    options["in_axes"] = tuple(None if place in shared else 0 for place in range(len(arguments)))
     function, variables = space["main"].options(fork=True, **(GRAPH | options)), [space[name] for name in VARIABLES]
 
     def taped(*given: Any) -> tuple[Any, ...]:
@@ -117,7 +130,7 @@ def check_taped(source: str, arguments: Sequence[Any], *, inside: bool = False, 
         return run.value, run.status, [tf.convert_to_tensor(each) for each in found]
 
     value, status, found = (tf.function(taped, autograph=False) if inside else taped)(*arguments)
-    wanted, lanes = of_singles(space["main"], arguments, [*floats(arguments), *variables])
+    wanted, lanes = of_singles(space["main"], arguments, [*floats(arguments), *variables], shared)
     check_lanes(value, status, lanes)
     for ours, theirs in zip(found, wanted, strict=True):
         assert_near(ours, tf.zeros_like(ours) if theirs is None else tf.convert_to_tensor(theirs))

@@ -8,7 +8,7 @@ from pcbatch.errors import CompileError
 from pcbatch.function import executing
 from pcbatch.runtime.adjoint import tape as tapes
 from pcbatch.runtime.adjoint.reverse import Forks
-from tests.forked_runs import REFUSABLE, batch, check_plain, check_taped, module, size
+from tests.forked_runs import KEPT, REFUSABLE, batch, check_plain, check_taped, module, size
 from tests.generator_of_forks import program_of
 
 slow = pytest.mark.slow
@@ -21,6 +21,7 @@ WAYS = {
     "no lanes": ({}, None, {"spread": 1, "limit": 1}),
     "in a function": ({"inside": True}, None, {"spread": 2, "limit": 2**28}),
     "some after others": ({"max_lanes": 11}, None, None),
+    "of shared arguments": ({"shared": KEPT}, None, {"spread": 2, "limit": 2**28}),
 }
 """Options, sizes of tapes and of pools."""
 SEEDS = range(40)
