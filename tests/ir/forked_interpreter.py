@@ -84,4 +84,3 @@ class _Forked(_Run):
             child.block = self.program.blocks[place]
             place = child.run_block()
         return {slot: child.stacks[variable][-1] for slot, variable in results.items()}
-
