@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import tensorflow as tf
+
 from pcbatch.ir.analysis.forks import forking, groups
 from pcbatch.ir.evaluation import zero
 from pcbatch.ir.interpreter import Lane
 from pcbatch.ir.machine import Piece, Program, fork_of
-from pcbatch.ir.machine_interpreter import _Run
+from pcbatch.ir.machine_interpreter import Absent, _Run
 from pcbatch.ir.outcome import Evaluate, LaneFaultError, Outcome, StoreElement
 
 
@@ -83,4 +85,12 @@ class _Forked(_Run):
         while place != len(self.program.blocks):
             child.block = self.program.blocks[place]
             place = child.run_block()
-        return {slot: child.stacks[variable][-1] for slot, variable in results.items()}
+        found = {slot: child.stacks[variable][-1] for slot, variable in results.items()}
+        return {slot: self.junk(slot) if isinstance(value, Absent) else value for slot, value in found.items()}
+
+    def junk(self, name: str) -> Any:
+        """What there is where a call gives nothing: it may be handed on, but whoever computes by it is found out."""
+        return tf.nest.map_structure(
+            lambda leaf: leaf * float("nan") if tf.as_dtype(leaf.dtype).is_floating else leaf,
+            tf.nest.map_structure(tf.convert_to_tensor, zero(self.program.types[name])),
+        )

@@ -1,4 +1,4 @@
-"""Groups of calls in generated programs: a lane that forks them gives what `f.single` gives, before all passes and after.
+"""Groups of calls in generated programs: a lane that forks gives what `f.single` gives, before all passes and after.
 
 By an interpreter, so that many programs can be tried; `tests/adjoint/test_generated_forks.py` runs some.
 """
