@@ -67,13 +67,19 @@ class Code:
         self.backend, self.registers, self.max_steps, self.shared = backend, registers, max_steps, shared
         self.goes_on = goes_on
         self.program: Program = registers.program
-        self.memory, self.others = memory or Memory(backend), others
+        self.memory, self.others = memory or Memory(backend, in_place=registers.uncopied), others
         self.nodes = grouped(nest(self.program, others.numbers if others else ()))
         self.places = self._places([*blocks_of(self.nodes)])
         self.never, self.counts = never, counts
         self.expensive = [cost > CPU.native_select for cost in row_costs]
         for number in self.places.of:
-            self.expensive[number] |= bool(self.made([number]))
+            self.expensive[number] |= bool(self.made([number])) or self._moves_large(number)
+
+    def _moves_large(self, number: int) -> bool:
+        """Whether a block adds large entries to stacks, or takes some."""
+        block = self.program.blocks[number]
+        groups = {*self.registers.touched(block)} - {CALLS}
+        return any(under in self.registers.uncopied for group in groups for under in self.registers.under(group))
 
     def _places(self, numbers: Sequence[int]) -> Places:
         if self.others is None:
