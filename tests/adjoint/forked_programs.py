@@ -96,7 +96,7 @@ def rowed(n, x):
     if n <= 0:
         return tf.sin(x) * B[0]
     y = rowed(n - 1, x * 0.5) + rowed(n - 2, x)
-    return rowed(n - 2, y) * rowed(n - 3, y + x)
+    return rowed(n - 2, y) * rowed(n - 3, y * 0.5)
 
 
 @pcbatch.autobatch(fork=True)
