@@ -17,7 +17,7 @@ class Itself(tf.types.experimental.TraceType):  # type: ignore[misc]  # it has n
     """The type of one object alone; it does not keep it alive."""
 
     def __init__(self, value: Any):
-        self.reference = weakref.ref(value)
+        self._reference = weakref.ref(value)
         self._hash = id(value)
 
     def is_subtype_of(self, other: tf.types.experimental.TraceType) -> bool:
@@ -27,18 +27,19 @@ class Itself(tf.types.experimental.TraceType):  # type: ignore[misc]  # it has n
         return self if all(self == other for other in others) else None
 
     def placeholder_value(self, placeholder_context: Any) -> Any:
-        return self.reference()
+        return self._reference()
 
     def cast(self, value: Any, cast_context: Any) -> Any:
-        if value is not self.reference():
+        if value is not self._reference():
             raise ValueError(f"{value!r} is not {self!r}")
         return value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Itself) and self.reference() is not None and self.reference() is other.reference()
+        value = self._reference()
+        return isinstance(other, Itself) and value is not None and value is other.placeholder_value(None)
 
     def __hash__(self) -> int:
         return self._hash
 
     def __repr__(self) -> str:
-        return f"Itself({self.reference()!r})"
+        return f"Itself({self._reference()!r})"
