@@ -61,7 +61,7 @@ class Forward:
         return self.backend.compile(program, False)
 
     def rest(self, lanes: int | None, fixed: int | None = None) -> Callable[..., Any]:
-        """The program of such a run on from its first segment, which it is given first, packed: it gives what `run` does."""
+        """The program of such a run on from its first segment, which it is given first, packed; it gives as `run`."""
         count = len(self.segments.packed)
 
         def program(*arrays: Array) -> list[Array]:
