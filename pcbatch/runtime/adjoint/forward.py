@@ -60,16 +60,22 @@ class Forward:
 
         return self.backend.compile(program, False)
 
-    def rest(self, lanes: int | None, fixed: int | None = None) -> Callable[..., Any]:
-        """The program of such a run on from its first segment, which it is given first, packed; it gives as `run`."""
-        count = len(self.segments.packed)
+    def rest(
+        self, lanes: int, fixed: int | None, packed: Sequence[Array], given: Sequence[Array]
+    ) -> Callable[..., Any]:
+        """The program of such a run on from its first segment, which it is `given` first, `packed`; it gives as `run`.
+
+        Lanes and stacks may become more: so it is not made for as many as there are.
+        """
+        count = len(packed)
+        changing = self.segments.legs.specs(Pool.of(lanes), fixed)
+        same: list[Spec] = [(each.dtype.name, tuple(each.shape)) for each in (*packed[len(changing) :], *given)]
 
         def program(*arrays: Array) -> list[Array]:
-            packed, given = arrays[:count], arrays[count:]
-            first, operands = self.begin(given, lanes, fixed)
-            return self._all(first, operands, given[-1], fixed, packed)
+            first, operands = self.begin(arrays[count:], lanes, fixed)
+            return self._all(first, operands, arrays[-1], fixed, arrays[:count])
 
-        return self.backend.compile(program, False)
+        return self.backend.compile(program, False, [*changing, *same])
 
     def _ran(self, before: Snapshot, operands: Sequence[Array], examples: Array, fixed: int | None) -> list[Array]:
         """A segment, packed, on from there."""

@@ -116,12 +116,6 @@ class Segments:
             *(segment.tape[key] for key in self.tapes.specs(None)),
         ]
 
-    @property
-    def packed(self) -> list[str]:
-        """The keys of what `pack` gives, one for each array."""
-        loop, tape = self.legs.loop, self.tapes.specs(None)
-        return [*self.keys, *loop.counter_specs, *self.layout.outputs, "goes on", "lacking", *tape]
-
     def unpack(self, arrays: Sequence[Array], pool: Pool) -> Segment:
         """The inverse of `pack`."""
         remaining = iter(arrays)

@@ -170,7 +170,7 @@ class Way:
         goes_on, *found = self.backend.unseen(first)(*given)
         packed = found[forward.ends :]
         if goes_on:
-            rest = self._once(("rest", room, capacity), lambda: forward.rest(room, capacity))
+            rest = self._once(("rest", room, capacity), lambda: forward.rest(room, capacity, packed, given))
             return False, list(self.backend.unseen(rest)(*packed, *given))
         tape = packed[len(packed) - len(self.tapes.specs(None)) :]
         return True, [*found[: forward.ends], self._count(1), *tape]

@@ -124,11 +124,11 @@ class Device:
     lane_bytes: int
     """Bytes of all lanes up to which such runs take more of them."""
     expensive_chunk: int
-    """So many rows of an expensive block are computed at a time, where calls are forked and the block joins some:
-    to these lanes come level by level."""
+    """So many rows of an expensive block are computed at a time, where calls are forked and lanes come there behind a
+    join: level by level."""
     expensive_chunk_of_ends: int
-    """So many of an expensive block that joins none: all lanes come there first. 64 small TreeLSTMs of 128 cells take
-    0.96 of the time with 32 in place of 16, a training step 0.98; with 64 1.0 and 1.0 (a busy machine)."""
+    """So many of an expensive block that lies behind no join, to which all lanes come first. 64 small TreeLSTMs of 128
+    cells take 0.96 of the time with 32 in place of 16, a training step 0.98; with 64 1.0 and 1.0 (a busy machine)."""
     cheap_chunk: int
     """So many rows of other blocks. With 32 in place of 128, beside a run without forks in the same process: 16 small
     and large TreeLSTMs of 128 cells take 0.83 and 0.96 of the time, 64 small ones 0.94 (a busy machine)."""

@@ -86,7 +86,7 @@ class Forking:
             return self.family.size
         if self.few:
             return CPU.expensive_chunk_of_few
-        return CPU.expensive_chunk if number in self.layout.joins else CPU.expensive_chunk_of_ends
+        return CPU.expensive_chunk if number in self.routes.behind_joins else CPU.expensive_chunk_of_ends
 
     # -- a run ---------------------------------------------------------------------------------------------------------
 
