@@ -10,7 +10,7 @@ import pcbatch
 from pcbatch import random
 from pcbatch.random import choices, draws
 
-LANES = 64
+LANES = 32
 KEYS = random.keys(2026, LANES)
 LOW = tf.constant(np.linspace(-3, 5, LANES))
 HIGH = LOW + np.geomspace(1e-3, 1e5, LANES)
@@ -85,7 +85,7 @@ ALL_SIZES = (1, 3, 17)
     ("jit", "sizes", "more"),
     [
         pytest.param(False, (3,), True, id="graph", marks=pytest.mark.slow),
-        pytest.param(True, (17,), False, id="xla"),
+        pytest.param(True, (), False, id="xla"),
         *(pytest.param(jit, ALL_SIZES, True, marks=pytest.mark.slow) for jit in (False, True)),
     ],
 )

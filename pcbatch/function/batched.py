@@ -29,6 +29,7 @@ from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.captures.captured import Namespace
 from pcbatch.optimize.pipeline import optimize
 from pcbatch.options import Options, OptionValues
+from pcbatch.runtime.backends import backend_named
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -91,6 +92,10 @@ class Batched(Calls[P, R]):
 
     def _bound(self, receiver: Any) -> Batched[..., R]:
         return Batched(MethodType(self.function, receiver), self._options, self._source.bound())
+
+    def __tf_tracing_type__(self, context: Any) -> Any:
+        """What a caller's traced function knows this one by, among its arguments: else it would take `__wrapped__`."""
+        return backend_named(self._options.backend).as_argument(self)
 
     # -- looking inside ------------------------------------------------------------------------------------------------
 

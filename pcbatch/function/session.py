@@ -163,19 +163,25 @@ class Session:
 
     def run_warm(self, args: Any) -> tuple[Plan, Finished] | None:
         """Run a batch like one before it, if there was one and nothing has changed since that matters to it."""
-        if not self._plans or not self._backend.runs_now():
+        if not self._plans:
             return None
-        known = self._at_a_glance(args)
+        is_unseen = self._backend.runs_unseen()
+        if not (is_unseen or self._backend.runs_now()):
+            return None
+        known = self._at_a_glance(args, is_unseen)
         plan = None if known is None else self._plans.get(known[0])
         if known is None or plan is None:
             return None
         if plan.linked is not self._links.get(plan.linked.grants) or not self._is_kept(plan):
             return None
-        with pieces_of(self._function.__name__) if plan.ready is None else contextlib.nullcontext():
+        if plan.ready is not None:
             finished = plan.run(known[1])
+        else:
+            with pieces_of(self._function.__name__):
+                finished = plan.run(known[1])
         return None if finished is None else (plan, finished)
 
-    def _at_a_glance(self, args: Any) -> tuple[Any, list[Any]] | None:
+    def _at_a_glance(self, args: Any, is_unseen: bool) -> tuple[Any, list[Any]] | None:
         """A key of the types of arguments, and their leaves, those of defaults included; None if it takes more.
 
         Whether somebody watches counts, who may ask for gradients: then it is another run.
@@ -183,7 +189,7 @@ class Session:
         """
         passed = len(args)
         known = specs_of((*args, *self._defaults[passed:]), self._static_places, self._backend.spec_of)
-        return None if known is None else ((passed, self._backend.runs_unseen(), known[0]), known[1])
+        return None if known is None else ((passed, is_unseen, known[0]), known[1])
 
     @cached_property
     def _defaults(self) -> tuple[Any, ...]:
@@ -196,7 +202,8 @@ class Session:
 
     def _bind_plan(self, args: Any, arguments: Arguments, pipeline: Pipeline, captured: Captured) -> None:
         """Let calls like this one, which has been the second at least, be warm from now on."""
-        backend, known = self._backend, self._at_a_glance(args)
+        backend = self._backend
+        known = self._at_a_glance(args, backend.runs_unseen())
         if known is None or not backend.runs_now() or sites(pipeline.table):
             return  # what lanes print is looked for the long way
         before = self._plans.get(known[0])

@@ -28,7 +28,7 @@ def inside(function, arguments, variables):
     return step(*arguments)
 
 
-@pytest.mark.parametrize("name", ["cells", *(pytest.param(n, marks=slow) for n in CASES if n != "cells")])
+@pytest.mark.parametrize("name", ["deep", *(pytest.param(n, marks=slow) for n in CASES if n != "deep")])
 def test_like_outside(name):
     function, arguments, variables = CASES[name]
     found = inside(function.options(max_tape=200, max_depth=128, name=f"{name}_fixed"), arguments, variables)[1]

@@ -21,7 +21,7 @@ slow = pytest.mark.slow
 SMALL = tapes.Sizes(batches=8, rows=0)
 FEW = tapes.Sizes(batches=1, rows=0, bytes=1, log=5, beginnings=2)
 """Many segments, and never more than two beginnings of them on the way forward."""
-QUICK = {("cells", True)}
+QUICK = {("loop", True)}
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ from tests.harness import NAMES, load
 LANES = 5
 RUN = NAMES[::6]
 """Programs whose printed text is run."""
+LONG = ("compared_tuples", "cost_hints", "method_calls", "nested_functions")
+"""Those among them that take longest to compile."""
 
 
 def compiled(name):
@@ -48,7 +50,7 @@ def without_code(program):
     return dataclasses.replace(program, name="", blocks=blocks, externs={})
 
 
-@pytest.mark.parametrize("name", RUN)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in RUN])
 def test_the_text_gives_the_same(name):
     function, arguments, _ = compiled(name)
     function = function.options(jit=False)

@@ -33,13 +33,13 @@ MORE += ["return_from_loops", "step_limit"]
 
 @pytest.fixture
 def budget(monkeypatch):
-    """Sets the budget of all chunks, of programs that have run as well."""
+    """Sets the budget of all chunks, of programs that have run as well; no chunk is too short."""
     monkeypatch.setattr(Pace, "note", lambda self, budget, seconds: None)
 
     def set_budget(number, *known):
         monkeypatch.setattr(Pace, "__init__", lambda self, work, moved: vars(self).update(budget=number, seconds=0.0))
         for each in known:
-            each.pace.budget, each.goes_on = number, False
+            each.pace.budget, each.pace.seconds, each.goes_on = number, 0.0, False
 
     return set_budget
 
@@ -107,9 +107,27 @@ def test_lanes_are_no_longer_carried_after_a_short_run(budget):
     np.testing.assert_array_equal(function(numbers), whole)
     assert not ways.goes_on
     np.testing.assert_array_equal(function(numbers), whole)
-    ways.pace.budget = 5
+    ways.pace.budget, ways.pace.seconds = 5, 0.0
     np.testing.assert_array_equal(function(numbers), whole)
     assert ways.goes_on
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_a_budget_that_was_too_small_grows(name):
+    """Lanes that were stopped in the middle of a short chunk begin anew, and no second program is compiled."""
+    program = load(name)
+    function, arguments = program.function.options(form="native"), program.arguments(17)
+    whole = function.run(*arguments)
+    ways, compiled = chunks_of(function, *arguments), function.stats().compilations
+    for budget in (1, 2, 4):
+        ways.pace.budget, ways.pace.seconds, ways.goes_on = budget, 100.0, False
+        run = function.run(*arguments)
+        for one, other in zip(tf.nest.flatten(run.value), tf.nest.flatten(whole.value), strict=True):
+            np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(run.lane_steps, whole.lane_steps)
+        assert ways.pace.budget > budget
+    assert not ways.goes_on
+    assert function.stats().compilations == compiled
 
 
 def test_parts_on_several_cores_are_in_chunks(budget, monkeypatch):

@@ -56,7 +56,7 @@ def test_the_help_names_the_versions_of_the_project():
 
 
 def test_all_parts_are_found():
-    assert len(PATHS) == 13
+    assert len(PATHS) == 16
     assert all(lookup.find(path) is not None for path in PATHS)
 
 

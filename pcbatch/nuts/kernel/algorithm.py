@@ -32,11 +32,11 @@ from pcbatch.nuts.kernel.dynamics import (
     LogDensity,
     Tensor,
     choose,
-    difference,
     energy_of,
     leapfrog,
     log_add,
     log_weight_of,
+    outweighs,
     turning_anywhere,
 )
 from pcbatch.nuts.kernel.metrics import Metric, momentum
@@ -111,7 +111,7 @@ def multinomial(
         log_weight = log_weight_of(energy, energy_0)
         total = log_add(walk.log_weight, log_weight)
         uniform = random.uniform(random.fold_in(key, tf.cast(walk.tally[1], tf.int32)), (), dtype)
-        proposal = choose(uniform < tf.exp(difference(log_weight, total)), (q, g, lp, energy), walk.proposal)
+        proposal = choose(outweighs(uniform, walk.log_weight, log_weight), (q, g, lp, energy), walk.proposal)
         diverging = log_weight < -DIVERGENCE_THRESHOLD
         acceptance = tf.exp(tf.minimum(log_weight, 0))
         tally = walk.tally + tf.stack([acceptance, tf.ones_like(lp), tf.cast(diverging, dtype)])

@@ -74,7 +74,21 @@ def log_weight_of(energy: Tensor, energy_0: Tensor) -> Tensor:
 
 def log_add(a: Tensor, b: Tensor) -> Tensor:
     """log(exp(a) + exp(b)); both may be infinite, of either sign."""
-    return tf.maximum(a, b) + tf.math.log1p(tf.exp(-tf.abs(difference(a, b))))
+    return tf.maximum(a, b) + tf.math.log1p(ratio(a, b))
+
+
+def outweighs(uniform: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """Whether the second of two weights, given by their logarithms, is drawn: its share is exp(b) / (exp(a) + exp(b)).
+
+    Their sum is not waited for: neither its logarithm, nor the exponential of that.
+    """
+    smaller = ratio(a, b)
+    return uniform * (1 + smaller) < tf.where(a <= b, tf.ones_like(smaller), smaller)
+
+
+def ratio(a: Tensor, b: Tensor) -> Tensor:
+    """The smaller one of exp(a) and exp(b) over the larger one."""
+    return tf.exp(-tf.abs(difference(a, b)))
 
 
 def difference(a: Tensor, b: Tensor) -> Tensor:

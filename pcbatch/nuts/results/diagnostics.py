@@ -32,10 +32,17 @@ def r_hat(draws: np.ndarray) -> np.ndarray:
 
 def _larger_r_hat(rows: np.ndarray, shape: tuple[int, ...], scores: np.ndarray) -> np.ndarray:
     """The larger R-hat, as above, of each of `rows`, which have the `shape` `[rows, chains, draws]`."""
-    ranked, ascending = normal_scores(rows, scores)
-    numbers = rows.shape[1]
+    count, numbers = rows.shape
+    firsts = numbers * np.arange(count)[:, np.newaxis]  # rows are looked up as one long vector, which is faster
+    order = ascending_order(rows) + firsts
+    ascending = np.take(rows, order)
     medians = (ascending[:, [(numbers - 1) // 2]] + ascending[:, [numbers // 2]]) / 2
-    folded, _ = normal_scores(np.abs(rows - medians), scores)
+    # Those below the median from the last to the first, then those above: to sort what ascends twice is to merge it.
+    outward = np.r_[numbers // 2 - 1 : -1 : -1, numbers // 2 : numbers]
+    distances = np.abs(ascending - medians)[:, outward]
+    merged = np.argsort(distances, axis=1, kind="stable") + firsts
+    ranked = _placed(_scores(ascending, scores), order)
+    folded = _placed(_scores(np.take(distances, merged), scores), np.take(order[:, outward], merged))
     return np.maximum(*(_split_r_hat(each.reshape(shape)) for each in (ranked, folded)))
 
 
@@ -55,23 +62,37 @@ def rank_scores(numbers: int) -> np.ndarray:
     return np.asarray(tf.math.ndtri((np.arange(2, 2 * numbers + 1) / 2 - 0.375) / (numbers + 0.25)))
 
 
-def normal_scores(rows: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The `rank_scores` of the numbers of each of `rows`, `[m, n]`, equal ones sharing their average rank.
+def ascending_order(rows: np.ndarray) -> np.ndarray:
+    """`np.argsort` of each of `rows`, `[m, n]`; equal numbers in any order.
 
-    And the rows in ascending order.
+    Of float32 by halves of their bits: NumPy sorts 16 bits in an eighth of the time, and all takes half of it.
     """
-    count, length = rows.shape
-    firsts = length * np.arange(count)[:, np.newaxis]  # rows are looked up as one long vector, which is faster
-    order = np.argsort(rows, axis=1) + firsts
-    ascending = np.take(rows, order)
-    is_last = np.ones(rows.shape, bool)  # of equal numbers
+    if rows.dtype != np.float32 or not np.isfinite(rows).all():
+        return np.argsort(rows, axis=1)
+    bits = rows.view(np.int32)
+    keys = (bits ^ ((bits >> 31) | np.int32(-(2**31)))).view(np.uint32)  # unsigned numbers in the order of the floats
+    order = np.argsort(keys.astype(np.uint16), axis=1, kind="stable")
+    firsts = rows.shape[1] * np.arange(len(rows))[:, np.newaxis]
+    upper = np.take((keys >> 16).astype(np.uint16), order + firsts)
+    return np.take(order, np.argsort(upper, axis=1, kind="stable") + firsts)
+
+
+def _scores(ascending: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """The `rank_scores` of numbers that ascend in each row, `[m, n]`, equal ones sharing their average rank."""
+    count, length = ascending.shape
+    is_last = np.ones(ascending.shape, bool)  # of equal numbers
     np.not_equal(ascending[:, 1:], ascending[:, :-1], out=is_last[:, :-1])
     ends = np.flatnonzero(is_last)
     counts = np.diff(ends, prepend=-1)
-    twice_ranks = np.repeat(2 * ends - counts + 1, counts).reshape(rows.shape) - 2 * firsts
-    found = np.empty(rows.shape)
-    np.put(found, order, np.take(scores, twice_ranks))
-    return found, ascending
+    twice_ranks = np.repeat(2 * ends - counts + 1, counts).reshape(count, length)
+    return np.take(scores, twice_ranks - 2 * length * np.arange(count)[:, np.newaxis])
+
+
+def _placed(values: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """An array that has each of the `values` at its place."""
+    found = np.empty(values.size)
+    found[places.reshape(-1)] = values.reshape(-1)
+    return found.reshape(values.shape)
 
 
 def energy_fractions(energy: np.ndarray) -> np.ndarray:

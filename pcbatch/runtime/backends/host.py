@@ -70,5 +70,8 @@ class Host(Protocol):
     def plain_result(self, value: Any) -> Any:
         """What `single` gives, of what the user's function has returned: what gradients know."""
 
+    def as_argument(self, value: Any) -> Any:
+        """What the library's own traced functions know an object by that they are given: this very object."""
+
     def as_python(self, error: Exception) -> Exception:
         """What Python calls an error that the array library raised on one example: ZeroDivisionError, IndexError."""

@@ -115,12 +115,19 @@ class BlockCode:
             for key, stack in zip(self.registers.keys("under", name), self.registers.keys("stack", name), strict=True):
                 if key in memory.in_place:
                     found[key] = memory.load(self.state, stack, [last])
-        changing = [key for key in found if key not in memory.constant]
+        changing = [key for key in found if self.is_changing(key)]
         if changing:
             *held, zero = self.order.held([*(found[key] for key in changing), self.backend.constant(0)])
             found |= dict(zip(changing, held, strict=True))
             self.memory = memory.after(zero)
         self.loaded = found
+
+    def is_changing(self, key: str) -> bool:
+        """Whether somebody may write where what has this key was read, before it is used."""
+        if self.memory.lane is None:
+            groups = self.registers.pushed(self.block)
+            return any(key in self.registers.under(group) for group in groups)
+        return key not in self.memory.constant
 
     def names_read(self) -> list[str]:
         """The variables of the state of which the block needs the values that they have before it."""

@@ -2,7 +2,8 @@
 
 Nearly every run is one chunk. Where there are more, each begins with the lane that comes after those that have ended.
 A lane that takes longer than a chunk is stopped in the middle and gone on with: there is a second program for this,
-which takes and gives what a lane holds, and it is compiled only for programs that have had such a lane.
+which takes and gives what a lane holds, and it is compiled only for programs that have had such a lane. Where a lane
+did not end though the chunk was short, the budget was too small: the lane begins anew in the next chunk, with more.
 """
 
 from __future__ import annotations
@@ -54,6 +55,10 @@ class Pace:
         self.seconds = max(CPU.native_chunk, moved * CPU.native_moved)
         self.budget = _power(self.seconds * CPU.native_pace / max(work, 1.0))
 
+    def exceed(self, budget: int) -> None:
+        """A lane needs more than a `budget`, and how long that takes is not known yet."""
+        self.budget = max(self.budget, _power(budget * STEEPEST))
+
     def note(self, budget: int, seconds: float) -> None:
         """A chunk has used up a `budget` in so many seconds."""
         factor = self.seconds / max(seconds, self.seconds / STEEPEST)
@@ -74,6 +79,7 @@ class Chunks:
 
     def __init__(self, pace: Pace):
         self.pace, self.goes_on = pace, False
+        self._known: set[bool] = set()  # whether programs that go on, and those that do not, have run
 
     def run(
         self,
@@ -90,7 +96,7 @@ class Chunks:
         """
         found = list(done)
         if found:
-            self._learn(found[-1])
+            self._learn(found[-1], self.pace.budget, None)
         while not stop.is_set():
             first = found[-1].part[1] if found else part[0]
             if first >= part[1]:
@@ -102,12 +108,20 @@ class Chunks:
             budget, started = self.pace.budget, time.perf_counter()
             found.append(call((first, part[1], budget, int(began)), before))
             seconds = time.perf_counter() - started
+            is_known = bool(before) in self._known
+            self._known.add(bool(before))
             if found[-1].part[1] < part[1]:
-                self.pace.note(budget, seconds)
-                self._learn(found[-1])
+                self._learn(found[-1], budget, seconds if is_known else None)
             elif len(found) == 1 and seconds < self.pace.seconds * SHORT:
                 self.goes_on = False
         return found
 
-    def _learn(self, chunk: Chunk) -> None:
-        self.goes_on = self.goes_on or chunk.began
+    def _learn(self, chunk: Chunk, budget: int, seconds: float | None) -> None:
+        """From a chunk that has used up its budget in so many seconds, if it is not one that had to be compiled."""
+        if seconds is not None:
+            self.pace.note(budget, seconds)
+        if chunk.began and not self.goes_on:
+            if seconds is None and self.pace.seconds:
+                self.pace.exceed(budget)
+            else:
+                self.goes_on = seconds is None or seconds >= self.pace.seconds * SHORT or self.pace.budget <= budget

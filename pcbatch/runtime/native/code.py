@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from pcbatch.ir.analysis.nesting import Loop, Node, blocks_of, nest
-from pcbatch.ir.machine import Block, Piece, Program, PushJump, Store, targets
+from pcbatch.ir.machine import Block, Piece, Program, PushJump, Store
 from pcbatch.ir.types import elements
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.native.block import BlockCode
+from pcbatch.runtime.native.course import Course
 from pcbatch.runtime.native.memory import Memory
 from pcbatch.runtime.native.order import Order
 from pcbatch.runtime.native.paths import ALWAYS, NEVER, Paths, When
@@ -51,6 +51,9 @@ class Code:
     Where some blocks are left to `others`, the lane stops as well where it comes to one of them.
     """
 
+    is_doubled = True
+    """Whether blocks of a loop may be run in front of it as well: see `Course.ahead`."""
+
     def __init__(
         self,
         backend: Backend,
@@ -67,13 +70,22 @@ class Code:
         self.backend, self.registers, self.max_steps, self.shared = backend, registers, max_steps, shared
         self.goes_on = goes_on
         self.program: Program = registers.program
-        self.memory, self.others = memory or Memory(backend), others
+        self.memory, self.others = memory or Memory(backend, in_place=registers.uncopied), others
         self.nodes = grouped(nest(self.program, others.numbers if others else ()))
         self.places = self._places([*blocks_of(self.nodes)])
         self.never, self.counts = never, counts
         self.expensive = [cost > CPU.native_select for cost in row_costs]
         for number in self.places.of:
-            self.expensive[number] |= bool(self.made([number]))
+            self.expensive[number] |= bool(self.made([number])) or self._moves_large(number)
+        left_out = others.numbers if others else frozenset[int]()
+        apart = {number for number in self.places.of if self.expensive[number] or self.stored([number])}
+        self.course = Course(registers, frozenset(self.places.of), left_out, self.expensive, apart, self.is_doubled)
+
+    def _moves_large(self, number: int) -> bool:
+        """Whether a block adds large entries to stacks, or takes some."""
+        block = self.program.blocks[number]
+        groups = {*self.registers.touched(block)} - {CALLS}
+        return any(under in self.registers.uncopied for group in groups for under in self.registers.under(group))
 
     def _places(self, numbers: Sequence[int]) -> Places:
         if self.others is None:
@@ -120,12 +132,15 @@ class Code:
 
     # -- loops ---------------------------------------------------------------------------------------------------------
 
-    def loop(self, loop: Loop, state: State) -> State:
-        """As long as the lane waits at a block of the loop, go through them."""
+    def loop(self, loop: Loop, state: State, is_led_to: bool = False) -> State:
+        """As long as the lane waits at a block of the loop, go through them.
+
+        If it `is_led_to`, the lane has gone through those blocks that it comes to in the middle: see `Course.ahead`.
+        """
         numbers = [*blocks_of(loop.nodes)]
         blocks = [self.program.blocks[number] for number in numbers]
         first, behind = self.places.of[numbers[0]], self.places.of[numbers[-1]] + 1
-        is_first = loop.is_entered_first and not any(map(self.registers.popped, blocks))
+        is_first = (loop.is_entered_first or is_led_to) and not any(map(self.registers.popped, blocks))
         if self.goes_on and any(isinstance(node, Loop) for node in loop.nodes):
             is_first = False  # the lane may have been stopped in a loop inside
         keys = self.changed(blocks)
@@ -156,49 +171,6 @@ class Code:
         return found
 
     # -- blocks --------------------------------------------------------------------------------------------------------
-
-    def followed(self, nodes: Sequence[Node]) -> frozenset[int]:
-        """The blocks among the nodes of a turn to which a lane comes only from blocks before them in the same turn.
-
-        After an expensive block, which is jumped over, it is the program counter that tells; and a block that takes
-        from a stack of which another one has taken before may have to wait for the next turn.
-        """
-        found: set[int] = set()
-        before: set[int] = set()
-        emptied: set[str] = set()
-        for node in nodes:
-            if isinstance(node, Loop):
-                emptied |= {
-                    g for number in blocks_of([node]) for g in self.registers.popped(self.program.blocks[number])
-                }
-                continue
-            popped = {*self.registers.popped(self.program.blocks[node])}
-            sources = self.jumps_to.get(node, set())
-            if node not in self.entries and sources and sources <= before and not popped & emptied:
-                found.add(node)
-            emptied |= popped
-            if not self.expensive[node]:
-                before.add(node)
-        return frozenset(found)
-
-    @cached_property
-    def entries(self) -> set[int]:
-        """The blocks that a lane comes to otherwise than by a jump."""
-        calls = [block.terminator for block in self.program.blocks if isinstance(block.terminator, PushJump)]
-        found = {0, *(place for call in calls for place in (call.back, *targets(call)))}
-        if self.others is not None:
-            found.update(place for n in self.others.numbers for place in targets(self.program.blocks[n].terminator))
-        return found
-
-    @cached_property
-    def jumps_to(self) -> dict[int, set[int]]:
-        """The blocks from which a lane may jump to each."""
-        found: dict[int, set[int]] = {}
-        for number in self.places.of:
-            terminator = self.program.blocks[number].terminator
-            for target in () if isinstance(terminator, PushJump) else targets(terminator):
-                found.setdefault(target, set()).add(number)
-        return found
 
     def can_lack_room(self, number: int) -> bool:
         """Whether a lane can lack room for what the block pushes."""
@@ -276,17 +248,23 @@ class _Turn:
         self.state, self.is_first = state, is_first
         self.popped: dict[str, Array] = {}  # groups of stacks from which something may have been popped, and whether
         self.paths = Paths(code.backend)
-        self.followed = code.followed(nodes)
+        self.followed = code.course.followed(nodes)
+        self.before: set[int] = set()
         self.arriving = dict.fromkeys(self.followed, NEVER)
         self.order = Order(code.backend, code.never, code.stored(blocks_of(nodes)))
 
     def loop(self, loop: Loop) -> None:
         """A loop among the nodes."""
+        earlier = {*self.before}
+        ahead = self.code.course.ahead(loop, earlier)
+        for number in ahead:
+            self.block(number)
+        self.before = earlier
         blocks = [self.code.program.blocks[number] for number in blocks_of(loop.nodes)]
         touched = {group for block in blocks for group in self.registers.touched(block)}
         before = self.code.reloaded(self.state, touched & self.popped.keys())
         before["pc"] = self.order.after_reads(self.code.stored(blocks_of(loop.nodes)), before["pc"])
-        self.state = self.code.loop(loop, before)
+        self.state = self.code.loop(loop, before, is_led_to=bool(ahead))
         self.order.read_until(self.code.read(blocks_of(loop.nodes)), self.state["pc"])
         self.popped = {group: each for group, each in self.popped.items() if group not in touched}
         self.is_first = False
@@ -300,6 +278,7 @@ class _Turn:
         else:
             self.state, block = self.code.executed(number, self.state, enabled, self.order)
             self._leave(number, block, when)
+            self.before.add(number)
         self._note_pops(number, enabled)
         self.is_first = False
 

@@ -44,6 +44,7 @@ class Cores:
     def __init__(self) -> None:
         self._runs: dict[int, int] = {}
         self._seconds: dict[int, float] = {}
+        self._threaded: set[int] = set()
         self._whole: dict[int, int] = {}  # how many of the next runs are not to be split
 
     def would_split(self, lanes: int) -> bool:
@@ -82,10 +83,17 @@ class Cores:
             wait(others)
             raise
 
+    def note_whole(self, lanes: int, seconds: float) -> None:
+        """`note` of a run that is not the first; of one that is too short to be split, as is known, nothing is."""
+        if seconds > CPU.native_split or lanes in self._seconds:
+            self.note(lanes, seconds)
+
     def note(self, lanes: int, seconds: float, parts: int = 1) -> None:
         """Remember how long a run of `lanes` lanes has taken, in so many parts."""
         known = self._seconds.get(lanes)
-        if parts > 1 and known is not None:  # other programs may have had the cores: so never more than as a whole
+        if parts > 1 and lanes not in self._threaded:  # a thread's first call of TensorFlow takes 0.1 to 0.4 ms more
+            self._threaded.add(lanes)
+        elif parts > 1 and known is not None:  # other programs may have had the cores: so never more than as a whole
             self._seconds[lanes] = min(known, seconds * parts)
             self._whole[lanes] = WHOLE if seconds > known else 0
         elif self._runs.setdefault(lanes, 0):  # the first one compiles

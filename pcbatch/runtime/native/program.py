@@ -87,27 +87,34 @@ class NativeProgram(WholeRuns):
         direct = self.backend.direct(whole, [self._first(lanes, (0, lanes)), *extended(arrays, lanes, room)])
         count = sum(len(registers) for registers in map(self.registers.leaves, self.program.results))
 
-        all_lanes = (0, lanes)
+        all_lanes, is_full, faults = (0, lanes), room == lanes, slice(FAULTS * room, FAULTS * room + lanes)
+        cores, clock = self._cores, time.perf_counter
+        budget, first = chunks.pace.budget, self._first(lanes, all_lanes)
 
         def run(given: Sequence[Array]) -> Finished:
             """As one part, in as little time as that takes: of few lanes a call is all that there is."""
+            nonlocal budget, first
             if chunks.goes_on:
                 return Finished.of(self._run_arrays(given, lanes))
-            if self._cores.would_split(lanes):
-                return in_parts(given, self._cores.parts(lanes))
-            started = time.perf_counter()
-            found = direct([self._first(lanes, all_lanes), *extended(given, lanes, room)])
+            if cores.would_split(lanes):
+                return in_parts(given, cores.parts(lanes))
+            if chunks.pace.budget != budget:
+                budget, first = chunks.pace.budget, self._first(lanes, all_lanes)
+            started = clock()
+            found = direct([first, *(given if is_full else extended(given, lanes, room))])
             ends = np.asarray(found[0])
             if ends[-REACHED] < lanes:
                 chunk = self._chunk(all_lanes, [ends, *found[1:]])
                 return Finished.of(self._run_arrays(given, lanes, {all_lanes: chunk}))
-            self._cores.note(lanes, time.perf_counter() - started)
+            cores.note_whole(lanes, clock() - started)
 
             def outcome() -> Outcome:
                 return self._ended(self._of_all(ends, found[1:], lanes, counts=False), given, lanes)
 
-            failed = np.count_nonzero(ends[FAULTS * room : FAULTS * room + lanes])
-            return Finished(None if failed else self._of_examples(found[1 : 1 + count], lanes), outcome)
+            if np.count_nonzero(ends[faults]):
+                return Finished(None, outcome)
+            values = found[1 : 1 + count]
+            return Finished(values if is_full else self._of_examples(values, lanes), outcome)
 
         def in_parts(given: Sequence[Array], parts: Sequence[Part]) -> Finished:
             flat = extended(given, lanes, room)

@@ -12,6 +12,7 @@ copies an array that is read before it is written. So within a turn each stack c
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ import numpy as np
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Block, Program, PushJump, Return
 from pcbatch.ir.types import TensorType, leaves
+from pcbatch.runtime.costs.device import CPU
 
 NUMBER = TensorType("int32")
 CALLS = "calls"
@@ -91,7 +93,18 @@ class Registers:
             if self.is_stacked(name):
                 found[f"pointer {self.group(name)}"] = NUMBER
                 found.update(zip(self.keys("under", name), self.leaves(name), strict=True))
-        return found
+        return {key: type_ for key, type_ in found.items() if key not in self.uncopied}
+
+    @cached_property
+    def uncopied(self) -> frozenset[str]:
+        """The keys of last entries that are large: they are read where a block takes them, and no register."""
+        return frozenset(
+            key
+            for name in self.program.storage
+            if self.is_stacked(name)
+            for key, type_ in zip(self.keys("under", name), self.leaves(name), strict=True)
+            if math.prod(type_.shape) >= CPU.native_register
+        )
 
     @cached_property
     def stacks(self) -> dict[str, TensorType]:

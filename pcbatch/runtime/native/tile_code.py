@@ -22,6 +22,8 @@ class TileCode(Code):
     What is a scalar of a lane is `[width]` here, but for `TURNS`. Steps are counted from 0.
     """
 
+    is_doubled = False  # some lanes of a tile may be in the loop already
+
     def __init__(
         self,
         tile: Tile,
@@ -45,7 +47,7 @@ class TileCode(Code):
             state = {**state, "limit": self.tile.constant(0)}
         return self.turn(self.nodes, state, is_first=False)[0]
 
-    def loop(self, loop: Loop, state: State) -> State:
+    def loop(self, loop: Loop, state: State, is_led_to: bool = False) -> State:
         """As long as lanes wait at a block of the loop, go through them."""
         backend = self.tile.backend
         numbers = [*blocks_of(loop.nodes)]

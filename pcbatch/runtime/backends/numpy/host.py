@@ -68,6 +68,9 @@ class NumPyHost:
     def plain_result(self, value: Any) -> Any:
         return value
 
+    def as_argument(self, value: Any) -> Any:
+        _refuse()
+
     def as_python(self, error: Exception) -> Exception:
         return error
 

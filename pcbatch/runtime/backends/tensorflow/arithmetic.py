@@ -71,12 +71,11 @@ def int_power(base: tf.Tensor, exponent: tf.Tensor) -> tf.Tensor:
 def left_shift(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """`x << y`: bits that leave the dtype are lost, so a shift by its width or more gives 0."""
     width = 8 * x.dtype.size
-    shifted = tf.bitwise.left_shift(x, tf.clip_by_value(y, 0, width - 1))
-    return tf.where(y > width - 1, tf.zeros_like(x), shifted)
+    return tf.where(y > width - 1, tf.zeros_like(x), tf.bitwise.left_shift(x, y))
 
 
 def right_shift(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """`x >> y`: the sign is shifted in, so a shift by the width or more gives -1 or 0."""
     width = 8 * x.dtype.size
-    shifted = tf.bitwise.right_shift(x, tf.clip_by_value(y, 0, width - 1))
+    shifted = tf.bitwise.right_shift(x, y)
     return tf.where(y > width - 1, tf.zeros_like(x), shifted) if x.dtype.is_unsigned else shifted

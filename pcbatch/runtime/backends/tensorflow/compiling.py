@@ -74,9 +74,9 @@ class Traced:
 
     def direct(self, arrays: Sequence[tf.Tensor]) -> Callable[[Sequence[tf.Tensor]], Sequence[Any]]:
         """How to call it on tensors like `arrays`, in ordinary code that no tape sees: without looking at them."""
-        function = self.function
-        ready = self._ready_for(function, arrays)
+        is_on, switched = xla_cpu.is_on(), xla_cpu.is_on
+        ready = self._ready_for(self.function, arrays)
         call = ready if isinstance(ready, stored.Kept) else private.direct(ready)
         if call is None:
             return lambda given: self(*given)
-        return lambda given: call(given) if self.function is function else self(*given)
+        return lambda given: call(given) if switched() is is_on else self(*given)

@@ -261,7 +261,7 @@ def converted(
         operands = {id(leaf): value for leaf, value in given[1]}
         handles = [(handle, operands[id(leaf)]) for handle, leaf in traced.handles]
         if lanes is None:
-            return rules.taken_over(traced.graph, outputs, [*chain(*given)], handles, traced.failures)
+            return rules.taken_over(traced.graph, outputs, [*chain(*given)], handles, traced.failures, is_native=True)
         lane = rules.Lane(traced.failures, taking_part, looped)
         return rules.vectorized(traced.graph, outputs, *given, handles, lanes, lane)
     except CompileError:

@@ -22,7 +22,7 @@ class Recorder:
         self.sites: set[int] = set()
         self.failures: list[tf.Tensor] = []
         """Scalar bools: whether each check in turn fails, if evaluation gets there."""
-        self._first: tf.Tensor | None = None
+        self._checked: list[int] = []
         self._path: list[tf.Tensor] = []
         self._place = _place()
 
@@ -41,10 +41,7 @@ class Recorder:
         for condition in self._path:
             bad = bad & condition
         self.failures.append(bad)
-        if self._first is None:
-            self._first = tf.where(bad, site + 1, 0)
-        else:
-            self._first = tf.where(bad & (self._first == 0), site + 1, self._first)
+        self._checked.append(site)
 
     def can_fault(self) -> bool:
         """Whether `fault` works here."""
@@ -62,7 +59,10 @@ class Recorder:
 
     def site(self) -> tf.Tensor:
         """int32 scalar: the first failed fault site plus one, or 0."""
-        return tf.constant(0) if self._first is None else self._first
+        found = tf.constant(0)
+        for bad, site in zip(reversed(self.failures), reversed(self._checked), strict=True):
+            found = tf.where(bad, site + 1, found)
+        return found
 
 
 _current: ContextVar[Recorder | None] = ContextVar("recorder", default=None)

@@ -9,7 +9,9 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime.backends.tensorflow import arguments, followed, gradients, structures
+from pcbatch.runtime.backends.tensorflow import arguments, followed, given, gradients, private, structures
+
+_TENSOR_NOW, _spec = private.TENSOR_NOW, private.spec
 
 
 class TensorFlowHost:
@@ -40,8 +42,9 @@ class TensorFlowHost:
         return arguments.structure_of(value)
 
     def spec_of(self, value: Any) -> Hashable | None:
-        is_there = isinstance(value, tf.Tensor) and not tf.is_symbolic_tensor(value)
-        return (value.dtype, value.shape) if is_there else None
+        if type(value) is _TENSOR_NOW or (isinstance(value, tf.Tensor) and not tf.is_symbolic_tensor(value)):
+            return _spec(value)
+        return None
 
     def is_steady(self, value: Any) -> bool:
         return self.spec_of(value) is not None
@@ -51,6 +54,9 @@ class TensorFlowHost:
 
     def plain_result(self, value: Any) -> Any:
         return followed.result(value)
+
+    def as_argument(self, value: Any) -> Any:
+        return given.Itself(value)
 
     def as_python(self, error: Exception) -> Exception:
         return arguments.as_python(error)

@@ -8,6 +8,8 @@ else whatever needs it raises PCB580. `probes/` has a check of each, and says wh
 from __future__ import annotations
 
 from pcbatch.runtime.backends.tensorflow.private.calls import (
+    TENSOR_NOW,
+    at_once,
     call,
     call_defined,
     define,
@@ -80,6 +82,7 @@ from pcbatch.runtime.backends.tensorflow.private.xla import (
 )
 
 __all__ = [
+    "TENSOR_NOW",
     "Conversion",
     "Converter",
     "MissingError",
@@ -87,6 +90,7 @@ __all__ = [
     "add_function",
     "around",
     "asked_first",
+    "at_once",
     "body_of",
     "call",
     "call_defined",

@@ -12,6 +12,9 @@ from pcbatch.errors import UsageError
 
 FUNC_GRAPH = "tensorflow.python.framework.func_graph.FuncGraph"
 CONTEXT = "tensorflow.python.eager.context.context"
+EXECUTE = "tensorflow.python.eager.execute"
+EXECUTE_NOW = "tensorflow.python._pywrap_tfe.TFE_Py_Execute"
+CANCELLATION = "tensorflow.python.eager.cancellation.context"
 DETERMINISM = "tensorflow.python.framework.config.is_op_determinism_enabled"
 FUNCTION = "tensorflow.python.eager.polymorphic_function.atomic_function.from_func_graph"
 PFOR = "tensorflow.python.ops.parallel_for.pfor"

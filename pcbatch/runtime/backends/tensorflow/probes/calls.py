@@ -29,6 +29,13 @@ def _functions_are_called_directly() -> bool:
     return float(doubled) == 4.0 and float(others[0]) == 6.0
 
 
+def _functions_are_called_at_once() -> bool:
+    function = tf.function(lambda x: [x * 2.0], autograph=False)
+    at_once = private.at_once(function.get_concrete_function(tf.constant(2.0)))
+    (doubled,) = [] if at_once is None else at_once([tf.constant(2.0)])
+    return float(doubled) == 4.0 and type(doubled) is private.TENSOR_NOW
+
+
 def _nothing_waits() -> bool:
     def two_effects() -> None:
         tf.raw_ops.PrintV2(input="1")
@@ -61,6 +68,7 @@ USES = (
     Use("variables of a traced function", _variables_are_known, "no gradients of variables through pcbatch.primitive"),
     Use("calls of traced functions", _calls_are_made, "each call of a program takes longer"),
     Use("calls without a look", _functions_are_called_directly, "each warm call of a program takes longer"),
+    Use("calls without a question", _functions_are_called_at_once, "each warm call of a program takes a little longer"),
     Use("functions as data", _definitions_are_called, "pcbatch.cache keeps nothing"),
     Use("functions without an order", _nothing_waits, "programs take longer to run without XLA"),
 )

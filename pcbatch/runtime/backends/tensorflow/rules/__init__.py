@@ -33,7 +33,7 @@ from pcbatch.runtime.backends.tensorflow.rules import (
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule
 from pcbatch.runtime.backends.tensorflow.rules.lane_after_lane import RefusedError as RefusedError
 from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
-from pcbatch.runtime.backends.tensorflow.xla_cpu import softplus
+from pcbatch.runtime.backends.tensorflow.xla_cpu import softplus, sums
 
 RULES: dict[str, Rule] = {
     **arrays.RULES,
@@ -92,6 +92,8 @@ class Lane:
     failures: Sequence[tf.Tensor] = ()
     taking_part: tf.Tensor | None = None
     looped: Looped | None = None
+    is_native: bool = False
+    """Whether this is native code of one lane."""
 
 
 def vectorized(
@@ -119,14 +121,20 @@ def vectorized(
 
 
 def taken_over(
-    graph: Any, outputs: Sequence[tf.Tensor], same: Pairs, handles: Pairs, failures: Sequence[tf.Tensor]
+    graph: Any,
+    outputs: Sequence[tf.Tensor],
+    same: Pairs,
+    handles: Pairs,
+    failures: Sequence[tf.Tensor],
+    is_native: bool = False,
 ) -> list[tf.Tensor]:
     """The same for one lane: the tensors `outputs` of `graph` as they are, made in the present graph.
 
     No rule is needed but for what has one of its own, and where XLA gets an operation wrong. A loop is not run once one
     of the `failures` before it holds: it may never end.
     """
-    return [value.t for value in Conversion(graph, None, outputs, Lane(failures)).run([], same, handles)]
+    lane = Lane(failures, is_native=is_native)
+    return [value.t for value in Conversion(graph, None, outputs, lane).run([], same, handles)]
 
 
 class Conversion:
@@ -207,6 +215,10 @@ class Conversion:
             self._lane_after_lane(operation, loops.refusal())
             return
         inputs = [self.value(tensor) for tensor in operation.inputs]
+        total = sums.product(operation, inputs[0].t) if self.lane.is_native and inputs else None
+        if total is not None:
+            self.give(operation.outputs[0], Converted(total, False))
+            return
         outputs = straight.converted(operation, inputs) or extremes.same_for_all(operation, inputs)
         if outputs is None and self.lanes is None:
             outputs = self._of_one(operation, inputs)
