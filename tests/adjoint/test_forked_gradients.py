@@ -43,6 +43,14 @@ def test_equal_to_one_by_one(name):
     assert_alike(found, one_by_one(function, arguments, variables))
 
 
+def test_on_from_the_first_segment(sizes):
+    """On more lanes than it began with, though all shapes were known when that had been run."""
+    sizes(TINY, SMALL)
+    function, arguments, variables = CASES["valued"]
+    found = batched(function.options(jit=False, name="valued_on"), arguments, variables)
+    assert_alike(found, one_by_one(function, arguments, variables))
+
+
 @pytest.mark.parametrize("name", [pytest.param(n, marks=slow) for n in CASES])
 def test_compiled_in_many_segments(name, sizes):
     """The second run begins with the lanes that the first could have used."""

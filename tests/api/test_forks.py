@@ -387,14 +387,15 @@ def test_recursion_with_exponentially_many_calls_stays_within_the_bytes():
 def test_few_examples_have_fewer_rows_at_a_time_unless_bits_are_to_be_the_same(forked):
     few, many = trees(LEAVES), trees(LEAVES * CPU.forked_few)
 
-    def rows(function, batch):
+    def rows(function, batch, of="leaf"):
         blocks = function.program("machine", *batch).blocks
-        return {block.chunks.rows for block in blocks if block.function == "leaf"}
+        return {block.chunks.rows for block in blocks if block.function == of}
 
     assert rows(forked, few) == {CPU.expensive_chunk_of_few}
-    assert rows(forked, many) == {CPU.expensive_chunk}
+    assert rows(forked, many) == {CPU.expensive_chunk_of_ends}
     same_bits = forked.options(deterministic=True)
-    assert rows(same_bits, few) == rows(same_bits, many) == {CPU.expensive_chunk}
+    assert rows(same_bits, few) == rows(same_bits, many) == {CPU.expensive_chunk_of_ends}
+    assert rows(forked, many, "joined") == {CPU.expensive_chunk}
 
 
 def test_calls_whose_results_nobody_reads_fail_all_the_same():

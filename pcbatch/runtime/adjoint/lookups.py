@@ -143,7 +143,10 @@ class Lookups:
 
     def joined(self, before: Sequence[Array]) -> list[Array]:
         """For each key the rows and their numbers, each once."""
-        arrays = self.backend.joined_records(before[2:], self.specs)
+        return self.summed(self.backend.joined_records(before[2:], self.specs))
+
+    def summed(self, arrays: Sequence[Array]) -> list[Array]:
+        """The same of what `flat` gives."""
         pairs = zip(arrays[::2], arrays[1::2], strict=True)
         return [array for rows, numbers in pairs for array in self.backend.summed_by_number(rows, numbers)]
 

@@ -159,11 +159,11 @@ class Together:
             return [(self.tapes.apart_at_once(lanes), 1)]
         if not isinstance(length, int):
             return [(lanes * self.tapes.sizes.batches, 1)]
-        many, few = CPU.pulled, CPU.pulled // 4
+        many = CPU.pulled
         is_wide = sum(type_.bytes for type_ in each.deltas.values()) >= CPU.pulled_wide
         if is_wide and many <= length:
-            return [(many, many // 2), (few, 1)]
-        return [(min(many // 2 if length > many * 4 else few, length), 1)]
+            return [(many, many // 2), (many // 4, 1)]
+        return [(min(many // 2 if length > many * 4 else many // 4 if is_wide else CPU.pulled_short, length), 1)]
 
 
 def summed(backend: Backend, total: Array, part: Array, rows: Rows, *, by_lane: bool) -> Array:

@@ -62,6 +62,8 @@ class Taped:
     """How many lanes there were in the end, if not one for each example."""
     told: Sequence[Array] = ()
     """See `Forward.told`."""
+    is_whole: bool = False
+    """Whether it is of one segment alone, and `aside` is the tape of that, as it is."""
 
 
 class Way:
@@ -136,13 +138,15 @@ class Way:
 
         On stacks of some `capacity`, on which it may end before its time, if that is given.
         """
-        forward = self._once(("forward", room, capacity), lambda: self.forward.run(room, capacity))
         every = self._extended(arrays, lanes, room)
         given = [*every, *self._first_size(lanes, room), self._count(lanes)]
         with self.statistics.timed(), refusing(self.program, self.backend, self.jit):
-            found = iter(list(self.backend.unseen(forward)(*given)))
+            is_whole, every_found = self._run(given, room, capacity)
+        found = iter(every_found)
         legs = self.segments.legs
         reached = next(found)
+        is_over = self.backend.is_concrete(reached)
+        reached = int(reached) if is_over else reached
         counters, outputs = (
             {key: next(found) for key in keys} for keys in (legs.loop.counter_specs, self.layout.outputs)
         )
@@ -151,10 +155,25 @@ class Way:
         segments = next(found)
         outcome = legs.outcome(counters, outputs, reached, None if room is None or room == lanes else lanes)
         outcome = replace(outcome, tape=self.tapes.bytes_by_span)
-        if capacity is None and not legs.limits.roomy and self.backend.is_concrete(outcome.status):
-            self._note_capacity(int(reached), outcome)
-        taped = Taped(self, outcome, [*found], segments, pointers, room, told=told)
+        if capacity is None and not legs.limits.roomy and is_over:
+            self._note_capacity(reached, outcome)
+        taped = Taped(self, outcome, [*found], segments, pointers, room, told=told, is_whole=is_whole)
         return self._completed(taped, every)
+
+    def _run(self, given: Sequence[Array], room: int | None, capacity: int | None) -> tuple[bool, list[Array]]:
+        """What `Forward.run` gives; whether, instead, the tape of the only segment is there as it is."""
+        forward = self.forward
+        if room is None or self._tape != "keep" or not self.backend.runs_now():
+            run = self._once(("forward", room, capacity), lambda: forward.run(room, capacity))
+            return False, list(self.backend.unseen(run)(*given))
+        first = self._once(("alone", room, capacity), lambda: forward.alone(room, capacity))
+        goes_on, *found = self.backend.unseen(first)(*given)
+        packed = found[forward.ends :]
+        if goes_on:
+            rest = self._once(("rest", room, capacity), lambda: forward.rest(room, capacity, packed, given))
+            return False, list(self.backend.unseen(rest)(*packed, *given))
+        tape = packed[len(packed) - len(self.tapes.specs(None)) :]
+        return True, [*found[: forward.ends], self._count(1), *tape]
 
     def _first_size(self, lanes: Any, room: int | None) -> list[Array]:
         """On what a run begins: the capacity of stacks."""
@@ -196,8 +215,8 @@ class Way:
         if taped.way is not self:
             return taped.way.gradients(taped, shared, upstream, lanes)
         wanted, room = tuple(each is not None for each in upstream), taped.room
-        key = ("back", room, wanted, capacity := self._fixed(taped))
-        back = self._once(key, lambda: self._back(room, wanted, capacity))
+        key = ("back", room, wanted, capacity := self._fixed(taped), taped.is_whole)
+        back = self._once(key, lambda: self._back(room, wanted, capacity, taped.is_whole))
         by_lane = [taped.outcome.status, *(each for each in upstream if each is not None)]
         if room is not None and room != lanes:
             by_lane = [self.backend.extended(each, room) for each in by_lane]
@@ -218,7 +237,9 @@ class Way:
         """The capacity of stacks that a run was compiled for, if it is one alone."""
         return int(taped.outcome.stack_entries) - 1 if self.is_mixed and self.layout.all_stacks else None
 
-    def _back(self, lanes: int | None, wanted: Sequence[bool], capacity: int | None) -> Callable[..., Any]:
+    def _back(
+        self, lanes: int | None, wanted: Sequence[bool], capacity: int | None, is_whole: bool
+    ) -> Callable[..., Any]:
         def program(*arrays: Array) -> list[Array]:
             remaining = iter(arrays)
             examples, status, entries, segments = (next(remaining) for _ in range(4))
@@ -245,9 +266,15 @@ class Way:
                 rows = lookups.with_more(rows, lookups.flat(found[len(carried) :]))
                 return number - 1, aside, found[: len(carried)], rows
 
-            start = (segments, aside, [*gradients.values(), *totals.values()], lookups.none())
-            _, _, found, rows = self.backend.while_loop(lambda before: before[0] > 0, undone, start)
-            after, looked_up = dict(zip(carried, found, strict=True)), lookups.joined(rows)
+            arrays_before = [*gradients.values(), *totals.values()]
+            if is_whole:
+                found = list(compiled(*arrays_before, *aside, sound, *shared))
+                looked_up = lookups.summed(lookups.flat(found[len(carried) :]))
+            else:
+                start = (segments, aside, arrays_before, lookups.none())
+                _, _, found, rows = self.backend.while_loop(lambda before: before[0] > 0, undone, start)
+                looked_up = lookups.joined(rows)
+            after = dict(zip(carried, found, strict=False))
             first = by_parameters(self.replay, after, every, width)
             return [*first, *(after[key] for key in self.replay.totals), *looked_up]
 

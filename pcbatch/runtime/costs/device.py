@@ -124,7 +124,11 @@ class Device:
     lane_bytes: int
     """Bytes of all lanes up to which such runs take more of them."""
     expensive_chunk: int
-    """So many rows of an expensive block are computed at a time, where calls are forked."""
+    """So many rows of an expensive block are computed at a time, where calls are forked and lanes come there behind a
+    join: level by level."""
+    expensive_chunk_of_ends: int
+    """So many of an expensive block that lies behind no join, to which all lanes come first. 64 small TreeLSTMs of 128
+    cells take 0.96 of the time with 32 in place of 16, a training step 0.98; with 64 1.0 and 1.0 (a busy machine)."""
     cheap_chunk: int
     """So many rows of other blocks. With 32 in place of 128, beside a run without forks in the same process: 16 small
     and large TreeLSTMs of 128 cells take 0.83 and 0.96 of the time, 64 small ones 0.94 (a busy machine)."""
@@ -283,9 +287,12 @@ class Device:
     """And how many at most."""
     pulled: int
     """How many wide rows of a tape are pulled back to what all lanes share together, and a quarter of it where fewer
-    are left; half of it where rows are not wide, a quarter on tapes of less than four times as many. Products of
-    `[rows, 384]` and `[rows, 1024]` run at 150, 161, 187, 192 and 200 GFLOP/s with 256, 512, 1024, 2048 and 3584
-    rows."""
+    are left; half of it where rows are not wide. Products of `[rows, 384]` and `[rows, 1024]` run at 150, 161, 187, 192
+    and 200 GFLOP/s with 256, 512, 1024, 2048 and 3584 rows."""
+    pulled_short: int
+    """How many on tapes of less than four times `pulled`, where rows are not wide: what counts there is that few are
+    left over. Products of `[rows, 256]` and `[rows, 640]` take 5.2, 5.1, 5.0, 5.0, 5.1 and 4.8 us a row with 64, 96,
+    128, 192, 256 and 512 rows (one thread of a busy machine)."""
     pulled_wide: int
     """From how many bytes of a row's deltas on it is wide. To compile two sizes takes a TreeLSTM of 128 cells (2,560)
     1.2 of 8.2 s more for 2% of a training step, an LSTM of 256 cells (4,096) 0.3 of 5 s for 6%."""
@@ -335,6 +342,7 @@ CPU = Device(
     least_lanes=1024,
     lane_bytes=256 * 1024 * KIB,
     expensive_chunk=16,
+    expensive_chunk_of_ends=32,
     cheap_chunk=32,
     forked_few=8,
     expensive_chunk_of_few=4,
@@ -390,6 +398,7 @@ CPU = Device(
     tape_beginnings=8,
     tape_beginnings_most=256,
     pulled=1024,
+    pulled_short=96,
     pulled_wide=4096,
     cached_numbers=2**15,
 )

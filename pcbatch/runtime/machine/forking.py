@@ -84,7 +84,9 @@ class Forking:
         """On how many rows a block runs at a time."""
         if number not in self.expensive:
             return self.family.size
-        return CPU.expensive_chunk_of_few if self.few else CPU.expensive_chunk
+        if self.few:
+            return CPU.expensive_chunk_of_few
+        return CPU.expensive_chunk if number in self.routes.behind_joins else CPU.expensive_chunk_of_ends
 
     # -- a run ---------------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from pcbatch.runtime.machine.outcome import Counts, Outcome
 
 def left_over(outcome: Outcome) -> np.ndarray:
     """The examples of which it is not known what becomes of them: int32 `[n]`."""
-    return np.flatnonzero(np.asarray(outcome.status) == LaneStatus.UNFINISHED).astype(np.int32)
+    return np.flatnonzero(np.asarray(outcome.status) == int(LaneStatus.UNFINISHED)).astype(np.int32)
 
 
 def completed(outcome: Outcome, left: np.ndarray, machine: Machine, arrays: Sequence[Array]) -> Outcome:

@@ -54,6 +54,18 @@ class Routes:
         return [number for number in seen if isinstance(self.blocks[number].terminator, Return)]
 
     @cached_property
+    def behind_joins(self) -> frozenset[int]:
+        """The blocks that lanes come to when calls that they have forked have come back, the join blocks among them."""
+        found: set[int] = set()
+        waiting = [group.join for group in self.groups.values()]
+        while waiting:
+            number = waiting.pop()
+            if number not in found:
+                found.add(number)
+                waiting += self.onward[number]
+        return frozenset(found)
+
+    @cached_property
     def _components(self) -> list[list[int]]:
         """The blocks that lanes come to, those together that send lanes to each other, in the order of a trip."""
         order = self.program.order

@@ -100,7 +100,7 @@ class ForkedWay(Way):
             count = self.backend.where(count > 0, count, constant(1))
             return [count * self.pools.spread, constant(self.pools.capacity)]
         size = self.pools.exactly(room)
-        return [constant(size.pool.lanes), constant(size.capacity)]
+        return [self._count(size.pool.lanes), self._count(size.capacity)]
 
     def _note_capacity(self, capacity: int, outcome: Outcome) -> None:
         """See `Way`: `pools` knows it."""

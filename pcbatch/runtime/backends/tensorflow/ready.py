@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
@@ -75,6 +76,25 @@ def constant_like(tensor: tf.Tensor) -> tf.Tensor | None:
 def numbers(count: int) -> tf.Tensor:
     """int32 `[0, 1, .., count - 1]`."""
     return once(("numbers", count), lambda: tf.range(count, dtype=tf.int32))
+
+
+def array(value: Any, dtype: str) -> tf.Tensor:
+    """`tf.convert_to_tensor`, which looks for 20 us what NumPy's arrays and variables are, by the way that it takes."""
+    if type(value) is np.ndarray:
+        return tf.constant(value, dtype)
+    if isinstance(value, tf.Variable) and value.dtype == dtype:
+        return value.value()
+    return tf.convert_to_tensor(value, dtype)
+
+
+@functools.cache
+def _kept_shape(sizes: tuple[int, ...]) -> tf.Tensor:
+    return tf.constant(sizes, tf.int32)
+
+
+def shape(sizes: tuple[int, ...]) -> tf.Tensor:
+    """A shape as an int32 vector, in ordinary code the same one each time."""
+    return _kept_shape(sizes) if tf.executing_eagerly() else tf.constant(sizes, tf.int32)
 
 
 def placeholder(dtype: tf.DType, shape: tuple[int | None, ...]) -> tf.Tensor:

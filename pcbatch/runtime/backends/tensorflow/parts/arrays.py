@@ -32,7 +32,7 @@ class TensorFlowArrays:
         return ready.constant(int(value))
 
     def array(self, value: Any, dtype: str) -> tf.Tensor:
-        return tf.convert_to_tensor(value, dtype)
+        return ready.array(value, dtype)
 
     def lane_numbers(self, lanes: Any) -> tf.Tensor:
         return ready.numbers(lanes) if isinstance(lanes, int) else tf.range(lanes, dtype=tf.int32)
@@ -158,7 +158,7 @@ class TensorFlowArrays:
 
     def rows_of_table(self, rows: tf.Tensor, numbers: tf.Tensor, table: TensorType) -> tf.IndexedSlices:
         # Each once: optimizers of Keras square what they are given for a row part by part, and not the sum.
-        return tf.IndexedSlices(rows, numbers, tf.constant(table.shape, tf.int32))
+        return tf.IndexedSlices(rows, numbers, ready.shape(table.shape))
 
     def sum_of_gradients(self, one: Any, other: Any) -> Any:
         if not isinstance(one, tf.IndexedSlices):
