@@ -165,6 +165,22 @@ def passed(n, x, y):
     return z * y
 
 
+@pcbatch.autobatch(fork=True)
+def carried(n, x):
+    """What all calls are given is written by none of them, and read behind them: it stays where it is."""
+    if n <= 0:
+        return tf.sin(x)
+    z = carried(n - 1, x)
+    if n % 2 == 0:
+        z = z * carried(n - 2, x)
+    return z * x
+
+
+@pcbatch.autobatch(fork=True)
+def carrying(n, x):
+    return carried(n, x * 0.5) + x
+
+
 NONE = tf.zeros([len(KINDS)], tf.int32)
 TRAPS = tf.constant([0, -1, 2, -1, 1, -1, -1, 100], tf.int32)
 CASES = {
@@ -177,5 +193,6 @@ CASES = {
     "maybe": (maybe, (LEFT, RIGHT, VALUE, NONE), ()),
     "armed": (armed, (LEFT, RIGHT, VALUE, SCALE, NONE, START), (W, B, TABLE)),
     "passed": (passed, (tf.range(len(KINDS)), START, VALUE[:, 0]), (B,)),
+    "carrying": (carrying, (tf.constant([0, 1, 4, 3]), SCALE[:4]), ()),
     "rooted": (rooted, (LEFT, RIGHT, VALUE, START), (W, B)),
 }

@@ -196,6 +196,8 @@ class Reverse(Way):
         if not (isinstance(lanes, int) and self.backend.runs_now()):
             return self.run_taped(arrays, lanes, _known(lanes))
         room, way = lanes if self._rooms is None else self._rooms.of(lanes), self.mixed or self
+        if self._forks is not None and self._forks.most is not None:
+            room = max(lanes, min(room, self._forks.most))  # what forks have left is no reason for more lanes
         taped = way.run_mixed(arrays, lanes, room) if way.is_mixed else self.run_taped(arrays, lanes, room)
         if self.tapes.are_short(room) and int(taped.segments) > FEW:
             sizes = replace(self.tapes.sizes, guesses=False)
