@@ -7,9 +7,9 @@ Programs have the form and the schedule that they have by default, unless a job'
 rows are cheap. `--jobs all` has lockstep and its schedules as well, which take minutes. Each figure is from a fresh
 process, the jobs taking turns: wall and CPU seconds of the first call, and CPU seconds divided by those of a fixed job
 that XLA compiles (no pcbatch in it), which a busy machine slows down as well. `trace` and `compile` are the wall
-seconds of TensorFlow's tracing and of XLA's compiler; `total`, of both together, stands beside what it is to stay below
-on a quiet machine of two cores. With `--against`, another checkout of pcbatch takes its turn at each job, and its figures
-follow, with what this one takes of its tracing and its compiling.
+seconds of TensorFlow's tracing and of XLA's compiler; `total`, of both together, stands beside what it is to stay
+below on a quiet machine of two cores. With `--against`, another checkout of pcbatch takes its turn at each job, and its
+figures follow, with what this one takes of its tracing and its compiling.
 """
 
 from __future__ import annotations
