@@ -54,11 +54,13 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         max_lanes: the most lanes that there are at a time (default: one for each example). However many examples there
             are, lanes that become free take the next ones; the machine's stacks and variables take the memory of so
             many lanes, and one program serves all numbers of examples up to it, and one each power of two beyond.
-            Where lanes run one after another (form "native", backend "reference") it changes nothing.
+            Where lanes run one after another (form "native", backend "reference") it changes nothing. A run that a
+            gradient tape watches keeps what all examples need for the way back: all have lanes at once then, unless
+            calls are forked outside of a `tf.function`.
         fork: False (the default), or True: calls that follow each other, none of which needs what another gives, are
             run at the same time, by lanes of their own; or "auto": where the callee recurses or loops and comes to an
             expensive block. Results are the same but for rounding, faults and steps are those of calls in sequence.
-            Runs in slices, under a gradient tape and in a caller's graph make all calls in sequence.
+            A caller's graph makes all calls in sequence, unless a gradient tape watches there.
         deterministic: a lane gives the same bits in every batch, alone or beside any others: every block that rounds
             runs in chunks of one size (default: in chunks, or for all lanes at once, as is faster). Cheap blocks in
             lockstep take 2 to 3 times as long; expensive ones and the native form are as fast.

@@ -91,6 +91,15 @@ def twice(left, right, value, node, x):
 
 
 @pcbatch.autobatch(fork=True)
+def rowed(n, x):
+    """A group right behind another, which is given what that gives."""
+    if n <= 0:
+        return tf.sin(x) * B[0]
+    y = rowed(n - 1, x * 0.5) + rowed(n - 2, x)
+    return rowed(n - 2, y) * rowed(n - 3, y * 0.5)
+
+
+@pcbatch.autobatch(fork=True)
 def fragile(left, right, value, node, trap):
     """Fails at a leaf, after a division by zero."""
     if left[node] < 0:
@@ -162,6 +171,7 @@ CASES = {
     "worded": (worded, (LEFT, RIGHT, WORD, NONE), (W, B, TABLE)),
     "valued": (valued, (LEFT, RIGHT, VALUE, SCALE, NONE, START), (W, B)),
     "looped": (looped, (LEFT, RIGHT, VALUE, NONE), ()),
+    "rowed": (rowed, (tf.constant([0, 1, 4, 2]), SCALE[:4]), (B,)),
     "twice": (twice, (LEFT, RIGHT, VALUE, NONE, START), (W, B)),
     "fragile": (fragile, (LEFT, RIGHT, VALUE, NONE, TRAPS), (W, B)),
     "maybe": (maybe, (LEFT, RIGHT, VALUE, NONE), ()),

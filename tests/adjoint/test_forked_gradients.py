@@ -18,6 +18,7 @@ from tests.adjoint.truth import assert_alike, batched, one_by_one
 slow = pytest.mark.slow
 TINY = tapes.Sizes(bytes=1, log=7)
 """Many segments: a tape has room for two chunks of rows, the log for few entries."""
+QUICK = ("valued", "rowed")
 SMALL, CROWDED = Forks(spread=1, limit=2**28), Forks(spread=1, limit=1)
 """Runs that must grow, and runs that may not: examples whose calls find no lanes run again, in sequence."""
 
@@ -35,7 +36,7 @@ def sizes(monkeypatch):
     return become
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n == "valued" else slow) for n in CASES])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else slow) for n in CASES])
 def test_equal_to_one_by_one(name):
     function, arguments, variables = CASES[name]
     found = batched(function.options(jit=False), arguments, variables)
@@ -172,5 +173,16 @@ def test_what_no_lane_does_has_no_gradient(monkeypatch):
     monkeypatch.setattr(Undoing, "taking_part", lambda undoing, _: undoing.rows.mask)
     function, arguments, variables = CASES["passed"]
     found = batched(function.options(jit=False, name="passed_by_all"), arguments, variables)
+    with pytest.raises(AssertionError):
+        assert_alike(found, one_by_one(function, arguments, variables))
+
+
+@slow
+@pytest.mark.parametrize("name", ["maybe", "passed"])
+def test_calls_that_a_lane_has_not_made_count_for_nobody(name, monkeypatch):
+    """Sabotage: all lanes are taken to have made all calls of their groups."""
+    monkeypatch.setattr(Undoing, "made", lambda *_: None)
+    function, arguments, variables = CASES[name]
+    found = batched(function.options(jit=False, name=f"{name}_made_by_all"), arguments, variables)
     with pytest.raises(AssertionError):
         assert_alike(found, one_by_one(function, arguments, variables))

@@ -76,6 +76,8 @@ def levels(left, right, node=0):
 
 
 LEAVES = [1, 9, 4, 12, 2, 7]
+together = pytest.mark.xdist_group("forked trees")
+"""Tests of the same two programs, of the same shapes."""
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +92,7 @@ def same(run, other):
     np.testing.assert_allclose(run.value, other.value, rtol=1e-5, atol=1e-6)
 
 
+@together
 def test_launches_and_rows_are_those_of_the_trees(forked):
     """Leaves all at once, nodes level by level: what DyNet's agenda makes of the same trees, from these alone."""
     arguments = trees(LEAVES)
@@ -348,8 +351,9 @@ def test_loops_that_stay_loops_say_why(name, tmp_path):
     np.testing.assert_array_equal(run.value, [function.single(each) for each in n])
 
 
+@together
 def test_profiles_and_explanations_say_why_calls_were_not_forked():
-    arguments = trees([3, 2])
+    arguments = trees(LEAVES)
     assert not encoded.run(*arguments).profile().notes
     told = pcbatch.explain(encoded, *arguments)
     (line,) = told.calls
@@ -379,6 +383,7 @@ def test_recursion_with_exponentially_many_calls_stays_within_the_bytes():
     assert size.pool.lanes * machine.pools.bytes(size.capacity) <= machine.pools.limit
 
 
+@together
 def test_few_examples_have_fewer_rows_at_a_time_unless_bits_are_to_be_the_same(forked):
     few, many = trees(LEAVES), trees(LEAVES * CPU.forked_few)
 

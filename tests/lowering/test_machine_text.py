@@ -17,8 +17,8 @@ from tests.harness import NAMES, load
 LANES = 5
 RUN = NAMES[::6]
 """Programs whose printed text is run."""
-LONG = ("compared_tuples", "cost_hints", "method_calls", "nested_functions")
-"""Those among them that take longest to compile."""
+LONG = {*RUN[1::2], "compared_tuples", "cost_hints", "method_calls", "nested_functions"}
+"""Those among them that are left to the slow tests: every second one, and what takes longest to compile."""
 
 
 def compiled(name):
@@ -29,7 +29,7 @@ def compiled(name):
 
 
 @pytest.mark.parametrize(
-    "name", [name if place % 3 == 0 else pytest.param(name, marks=pytest.mark.slow) for place, name in enumerate(NAMES)]
+    "name", [name if place % 6 == 3 else pytest.param(name, marks=pytest.mark.slow) for place, name in enumerate(NAMES)]
 )
 def test_the_text_says_all_that_is_executed(name):
     function, arguments, (_, compilation, _) = compiled(name)

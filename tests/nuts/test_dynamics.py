@@ -70,6 +70,24 @@ def test_energy_that_is_not_finite_is_infinite():
         assert float(dynamics.energy_of(UNIT, P, tf.constant(lp, tf.float64))) == np.inf
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "share"),
+    [
+        (0.0, 0.0, 0.5),
+        (-3.0, -1.0, 1 / (1 + np.exp(-2.0))),
+        (2.0, -1.0, 1 / (1 + np.exp(3.0))),
+        (-np.inf, -900.0, 1.0),
+        (0.0, -800.0, 0.0),
+        (-5.0, -np.inf, 0.0),
+        (-1e4, 1e4, 1.0),
+    ],
+)
+def test_the_share_of_the_second_weight(a, b, share):
+    for uniform in (0.0, 0.999 * share, min(1.001 * share, 1 - 2**-24), 1 - 2**-24):
+        drawn = dynamics.outweighs(*(tf.constant(number, tf.float64) for number in (uniform, a, b)))
+        assert bool(drawn) == (uniform < share)
+
+
 def test_log_add():
     def log_add(a, b):
         return float(dynamics.log_add(tf.constant(a, tf.float64), tf.constant(b, tf.float64)))

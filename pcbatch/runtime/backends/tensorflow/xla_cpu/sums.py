@@ -1,7 +1,7 @@
 """Sums of one lane's numbers in native code: products with ones, of which XLA's CPU compiler adds several at a time.
 
 Of a plain sum it adds one number after the other, and each waits for the one before: a leaf of the sampler in 100
-dimensions, with two sums, takes 0.8 of the time so.
+dimensions, with two sums, takes 0.91 of the time so.
 """
 
 from __future__ import annotations
