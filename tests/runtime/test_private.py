@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -153,3 +154,41 @@ def test_functions_of_a_graph(monkeypatch):
     with pytest.raises(UsageError, match="PCB580"):
         private.share_functions(Graph(with_function), None)
     assert private.body_of(Graph(with_function), result.op.get_attr("f").name) is None
+
+
+def test_direct_calls_are_seen_by_those_who_want_to_see_them(monkeypatch):
+    """Whoever replaces TensorFlow's way to execute, sets options of functions or cancels, is heeded."""
+    concrete = tf.function(lambda x: x + 1.0, autograph=False).get_concrete_function(tf.constant(1.0))
+    direct = private.direct(concrete)
+    given = [tf.constant(2.0)]
+    assert float(direct(given)[0]) == 3.0
+    execution, context = lookup.find(lookup.EXECUTE), lookup.find(lookup.CONTEXT)()
+    seen = []
+
+    def spy(*args, **kwargs):
+        seen.append("executed")
+        return execution.quick_execute(*args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(execution, "execute", spy)
+        assert float(direct(given)[0]) == 3.0
+    assert seen == ["executed"]
+    options = type(context.function_call_options)
+    as_attrs = options.as_attrs
+    monkeypatch.setattr(options, "as_attrs", lambda each: seen.append("asked") or as_attrs(each))
+    for soft in (False, True):
+        tf.config.set_soft_device_placement(soft)
+        assert float(direct(given)[0]) == float(direct(given)[0]) == 3.0
+    assert seen == ["executed", "asked", "asked"]
+    managers = pytest.importorskip("tensorflow.python.eager.cancellation")
+    manager = managers.CancellationManager()
+    with managers.CancellationManagerContext(manager):
+        assert float(direct(given)[0]) == 3.0
+
+
+def test_direct_calls_of_several_threads():
+    concrete = tf.function(lambda x: x * 2.0, autograph=False).get_concrete_function(tf.constant(1.0))
+    direct = private.direct(concrete)
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda i: float(direct([tf.constant(float(i))])[0]), range(200)))
+    assert found == [2.0 * i for i in range(200)]

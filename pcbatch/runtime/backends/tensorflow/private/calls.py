@@ -71,7 +71,7 @@ def _at_once(context: Any, name: bytes, count: int) -> Callable[[list[tf.Tensor]
             found: Sequence[tf.Tensor] = context.call_function(name, arrays, count)
             return found
         options, (config, executor, attributes) = context.function_call_options, known
-        if options._config_proto_serialized is not config or options._executor_type is not executor:
+        if options._config_proto_serialized != config or options._executor_type != executor:
             attributes = tuple(part for attribute in options.as_attrs().items() for part in attribute)
             known = options._config_proto_serialized, options._executor_type, attributes
         return execute_now(context._handle, context.device_name, decoded, arrays, attributes, count)
