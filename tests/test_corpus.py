@@ -75,7 +75,9 @@ INTERPRETED = tuple(zip(NAMES, itertools.cycle(INTERPRETERS), strict=False))
 QUICK_RUNS = (*itertools.product(NAMES, ALWAYS), *INTERPRETED, *TURNS)
 """Every program in the reference, as users run it and in one of the interpreters, and in one or two further modes."""
 LONG_RUNS = tuple(run for run in itertools.product(NAMES, MODES) if run not in set(QUICK_RUNS))
-WITHOUT_NATIVE = frozenset(["looped_call", "own_primitive", "saved_slices", "slice_out_of_range", "slice_stores"])
+WITHOUT_NATIVE = frozenset(
+    ["array_methods", "looped_call", "own_primitive", "saved_slices", "slice_out_of_range", "slice_stores"]
+)
 """Programs that the native form refuses: stores of several elements at once, batched forms, what XLA has not."""
 _STRAIGHT = (
     "assignment_forms boolean_values builtin_numbers conditional_expressions constant_result division_by_zero "
