@@ -19,8 +19,11 @@ def apart(results: tuple[Any, ...], others: tuple[Any, ...], arrays: bool = True
 
     Nor may an object be at two places of a result. What is meant are arrays, unless nothing is stored into one, and
     lists, dicts and objects that can change. The frontend asks where a change of one of them would show in the other
-    under Python.
+    under Python. It is asked when a call is traced, and only then: at once, on one example, what two variables hold may
+    be one object and mean nothing.
     """
+    if tf.executing_eagerly():
+        return
     known = {id(each): each for other in others for each in _changeable(other, arrays)}
     for result in results:
         objects = [id(each) for each in _changeable(result, False)]
