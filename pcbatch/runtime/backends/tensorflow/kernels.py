@@ -110,21 +110,44 @@ def _channels_last(operation: Any) -> bool:
     return is_last and operation.outputs[0].dtype in (tf.float32, tf.float64)
 
 
-def _convolution(image: Callable[[Any], tf.Tensor], kernel: Callable[[Any], tf.Tensor]) -> Callable[[Any], bool]:
-    """They do not convolve in groups either, and have no gradients where there are gaps or zeros of any width."""
+def _convolution(image: Callable[[Any], int | None], kernel: Callable[[Any], int | None]) -> Callable[[Any], bool]:
+    """They do not convolve in groups either, and have no gradients where there are gaps or zeros of any width.
+
+    `image` and `kernel` give the channels of the one and those that the other is for.
+    """
 
     def holds(operation: Any) -> bool:
         is_gradient = "Backprop" in operation.type
-        in_one_group = image(operation).shape[-1] == kernel(operation).shape[-2]
+        in_one_group = image(operation) is not None and image(operation) == kernel(operation)
         is_plain = set(operation.get_attr("dilations")) == {1} and operation.get_attr("padding") != b"EXPLICIT"
         return _channels_last(operation) and in_one_group and (is_plain or not is_gradient)
 
     return holds
 
 
-_FORWARD = _convolution(lambda o: o.inputs[0], lambda o: o.inputs[1])
-_TO_IMAGE = _convolution(lambda o: o.outputs[0], lambda o: o.inputs[1])
-_TO_KERNEL = _convolution(lambda o: o.inputs[0], lambda o: o.outputs[0])
+def _channels(operation: Any, at: int, sizes: int) -> int | None:
+    """The size at place `at` of what an operation gives: of its shape, or as operand `sizes` has it."""
+    size: int | None = operation.outputs[0].shape[at]
+    return _size(operation.inputs[sizes], at) if size is None else size
+
+
+def _size(sizes: tf.Tensor, at: int) -> int | None:
+    """One of some sizes, if it is known: a Jacobian's are those of one row, times how many there are."""
+    known, operation = tf.get_static_value(sizes), sizes.op
+    if known is not None:
+        return int(known[at])
+    if operation.type == "ShapeN":
+        size: int | None = operation.inputs[sizes.value_index].shape[at]
+        return size
+    if operation.type == "Mul":
+        one, other = (_size(each, at) for each in operation.inputs)
+        return None if one is None or other is None else one * other
+    return None
+
+
+_FORWARD = _convolution(lambda o: o.inputs[0].shape[-1], lambda o: o.inputs[1].shape[-2])
+_TO_IMAGE = _convolution(lambda o: _channels(o, -1, 0), lambda o: o.inputs[1].shape[-2])
+_TO_KERNEL = _convolution(lambda o: o.inputs[0].shape[-1], lambda o: _channels(o, -2, 1))
 _CONDITIONS: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("Div", "FloorDiv", "FloorMod", "Mod", "Pow", "TruncateDiv", "TruncateMod"), _of_floats),
     **dict.fromkeys(("Slice", "StridedSlice"), _in_place),
