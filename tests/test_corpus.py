@@ -76,9 +76,18 @@ QUICK_RUNS = (*itertools.product(NAMES, ALWAYS), *INTERPRETED, *TURNS)
 """Every program in the reference, as users run it and in one of the interpreters, and in one or two further modes."""
 LONG_RUNS = tuple(run for run in itertools.product(NAMES, MODES) if run not in set(QUICK_RUNS))
 WITHOUT_NATIVE = frozenset(
-    ["array_methods", "looped_call", "own_primitive", "saved_slices", "slice_out_of_range", "slice_stores"]
+    [
+        "array_methods",
+        "list_methods",
+        "looped_call",
+        "numpy_order",
+        "own_primitive",
+        "saved_slices",
+        "slice_out_of_range",
+        "slice_stores",
+    ]
 )
-"""Programs that the native form refuses: stores of several elements at once, batched forms, what XLA has not."""
+"""Programs that the native form refuses: stores of several elements at once, batched forms, sorts, linear equations."""
 _STRAIGHT = (
     "assignment_forms boolean_values builtin_numbers conditional_expressions constant_result division_by_zero "
     "elif_chain index_out_of_range numpy_functions rounding row_store self_assignment short_circuit_division "
