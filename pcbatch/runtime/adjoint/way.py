@@ -268,13 +268,14 @@ class Way:
 
             arrays_before = [*gradients.values(), *totals.values()]
             if is_whole:
-                found = list(compiled(*arrays_before, *aside, sound, *shared))
-                looked_up = lookups.summed(lookups.flat(found[len(carried) :]))
+                every_found = list(compiled(*arrays_before, *aside, sound, *shared))
+                found, rows_found = every_found[: len(carried)], every_found[len(carried) :]
+                looked_up = lookups.summed(lookups.flat(rows_found))
             else:
                 start = (segments, aside, arrays_before, lookups.none())
                 _, _, found, rows = self.backend.while_loop(lambda before: before[0] > 0, undone, start)
                 looked_up = lookups.joined(rows)
-            after = dict(zip(carried, found, strict=False))
+            after = dict(zip(carried, found, strict=True))
             first = by_parameters(self.replay, after, every, width)
             return [*first, *(after[key] for key in self.replay.totals), *looked_up]
 
