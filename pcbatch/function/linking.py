@@ -11,6 +11,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter, is_
 from typing import Any
 
 from pcbatch.errors import Method
@@ -20,6 +21,8 @@ from pcbatch.function.grants import NOTHING, Grants, taken
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.taken import Taken, TakenMethod
 from pcbatch.lowering.captures.captured import FreeValues, Namespace, free_values
+
+_code = attrgetter("function.__code__")
 
 
 @dataclass(frozen=True)
@@ -47,17 +50,26 @@ class Linked:
 
     def is_current(self) -> bool:
         """Whether every called name still denotes what it was linked to."""
-        if not all(method.is_same() for method in self.grants.functions.values()):
-            return False
-        codes = tuple([(each.function, each.function.__code__) for each in self._batched])
-        if tuple(self._same_codes) == (codes,) and all(map(_Called.is_same, self._called)):
-            return True
-        known = _known(self.entry, self.links)
-        self._same_codes[:] = ()  # what names have denoted by other codes, is to be found out anew
+        for method in self.grants.functions.values():
+            if not method.is_same():
+                return False
+        if self._has_same_codes():
+            for called in self._called:
+                if not called.is_same():
+                    break
+            else:
+                return True
+        known, codes = _known(self.entry, self.links), [each.function.__code__ for each in self._batched]
+        self._codes[:] = ()  # what names have denoted by other codes, is to be found out anew
         if not all(called.is_current(known) for called in self._called):
             return False
-        self._same_codes[:] = [codes]
+        self._codes[:] = codes
         return True
+
+    def _has_same_codes(self) -> bool:
+        """Whether all batched functions have the codes by which names were looked at in full."""
+        known = self._codes[:]
+        return len(known) == len(self._batched) and all(map(is_, map(_code, self._batched), known))
 
     @cached_property
     def _batched(self) -> list[Linkable]:
@@ -65,8 +77,8 @@ class Linked:
         return list({id(each): each for each in every}.values())
 
     @cached_property
-    def _same_codes(self) -> list[Any]:
-        """The code of all batched functions when names were looked at in full, in a list of one; none in an empty."""
+    def _codes(self) -> list[Any]:
+        """The codes of all batched functions when names were looked at in full; none before that."""
         return []
 
 
@@ -77,6 +89,8 @@ class _Called:
         self._read, self._batched = read, batched
         self._plain: tuple[Any, Any] = (None, None)
         """The plain function that the name denoted, and its code."""
+        self._other: type | None = None
+        """A class whose values are neither functions nor methods: to ask that takes as long as all else."""
 
     def _found(self) -> Any:
         try:
@@ -86,13 +100,19 @@ class _Called:
 
     def is_same(self) -> bool:
         """Whether the name denotes what it did; False where that takes more than a look."""
-        found = self._found()
+        found, batched = self._found(), self._batched
+        if found is batched and found is not None:
+            return True
+        kind = type(found)
+        if kind is self._other and found.__class__ is kind:
+            return batched is None
         if isinstance(found, types.FunctionType):
             function, code = self._plain
             return found is function and found.__code__ is code
-        if isinstance(found, types.MethodType):
+        if isinstance(found, (types.MethodType, Linkable)):
             return False
-        return (found if isinstance(found, Linkable) else None) is self._batched
+        self._other = kind if found.__class__ is kind else None
+        return batched is None
 
     def is_current(self, known: Mapping[Any, Linkable]) -> bool:
         """Whether the name denotes what it did, found out in full."""

@@ -108,8 +108,10 @@ class Look:
 
     def leaves(self) -> list[Any] | None:
         """The leaves of all operands, one operand after the other, if everything is the same; None if it may differ."""
-        found: dict[str, Any] = {}
         into: list[Any] = []
+        if not self._paths:
+            return into
+        found: dict[str, Any] = {}
         try:
             for path in self._paths:
                 value = path.root()
@@ -117,6 +119,8 @@ class Look:
                     if type(value) is not types.ModuleType and is_all_arrays(value, self._is_array):
                         return None
                     value = getattr(value, key) if kind == "attribute" else value[key]
+                if path.is_constant and value is path.value:
+                    continue
                 if path.operand is None:
                     if not self._is_same(path, value):
                         return None
@@ -135,11 +139,8 @@ class Look:
         return into
 
     def _is_same(self, path: _Path, value: Any) -> bool:
-        if path.is_constant:
-            if value is path.value:
-                return True
-            if isinstance(path.key, Same):
-                return False
+        if path.is_constant and isinstance(path.key, Same):
+            return False
         if is_all_arrays(value, self._is_array):
             return False
         return bool(path.key == COMPUTED or path.key == shallow(value))

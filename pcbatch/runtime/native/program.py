@@ -96,7 +96,8 @@ class NativeProgram(WholeRuns):
             nonlocal budget, first
             if chunks.goes_on:
                 return Finished.of(self._run_arrays(given, lanes))
-            if cores.would_split(lanes):
+            is_short = cores.is_short(lanes)
+            if not is_short and cores.would_split(lanes):
                 return in_parts(given, cores.parts(lanes))
             if chunks.pace.budget != budget:
                 budget, first = chunks.pace.budget, self._first(lanes, all_lanes)
@@ -106,7 +107,9 @@ class NativeProgram(WholeRuns):
             if ends[-REACHED] < lanes:
                 chunk = self._chunk(all_lanes, [ends, *found[1:]])
                 return Finished.of(self._run_arrays(given, lanes, {all_lanes: chunk}))
-            cores.note_whole(lanes, clock() - started)
+            seconds = clock() - started
+            if not is_short or seconds > CPU.native_split:
+                cores.note(lanes, seconds)
 
             def outcome() -> Outcome:
                 return self._ended(self._of_all(ends, found[1:], lanes, counts=False), given, lanes)
