@@ -8,7 +8,7 @@ exist. A name that denotes a plain function with the code and closure of a batch
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter, is_
@@ -21,8 +21,11 @@ from pcbatch.function.grants import NOTHING, Grants, taken
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.taken import Taken, TakenMethod
 from pcbatch.lowering.captures.captured import FreeValues, Namespace, free_values
+from pcbatch.lowering.captures.glance import MISSING, Glance, Place, places
 
-_code = attrgetter("function.__code__")
+CODE = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, Linkable)
+"""The classes of what a called name denotes mostly."""
+_code = attrgetter("__code__")
 
 
 @dataclass(frozen=True)
@@ -46,30 +49,22 @@ class Linked:
 
     @cached_property
     def _called(self) -> tuple[_Called, ...]:
-        return tuple(_Called(namespace.reader(name), batched) for namespace, name, batched in self.links)
+        return tuple(_Called(namespace, name, batched) for namespace, name, batched in self.links)
 
     def is_current(self) -> bool:
         """Whether every called name still denotes what it was linked to."""
         for method in self.grants.functions.values():
             if not method.is_same():
                 return False
-        if self._has_same_codes():
-            for called in self._called:
-                if not called.is_same():
-                    break
-            else:
-                return True
-        known, codes = _known(self.entry, self.links), [each.function.__code__ for each in self._batched]
-        self._codes[:] = ()  # what names have denoted by other codes, is to be found out anew
+        if self._seen and self._seen[-1].is_same():
+            return True
+        known = _known(self.entry, self.links)
+        self._seen.clear()  # what names have denoted by other codes, is to be found out anew
+        codes = [(each.function, each.function.__code__) for each in self._batched]
         if not all(called.is_current(known) for called in self._called):
             return False
-        self._codes[:] = codes
+        self._seen.append(_Seen(codes, self._called))
         return True
-
-    def _has_same_codes(self) -> bool:
-        """Whether all batched functions have the codes by which names were looked at in full."""
-        known = self._codes[:]
-        return len(known) == len(self._batched) and all(map(is_, map(_code, self._batched), known))
 
     @cached_property
     def _batched(self) -> list[Linkable]:
@@ -77,20 +72,36 @@ class Linked:
         return list({id(each): each for each in every}.values())
 
     @cached_property
-    def _codes(self) -> list[Any]:
-        """The codes of all batched functions when names were looked at in full; none before that."""
+    def _seen(self) -> list[_Seen]:
+        """What names denoted when they were last looked at in full; empty before that."""
         return []
+
+
+class _Seen:
+    """What called names denoted, and all functions that they stand for, the batched ones of these `codes`."""
+
+    def __init__(self, codes: Sequence[tuple[Any, Any]], called: Sequence[_Called]):
+        at_a_glance = {each: each.places() for each in called}
+        functions = [*codes, *(each.plain for each in called if each.plain[0] is not None)]
+        self._functions, self._codes = [function for function, _ in functions], [code for _, code in functions]
+        self._glance = Glance(place for known in at_a_glance.values() for place in known or ())
+        self._others = [each for each, known in at_a_glance.items() if known is None]
+
+    def is_same(self) -> bool:
+        """Whether they still do; False where that takes more than a look."""
+        if not self._glance.is_same() or not all(map(is_, map(_code, self._functions), self._codes)):
+            return False
+        return not self._others or all(each.is_same() for each in self._others)
 
 
 class _Called:
     """What a called name denotes, looked at again and again: to find that out in full takes five times as long."""
 
-    def __init__(self, read: Callable[[], Any], batched: Linkable | None):
-        self._read, self._batched = read, batched
-        self._plain: tuple[Any, Any] = (None, None)
+    def __init__(self, namespace: Namespace, name: str, batched: Linkable | None):
+        self._namespace, self._name, self._batched = namespace, name, batched
+        self._read = namespace.reader(name)
+        self.plain: tuple[Any, Any] = (None, None)
         """The plain function that the name denoted, and its code."""
-        self._other: type | None = None
-        """A class whose values are neither functions nor methods: to ask that takes as long as all else."""
 
     def _found(self) -> Any:
         try:
@@ -100,19 +111,20 @@ class _Called:
 
     def is_same(self) -> bool:
         """Whether the name denotes what it did; False where that takes more than a look."""
-        found, batched = self._found(), self._batched
-        if found is batched and found is not None:
-            return True
-        kind = type(found)
-        if kind is self._other and found.__class__ is kind:
-            return batched is None
+        found = self._found()
         if isinstance(found, types.FunctionType):
-            function, code = self._plain
+            function, code = self.plain
             return found is function and found.__code__ is code
-        if isinstance(found, (types.MethodType, Linkable)):
+        if isinstance(found, types.MethodType):
             return False
-        self._other = kind if found.__class__ is kind else None
-        return batched is None
+        return (found if isinstance(found, Linkable) else None) is self._batched
+
+    def places(self) -> list[Place] | None:
+        """Where to look at a glance for what the name denotes, if nothing is kept alive by that but code."""
+        found = self._found()
+        if found is not None and not isinstance(found, CODE):
+            return None
+        return places(self._namespace, self._name.split("."), MISSING if found is None else found)
 
     def is_current(self, known: Mapping[Any, Linkable]) -> bool:
         """Whether the name denotes what it did, found out in full."""
@@ -120,7 +132,7 @@ class _Called:
         plain = (found, found.__code__) if isinstance(found, types.FunctionType) else (None, None)
         if _meaning(found, known) is not self._batched:
             return False
-        self._plain = plain
+        self.plain = plain
         return True
 
 
