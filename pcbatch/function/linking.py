@@ -23,8 +23,8 @@ from pcbatch.function.taken import Taken, TakenMethod
 from pcbatch.lowering.captures.captured import FreeValues, Namespace, free_values
 from pcbatch.lowering.captures.glance import MISSING, Glance, Place, places
 
-CODE = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, Linkable)
-"""The classes of what a called name denotes mostly."""
+CODE = (types.BuiltinFunctionType, types.ModuleType, type)
+"""The classes of what a called name denotes mostly, if it is no function of Python's."""
 _code = attrgetter("__code__")
 
 
@@ -82,10 +82,13 @@ class _Seen:
 
     def __init__(self, codes: Sequence[tuple[Any, Any]], called: Sequence[_Called]):
         at_a_glance = {each: each.places() for each in called}
-        functions = [*codes, *(each.plain for each in called if each.plain[0] is not None)]
+        functions = [
+            *codes,
+            *(each.plain for each, known in at_a_glance.items() if known and each.plain[0] is not None),
+        ]
         self._functions, self._codes = [function for function, _ in functions], [code for _, code in functions]
-        self._glance = Glance(place for known in at_a_glance.values() for place in known or ())
-        self._others = [each for each, known in at_a_glance.items() if known is None]
+        self._glance = Glance(place for known in at_a_glance.values() for place in known)
+        self._others = [each for each, known in at_a_glance.items() if not known]
 
     def is_same(self) -> bool:
         """Whether they still do; False where that takes more than a look."""
@@ -119,12 +122,17 @@ class _Called:
             return False
         return (found if isinstance(found, Linkable) else None) is self._batched
 
-    def places(self) -> list[Place] | None:
-        """Where to look at a glance for what the name denotes, if nothing is kept alive by that but code."""
-        found = self._found()
-        if found is not None and not isinstance(found, CODE):
-            return None
-        return places(self._namespace, self._name.split("."), MISSING if found is None else found)
+    def places(self) -> Sequence[Place]:
+        """Where to look at a glance for what the name denoted; none where that takes more, or keeps more than code."""
+        found = places(self._namespace, self._name.split("."))
+        value = found[-1][2] if found else None
+        if isinstance(value, types.FunctionType):
+            is_same = value is self.plain[0]
+        elif isinstance(value, Linkable):
+            is_same = value is self._batched
+        else:
+            is_same = self._batched is None and (value is MISSING or isinstance(value, CODE))
+        return found if is_same else ()
 
     def is_current(self, known: Mapping[Any, Linkable]) -> bool:
         """Whether the name denotes what it did, found out in full."""

@@ -32,26 +32,27 @@ class Glance:
         return True
 
 
-def places(namespace: Namespace, names: Sequence[str], value: Any) -> list[Place] | None:
-    """Where a name is found, and attributes of modules after it, of which the last is `value` now, or `MISSING`.
+def places(namespace: Namespace, names: Sequence[str]) -> list[Place]:
+    """Where a name is found, and attributes of modules after it; the last place has the value of all.
 
-    None where that cannot be told at a glance. All of it is held as long as the places are.
+    None at all where that cannot be told at a glance, without running code of the user's. All of it is held as long as
+    the places are.
     """
     root, *attributes = names
     found: list[Place] = []
     last = MISSING
     for get, key in namespace.sources(root):
         if last is not MISSING:
-            return None
+            return []
         try:
             last = get(key, MISSING)
         except ValueError:
-            return None
+            return []
         found.append((get, key, last))
     for attribute in attributes:
         if type(last) is not types.ModuleType or attribute not in vars(last):
-            return None
+            return []
         get = vars(last).get
         last = get(attribute, MISSING)
         found.append((get, attribute, last))
-    return found if found and last is value else None
+    return found

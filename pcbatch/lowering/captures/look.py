@@ -64,10 +64,10 @@ class _Path:
 class Look:
     """What a call has captured, to be compared with what the next one would."""
 
-    def __init__(self, paths: Sequence[tuple[_Path, list[Place] | None]], is_array: Callable[[Any], bool]):
+    def __init__(self, paths: Sequence[tuple[_Path, Sequence[Place]]], is_array: Callable[[Any], bool]):
         self._paths = tuple(path for path, _ in paths)
-        self._glance = Glance(place for _, known in paths for place in known or ())
-        self._others = tuple(path for path, known in paths if known is None)
+        self._glance = Glance(place for _, known in paths for place in known)
+        self._others = tuple(path for path, known in paths if not known)
         """What takes more than a glance."""
         self._is_array = is_array
 
@@ -83,7 +83,7 @@ class Look:
         """A look at what has just been `captured`, whose statics have these `keys`; None if it takes more than that."""
         known = {(function, text): key for function, text, key in keys}
         values = {(function, text): value for function, text, value in captured.statics}
-        found: list[tuple[_Path, list[Place] | None]] = []
+        found: list[tuple[_Path, Sequence[Place]]] = []
         try:
             for function, read in free.paths.items():
                 operands = captured.operands[function]
@@ -93,7 +93,7 @@ class Look:
                     if ends:
                         name = operands[steps[ends[0]][0]]
                         parts = _followed(captured.values[name], host)
-                        found.append((_Path(root, steps[1 : ends[0] + 1], operand=name, parts=parts), None))
+                        found.append((_Path(root, steps[1 : ends[0] + 1], operand=name, parts=parts), ()))
                         continue
                     place = (function, steps[-1][0])
                     if place not in known:
@@ -104,7 +104,8 @@ class Look:
                     path = _Path(root, steps[1:], key=key, value=kept, is_constant=is_constant)
                     names = [key for _, kind, key in steps if kind == "attribute" or key is steps[0][2]]
                     is_named = is_constant and len(names) == len(steps)
-                    found.append((path, places(namespaces[function], names, value) if is_named else None))
+                    seen = places(namespaces[function], names) if is_named else []
+                    found.append((path, seen if seen and seen[-1][2] is value else ()))
         except _UnknownError:
             return None
         look = cls(found, host.is_array)
