@@ -55,13 +55,13 @@ class Traced:
             traced = function.get_concrete_function(*arrays)
             return lambda: traced(*arrays)
         found = self._ready_for(function, arrays)
-        if found not in self._direct:
-            self._direct[found] = self._direct_of(found)
-        call = self._direct[found] or partial(self._run, found)
+        call = self._direct_of(found) or partial(private.call, found)
         return lambda: call(arrays)
 
     def _run(self, ready: Any, arrays: Sequence[tf.Tensor]) -> Any:
-        return ready(arrays) if isinstance(ready, stored.Kept) else private.call(ready, arrays)
+        # The same way as all later calls: called in another way, TensorFlow would have it compiled once more.
+        call = self._direct_of(ready) if private.is_unseen() else None
+        return private.call(ready, arrays) if call is None or not _is_flat(ready) else call(arrays)
 
     def _ready_for(self, function: Any, arrays: Sequence[tf.Tensor]) -> Any:
         """What runs on such arrays: a concrete function, or one that is kept on disk."""
@@ -81,4 +81,17 @@ class Traced:
         return lambda given: call(given) if switch.on is is_on else self(*given)
 
     def _direct_of(self, ready: Any) -> Callable[[Sequence[tf.Tensor]], Sequence[Any]] | None:
-        return ready if isinstance(ready, stored.Kept) else private.direct(ready, self._compiled)
+        if isinstance(ready, stored.Kept):
+            return ready
+        if ready not in self._direct:
+            self._direct[ready] = private.direct(ready, self._compiled)
+        found: Callable[[Sequence[tf.Tensor]], Sequence[Any]] | None = self._direct[ready]
+        return found
+
+
+def _is_flat(ready: Any) -> bool:
+    """Whether the results of a traced function are a list of tensors, so that they are their own leaves."""
+    if isinstance(ready, stored.Kept):
+        return True
+    results = ready.structured_outputs
+    return isinstance(results, list) and all(isinstance(each, tf.Tensor) for each in results)
