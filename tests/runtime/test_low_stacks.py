@@ -1,6 +1,7 @@
 """Stacks of native code are low at first: a lane that needs more is run anew, and nobody can tell."""
 
 import dataclasses
+import threading
 
 import numpy as np
 import pytest
@@ -89,6 +90,28 @@ def test_parts_on_several_cores(monkeypatch):
     for _ in range(2):
         assert function(tf.constant([1, 2, 3, 12, 1, 2, 3])).numpy().tolist() == [2, 4, 6, 24, 2, 4, 6]
     assert function.stats().stack_entries > 20
+
+
+def test_threads_that_need_more_at_the_same_time():
+    """None of them takes the program with low stacks for the other one."""
+    shallow, deep, wrong = tf.constant([1, 2]), tf.constant([3, 12]), []
+    for each in range(3):
+        function = down.options(name=f"of threads {each}")
+        for _ in range(3):
+            function(shallow)
+
+        def work(function=function):
+            try:
+                wrong.extend(found for _ in range(5) if (found := function(deep).numpy().tolist()) != [6, 24])
+            except Exception as error:
+                wrong.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not wrong
 
 
 def test_all_calls_ask_tensorflow_in_one_way(monkeypatch):

@@ -31,6 +31,8 @@ from pcbatch.runtime.native.whole import WholeRuns
 
 TOLD = 4
 """How many numbers come behind the `ENDS` of all lanes: what a chunk tells of itself (`Lanes.run`), and a witness."""
+Direct = Callable[[Sequence[Array]], Sequence[Array]]
+"""A compiled program on arrays of known shapes and dtypes."""
 FAULTS = ENDS.index("fault")
 """Which of the `ENDS` says whether a lane has failed."""
 
@@ -91,23 +93,23 @@ class NativeProgram(WholeRuns):
         cores, clock = self._cores, time.perf_counter
         budget, first = chunks.pace.budget, self._first(lanes, all_lanes)
 
-        def bound(given: Sequence[Array], is_low: bool) -> Callable[[Sequence[Array]], Sequence[Array]]:
+        def bound(given: Sequence[Array], is_low: bool) -> Direct:
             whole = self._whole(lanes, counts=False, is_low=is_low)
             return self.backend.direct(whole, [first, *extended(given, lanes, room)])
 
-        is_low = self._is_low
-        direct = bound(arrays, is_low)
+        way = (self._is_low, bound(arrays, self._is_low))  # together: another thread may change it
 
         def run(given: Sequence[Array]) -> Finished:
             """As one part, in as little time as that takes: of few lanes a call is all that there is."""
-            nonlocal budget, first, is_low, direct
+            nonlocal budget, first, way
             if chunks.goes_on:
                 return Finished.of(self._run_arrays(given, lanes))
-            if is_low is not self._is_low:
-                is_low, direct = False, bound(given, is_low=False)
+            if way[0] and not self._is_low:
+                way = (False, bound(given, is_low=False))
+            is_low, direct = way
             is_short = cores.is_short(lanes)
             if not is_short and cores.would_split(lanes):
-                return in_parts(given, cores.parts(lanes))
+                return in_parts(given, cores.parts(lanes), is_low, direct)
             if chunks.pace.budget != budget:
                 budget, first = chunks.pace.budget, self._first(lanes, all_lanes)
             started = clock()
@@ -132,7 +134,7 @@ class NativeProgram(WholeRuns):
             values = found[1 : 1 + count]
             return Finished(values if is_full else self._of_examples(values, lanes), outcome)
 
-        def in_parts(given: Sequence[Array], parts: Sequence[Part]) -> Finished:
+        def in_parts(given: Sequence[Array], parts: Sequence[Part], is_low: bool, direct: Direct) -> Finished:
             flat = extended(given, lanes, room)
 
             def call(part: Part) -> Chunk:
