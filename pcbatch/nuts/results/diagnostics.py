@@ -5,6 +5,8 @@ The same numbers as ArviZ's (the tests compare), which is not needed here: a run
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import tensorflow as tf
 
@@ -62,8 +64,9 @@ def _r_hat(ascending: np.ndarray, chains: np.ndarray, count: int, scores: np.nda
     return np.asarray(np.sqrt((draws - 1) / draws + ratio))
 
 
+@functools.lru_cache(maxsize=4)
 def rank_scores(numbers: int) -> np.ndarray:
-    """The normal quantiles of the ranks 1, 1.5, 2, .. of so many numbers (Blom, 1958)."""
+    """The normal quantiles of the ranks 1, 1.5, 2, .. of so many numbers (Blom, 1958); not to be written to."""
     return np.asarray(tf.math.ndtri((np.arange(2, 2 * numbers + 1) / 2 - 0.375) / (numbers + 0.25)))
 
 
