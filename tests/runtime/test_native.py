@@ -8,7 +8,7 @@ import pytest
 from pcbatch.ir.analysis.nesting import Loop, blocks_of
 from pcbatch.ir.machine import Block, Branch, Jump, Program, Return
 from pcbatch.runtime.machine.machine import Machine
-from pcbatch.runtime.native import code
+from pcbatch.runtime.native import arrangement, code
 from pcbatch.runtime.native.fitness import obstacle
 from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.report.run import Run
@@ -70,7 +70,7 @@ def test_a_lane_finds_its_stacks_as_if_no_other_had_been_there(library):
 
 def test_many_blocks_go_into_groups():
     nodes = (*range(20), Loop((20, 21), is_entered_first=True), 22)
-    groups = code.grouped(nodes)
+    groups = arrangement.grouped(nodes)
     assert [*blocks_of(groups)] == [*range(23)]
     assert len(groups) <= code.CPU.native_row
     assert all(isinstance(group, Loop) and not group.is_entered_first for group in groups)
