@@ -2,8 +2,9 @@
 
 What a lane does most often in a recursive function is to come back from a call, return from there or call again, and
 so on down to a case without calls. In this order it does all of that in one turn: first the blocks behind calls that
-lead to returns, over and over, then those that lead to further calls, then those that are called. By the numbers of
-blocks each of these steps would take a turn. A sampler of 64 chains takes 0.96 of the time so.
+lead to returns, over and over, then those that lead to further calls, then those that are called, over and over. By
+the numbers of blocks each of these steps would take a turn. Fibonacci numbers and two functions that call each other
+take 0.4 of the time so, Simpson's rule 0.7, a sampler of 64 chains and n-queens 0.95.
 """
 
 from __future__ import annotations
@@ -55,8 +56,11 @@ def _ordered(program: Program, nodes: Sequence[Node]) -> list[Node]:
     found: list[Node] = []
     for members in reversed(components({node: _among(nodes, onward[node]) for node in reversed(nodes)})):
         (first, *others) = _among(nodes, members)
-        is_again = not others and isinstance(first, int) and first in onward[first]
-        found += [Loop((first,), is_entered_first=True)] if is_again else [first, *others]
+        is_round = bool(others) or first in onward[first]
+        if is_round and not any(isinstance(node, Loop) for node in members):
+            found.append(Loop((first, *others), is_entered_first=not others))
+        else:
+            found += [first, *others]
     return found
 
 
@@ -82,7 +86,7 @@ def _onward(program: Program, numbers: Collection[int]) -> Mapping[int, set[int]
                 waiting += [] if number in calls else found[number]
         if behind & calls.keys():
             continue
-        for number in behind:
+        for number in behind:  # else not: then all would be one round
             if isinstance(ends[number], Return):
                 found[number] |= backs.get(program.blocks[number].function, set())
     return found
