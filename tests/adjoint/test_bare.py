@@ -12,24 +12,26 @@ from tests.adjoint.truth import assert_alike, batched, one_by_one, singly
 START = tf.Variable([0.3, -0.5], dtype=tf.float64)
 SCALE = tf.Variable(1.3, dtype=tf.float64)
 KNOWN = tf.constant([2.0, 0.5], tf.float64)
+HIDDEN = tf.Variable([0.2, 0.9], dtype=tf.float64)
+OF_KERAS = tf.keras.Variable([0.7, -0.1], dtype="float64")
 NOTHING = tf.Variable(np.zeros((0, 2)))
 COUNTS = tf.constant([0, 1, 3])
 VECTORS = tf.constant(np.random.default_rng(0).normal(size=(3, 2)))
 
 
 def chosen():
-    """A helper that gives a variable."""
-    return START
+    """A helper that gives a variable that nobody else reads."""
+    return {"hidden": HIDDEN}
 
 
 @pcbatch.autobatch
 def from_a_start(n, x):
     """`h = START` is where nets begin: of its trace the variable is read last, where it becomes a result."""
-    h, k, pair = START, chosen(), (KNOWN, [SCALE])
+    h, k, pair, m = START, chosen(), (KNOWN, [SCALE]), OF_KERAS
     while n > 0:
-        h, k = tf.sin(h * x), h + k
+        h, k = tf.sin(h * x), {"hidden": h + k["hidden"] * m}
         n = n - 1
-    return h, k, pair[1][0]
+    return h, k["hidden"], m, pair[1][0]
 
 
 @pcbatch.autobatch
@@ -56,7 +58,7 @@ def of_nothing(n, x, none):
 
 
 CASES = {
-    "from_a_start": (from_a_start, (COUNTS, VECTORS), (START, SCALE)),
+    "from_a_start": (from_a_start, (COUNTS, VECTORS), (START, SCALE, HIDDEN, OF_KERAS.value)),
     "given_back": (given_back, (COUNTS, VECTORS), (START, SCALE)),
     "by_arm": (by_arm, (COUNTS, VECTORS), (START, SCALE)),
     "of_nothing": (of_nothing, (COUNTS, VECTORS[:, 0], tf.zeros([3, 0, 2], tf.float64)), (SCALE, NOTHING)),
@@ -82,15 +84,17 @@ def test_of_each_example():
     function, arguments, _ = CASES["from_a_start"]
 
     def summed(n, x):
-        return tf.reduce_sum(tf.concat([function.single(n, x)[0], function.single(n, x)[1]], 0))
+        return tf.reduce_sum(tf.concat(function.single(n, x)[:2], 0))
 
     @pcbatch.autobatch(jit=False)
     def loss(n, x):
-        h, k, _ = from_a_start(n, x)
+        h, k, *_ = from_a_start(n, x)
         return tf.reduce_sum(tf.concat([h, k], 0))
 
-    (found,) = pcbatch.per_example_gradients(loss, [START])(*arguments)
+    found = pcbatch.per_example_gradients(loss, [START, HIDDEN, OF_KERAS])(*arguments)
     for lane, (n, x) in enumerate(zip(*arguments, strict=True)):
         with tf.GradientTape() as tape:
             value = summed(n, x)
-        np.testing.assert_allclose(found[lane], tape.gradient(value, START), rtol=1e-9)
+        expected = tape.gradient(value, [START, HIDDEN, OF_KERAS.value], unconnected_gradients="zero")
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one[lane], other, rtol=1e-9)

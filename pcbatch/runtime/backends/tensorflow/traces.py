@@ -24,7 +24,7 @@ from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends import following
 from pcbatch.runtime.backends.tensorflow import blame, gradients, marked, private, ready
 from pcbatch.runtime.backends.tensorflow.recorder import recording
-from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, wrap
+from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.watching import watch
 
 Pairs = Sequence[tuple[tf.Tensor, tf.Tensor]]
@@ -190,6 +190,8 @@ def _variables(given: Sequence[Sequence[Any]], shared: Sequence[Sequence[tf.Tens
 def captured(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[Any]:
     """The variables and tensors of floats that a trace of `piece` takes from outside on its own."""
     traced = trace(piece, reads, shared)
+    with traced.graph.as_default():
+        traced.leaves([type_of(value) for value in traced.outputs])  # what a helper gives may be what it captures
     known = {id(handle) for handle, _ in traced.handles} | {id(leaf) for leaf in traced.shared}
     variables = {id(variable.handle): variable for variable in private.variables_read(traced.graph)}
     taken = [outer for outer, inner in private.captures(traced.graph) if id(inner) not in known]
