@@ -102,7 +102,7 @@ class Forward:
             return self._goes_on(self._unpacked(carried[0], pool), fixed)
 
         start = added(first, packed, self.put_aside.nothing(first), zero)
-        packed, aside, number = self.backend.while_loop(goes_on, more, start)
+        packed, aside, number = self.backend.while_loop(goes_on, more, start, seldom=True)
         return [*self.ended(self._unpacked(packed, pool).snapshot), number, *aside]
 
     def _goes_on(self, now: Segment, fixed: int | None) -> Array:

@@ -137,7 +137,7 @@ class Lookups:
                 *backend.with_record(backend.no_records(self.specs), arrays),
             ]
 
-        before = [*before] if not self.tables else backend.cond(before[1] > before[0], summed, [*before])
+        before = [*before] if not self.tables else backend.cond(before[1] > before[0], summed, [*before], seldom=True)
         different, more, *records = before
         return [different, more + self._count(arrays), *backend.with_record(records, arrays)]
 

@@ -273,7 +273,7 @@ class Way:
                 looked_up = lookups.summed(lookups.flat(rows_found))
             else:
                 start = (segments, aside, arrays_before, lookups.none())
-                _, _, found, rows = self.backend.while_loop(lambda before: before[0] > 0, undone, start)
+                _, _, found, rows = self.backend.while_loop(lambda before: before[0] > 0, undone, start, seldom=True)
                 looked_up = lookups.joined(rows)
             after = dict(zip(carried, found, strict=True))
             first = by_parameters(self.replay, after, every, width)

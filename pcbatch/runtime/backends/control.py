@@ -60,8 +60,18 @@ class Control(Protocol):
 
     # -- conditions and loops ------------------------------------------------------------------------------------------
 
-    def cond(self, predicate: Array, function: Callable[[], list[Array]], otherwise: list[Array]) -> list[Array]:
-        """`function()` where the scalar `predicate` holds, else `otherwise`; only one is computed."""
+    def cond(
+        self,
+        predicate: Array,
+        function: Callable[[], list[Array]],
+        otherwise: list[Array],
+        *,
+        seldom: bool = False,
+    ) -> list[Array]:
+        """`function()` where the scalar `predicate` holds, else `otherwise`; only one is computed.
+
+        Where it holds `seldom`, what is not computed is to cost nothing, in a plain graph either.
+        """
 
     def switch(
         self, number: Array, functions: Sequence[Callable[[], list[Array]]], before: Sequence[Array]
@@ -94,10 +104,13 @@ class Control(Protocol):
     def in_turn(self, arrays: Sequence[Array]) -> bool:
         """Whether small work on `arrays` is faster in a loop of its own than beside work on a large one."""
 
-    def while_loop(self, condition: Callable[[Any], Array], body: Callable[[Any], Any], state: Any) -> Any:
+    def while_loop(
+        self, condition: Callable[[Any], Array], body: Callable[[Any], Any], state: Any, *, seldom: bool = False
+    ) -> Any:
         """`while condition(state): state = body(state)`: a nested structure of arrays.
 
-        Their shapes stay, but for lengths that are not known before it runs.
+        Their shapes stay, but for lengths that are not known before it runs. `seldom`: there are few turns, or
+        none; see `cond`.
         """
 
     def has_native(self) -> bool:

@@ -287,7 +287,9 @@ class Forking:
         goes = backend.where(inside, goes, backend.constant(lists.nowhere))
         given_up = now[GIVEN_UP]
         group, joined = self.groups.get(number), layout.joins.get(number)
-        if effects.can_fault(self.blocks[number], self.context.limits.max_steps) or group or joined:
+        max_steps = self.context.limits.max_steps
+        takes_over_steps = joined is not None and max_steps is not None
+        if effects.can_fault(self.blocks[number], max_steps) or group or takes_over_steps:
             one, hit = backend.constant(1), backend.marked(self.examples, examples, failed)
             given_up = backend.where(hit, one, given_up)
         children = execution.children(joined) if joined else []

@@ -57,7 +57,7 @@ class InGraphs:
                 taped = self._sequence(arrays, _number(lanes, count))
                 return _completed(backend, _unpacked(ended, iter(before)), left, taped.outcome)
 
-            return backend.cond(backend.any(left), again, before)
+            return backend.cond(backend.any(left), again, before, seldom=True)
 
         flat = _packed(ended)
         found = self._apart(program, [backend.constant(0) + lanes, left, *flat, *arrays])
@@ -125,7 +125,7 @@ class InGraphs:
                     total += backend.parts_of_gradient(one)
                 return total
 
-            return backend.cond(backend.any(left), again, before)
+            return backend.cond(backend.any(left), again, before, seldom=True)
 
         seeds = [each for each in upstream if each is not None]
         given = [backend.constant(0) + lanes, taped.left, *flat, *taped.arrays, *seeds]

@@ -23,7 +23,9 @@ class NumPyControl:
 
     # -- conditions and loops ------------------------------------------------------------------------------------------
 
-    def cond(self, predicate: Any, function: Callable[[], list[Any]], otherwise: list[Any]) -> list[Any]:
+    def cond(
+        self, predicate: Any, function: Callable[[], list[Any]], otherwise: list[Any], *, seldom: bool = False
+    ) -> list[Any]:
         return _like(list(function()), list(otherwise)) if predicate else list(otherwise)
 
     def switch(self, number: Any, functions: Sequence[Callable[[], list[Any]]], before: Sequence[Any]) -> list[Any]:
@@ -53,7 +55,9 @@ class NumPyControl:
     def in_turn(self, arrays: Sequence[Any]) -> bool:
         return False
 
-    def while_loop(self, condition: Callable[[Any], Any], body: Callable[[Any], Any], state: Any) -> Any:
+    def while_loop(
+        self, condition: Callable[[Any], Any], body: Callable[[Any], Any], state: Any, *, seldom: bool = False
+    ) -> Any:
         while condition(state):
             state = _like(body(state), state)
         return state

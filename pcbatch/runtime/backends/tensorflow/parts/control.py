@@ -32,9 +32,14 @@ class TensorFlowControl:
     # -- control -------------------------------------------------------------------------------------------------------
 
     def cond(
-        self, predicate: tf.Tensor, function: Callable[[], list[tf.Tensor]], otherwise: list[tf.Tensor]
+        self,
+        predicate: tf.Tensor,
+        function: Callable[[], list[tf.Tensor]],
+        otherwise: list[tf.Tensor],
+        *,
+        seldom: bool = False,
     ) -> list[tf.Tensor]:
-        if branches.apply():
+        if branches.apply(seldom=seldom):
             return branches.conditional(predicate, function, otherwise)
         results = tf.cond(predicate, function, lambda: otherwise)
         for result, old in zip(results, otherwise, strict=True):
@@ -74,8 +79,10 @@ class TensorFlowControl:
     def in_turn(self, arrays: Sequence[tf.Tensor]) -> bool:
         return guards.in_turn(arrays)
 
-    def while_loop(self, condition: Callable[[Any], tf.Tensor], body: Callable[[Any], Any], state: Any) -> Any:
-        if branches.apply():
+    def while_loop(
+        self, condition: Callable[[Any], tf.Tensor], body: Callable[[Any], Any], state: Any, *, seldom: bool = False
+    ) -> Any:
+        if branches.apply(seldom=seldom):
             start = tf.nest.map_structure(tf.convert_to_tensor, state)
 
             def packed(carried: list[tf.Tensor]) -> Any:
