@@ -137,6 +137,15 @@ def taken_over(
     return [value.t for value in Conversion(graph, None, outputs, lane).run([], same, handles)]
 
 
+def is_taken_as_it_is(operation: Any) -> bool:
+    """Whether `taken_over` makes the same operation of one, or others that XLA compiles wherever it compiles that."""
+    if private.has_rule(operation) or operation.type in (*READS, *loops.LOOPS):
+        return False
+    if any(each.dtype in (tf.variant, tf.resource) for each in (*operation.inputs, *operation.outputs)):
+        return False
+    return not extremes.is_made_otherwise(operation)
+
+
 class Conversion:
     """The tensors `outputs` of a graph on their way to all lanes, or, where `lanes` is None, to one.
 
