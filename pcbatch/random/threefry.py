@@ -69,7 +69,7 @@ def _rounds(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor) -> t
 
 
 def _operation(kind: str) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
-    """The operation of this type on two tensors of uint32: TensorFlow's function takes five times as long to make it."""
+    """The operation of this type on two uint32 tensors: TensorFlow's function takes five times as long to make it."""
     graph, words = tf.compat.v1.get_default_graph(), {"T": tf.compat.v1.AttrValue(type=tf.uint32.as_datatype_enum)}
     return lambda a, b: private.operation(graph, kind, (a, b), (tf.uint32,), words)[0]
 
