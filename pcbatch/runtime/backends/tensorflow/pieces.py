@@ -29,7 +29,6 @@ from pcbatch.runtime.backends.tensorflow import (
     native,
     private,
     purity,
-    ready,
     rules,
     work,
 )
@@ -211,28 +210,12 @@ def native_obstacles(pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tu
 
 
 def _taken_as_they_are(piece: Piece, signature: Signature) -> list[Any] | None:
-    """The operations that `run_one` takes over as they are; None where it takes all of it to tell.
-
-    Those that have a rule of their own are made in the present graph, of placeholders, to see what becomes of them.
-    """
+    """The operations of a piece if `run_one` takes all of them over as they are, else None."""
     traced = trace(piece, signature.reads, signature.shared)
     given = {id(leaf) for leaf in (*traced.reads, *traced.shared)}
     outputs = [*traced.leaves(signature.writes), *([traced.site] if piece.sites else [])]
-    taken: list[Any] = []
-    for operation in work.in_order(outputs, given):
-        if rules.is_taken_as_it_is(operation):
-            taken.append(operation)
-        elif private.has_rule(operation) and all(map(_is_array, operation.inputs)):
-            same = [(each, ready.placeholder(each.dtype, tuple(each.shape))) for each in operation.inputs]
-            rules.taken_over(traced.graph, operation.outputs, same, [], [], is_native=True)
-        else:
-            return None
-    return taken
-
-
-def _is_array(tensor: tf.Tensor) -> bool:
-    """Whether this is an array of a known rank."""
-    return tensor.shape.rank is not None and tensor.dtype not in (tf.variant, tf.resource)
+    operations = work.in_order(outputs, given)
+    return operations if all(map(rules.is_taken_as_it_is, operations)) else None
 
 
 def _place(piece: Piece, signature: Signature, obstacle: str) -> Span | None:
