@@ -68,7 +68,7 @@ class Trace:
 
 _remembered: ContextVar[dict[Any, Any] | None] = ContextVar("remembered", default=None)
 _for_xla: ContextVar[bool] = ContextVar("for_xla", default=False)
-"""Whether what is traced in ordinary code is for a program that XLA compiles."""
+"""Whether what is traced outside of a program is for one that XLA compiles."""
 
 
 def remembering(function: Callable[..., Any], *arrays: Any) -> Any:
@@ -134,11 +134,10 @@ def remembered(kind: str, piece: Piece, reads: Sequence[Type], shared: Sequence[
     known = _remembered.get()
     if known is None:
         return make()
-    is_eager = tf.executing_eagerly()
-    in_xla = _for_xla.get() if is_eager else graphs.in_outer_xla()
-    key = kind, piece, tuple(reads), tuple(shared), in_xla, xla_cpu.is_on()
+    in_xla = graphs.in_outer_xla()
+    key = kind, piece, tuple(reads), tuple(shared), in_xla or _for_xla.get(), xla_cpu.is_on()
     if key not in known:
-        known[key] = _under_xla(make) if is_eager and in_xla else make()
+        known[key] = _under_xla(make) if _for_xla.get() and not in_xla else make()
     return known[key]
 
 
