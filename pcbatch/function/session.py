@@ -242,17 +242,18 @@ class Session:
 
     def stats(self) -> Stats:
         """What compiling has cost so far."""
+        pipelines = self.compiled.values()  # once: each time all keys are hashed
         return Stats(
             sum(s.compilations for s in self.statistics),
-            len(self.compiled),
+            len(pipelines),
             sum(s.trace_seconds for s in self.statistics),
             sum(s.compile_seconds for s in self.statistics),
-            max((each.machine.stack_entries for each in self.compiled.values()), default=0),
-            tuple(each.machine.form for each in self.compiled.values()),
-            tuple(dict.fromkeys(noted(*note) for each in self.compiled.values() for note in each.machine.notes)),
+            max((each.machine.stack_entries for each in pipelines), default=0),
+            tuple(each.machine.form for each in pipelines),
+            tuple(dict.fromkeys(noted(*note) for each in pipelines for note in each.machine.notes)),
             sum(s.hits for s in self.statistics),
             sum(s.misses for s in self.statistics),
-            tuple(made_rooms(each.machine) for each in self.compiled.values()),
+            tuple(made_rooms(each.machine) for each in pipelines),
         )
 
     def _compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:

@@ -9,7 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.random.checks import FRACTION
+from pcbatch.random.keys import halves
 from pcbatch.random.threefry import PARITY, ROTATIONS
+
+
+def key(seed: int) -> np.ndarray:
+    """`key(seed)` of a Python integer, uint32 `[2]`."""
+    return np.array(halves(seed, "seed"), np.uint32)
 
 
 def splits(keys: np.ndarray, num: int) -> np.ndarray:

@@ -130,12 +130,17 @@ def _halves(key: Any) -> tuple[tf.Tensor, tf.Tensor]:
     return key0, key1
 
 
+def halves(number: int | np.integer[Any], name: str) -> tuple[int, int]:
+    """The high and the low 32 bits of an integer."""
+    if not -(2**63) <= number < 2**64:
+        raise ValueError(f"{name} must fit in 64 bits, not {number}")
+    return int(number) >> 32 & 0xFFFFFFFF, int(number) & 0xFFFFFFFF
+
+
 def _words(number: Any, name: str) -> tuple[tf.Tensor, tf.Tensor]:
     """The high and the low uint32 word of a scalar integer, as scalars."""
     if isinstance(number, (int, np.integer)):
-        if not -(2**63) <= number < 2**64:
-            raise ValueError(f"{name} must fit in 64 bits, not {number}")
-        high, low = int(number) >> 32 & 0xFFFFFFFF, int(number) & 0xFFFFFFFF
+        high, low = halves(number, name)
         return tf.constant(high, tf.uint32), tf.constant(low, tf.uint32)
     tensor = tf.convert_to_tensor(number)
     if not tensor.dtype.is_integer or tensor.shape.rank not in (0, None):

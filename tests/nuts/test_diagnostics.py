@@ -13,6 +13,8 @@ DRAWS = {
     "apart": RNG.normal(size=(4, 40, 2)) + np.arange(4.0)[:, None, None],
     "of other spreads": RNG.normal(size=(4, 40)) * np.arange(1.0, 5.0)[:, None],
     "with ties": RNG.integers(0, 3, size=(4, 40)).astype(float),
+    "some of them equal": RNG.integers(-60, 60, size=(4, 40, 3)).astype(np.float32),
+    "long": RNG.normal(size=(8, 2000, 3)).astype(np.float32),
 }
 
 
@@ -28,6 +30,14 @@ def test_r_hat_of_nothing_to_compare():
     assert np.isnan(diagnostics.r_hat(np.ones((4, 3, 2)))).all()
     assert np.isnan(diagnostics.r_hat(np.ones((4, 10, 2)))).all()
     assert diagnostics.r_hat(np.ones((4, 10, 0, 2))).shape == (0, 2)
+
+
+def test_r_hat_of_chains_that_stand_still():
+    apart = np.repeat(np.array([-1.0, 1.0, 1.5, 7.0])[:, None], 30, axis=1)
+    assert diagnostics.r_hat(apart) == np.inf
+    assert diagnostics.r_hat(apart[:2]) == np.inf  # at the same distance from the median
+    apart[3] = RNG.normal(size=30)
+    assert 1.5 < diagnostics.r_hat(apart) < np.inf
 
 
 def test_energy_fractions():

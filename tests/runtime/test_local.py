@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -235,7 +236,10 @@ def test_threads_share_the_blocks(strategy: Any) -> None:
 
 
 @pytest.mark.parametrize("strategy", FRAMES)
-def test_an_endless_lane_is_interrupted(strategy: Any) -> None:
+def test_an_endless_lane_is_interrupted(strategy: Any, request: pytest.FixtureRequest) -> None:
+    gc.disable()  # an interrupt in a function of gc.callbacks, as hypothesis has one, is lost
+    request.addfinalizer(gc.enable)
+
     @pcbatch.autobatch(strategy=strategy)
     def endless(n):
         while n != 0:

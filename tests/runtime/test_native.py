@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from pcbatch.ir.analysis.nesting import Loop, blocks_of
+from pcbatch.ir.analysis.nesting import Loop, blocks_of, nest
 from pcbatch.ir.machine import Block, Branch, Jump, Program, Return
 from pcbatch.runtime.machine.machine import Machine
-from pcbatch.runtime.native import code
+from pcbatch.runtime.native import arrangement, code
 from pcbatch.runtime.native.fitness import obstacle
 from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.report.run import Run
@@ -70,10 +70,33 @@ def test_a_lane_finds_its_stacks_as_if_no_other_had_been_there(library):
 
 def test_many_blocks_go_into_groups():
     nodes = (*range(20), Loop((20, 21), is_entered_first=True), 22)
-    groups = code.grouped(nodes)
+    groups = arrangement.grouped(nodes)
     assert [*blocks_of(groups)] == [*range(23)]
     assert len(groups) <= code.CPU.native_row
     assert all(isinstance(group, Loop) and not group.is_entered_first for group in groups)
+
+
+def test_recursion_goes_back_then_on_then_down():
+    program = tables.fibonacci()
+    behind, down = Loop((4,), is_entered_first=True), Loop((0, 2), is_entered_first=False)
+    assert arrangement.arranged(program, nest(program)) == (behind, 3, down, 1)
+
+
+def test_functions_that_call_each_other_are_gone_round_together():
+    program = tables.even()
+    down, behind = (Loop(blocks, is_entered_first=False) for blocks in ((0, 2, 4, 6), (3, 7)))
+    assert arrangement.arranged(program, nest(program)) == (down, 5, 1, behind)
+
+
+def test_what_is_not_recursive_stands_apart_in_large_programs():
+    program = tables.fibonacci()
+    others = tuple(Block(f"b{5 + n}", (), Jump(6 + n), function="main") for n in range(9))
+    last = (Block("b14", (), Return(), function="main"),)
+    program = dataclasses.replace(program, blocks=(*program.blocks, *others, *last))
+    nodes = (*range(5, 15), *range(5))
+    seldom, often = arrangement.arranged(program, nodes)
+    assert [*blocks_of([seldom])] == [*range(5, 15)]
+    assert [*blocks_of([often])] == [4, 3, 0, 2, 1]
 
 
 def looping(body):

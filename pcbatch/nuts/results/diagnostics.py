@@ -5,10 +5,15 @@ The same numbers as ArviZ's (the tests compare), which is not needed here: a run
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.costs.device import CPU
+
+ROUNDING = 1e-13
+"""Less of a sum of squares may be what rounding has left of nothing."""
 
 
 def r_hat(draws: np.ndarray) -> np.ndarray:
@@ -20,45 +25,48 @@ def r_hat(draws: np.ndarray) -> np.ndarray:
     half = draws.shape[1] // 2
     if half < 2 or not draws.size:
         return np.full(draws.shape[2:], np.nan)
-    numbers = np.concatenate([draws[:, :half], draws[:, -half:]]).reshape(2 * len(draws), half, -1)
-    rows = numbers.reshape(-1, numbers.shape[2]).T
-    scores = rank_scores(rows.shape[1])
-    at_once = max(1, CPU.cached_numbers // rows.shape[1])
+    numbers = np.concatenate([draws[:, :half], draws[:, -half:]]).reshape(2 * len(draws) * half, -1)
+    rows, scores = np.ascontiguousarray(numbers.T), rank_scores(len(numbers))
+    at_once = max(1, CPU.cached_numbers // len(numbers))
     parts = [rows[first : first + at_once] for first in range(0, len(rows), at_once)]
-    shape = (-1, *numbers.shape[:2])
-    found = [_larger_r_hat(np.ascontiguousarray(part), shape, scores) for part in parts]
-    return np.concatenate(found).reshape(draws.shape[2:])
+    return np.concatenate([_larger_r_hat(part, half, scores) for part in parts]).reshape(draws.shape[2:])
 
 
-def _larger_r_hat(rows: np.ndarray, shape: tuple[int, ...], scores: np.ndarray) -> np.ndarray:
-    """The larger R-hat, as above, of each of `rows`, which have the `shape` `[rows, chains, draws]`."""
-    count, numbers = rows.shape
-    firsts = numbers * np.arange(count)[:, np.newaxis]  # rows are looked up as one long vector, which is faster
-    order = ascending_order(rows) + firsts
-    ascending = np.take(rows, order)
-    medians = (ascending[:, [(numbers - 1) // 2]] + ascending[:, [numbers // 2]]) / 2
+def _larger_r_hat(rows: np.ndarray, draws: int, scores: np.ndarray) -> np.ndarray:
+    """The larger R-hat, as above, of each of `rows`, which are so many draws of a chain, then those of the next."""
+    numbers = rows.shape[1]
+    below, firsts = numbers // 2, _firsts(rows)
+    order = ascending_order(rows)
+    chains, ascending = order // draws, np.take(rows, order + firsts)
+    distances = np.abs(ascending - (ascending[:, [(numbers - 1) // 2]] + ascending[:, [below]]) / 2)
     # Those below the median from the last to the first, then those above: to sort what ascends twice is to merge it.
-    outward = np.r_[numbers // 2 - 1 : -1 : -1, numbers // 2 : numbers]
-    distances = np.abs(ascending - medians)[:, outward]
-    merged = np.argsort(distances, axis=1, kind="stable") + firsts
-    ranked = _placed(_scores(ascending, scores), order)
-    folded = _placed(_scores(np.take(distances, merged), scores), np.take(order[:, outward], merged))
-    return np.maximum(*(_split_r_hat(each.reshape(shape)) for each in (ranked, folded)))
+    outward = [np.hstack([each[:, below - 1 :: -1], each[:, below:]]) for each in (distances, chains)]
+    merged = np.argsort(outward[0], axis=1, kind="stable") + firsts
+    folded, folded_chains = (np.take(each, merged) for each in outward)
+    count = numbers // draws
+    return np.fmax(_r_hat(ascending, chains, count, scores), _r_hat(folded, folded_chains, count, scores))
 
 
-def _split_r_hat(x: np.ndarray) -> np.ndarray:
-    """R-hats of `[numbers, chains, draws]`: the root of the variance of all draws over that within chains."""
-    _, chains, draws = x.shape
-    means = x @ np.full(draws, 1 / draws)  # products and einsum: NumPy's own sums over short axes are slow
-    deviations = x - means[:, :, np.newaxis]
-    within = np.einsum("ncd,ncd->n", deviations, deviations) / (chains * (draws - 1))
-    between = means.var(axis=1, ddof=1)
-    ratio = np.divide(between, within, out=np.full(len(x), np.nan), where=within > 0)
+def _r_hat(ascending: np.ndarray, chains: np.ndarray, count: int, scores: np.ndarray) -> np.ndarray:
+    """R-hats of the scores of numbers that ascend in each row and are draws of one of `count` `chains`.
+
+    The root of the variance of all over that within chains. Where the chains stand still at different places that is
+    infinite, where all are at one place it is NaN.
+    """
+    x, draws = _scores(ascending, scores), ascending.shape[1] // count
+    cells = chains + count * np.arange(len(x))[:, np.newaxis]
+    sums = np.bincount(cells.reshape(-1), x.reshape(-1), minlength=len(x) * count)
+    means, squares = sums.reshape(-1, count) / draws, np.einsum("nd,nd->n", x, x)
+    within = squares - draws * np.einsum("nc,nc->n", means, means)
+    within[within < ROUNDING * squares] = 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = means.var(axis=1, ddof=1) / (within / (count * (draws - 1)))
     return np.asarray(np.sqrt((draws - 1) / draws + ratio))
 
 
+@functools.lru_cache(maxsize=4)
 def rank_scores(numbers: int) -> np.ndarray:
-    """The normal quantiles of the ranks 1, 1.5, 2, .. of so many numbers (Blom, 1958)."""
+    """The normal quantiles of the ranks 1, 1.5, 2, .. of so many numbers (Blom, 1958); not to be written to."""
     return np.asarray(tf.math.ndtri((np.arange(2, 2 * numbers + 1) / 2 - 0.375) / (numbers + 0.25)))
 
 
@@ -71,28 +79,30 @@ def ascending_order(rows: np.ndarray) -> np.ndarray:
         return np.argsort(rows, axis=1)
     bits = rows.view(np.int32)
     keys = (bits ^ ((bits >> 31) | np.int32(-(2**31)))).view(np.uint32)  # unsigned numbers in the order of the floats
-    order = np.argsort(keys.astype(np.uint16), axis=1, kind="stable")
-    firsts = rows.shape[1] * np.arange(len(rows))[:, np.newaxis]
+    order, firsts = np.argsort(keys.astype(np.uint16), axis=1, kind="stable"), _firsts(rows)
     upper = np.take((keys >> 16).astype(np.uint16), order + firsts)
     return np.take(order, np.argsort(upper, axis=1, kind="stable") + firsts)
 
 
+def _firsts(rows: np.ndarray) -> np.ndarray:
+    """Where each row begins: rows are looked up as one long vector, which is faster; `[m, 1]`."""
+    return rows.shape[1] * np.arange(len(rows))[:, np.newaxis]
+
+
 def _scores(ascending: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """The `rank_scores` of numbers that ascend in each row, `[m, n]`, equal ones sharing their average rank."""
-    count, length = ascending.shape
-    is_last = np.ones(ascending.shape, bool)  # of equal numbers
-    np.not_equal(ascending[:, 1:], ascending[:, :-1], out=is_last[:, :-1])
-    ends = np.flatnonzero(is_last)
-    counts = np.diff(ends, prepend=-1)
-    twice_ranks = np.repeat(2 * ends - counts + 1, counts).reshape(count, length)
-    return np.take(scores, twice_ranks - 2 * length * np.arange(count)[:, np.newaxis])
-
-
-def _placed(values: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """An array that has each of the `values` at its place."""
-    found = np.empty(values.size)
-    found[places.reshape(-1)] = values.reshape(-1)
-    return found.reshape(values.shape)
+    length = ascending.shape[1]
+    found = np.tile(scores[::2], (len(ascending), 1))
+    pairs = np.flatnonzero(ascending[:, 1:] == ascending[:, :-1])
+    if len(pairs):
+        pairs += pairs // (length - 1)  # from places in rows that are shorter by one
+        is_first = np.diff(pairs, prepend=-2) > 1
+        firsts, lasts = pairs[is_first], pairs[np.roll(is_first, -1)] + 1
+        counts = lasts - firsts + 1
+        shared = scores[firsts + lasts - 2 * length * (firsts // length)]
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        found.reshape(-1)[np.repeat(firsts, counts) + within] = np.repeat(shared, counts)
+    return found
 
 
 def energy_fractions(energy: np.ndarray) -> np.ndarray:

@@ -169,9 +169,10 @@ class Course:
     def _shared(self, actions: Any, count: int, thin: int) -> tuple[Any, ...]:
         """What the program takes that is the same for all chains."""
         settings = self.settings
-        target = tf.as_dtype(settings.dtype).as_numpy_dtype(settings.target_accept)
-        numbers = (np.int32(self.done), np.int32(count), np.int32(thin), target)
-        return (plan_of(actions), *numbers, self._operand, settings.adapt == "per_chain")
+        # Arrays: TensorFlow takes NumPy's own scalars in twice the time.
+        numbers = [np.array(number, np.int32) for number in (self.done, count, thin)]
+        target = np.array(settings.target_accept, settings.dtype)
+        return (plan_of(actions), *numbers, target, self._operand, settings.adapt == "per_chain")
 
     def _with_draws(self, moved: np.ndarray, statistics: Arrays) -> Mapping[str, tuple[Arrays, ...]]:
         """The chunks so far and these, where they are to be given back."""
@@ -281,14 +282,14 @@ class Course:
     def _operand(self) -> Any:
         """The data; the program always takes some."""
         data = self.standing.origin.data
-        return tf.zeros((0,), self.settings.dtype) if data is None else data
+        return np.zeros((0,), self.settings.dtype) if data is None else data
 
     def _samples(self, interrupted: bool) -> Samples:
         standing, settings = self.standing, self.settings
-        groups = {
-            group: _joined([nothing, *filter(None, standing.chunks[group])])
-            for group, nothing in self.nothing().items()
-        }
+        found = {group: [*filter(None, standing.chunks[group])] for group in GROUPS}
+        wanted = GROUPS if settings.save_warmup else GROUPS[:2]
+        nothing = {} if all(found[group] for group in wanted) else self.nothing()
+        groups = {group: _joined(parts) if parts else nothing.get(group, {}) for group, parts in found.items()}
         stats = self.chain.stats()
         return Samples(
             **groups,

@@ -44,7 +44,7 @@ def chain_of(
     form: Literal["auto", "native"] = "auto",
 ) -> Any:
     """The batched function that runs a stretch of chains, which wait for each other at gradients or not."""
-    return _chain(
+    return _chosen(
         log_density,
         transform,
         with_data,
@@ -54,7 +54,17 @@ def chain_of(
         settings.leapfrogs_per_leaf,
         settings.kernel,
         waits,
-    ).options(schedule=settings.schedule, jit=settings.jit, strategy=settings.strategy, form=form)
+        schedule=settings.schedule,
+        jit=settings.jit,
+        strategy=settings.strategy,
+        form=form,
+    )
+
+
+@functools.lru_cache(maxsize=32)
+def _chosen(*sampler: Any, **options: Any) -> Any:
+    """The chain of a sampler under some options, kept: to check options takes a tenth of a short run's host time."""
+    return _chain(*sampler).options(**options)
 
 
 @functools.lru_cache(maxsize=32)

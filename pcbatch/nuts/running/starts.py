@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch import random
 from pcbatch.errors import UsageError
 from pcbatch.nuts.parameters.bijectors import Transform
 from pcbatch.nuts.parameters.parameters import layout_of, leaves, ravel
@@ -34,7 +33,7 @@ def starting_state(settings: Settings, positions: np.ndarray, step_size: Any, in
 
 def key_pairs(seed: int, chains: int) -> np.ndarray:
     """Two keys of each chain: uint32 `[chains, 2, 2]`."""
-    return host.splits(host.splits(random.key(seed).numpy(), chains), 2)
+    return host.splits(host.splits(host.key(seed), chains), 2)
 
 
 def starting_points(

@@ -13,6 +13,7 @@ from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.native.arrangement import arranged
 from pcbatch.runtime.native.block import BlockCode
 from pcbatch.runtime.native.course import Course
 from pcbatch.runtime.native.memory import Memory
@@ -71,12 +72,13 @@ class Code:
         self.goes_on = goes_on
         self.program: Program = registers.program
         self.memory, self.others = memory or Memory(backend, in_place=registers.uncopied), others
-        self.nodes = grouped(nest(self.program, others.numbers if others else ()))
-        self.places = self._places([*blocks_of(self.nodes)])
+        nodes = nest(self.program, others.numbers if others else ())
         self.never, self.counts = never, counts
         self.expensive = [cost > CPU.native_select for cost in row_costs]
-        for number in self.places.of:
+        for number in blocks_of(nodes):
             self.expensive[number] |= bool(self.made([number])) or self._moves_large(number)
+        self.nodes = arranged(self.program, nodes)
+        self.places = self._places([*blocks_of(self.nodes)])
         left_out = others.numbers if others else frozenset[int]()
         apart = {number for number in self.places.of if self.expensive[number] or self.stored([number])}
         self.course = Course(registers, frozenset(self.places.of), left_out, self.expensive, apart, self.is_doubled)
@@ -140,7 +142,8 @@ class Code:
         numbers = [*blocks_of(loop.nodes)]
         blocks = [self.program.blocks[number] for number in numbers]
         first, behind = self.places.of[numbers[0]], self.places.of[numbers[-1]] + 1
-        is_first = (loop.is_entered_first or is_led_to) and not any(map(self.registers.popped, blocks))
+        is_first = loop.is_entered_first or is_led_to
+        is_first &= len(blocks) == 1 or not any(map(self.registers.popped, blocks))
         if self.goes_on and any(isinstance(node, Loop) for node in loop.nodes):
             is_first = False  # the lane may have been stopped in a loop inside
         keys = self.changed(blocks)
@@ -357,13 +360,3 @@ class _Turn:
             self.popped[group] = self.popped[group] | now if group in self.popped else now
         for group in ({*filled} - {*emptied}) & self.popped.keys():
             self.popped[group] = self.popped[group] & ~now
-
-
-def grouped(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """`nodes`, if they are many, in groups that a lane which waits elsewhere passes by at once."""
-    inner = [Loop(grouped(n.nodes), n.is_entered_first) if isinstance(n, Loop) else n for n in nodes]
-    if len(inner) <= CPU.native_row:
-        return tuple(inner)
-    groups = -(-len(inner) // CPU.native_group)
-    size = -(-len(inner) // groups)
-    return tuple(Loop(tuple(inner[at : at + size]), is_entered_first=False) for at in range(0, len(inner), size))
