@@ -234,7 +234,7 @@ def test_draws_in_native_code_are_those_in_lockstep_and_alone():
 
 
 def test_a_draw_is_computed_once_for_all_that_reads_it():
-    """XLA fuses what it takes for cheap with each reader: of a normal number that was an inverse error function each."""
+    """XLA fuses what it takes for cheap with each reader: that was an inverse error function each."""
     readers = [
         lambda x: tf.reverse(x, [0]),
         lambda x: tf.pad(x, [[1, 2]]),
