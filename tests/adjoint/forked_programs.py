@@ -92,11 +92,11 @@ def twice(left, right, value, node, x):
 
 @pcbatch.autobatch(fork=True)
 def rowed(n, x):
-    """A group right behind another, which is given what that gives."""
+    """A group right behind another, which is given what that gives, and what was there before both."""
     if n <= 0:
         return tf.sin(x) * B[0]
     y = rowed(n - 1, x * 0.5) + rowed(n - 2, x)
-    return rowed(n - 2, y) * rowed(n - 3, y * 0.5)
+    return rowed(n - 2, y) * rowed(n - 3, y * 0.5 + x)
 
 
 @pcbatch.autobatch(fork=True)

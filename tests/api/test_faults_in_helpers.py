@@ -83,6 +83,38 @@ def divided(n, k):
     return quotient(n, k)
 
 
+def of_numbers(k, y, which):
+    """Of numbers of Python's own, which are no tensors in `single`."""
+    return (1 / k if which == 0 else 0) + (y // y if which == 1 else 0) + (1.5 % y if which == 2 else 0)
+
+
+def of_ints(k, which):
+    return (2**-k if which == 0 else 0) + (1 << (k - 1) if which == 1 else 0) + (4 >> (k - 1) if which == 2 else 0)
+
+
+@pcbatch.autobatch(jit=False, static_argnames="which")
+def counted(n, which):
+    k, y = 0, 0.0
+    for turn in range(n):
+        k, y = turn, turn * 0.5
+    return of_numbers(k, y, which), of_ints(1 - k if which == 0 else k, which)
+
+
+@pytest.mark.parametrize("which", range(3))
+def test_numbers_of_pythons_own(which):
+    run = counted.run(np.array([0, 1, 2, 3], np.int32), which)
+    for lane, n in enumerate((0, 1, 2, 3)):
+        try:
+            wanted = counted.single(n, which)
+        except (ZeroDivisionError, ValueError):
+            wanted = None
+        is_fine = wanted is not None and not isinstance(wanted[1], float)  # a power that is no int
+        assert (run.status[lane] == pcbatch.LaneStatus.OK) == is_fine
+        if is_fine:
+            np.testing.assert_allclose([each[lane] for each in run.value], wanted)
+    assert 0 < np.count_nonzero(run.status) < 4
+
+
 def test_a_division_by_zero_is_told_at_the_line_of_the_call():
     run = divided.run(np.array([7, 7], np.int32), np.array([0, 2], np.int32))
     assert run.status.tolist() == [pcbatch.LaneStatus.ARITHMETIC, pcbatch.LaneStatus.OK]

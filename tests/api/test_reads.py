@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import gc
 import sys
 import types
 from typing import NamedTuple
@@ -471,6 +472,42 @@ def test_a_debuggers_trace_function_goes_on_and_stays():
         sys.settrace(before)
     assert seen == ["call", "line", "return"]
     assert len(record) >= 3
+
+
+def test_what_runs_because_garbage_is_collected_is_not_read():
+    """Such as hypothesis' function that counts the seconds of collections: each call would compile anew."""
+    counts = {"start": 0, "stop": 0, "finalised": 0}
+
+    def counted(phase, info):
+        counts[phase] += 1
+
+    class Garbage:
+        def __init__(self):
+            self.itself = self
+
+        def __del__(self):
+            counts["finalised"] += 1
+
+    def collecting(x):
+        Garbage()
+        gc.collect()
+        return x * SETTINGS.rate
+
+    gc.callbacks.append(counted)
+    before, record = [*gc.callbacks], Record()
+    try:
+        with watching(record, [collecting]):
+            collecting(1.0)
+        assert gc.callbacks == before
+    finally:
+        gc.callbacks.remove(counted)
+    assert all(counts.values())
+    read = [value for _, value in record.described()]
+    assert any(value is SETTINGS for value in read)
+    assert not any(value is counts for value in read)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SETTINGS, "rate", 5.0)
+        assert not record.holds()
 
 
 def test_a_written_module_notices_it_too(tmp_path, monkeypatch):

@@ -20,7 +20,8 @@ from pcbatch.ir.verify.verifier import IRError
 from pcbatch.lowering.codegen.emit import checked_sites
 from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
 from pcbatch.optimize.machine import call_groups
-from pcbatch.optimize.machine.call_groups import ASKS, DEPENDS, OPAQUE, WAITS
+from pcbatch.optimize.machine.call_groups import WAITS
+from pcbatch.optimize.machine.early_values import ASKS, ASKS_UNSEEN, CHOSEN, DEPENDS, OPAQUE, STORED
 from pcbatch.optimize.machine.forks import CHEAP, RECURSES_NOT, apart, find_forks, loss
 from pcbatch.optimize.pipeline import machine_passes, run_passes
 from tests.goldens import check_golden
@@ -138,6 +139,51 @@ def asking(n):
     return a
 
 
+@pcbatch.autobatch
+def later(n, d):
+    """Two groups, the second's last call given what was saved before the first one; `d` has another value by then."""
+    if n <= 0:
+        return d
+    k = n * d
+    a = later(n - 1, d)
+    b = later(n - 2, d + 1)
+    return later(n - 3, a % 9) + later(n - 4, (b + k + d) % 7)
+
+
+@pcbatch.autobatch
+def stored(n, xs):
+    """An element is stored into what the second call is given."""
+    if n <= 0:
+        return xs[0]
+    a = stored(n - 1, xs)
+    xs[0] = n
+    return a + stored(n - 2, xs)
+
+
+@pcbatch.autobatch
+def by_arm(n, d):
+    """What the second call is given differs by the arm."""
+    if n <= 0:
+        return d
+    a = by_arm(n - 1, d)
+    if n % 2 == 0:
+        d = d + 3
+    else:
+        d = d // n
+    return a + by_arm(n - 2, d)
+
+
+@pcbatch.autobatch
+def by_arm_of_opaque(n, d):
+    """Nothing is known of what computes the condition on which the second call is made."""
+    if n <= 0:
+        return d
+    a = by_arm_of_opaque(n - 1, d)
+    if tf.minimum(n, 3) > d:
+        a += by_arm_of_opaque(n - 2, d)
+    return a
+
+
 EXAMPLES = {
     "fibonacci": (fibonacci, [(0,), (5,)], [2]),
     "depths": (depths, [(*TREE, 0), (*TREE, 3)], [2]),
@@ -150,6 +196,10 @@ EXAMPLES = {
     "chosen": (chosen, [(BINARY, 0), (BINARY, 4)], [2]),
     "either": (either, [(5,), (6,)], [4]),
     "asking": (asking, [(5,)], []),
+    "later": (later, [(4, 1), (5, 2), (0, 3)], [2, 2, 2]),
+    "stored": (stored, [(5, [1, 2])], []),
+    "by_arm": (by_arm, [(5, 1)], []),
+    "by_arm_of_opaque": (by_arm_of_opaque, [(5, 1)], []),
 }
 
 
@@ -212,7 +262,17 @@ def test_forks_pay_where_calls_recurse_and_come_to_something_expensive():
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("dependent", [DEPENDS]), ("opaque", [OPAQUE]), ("stopping", [WAITS]), ("fibonacci", []), ("asking", [ASKS])],
+    [
+        ("dependent", [DEPENDS]),
+        ("opaque", [OPAQUE]),
+        ("stopping", [WAITS]),
+        ("fibonacci", []),
+        ("asking", [ASKS]),
+        ("later", [DEPENDS]),
+        ("stored", [STORED]),
+        ("by_arm", [CHOSEN]),
+        ("by_arm_of_opaque", [ASKS_UNSEEN]),
+    ],
 )
 def test_why_calls_are_apart(name, why):
     compilation, _ = compiled(name)

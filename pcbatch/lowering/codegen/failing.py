@@ -1,4 +1,6 @@
-"""Which plain functions of the user's have an operator that Python may raise for: `a[i]`, `n // k`, `k % n`, `2 ** k`.
+"""Which plain functions of the user's have an operator that Python may raise for.
+
+`a[i]`, `n / k`, `n // k`, `k % n`, `2 ** k`, `1 << k`.
 
 Read from their bytecode, and from that of what they call by its name.
 """
@@ -13,9 +15,11 @@ from typing import Any
 
 from pcbatch.installed import OWN, is_installed
 
-_SYMBOLS = ("//", "%", "**", "//=", "%=", "**=")
+_SYMBOLS = tuple(f"{symbol}{end}" for symbol in ("/", "//", "%", "**", "<<", ">>") for end in ("", "="))
 _NAMES = tuple(
-    f"{way}_{name}" for way in ("BINARY", "INPLACE") for name in ("FLOOR_DIVIDE", "MODULO", "POWER")
+    f"{way}_{name}"
+    for way in ("BINARY", "INPLACE")
+    for name in ("TRUE_DIVIDE", "FLOOR_DIVIDE", "MODULO", "POWER", "LSHIFT", "RSHIFT")
 )  # of Python 3.10
 _NOTHING = {"CACHE", "EXTENDED_ARG", "NOP"}
 

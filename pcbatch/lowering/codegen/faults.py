@@ -16,7 +16,10 @@ EMPTY = (LaneStatus.INDEX, "IndexError: pop from an empty bounded list")
 NOT_IN_LIST = (LaneStatus.ARITHMETIC, "ValueError: the value is not in the list")
 SHORT_SLICE = (LaneStatus.INDEX, "IndexError: index out of range, or the slice leaves the array")
 
-HELPER_DIVISION = (LaneStatus.ARITHMETIC, "ZeroDivisionError: division by zero, or a negative power, in a helper")
+HELPER_DIVISION = (
+    LaneStatus.ARITHMETIC,
+    "ZeroDivisionError: division by zero, or a negative power or shift, in a helper",
+)
 HELPER_INDEX = (LaneStatus.INDEX, "IndexError: index out of range in a helper")
 NO_SITE = -1
 """The site of a check that cannot fail."""

@@ -7,8 +7,8 @@ that call what nothing is known of are not computed early, as they might be expe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from pcbatch.ir.analysis import effects
@@ -33,6 +33,8 @@ from pcbatch.ir.payload import Copy
 from pcbatch.ir.program import Primitive, reads, writes
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import TensorType
+from pcbatch.optimize.machine import beneath
+from pcbatch.optimize.machine.early_values import DEPENDS, OPAQUE, STORED, Unknown, Values, together
 from pcbatch.optimize.machine.forked_calls import CallGroup, End
 from pcbatch.optimize.machine.joins import Joining
 
@@ -40,48 +42,20 @@ HELD = ("register", "cached stack")
 """Storage kinds whose tops lie apart: what a forked call is given and gives is handed over there."""
 
 
-@dataclass
-class _Values:
-    """What names stand for, in terms of the end of the group's first block; None for what is not known there."""
-
-    names: dict[str, str | None] = field(default_factory=dict)
-    stacks: dict[str, list[str | None]] = field(default_factory=dict)
-    before: dict[str, str | None] = field(default_factory=dict)
-    """`names` as they were before the body of the present block, after its pops."""
-    opaque: set[str] = field(default_factory=set)
-    """Names of which nothing is known since nothing is known of what computes them."""
-
-    def of(self, name: str) -> str | None:
-        """The name, at the end of the first block, of the value of `name` now."""
-        return self.names.get(name, name)
-
-    def copy(self) -> _Values:
-        """The same, apart."""
-        stacks = {name: [*stack] for name, stack in self.stacks.items()}
-        return _Values(dict(self.names), stacks, dict(self.before), {*self.opaque})
-
-    def met(self, other: _Values) -> _Values | None:
-        """What is known where two arms come together; None where they leave stacks that differ."""
-        if {k: v for k, v in self.stacks.items() if v} != {k: v for k, v in other.stacks.items() if v}:
-            return None
-        every = {*self.names, *other.names}
-        names = {name: self.of(name) if self.of(name) == other.of(name) else None for name in every}
-        return _Values(names, self.stacks, {}, self.opaque | other.opaque)
-
-
-DEPENDS = "what it is given depends on what the call before it gives"
-OPAQUE = "what it is given is computed by code of which nothing is known, which is not done early"
 WAITS = "lanes wait for each other in front of it (`pcbatch.sync()`)"
 ON_STACKS = "a variable that it is given, gives or keeps lies on a stack"
-ASKS = "whether it is made depends on what a call before it gives"
 
 
 class Finder:
-    """Finds groups of calls, and `apart`: by block that makes one, why a call is not in the group of that before it."""
+    """Finds groups of calls, and `apart`: by block that makes one, why a call is not in the group of that before it.
+
+    `program` is as it was given, but for first blocks of groups that take off a stack what a later call is given.
+    """
 
     def __init__(self, program: Program):
         self.program = program
         self.apart: dict[int, str] = {}
+        self._beneath: frozenset[str] = frozenset()
         self.live = live_at_start(program)
         self.taken = {
             *program.types,
@@ -101,8 +75,38 @@ class Finder:
         kept = changing | shown | set(program.results)
         return frozenset(name for name in program.parameters if name not in kept)
 
+    def found(self, numbers: Iterable[int]) -> dict[int, CallGroup]:
+        """The groups that begin in some blocks, from the first on; none begins inside another."""
+        found: dict[int, CallGroup] = {}
+        for number in numbers:
+            if all(number not in group.covered for group in found.values()):
+                group = self.group(number)
+                if group is not None:
+                    found[number] = group
+        return found
+
     def group(self, first: int) -> CallGroup | None:
-        """The group that begins at the end of a block, if there are two calls at least that one lane may make."""
+        """The group that begins at the end of a block, if there are two calls at least that one lane may make.
+
+        Where a later call needs what was saved before the group, its first block takes that off its stack and saves it
+        again, if the group has more calls by that.
+        """
+        others, self.apart = self.apart, {}
+        group = self._as_it_is(first)
+        while (lifted := beneath.lifted(self.program, first, self._beneath, self.live, self._fresh_name)) is not None:
+            before, self.program = (self.program, self.apart), lifted
+            self.apart = {}
+            longer = self._as_it_is(first)
+            if longer is None or (group is not None and len(longer.calls) <= len(group.calls)):
+                self.program, self.apart = before
+                break
+            group = longer
+        self.apart = {**others, **self.apart}
+        return group
+
+    def _as_it_is(self, first: int) -> CallGroup | None:
+        """The group, without a change of the first block; sets `_beneath`, what it would have to take off stacks."""
+        self._beneath = frozenset()
         end = self.program.blocks[first].terminator
         if not isinstance(end, PushJump | Branch):
             return None
@@ -122,9 +126,9 @@ class Finder:
 
     def _followed(self, group: CallGroup, first: int) -> list[End]:
         """Take calls into the group for as long as it goes; gives where it may end."""
-        values, ends = _Values(), list[End]()
+        values, ends = Values(), list[End]()
         branched = values  # what was known at the end of the last block that branches
-        left: list[_Values] = []  # what is known at the ends of its arms
+        left: list[Values] = []  # what is known at the ends of its arms
         under: tuple[int, bool] | None = None
         for place, step in enumerate(course(self.program, first)):
             block = self.program.blocks[step.number]
@@ -156,7 +160,7 @@ class Finder:
                 self._leave(group, values, block, is_first=False)
         return [end for end in ends if end.steps <= len(group.steps)]
 
-    def _goes_on(self, group: CallGroup, values: _Values, step: Step) -> bool:
+    def _goes_on(self, group: CallGroup, values: Values, step: Step) -> bool:
         """Whether the group can go on behind the beginning of a block that follows; what names stand for then."""
         block = self.program.blocks[step.number]
         if block.sync:
@@ -171,13 +175,15 @@ class Finder:
         self._follow(group, values, block, step.under)
         return True
 
-    def _asks(self, group: CallGroup, values: _Values, number: int) -> None:
+    def _asks(self, group: CallGroup, values: Values, number: int) -> None:
         """Find the conditions under which a lane goes to the arms behind a block, if they can be computed early."""
         block = self.program.blocks[number]
         assert isinstance(block.terminator, Branch)
         asked = block.terminator.condition
         condition = values.of(asked)
-        if condition is not None:
+        if isinstance(condition, Unknown):
+            group.unasked[number] = condition
+        else:
             group.conditions[number, True] = condition
             group.conditions[number, False] = fails = self._fresh(group, asked)
             group.types[fails] = TensorType("bool")
@@ -185,19 +191,22 @@ class Finder:
             scope = next((item.scope for item in block.body if isinstance(item, Piece)), block.function)
             group.statements.append((Piece(None, (condition,), (fails,), scope=scope), Statement(op), None))
 
-    def _takes(self, group: CallGroup, values: _Values, step: Step) -> bool:
+    def _takes(self, group: CallGroup, values: Values, step: Step) -> bool:
         """Whether the call that a block makes is one of the group; noted if it is not."""
         block, is_first = self.program.blocks[step.number], len(group.steps) == 1
         end = block.terminator
         assert isinstance(end, PushJump)
         condition = None if step.under is None else group.conditions.get(step.under)
-        call: ForkedCall | str = ASKS if condition is None and step.under is not None else ""
         if not isinstance(end.target, int):
             return False
-        call = call or self._call(group, values, end)
-        if isinstance(call, str):
+        if condition is None and step.under is not None:
+            call: ForkedCall | Unknown = group.unasked[step.under[0]].asked
+        else:
+            call = self._call(group, values, end)
+        if isinstance(call, Unknown):
             if group.calls:
-                self.apart[step.number] = call
+                self.apart[step.number] = call.why
+                self._beneath = call.beneath if call.is_beneath else frozenset()
             return False
         group.calls.append(replace(call, condition=condition))
         group.blocks.append(step.number)
@@ -216,7 +225,7 @@ class Finder:
         saved = replace(group, before={}, saved={}, types={}, storage={}, fresh=lambda name: name)
         return saved.joined(self.program.blocks, Joining(lambda name: name))
 
-    def _call(self, group: CallGroup, values: _Values, end: PushJump) -> ForkedCall | str:
+    def _call(self, group: CallGroup, values: Values, end: PushJump) -> ForkedCall | Unknown:
         """The call with what it is given, or why that cannot be said."""
         assert isinstance(end.target, int)
         storage = self.program.storage
@@ -226,62 +235,66 @@ class Finder:
         needed = sorted(self.live[end.target] & read & storage.keys() - self.fixed)
         given = [(name, values.of(name)) for name in needed]
         if any(storage[name] not in HELD for name in (*needed, *results) if name in storage):
-            return ON_STACKS
-        known = tuple((name, value) for name, value in given if value is not None)
-        if len(known) < len(given):
-            unknown = {name for name, value in given if value is None}
-            return OPAQUE if unknown <= values.opaque else DEPENDS
+            return Unknown(frozenset((ON_STACKS,)))
+        unknown = together(value for _, value in given)
+        if unknown is not None:
+            return unknown
+        known = tuple((name, value) for name, value in given if isinstance(value, str))
         slots = tuple((self._fresh(group, name), name) for name in results)
         return ForkedCall(known, slots)
 
-    def _follow(self, group: CallGroup, values: _Values, block: Block, under: tuple[int, bool] | None) -> None:
+    def _follow(self, group: CallGroup, values: Values, block: Block, under: tuple[int, bool] | None) -> None:
         """Go through the pops and the body of a block between two calls: what names stand for after it."""
         condition = None if under is None else group.conditions.get(under)
-        is_known = under is None or condition is not None
+        unasked = None if under is None or condition is not None else group.unasked[under[0]]
         for name in block.pops:
             stack = values.stacks.get(name)
-            values.names[name] = stack.pop() if stack else None
+            values.names[name] = stack.pop() if stack else Unknown.saved(name)
         values.before = dict(values.names)
         for item in block.body:
             if isinstance(item, Store):
-                values.names[item.array] = None
-            elif item.predicate is not None or not is_known:
-                values.names.update(dict.fromkeys(item.writes))
+                value = together(map(values.of, (item.array, *item.indices, item.value)))
+                values.names[item.array] = Unknown.because(STORED) if value is None else value
+            elif item.predicate is not None or unasked is not None:
+                values.names.update(dict.fromkeys(item.writes, unasked or Unknown.because(DEPENDS)))
             else:
                 for statement in item.statements:
                     self._statement(group, values, item, statement, condition)
 
     def _statement(
-        self, group: CallGroup, values: _Values, piece: Piece, statement: Statement, condition: str | None
+        self, group: CallGroup, values: Values, piece: Piece, statement: Statement, condition: str | None
     ) -> None:
         op = statement.op
         operands = {name: values.of(name) for name in reads(op) if name not in piece.shared}
-        known = isinstance(op, Primitive) and None not in operands.values()
-        is_opaque = calls_opaque(op, self.program.externs.get(piece.scope, ()))
-        if not known or is_opaque:
-            values.names.update(dict.fromkeys(writes(op)))
-            unknown = {name for name, value in operands.items() if value is None}
-            if unknown <= values.opaque and (unknown or is_opaque):
-                values.opaque |= set(writes(op))
+        unknown = together(operands.values())
+        if not isinstance(op, Primitive) or calls_opaque(op, self.program.externs.get(piece.scope, ())):
+            unknown = together((unknown or Unknown(), Unknown.because(OPAQUE)))
+        if unknown is not None:
+            values.names.update(dict.fromkeys(writes(op), unknown))
             return
-        if isinstance(op, Primitive) and isinstance(op.code, Copy) and op.inputs[0] in operands:
+        assert isinstance(op, Primitive)
+        if isinstance(op.code, Copy) and op.inputs[0] in operands:
             values.names[op.outputs[0]] = operands[op.inputs[0]]
             return
         fresh = {name: self._fresh(group, name) for name in writes(op)}
-        mapping = {name: value for name, value in operands.items() if value is not None}
+        mapping = {name: value for name, value in operands.items() if isinstance(value, str)}
         group.statements.append((piece, replace(statement, op=renamed(op, mapping, fresh)), condition))
         values.names.update(fresh)
 
-    def _fresh(self, group: CallGroup, name: str) -> str:
+    def _fresh_name(self, name: str) -> str:
         number = 1
         while (fresh := f"{name}_{number}") in self.taken:
             number += 1
         self.taken.add(fresh)
+        return fresh
+
+    def _fresh(self, group: CallGroup, name: str) -> str:
+        fresh = self._fresh_name(name)
         if name in self.program.types:
             group.types[fresh] = self.program.types[name]
         return fresh
 
-    def _leave(self, group: CallGroup, values: _Values, block: Block, *, is_first: bool) -> None:
+    def _leave(self, group: CallGroup, values: Values, block: Block, *, is_first: bool) -> None:
         """What the pushes of a block save."""
         body = set(written(block))
         for push in block.pushes:
@@ -297,10 +310,10 @@ class Finder:
                 value = group.before[push.variable]
             values.stacks.setdefault(push.variable, []).append(value)
 
-    def _return(self, values: _Values, end: PushJump) -> None:
+    def _return(self, values: Values, end: PushJump) -> None:
         """What the call may change stands for nothing that is known."""
         assert isinstance(end.target, int)
-        values.names.update(dict.fromkeys(self.changed(end.target)))
+        values.names.update(dict.fromkeys(self.changed(end.target), Unknown.because(DEPENDS)))
 
     def read(self, entry: int) -> frozenset[str]:
         """What a call that begins at block `entry` may read: others, that only its callers do, it need not be given."""

@@ -22,6 +22,7 @@ from pcbatch.ir.machine import (
 )
 from pcbatch.ir.program import reads, writes
 from pcbatch.ir.types import TensorType, Type
+from pcbatch.optimize.machine.early_values import Unknown
 from pcbatch.optimize.machine.joins import Fresh, Joining, copies
 
 Early = tuple[Piece, Statement, "str | None"]
@@ -52,6 +53,8 @@ class CallGroup:
     """Those that make the calls."""
     conditions: dict[tuple[int, bool], str] = field(default_factory=dict)
     """By arm the name of the condition, at the end of the first block, on which a lane goes there."""
+    unasked: dict[int, Unknown] = field(default_factory=dict)
+    """By block that branches why its condition is not known there."""
     onward: int | None = None
     """The block at which a lane goes on where the last call is in an arm."""
     before: dict[str, str] = field(default_factory=dict)

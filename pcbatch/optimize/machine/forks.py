@@ -10,9 +10,11 @@
 
 What a later call is given is computed early, where the group begins: a slice of the statements in between, followed
 back through stacks and copies. If one of these depends on what an earlier call gives, the group ends before it. So the
-program in sequence is not changed at all; a lane that forks computes a few cheap statements twice. Statements that call
-what nothing is known of are not computed early, as they might be expensive. Calls in the arms of branches that come
-together again are of the group, too: a lane forks those to which its conditions lead, which are computed early.
+program in sequence stays as it is, but for what a later call needs that was saved before the group, which its first
+block takes off the stack and saves again (`beneath`); a lane that forks computes a few cheap statements twice.
+Statements that call what nothing is known of are not computed early, as they might be expensive. Calls in the arms of
+branches that come together again are of the group, too: a lane forks those to which its conditions lead, which are
+computed early.
 
 The idea is that of Cilk's `spawn` and `sync` (Blumofe et al., PPoPP 1995), of futures (Halstead, TOPLAS 1985), and of
 the batches that TensorFlow Fold and DyNet find in graphs (Looks et al., ICLR 2017; Neubig et al., NIPS 2017).
@@ -28,7 +30,6 @@ from pcbatch.ir.analysis.effects import successors
 from pcbatch.ir.analysis.forks import Group
 from pcbatch.ir.machine import Program
 from pcbatch.optimize.machine.call_groups import Finder, called_blocks
-from pcbatch.optimize.machine.forked_calls import CallGroup
 
 
 def find_forks(program: Program, only: Collection[int] | None = None) -> Program:
@@ -37,14 +38,10 @@ def find_forks(program: Program, only: Collection[int] | None = None) -> Program
     Where it is said, `only` of groups that begin in some blocks.
     """
     finder = Finder(program)
-    found: dict[int, CallGroup] = {}
-    for number in range(len(program.blocks)) if only is None else sorted(only):
-        if all(number not in group.covered for group in found.values()):
-            group = finder.group(number)
-            if group is not None:
-                found[number] = group
+    found = finder.found(range(len(program.blocks)) if only is None else sorted(only))
     if not found:
         return program
+    program = finder.program
     storage = {name: "example" if name in finder.fixed else kind for name, kind in program.storage.items()}
     blocks, types = list(program.blocks), dict(program.types)
     for place, (number, group) in enumerate(found.items()):
@@ -64,8 +61,7 @@ def _last_number(program: Program) -> int:
 def apart(program: Program) -> dict[int, str]:
     """Of the blocks that make a call right behind another one, but not in its group, why it is not."""
     finder = Finder(program)
-    for number in range(len(program.blocks)):
-        finder.group(number)
+    finder.found(range(len(program.blocks)))
     return finder.apart
 
 

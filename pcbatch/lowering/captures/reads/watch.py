@@ -9,7 +9,9 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
+import gc
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -48,7 +50,7 @@ def watching(record: Record, seeds: Iterable[Any]) -> Iterator[None]:
     watch.before = before = sys.gettrace()
     watch.set(True)
     try:
-        with following.by(watch):
+        with watch.knowing_collections(), following.by(watch):
             yield
     finally:
         if sys.gettrace() == watch.called:  # unless the user's code has started a debugger
@@ -70,6 +72,31 @@ class Watch:
         self.has_run = False
         self.runs: dict[types.CodeType, int] = {}
         self.reaching: dict[Any, tuple[tuple[Any, ...], bool]] = {}
+        self.thread = threading.get_ident()
+        self.is_collecting = False
+
+    @contextlib.contextmanager
+    def knowing_collections(self) -> Iterator[None]:
+        """Inside it is known when this thread collects cycles.
+
+        What then runs, such as the functions in `gc.callbacks` (hypothesis counts seconds there), only happens to run
+        while the program is traced: what it reads, and may change each time, is not the program's.
+        """
+        gc.callbacks.insert(0, self._collection_starts)
+        gc.callbacks.append(self._collection_stops)
+        try:
+            yield
+        finally:
+            gc.callbacks.remove(self._collection_starts)
+            gc.callbacks.remove(self._collection_stops)
+
+    def _collection_starts(self, phase: str, _: dict[str, int]) -> None:
+        if phase == "start" and threading.get_ident() == self.thread:
+            self.is_collecting = True
+
+    def _collection_stops(self, phase: str, _: dict[str, int]) -> None:
+        if phase == "stop" and threading.get_ident() == self.thread:
+            self.is_collecting = False
 
     def is_set(self) -> bool | None:
         """See `following.Follower`."""
@@ -188,6 +215,8 @@ class Watch:
             return None  # a second of the sampler's first call
         outer = self.before(frame, event, arg) if isinstance(self.before, (types.FunctionType, _METHODS)) else None
         code = frame.f_code
+        if self.is_collecting:
+            return outer
         if not stored.is_users_code(code, frame.f_globals) or code.co_name == "<module>":
             if not (code.co_filename.startswith("<") or stored.is_users(code.co_filename)):
                 _others.add(code.co_filename)

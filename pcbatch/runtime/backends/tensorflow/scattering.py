@@ -63,14 +63,23 @@ def compacted(mask: tf.Tensor, size: Any) -> tf.Tensor:
 
 def written(array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) -> tf.Tensor:
     """`array` with `array[i, j, ..] = value` for every row of `indices` and `value`; places that are none are left."""
+    if _is_empty(array):
+        return array
     # One scatter that drops what has no place: XLA writes in place. With where(mask, new_array, array) a push would
     # cost the whole stack.
     at, value = places(indices, value, array.shape)
     return tf.raw_ops.TensorScatterUpdate(tensor=array, indices=at, updates=value, bad_indices_policy="IGNORE")
 
 
+def _is_empty(array: tf.Tensor) -> bool:
+    """Whether an array has no elements in any row: TensorFlow refuses to write there."""
+    return 0 in array.shape[1:].as_list()
+
+
 def added(array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) -> tf.Tensor:
     """`array` with `value` added at `array[i, j, ..]`, for one row after another; places that are none are left."""
+    if _is_empty(array):
+        return array
     at, value = places(indices, value, array.shape)
     return tf.raw_ops.TensorScatterAdd(tensor=array, indices=at, updates=value, bad_indices_policy="IGNORE")
 

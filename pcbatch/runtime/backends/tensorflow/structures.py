@@ -49,9 +49,9 @@ def joined_type(a: Any, b: Any) -> Type:
 def type_of(value: Any) -> Type:
     """The type of a value of one example.
 
-    Tensors, variables and NumPy arrays keep their dtypes; Python ints and floats and `Weak` are weak. A gradient that
-    names rows of a table (`tf.IndexedSlices`) counts as the table that it stands for, most of it zero. Raises
-    NotATensorError for what is none of these, TypeError for tensors of unknown shape and ints beyond int32.
+    Tensors, variables, Keras' own among them, and NumPy arrays keep their dtypes; Python ints and floats and `Weak` are
+    weak. A gradient that names rows of a table (`tf.IndexedSlices`) counts as the table that it stands for, most of it
+    zero. Raises NotATensorError for what is none of these, TypeError for tensors of unknown shape, ints beyond int32.
     """
     if isinstance(value, bool):
         return TensorType("bool")
@@ -59,6 +59,8 @@ def type_of(value: Any) -> Type:
         return TensorType(weak(value).value.dtype.name, (), weak=True)
     if is_committed(value) or isinstance(value, tf.IndexedSlices):
         return _tensor_type(value)
+    if is_of_keras(value):
+        return _tensor_type(value.value)
     match value:
         case None:
             return NONE
@@ -76,6 +78,11 @@ def type_of(value: Any) -> Type:
     if fields is None:
         raise NotATensorError(describe(value))
     return _record(value, fields)
+
+
+def is_of_keras(value: Any) -> bool:
+    """Whether it is one of Keras' variables, each of which has one of TensorFlow's inside."""
+    return hasattr(type(value), "__tf_tensor__") and isinstance(getattr(value, "value", None), tf.Variable)
 
 
 def _record(value: Any, fields: dict[str, Any]) -> StructType:

@@ -25,7 +25,7 @@ from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends import following
 from pcbatch.runtime.backends.tensorflow import blame, gradients, graphs, marked, private, ready, xla_cpu
 from pcbatch.runtime.backends.tensorflow.recorder import recording
-from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, wrap
+from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.watching import watch
 
 Pairs = Sequence[tuple[tf.Tensor, tf.Tensor]]
@@ -36,9 +36,9 @@ T = TypeVar("T")
 class Trace:
     """What a piece does with one example, by its `function`.
 
-    `reads` and `shared` are the placeholders of the leaves of what it reads, `outputs` its results. `handles` pairs the
-    handles of variables, as the graph has them, with those among `shared` that stand for what is read from them.
-    `sites` are the fault sites that it checks, `failures` whether each check fails, in order.
+    `reads` and `shared` are the placeholders of the leaves of what it reads, `outputs` its results. `variables` pairs
+    the handles of variables with those among `shared` that stand for what is read from them. `sites` are the fault
+    sites that it checks, `failures` whether each check fails, in order.
     """
 
     function: Callable[..., Any]
@@ -46,10 +46,19 @@ class Trace:
     reads: Sequence[tf.Tensor]
     shared: Sequence[tf.Tensor]
     outputs: tuple[Any, ...]
-    handles: Pairs
+    variables: Pairs
     sites: frozenset[int]
     failures: Sequence[tf.Tensor]
     first_site: Callable[[], tf.Tensor]
+
+    @property
+    def handles(self) -> Pairs:
+        """The handles of variables, as the graph has them by now, each with the placeholder for what is read from it.
+
+        Results that are variables as they are, `h = H0`, are read where `leaves` makes tensors of them.
+        """
+        places = {id(outer): leaf for outer, leaf in self.variables}
+        return [(inner, places[id(outer)]) for outer, inner in private.captures(self.graph) if id(outer) in places]
 
     @cached_property
     def site(self) -> tf.Tensor:
@@ -165,10 +174,11 @@ def anew(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
             raise
         except Exception as error:
             raise blame.traced(piece, error) from None
-        handles = _handles(graph, given, same)
         leaves = [*chain(*lane)], [*chain(*same)]
         sites = frozenset(recorder.sites)
-        return Trace(piece.compiled, graph, *leaves, outputs, handles, sites, recorder.failures, recorder.site)
+        return Trace(
+            piece.compiled, graph, *leaves, outputs, _variables(given, same), sites, recorder.failures, recorder.site
+        )
 
 
 def with_kept(piece: Piece, shared: Sequence[Sequence[Any]]) -> list[list[Any]]:
@@ -203,16 +213,17 @@ def _known(piece: Piece, graph: Any, shared: Sequence[Sequence[tf.Tensor]]) -> l
     return given
 
 
-def _handles(graph: Any, given: Sequence[Sequence[Any]], shared: Sequence[Sequence[tf.Tensor]]) -> Pairs:
-    """The handles of variables that `graph` captures, with the placeholders that stand for what is read from them."""
+def _variables(given: Sequence[Sequence[Any]], shared: Sequence[Sequence[tf.Tensor]]) -> Pairs:
+    """The handles of the variables among what a piece is handed, with the placeholders in place of which they are."""
     pairs = zip(chain(*given), chain(*shared), strict=True)
-    places = {id(array.handle): leaf for array, leaf in pairs if isinstance(array, tf.Variable)}
-    return [(inner, places[id(outer)]) for outer, inner in private.captures(graph) if id(outer) in places]
+    return [(array.handle, leaf) for array, leaf in pairs if isinstance(array, tf.Variable)]
 
 
 def captured(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[Any]:
     """The variables and tensors of floats that a trace of `piece` takes from outside on its own."""
     traced = trace(piece, reads, shared)
+    with traced.graph.as_default():
+        traced.leaves([type_of(value) for value in traced.outputs])  # what a helper gives may be what it captures
     known = {id(handle) for handle, _ in traced.handles} | {id(leaf) for leaf in traced.shared}
     variables = {id(variable.handle): variable for variable in private.variables_read(traced.graph)}
     taken = [outer for outer, inner in private.captures(traced.graph) if id(inner) not in known]

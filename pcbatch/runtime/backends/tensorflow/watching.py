@@ -2,7 +2,8 @@
 
 A helper runs as it was written, so its operators are TensorFlow's. `flag * 0.5` makes bools of both and gives one: that
 is refused, and the helper made part of the program, where operators are ours. `a[i]` out of range gives another element
-under XLA, and `n // 0` gives -1: so what Python raises for is checked where TensorFlow makes the operation.
+under XLA, and `n // 0` gives -1: so what Python raises for is checked where TensorFlow makes the operation, and, of
+numbers of Python's own, where `Weak` does.
 """
 
 from __future__ import annotations
@@ -32,6 +33,25 @@ def checking(function: Callable[..., Any], division: int, index: int) -> Callabl
             _sites.reset(token)
 
     return checked
+
+
+def divisor(y: tf.Tensor) -> tf.Tensor:
+    """The scalar by which a helper divides a number of Python's own, with 1 for 0, which fails the lane."""
+    return _sound(y, lambda y: y == 0, 1)
+
+
+def not_negative(y: tf.Tensor) -> tf.Tensor:
+    """The scalar int by which a helper shifts an int of Python's own, or its exponent; negative ones fail the lane."""
+    return _sound(y, lambda y: y < 0, 0)
+
+
+def _sound(y: tf.Tensor, is_bad: Callable[[Any], Any], instead: int) -> tf.Tensor:
+    sites, known = _sites.get(), tf.get_static_value(y)
+    if sites is None or not recorder.can_fault() or (known is not None and not is_bad(known)):
+        return y
+    bad = is_bad(y)
+    recorder.fault(bad, sites[0])
+    return tf.where(bad, tf.constant(instead, y.dtype), y)
 
 
 def watch(kind: str, inputs: Sequence[tf.Tensor], attributes: Mapping[str, Any]) -> Sequence[tf.Tensor]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import arithmetic
+from pcbatch.runtime.backends.tensorflow import arithmetic, watching
 from pcbatch.runtime.backends.tensorflow.promotion import is_bool, is_flag, widened
 
 INT, FLOAT = tf.int32, tf.float32
@@ -134,6 +134,30 @@ def _arithmetic(function: Callable[..., tf.Tensor]) -> Rule:
     return rule
 
 
+def _quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    return arithmetic.true_divide(x, watching.divisor(y))
+
+
+def _floored(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    return arithmetic.floor_divide(x, watching.divisor(y))
+
+
+def _rest(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    return arithmetic.modulo(x, watching.divisor(y))
+
+
+def _raised(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    return arithmetic.power(x, watching.not_negative(y) if y.dtype.is_integer else y)
+
+
+def _to_the_left(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    return arithmetic.left_shift(x, watching.not_negative(y))
+
+
+def _to_the_right(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    return arithmetic.right_shift(x, watching.not_negative(y))
+
+
 def _comparison(function: Callable[..., tf.Tensor]) -> Rule:
     """A bool tensor; an int is compared with a float exactly, as Python does: float64 holds every int32."""
 
@@ -223,15 +247,15 @@ class Weak:
     __add__, __radd__ = _operators(operator.add, _arithmetic(tf.add))
     __sub__, __rsub__ = _operators(operator.sub, _arithmetic(tf.subtract))
     __mul__, __rmul__ = _operators(operator.mul, _arithmetic(tf.multiply))
-    __truediv__, __rtruediv__ = _operators(operator.truediv, _arithmetic(arithmetic.true_divide))
-    __floordiv__, __rfloordiv__ = _operators(operator.floordiv, _arithmetic(arithmetic.floor_divide))
-    __mod__, __rmod__ = _operators(operator.mod, _arithmetic(arithmetic.modulo))
-    _pow, __rpow__ = _operators(operator.pow, _arithmetic(arithmetic.power))
+    __truediv__, __rtruediv__ = _operators(operator.truediv, _arithmetic(_quotient))
+    __floordiv__, __rfloordiv__ = _operators(operator.floordiv, _arithmetic(_floored))
+    __mod__, __rmod__ = _operators(operator.mod, _arithmetic(_rest))
+    _pow, __rpow__ = _operators(operator.pow, _arithmetic(_raised))
     __and__, __rand__ = _operators(operator.and_, _bits(tf.bitwise.bitwise_and))
     __or__, __ror__ = _operators(operator.or_, _bits(tf.bitwise.bitwise_or))
     __xor__, __rxor__ = _operators(operator.xor, _bits(tf.bitwise.bitwise_xor))
-    __lshift__, __rlshift__ = _operators(operator.lshift, _bits(arithmetic.left_shift))
-    __rshift__, __rrshift__ = _operators(operator.rshift, _bits(arithmetic.right_shift))
+    __lshift__, __rlshift__ = _operators(operator.lshift, _bits(_to_the_left))
+    __rshift__, __rrshift__ = _operators(operator.rshift, _bits(_to_the_right))
     __lt__, _ = _operators(operator.lt, _comparison(tf.less))
     __le__, _ = _operators(operator.le, _comparison(tf.less_equal))
     __gt__, _ = _operators(operator.gt, _comparison(tf.greater))

@@ -48,4 +48,7 @@ def gather_by_lane(array: tf.Tensor, lanes: tf.Tensor, indices: list[tf.Tensor])
         # Of long rows most readers want an element, and then no rows are made: but not of what seems just written.
         is_long = None in array.shape[1:] or math.prod(array.shape[1:]) > CPU.long_row
         return tf.gather(array if is_long else unsplit(array, lanes), lanes)
+    if 0 in (rest := array.shape[1 + len(indices) :].as_list()):  # TensorFlow refuses to read nothing
+        count = lanes.shape[0] if lanes.shape[0] is not None else tf.shape(lanes)[0]
+        return tf.zeros([count, *rest], array.dtype)
     return tf.gather_nd(unsplit(array, indices[0]), tf.stack([lanes, *indices], axis=-1))
