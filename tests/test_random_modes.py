@@ -231,3 +231,21 @@ def test_draws_in_native_code_are_those_in_lockstep_and_alone():
         single = simulated.single(*(g[lane] for g in given))
         assert int(single[1]) == count[lane]
         np.testing.assert_allclose(single[0], found[lane], rtol=1e-6)
+
+
+def test_a_draw_is_computed_once_for_all_that_reads_it():
+    """XLA fuses what it takes for cheap with each reader: that was an inverse error function each."""
+    readers = [
+        lambda x: tf.reverse(x, [0]),
+        lambda x: tf.pad(x, [[1, 2]]),
+        lambda x: tf.reduce_sum(x * x),
+        lambda x: tf.where(x > 0, x, 1.0),
+    ]
+
+    def choices(readers):
+        """How many selections in float64 there are, of coefficients of a polynomial."""
+        draw = tf.function(lambda key: [read(random.normal(key, (25,))) for read in readers], jit_compile=True)
+        text = draw.experimental_get_compiler_ir(random.key(1))(stage="optimized_hlo")
+        return sum("f64[25]" in line and " select(" in line for line in text.splitlines())
+
+    assert 0 < choices(readers) == choices(readers[:1])

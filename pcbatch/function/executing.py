@@ -36,8 +36,13 @@ from pcbatch.runtime.strategies.reference import ReferenceMachine
 from pcbatch.runtime.strategies.straight_line import StraightLine, is_straight
 
 
-def make_executable(program: Program, options: Options, digest: Callable[[], str]) -> Executable:
-    """What runs a program, of this `digest`, under the given options."""
+def make_executable(
+    program: Program, options: Options, digest: Callable[[], str], traces: dict[Any, Any] | None = None
+) -> Executable:
+    """What runs a program, of this `digest`, under the given options.
+
+    It is found out by traces of pieces, which are added to `traces`: see `Pieces.tracing_once`.
+    """
     if options.backend == "reference":
         return ReferenceMachine(
             program, backend_named(options.backend), max_depth=options.max_depth, max_steps=options.max_steps
@@ -52,7 +57,12 @@ def make_executable(program: Program, options: Options, digest: Callable[[], str
             max_steps=options.max_steps,
         )
     stored = functools.cache(lambda: _stored_as(program, options, digest()))
-    with backend.tracing_once():
+    jit = options.jit is True
+    with backend.tracing_once(traces, jit):
+        if jit:
+            blocks = program.blocks
+            pieces = [(item, block.label) for block in blocks for item in block.body if isinstance(item, Piece)]
+            backend.trace_ahead((piece, signature_of(program, piece), label) for piece, label in pieces)
         executable = _executable(program, backend, options, stored)
         if opening.current() is not None:
             stored()  # now, by the traces that what it costs was found by

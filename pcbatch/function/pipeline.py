@@ -67,6 +67,8 @@ class Pipeline:
     _lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
     _ready: set[Any] = field(default_factory=set, init=False, repr=False, compare=False)
     """The numbers of lanes that the machine is compiled for; for legs, with the capacities of stacks."""
+    _traces: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Traces of pieces by which something was found out: for the first program, and no longer."""
     reads: Record = field(default_factory=Record, init=False, repr=False, compare=False)
     """What the user's code has read while the program was traced."""
     read_first: tuple[tuple[Any, Any], ...] = field(default=(), init=False, repr=False, compare=False)
@@ -90,7 +92,9 @@ class Pipeline:
             yield
             return
         with self._lock:
-            yield
+            with self.environment.backend.tracing_once(self._traces):
+                yield
+            self._traces.clear()
             if isinstance(lanes, int):
                 self._ready.add((lanes, capacity))
 
@@ -208,7 +212,7 @@ class Pipeline:
     @cached_property
     def machine(self) -> Executable:
         """The machine that runs the table."""
-        return make_executable(self.table, self.options, lambda: program_digest(self.table, ()))
+        return make_executable(self.table, self.options, lambda: program_digest(self.table, ()), self._traces)
 
     @cached_property
     def reverse(self) -> Reverse:
@@ -217,7 +221,9 @@ class Pipeline:
 
     def row(self, block: int) -> Row:
         """What is known of one lane's row at the block of this number; its cost is in the unit of `runtime.costs`."""
-        return block_row(self.table, self.table.blocks[block], self.environment.backend)
+        backend = self.environment.backend
+        with backend.tracing_once(self._traces, self.options.jit is True):
+            return block_row(self.table, self.table.blocks[block], backend)
 
     def run_at_once(self, arguments: Arguments, captured: Captured) -> Outcome:
         """Run the machine on `arguments`, which fit this pipeline's, and on the captured values of now."""

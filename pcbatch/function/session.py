@@ -269,7 +269,7 @@ class Session:
         fewest = Grants(forking=self._options.may_fork)
         known = self._grants.get(arguments.signature, fewest)
         make = partial(self._compiled_with, arguments)
-        with self._lock:
+        with self._lock, collector.paused():
             try:
                 found, grants = granted(make, known, fewest)
             except CompileError:
@@ -316,7 +316,7 @@ class Session:
             started = time.perf_counter()
             try:
                 watched = self._watching(pipeline, captured)
-                with collector.paused(), pieces_of(self._function.__name__), watched, following.apart():
+                with pieces_of(self._function.__name__), watched, following.apart():
                     statistics = pipeline.machine.statistics  # the whole pipeline, or its refusals
             except CompileError as error:
                 raise type(error)(map(linked.built.unrolling.told, error.diagnostics)) from None

@@ -6,6 +6,7 @@ constant are those of the authors' Random123 library.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -53,24 +54,30 @@ def _drawn(*operands: tf.Tensor, apart: bool | None = None) -> list[tf.Tensor]:
 
 
 def _rounds(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Five groups of four rounds, each followed by an injection of the key."""
-    xor, left, right = tf.bitwise.bitwise_xor, tf.bitwise.left_shift, tf.bitwise.right_shift
-    keys = (key0, key1, xor(xor(key0, key1), tf.constant(PARITY, tf.uint32)))
-    x0, x1 = x0 + key0, x1 + key1
+    """Five groups of four rounds, each followed by an injection of the key; traced into the present graph."""
+    add, xor, either, left, right = map(_operation, ("AddV2", "BitwiseXor", "BitwiseOr", "LeftShift", "RightShift"))
+    number = cache(lambda value: tf.constant(value, tf.uint32))
+    keys = (key0, key1, xor(xor(key0, key1), number(PARITY)))
+    x0, x1 = add(x0, key0), add(x1, key1)
     for group in range(5):
         for distance in ROTATIONS[group % 2]:
-            up, down = tf.constant(distance, tf.uint32), tf.constant(32 - distance, tf.uint32)
-            x0 = x0 + x1
-            x1 = xor(tf.bitwise.bitwise_or(left(x1, up), right(x1, down)), x0)
-        x0 = x0 + keys[(group + 1) % 3]
-        x1 = x1 + (keys[(group + 2) % 3] + tf.constant(group + 1, tf.uint32))
+            x0 = add(x0, x1)
+            x1 = xor(either(left(x1, number(distance)), right(x1, number(32 - distance))), x0)
+        x0 = add(x0, keys[(group + 1) % 3])
+        x1 = add(x1, add(keys[(group + 2) % 3], number(group + 1)))
     return x0, x1
+
+
+def _operation(kind: str) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
+    """The operation of this type on two uint32 tensors: TensorFlow's function takes five times as long to make it."""
+    graph, words = tf.compat.v1.get_default_graph(), {"T": tf.compat.v1.AttrValue(type=tf.uint32.as_datatype_enum)}
+    return lambda a, b: private.operation(graph, kind, (a, b), (tf.uint32,), words)[0]
 
 
 def _words(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor) -> tuple[tf.Tensor, ...]:
     """The two words of the rounds and their exclusive or."""
     y0, y1 = _rounds(key0, key1, x0, x1)
-    return y0, y1, tf.bitwise.bitwise_xor(y0, y1)
+    return y0, y1, _operation("BitwiseXor")(y0, y1)
 
 
 CHECKSUM = 8
@@ -88,7 +95,7 @@ def _apart(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor) -> tu
     """
 
     def words() -> tuple[tf.Tensor, ...]:
-        return _words(key0, key1, x0, x1)
+        return tuple(_compiled_rounds(apart=False)(key0, key1, x0, x1))
 
     def never() -> tuple[tf.Tensor, ...]:
         # A loop, since XLA makes a selection of a conditional whose arms are short.

@@ -31,7 +31,9 @@ def inverted(key: Any, shape: Shape, dtype: Any, transform: Callable[[tf.Tensor]
     """
     dtype, sizes = float_dtype(dtype), static_shape(shape)
     unit = unit_draws(key, sizes, tf.float64 if dtype == tf.float64 else tf.float32)
-    return tf.cast(transform(unit), dtype)
+    # By one, but XLA does not know that: it would compute the transform, for a normal number some 300 operations, anew
+    # for each operation that reads the draw. The sampler's momenta were computed six times.
+    return tf.cast(transform(unit), dtype) / tf.maximum(tf.cast(unit, dtype), tf.constant(1, dtype))
 
 
 def scaled(random: list[tf.Tensor], span: tf.Tensor) -> tf.Tensor:

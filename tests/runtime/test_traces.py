@@ -41,10 +41,13 @@ def counted(monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("schedule", ["adaptive", "earliest"])
+@pytest.mark.parametrize("schedule", ["auto", "adaptive", "earliest"])
 @pytest.mark.parametrize("jit", [True, False])
 def test_a_program_traces_each_piece_once(schedule, jit, counted):
-    """For the machine and, under "adaptive", for the prices of blocks, for turns that repeat one, for gathered rows."""
+    """For the machine and, under "adaptive", for the prices of blocks, for turns that repeat one, for gathered rows.
+
+    And for what stands against native code, as which it runs under "auto" if XLA compiles it.
+    """
     f = pcbatch.autobatch(steps, schedule=schedule, jit=jit)
     f(X, N)
     blocks = f.pipeline(X, N).table.blocks
@@ -54,3 +57,45 @@ def test_a_program_traces_each_piece_once(schedule, jit, counted):
     again = f(X[:2], N[:2])
     assert set(counted.values()) <= {1, 2}  # another number of lanes is another program
     np.testing.assert_array_equal(again, f(X, N)[:2])
+
+
+def test_the_users_code_runs_once_for_types_and_once_for_the_program():
+    ran = []
+
+    def helper(x):
+        ran.append(tf.executing_eagerly())
+        return tf.where(x > 1.0, x * 0.5, x + 3.0)
+
+    @pcbatch.autobatch
+    def f(x, n):
+        while n > 0:
+            x = helper(x)
+            n -= 1
+        return x
+
+    np.testing.assert_array_equal(f(np.array([0.0, 4.0], np.float32), np.array([2, 1], np.int32)), [1.5, 2.0])
+    assert ran == [False, False]
+
+
+def test_a_program_of_xlas_has_traces_that_were_made_for_xla():
+    """Also where it is first called in a plain graph; in another one, and in ordinary code, it stays what it is."""
+    found = []
+
+    def helper(x):
+        found.append(traces.graphs.in_outer_xla())
+        return x + tf.reduce_max(x)
+
+    @pcbatch.autobatch(max_depth=8)
+    def f(x, n):
+        while n > 0:
+            x = helper(x)
+            n -= 1
+        return x
+
+    x, n = tf.constant([[1.0, 2.0], [3.0, np.nan]]), tf.constant([2, 1])
+    expected = np.array([[7.0, 8.0], [np.nan, np.nan]], np.float32)
+    np.testing.assert_array_equal(tf.function(lambda x, n: f.run(x, n).value)(x, n), expected)
+    assert {*found} == {False, True}, "types are inferred in ordinary code"
+    for outer in (lambda f: tf.function(f, jit_compile=True), lambda f: f):
+        np.testing.assert_array_equal(outer(lambda x, n: f.run(x, n).value)(x, n), expected)
+    assert found[-1]

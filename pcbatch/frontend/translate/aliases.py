@@ -73,6 +73,8 @@ class Aliases:
     """What functions do to what they are given, by name; empty where none changes an object."""
     objects: bool = False
     """Whether objects are followed that arrays do not have: lists and records inside each other."""
+    after: dict[tuple[int, bool, Facts], Facts] = field(default_factory=dict)
+    """What holds after ops, by their `id` and what holds before: every question goes through all of them again."""
 
     def __post_init__(self) -> None:
         ops = [op for block in self.function.blocks for op in block.ops]
@@ -235,7 +237,16 @@ class Aliases:
         return facts
 
     def _through(self, op: Op, facts: Facts) -> Facts:
-        """What holds after `op`: a Store changes an object, and names none; it may be a list that it stores into."""
+        """What holds after `op`."""
+        if isinstance(op, Call):  # what it does depends on the summaries
+            return self._through_anew(op, facts)
+        key = (id(op), self.objects, facts)
+        if key not in self.after:
+            self.after[key] = self._through_anew(op, facts)
+        return self.after[key]
+
+    def _through_anew(self, op: Op, facts: Facts) -> Facts:
+        """The same: a Store changes an object, and names none; it may be a list that it stores into."""
         match op:
             case Store(array=array, indices=indices, value=value) if self.objects or array in self.depths:
                 step = self.numbers.get(indices[0], ANY) if len(indices) == 1 else ANY

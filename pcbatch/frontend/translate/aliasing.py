@@ -71,7 +71,7 @@ def _suspect(every: Sequence[Aliases], unrolling: Unrolling) -> None:
     undecided = {span for aliases in every for span in aliases.undecided()}
     if not undecided:
         return
-    assumed = [replace(aliases, assumed=True, taken={}) for aliases in every]
+    assumed = [replace(aliases, assumed=True, taken={}, after={}) for aliases in every]
     _summarise(assumed)
     if any(aliases.violations() or aliases.changing_calls() for aliases in assumed):
         unrolling.suspects.update(undecided)

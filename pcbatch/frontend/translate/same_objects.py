@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from pcbatch.frontend.translate.references import ANY, LIMIT, NEW, Path, Place, Taking
 
@@ -12,6 +13,7 @@ Fact = tuple[Place, Place]
 Facts = frozenset[Fact]
 
 
+@functools.lru_cache(maxsize=4096)
 def fact_of(first: Place, second: Place) -> Fact:
     """That two places may hold the same object."""
     return min((first, second), (second, first), key=repr)
@@ -45,22 +47,28 @@ def facts_after(rebound: frozenset[str], taken: tuple[Taking, ...], facts: Facts
     others = {name for fact in near for name, _ in fact} | sources
     staying = sorted(name for name in others - rebound if not name.startswith(NEW))
     everything = [*taken, *((name, ((), (name, ()))) for name in staying)]
+    paths: dict[tuple[str, str], list[tuple[Path, Path]]] = {}
+    for (first, path), (second, path2) in near:
+        paths.setdefault((first, second), []).append((path, path2))
+        paths.setdefault((second, first), []).append((path2, path))
     for new, other in itertools.product(taken, everything):
-        kept.update(_meeting(new, other, near))
+        kept.update(_meeting(new, other, paths))
     return frozenset(kept)
 
 
-def _meeting(first: Taking, second: Taking, facts: Sequence[Fact]) -> Iterator[Fact]:
-    """The facts about two new values, from the old `facts` about the places that they are taken from.
+def _meeting(
+    first: Taking, second: Taking, paths: Mapping[tuple[str, str], Sequence[tuple[Path, Path]]]
+) -> Iterator[Fact]:
+    """The facts about two new values, from the old facts about the places that they are taken from.
+
+    Of these there are the `paths` to two parts by the two names.
 
     Of one and the same taking they are what was known of two parts of its source. Where both places are one with a step
     that is not known, they are two elements of it: `[q] * 2`.
     """
     (name, (path, (source, inside))), (name2, (path2, (source2, inside2))) = first, second
     pairs: list[tuple[Path, Path]] = [((), ())] if source == source2 and first is not second else []
-    pairs += [(p, q) for (x, p), (y, q) in facts if (x, y) == (source, source2)]
-    pairs += [(q, p) for (x, p), (y, q) in facts if (y, x) == (source, source2)]
-    for old, old2 in pairs:
+    for old, old2 in (*pairs, *paths.get((source, source2), ())):
         if (met := _meet(inside, old)) is None:
             continue
         below, onward = met

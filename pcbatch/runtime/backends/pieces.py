@@ -5,7 +5,7 @@ Only here does single-example code become batched code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -210,8 +210,15 @@ class Pieces(Protocol):
     def kernels(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:
         """What the library's own kernels are to `piece`, beside what its compiler makes of it."""
 
-    def tracing_once(self) -> AbstractContextManager[None]:
-        """What is asked of a piece inside is found by one trace of it."""
+    def tracing_once(self, known: dict[Any, Any] | None = None, jit: bool = False) -> AbstractContextManager[None]:
+        """What is asked of a piece inside is found by one trace of it.
+
+        That may be one of those in `known`, to which those made inside are added: so a program can have the traces that
+        something was found out by before. With `jit` they are such as a program has that is compiled.
+        """
+
+    def trace_ahead(self, given: Iterable[tuple[Piece, Signature, str]]) -> None:
+        """Trace pieces, which are of blocks with these labels, inside `tracing_once`."""
 
     def described(self, piece: Piece, signature: Signature) -> str | None:
         """A digest of what `piece` does with such types, the same in every process, whatever it has read to get there.

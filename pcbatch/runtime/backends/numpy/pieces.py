@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -116,8 +116,11 @@ class NumPyPieces:
         ]
         return found, np.int32(site) if piece.sites else None
 
-    def tracing_once(self) -> AbstractContextManager[None]:
+    def tracing_once(self, known: dict[Any, Any] | None = None, jit: bool = False) -> AbstractContextManager[None]:
         return contextlib.nullcontext()
+
+    def trace_ahead(self, given: Iterable[tuple[Piece, Signature, str]]) -> None:
+        pass
 
     def described(self, piece: Piece, signature: Signature) -> str | None:
         return None

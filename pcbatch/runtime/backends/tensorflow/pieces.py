@@ -198,13 +198,24 @@ def native_obstacles(pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tu
                 found.append(tuple((f"the batched form of {name}", span) for name in dict.fromkeys(whole)))
                 continue
             known = len(graph.get_operations())
-            given = [[placeholders(type_) for type_ in types] for types in (signature.reads, signature.shared)]
-            run_one(piece, signature, *given)
-            names = dict.fromkeys(native.obstacles(graph.get_operations()[known:]))
+            taken = _taken_as_they_are(piece, signature)
+            if taken is None:
+                given = [[placeholders(type_) for type_ in types] for types in (signature.reads, signature.shared)]
+                run_one(piece, signature, *given)
+            names = dict.fromkeys(native.obstacles([*(taken or ()), *graph.get_operations()[known:]]))
             found.append(tuple((name, _place(piece, signature, name)) for name in names))
 
     tf.function(partial(remembering, every), jit_compile=True, autograph=False).get_concrete_function()
     return found
+
+
+def _taken_as_they_are(piece: Piece, signature: Signature) -> list[Any] | None:
+    """The operations of a piece if `run_one` takes all of them over as they are, else None."""
+    traced = trace(piece, signature.reads, signature.shared)
+    given = {id(leaf) for leaf in (*traced.reads, *traced.shared)}
+    outputs = [*traced.leaves(signature.writes), *([traced.site] if piece.sites else [])]
+    operations = work.in_order(outputs, given)
+    return operations if all(map(rules.is_taken_as_it_is, operations)) else None
 
 
 def _place(piece: Piece, signature: Signature, obstacle: str) -> Span | None:

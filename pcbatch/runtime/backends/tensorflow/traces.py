@@ -1,18 +1,19 @@
 """Pieces traced for one example: their types, checks and costs are read from a trace, and all lanes computed by it.
 
 A trace lies in a graph of its own, apart from the program's. While a program is traced (`remembering`), each piece is
-traced once: for its cost, and for every number of rows that its block may run on.
+traced once: for its cost, and for every number of rows that its block may run on. What is found out about pieces
+before there is a program (`once`) is found by traces that the program can have.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import tensorflow as tf
 
@@ -22,12 +23,13 @@ from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends import following
-from pcbatch.runtime.backends.tensorflow import blame, gradients, marked, private, ready
+from pcbatch.runtime.backends.tensorflow import blame, gradients, graphs, marked, private, ready, xla_cpu
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.watching import watch
 
 Pairs = Sequence[tuple[tf.Tensor, tf.Tensor]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +75,9 @@ class Trace:
             return [private.capture(self.graph, leaf) for leaf in leaves]
 
 
-_Key = tuple[str, Piece, tuple[Type, ...], tuple[Type, ...]]
-_remembered: ContextVar[dict[_Key, Any] | None] = ContextVar("remembered", default=None)
+_remembered: ContextVar[dict[Any, Any] | None] = ContextVar("remembered", default=None)
+_for_xla: ContextVar[bool] = ContextVar("for_xla", default=False)
+"""Whether what is traced outside of a program is for one that XLA compiles."""
 
 
 def remembering(function: Callable[..., Any], *arrays: Any) -> Any:
@@ -92,13 +95,41 @@ def remembering(function: Callable[..., Any], *arrays: Any) -> Any:
 
 
 @contextlib.contextmanager
-def once() -> Iterator[None]:
-    """No piece is traced twice inside for the same types, as long as no program is."""
-    token = _remembered.set({})
+def once(known: dict[Any, Any] | None = None, jit: bool = False) -> Iterator[None]:
+    """No piece is traced twice inside for the same types, nor any of which a trace is `known`; those made are added.
+
+    With `jit` they are traced as for a program that XLA compiles.
+    """
+    token, before = _remembered.set({} if known is None else known), _for_xla.set(jit)
     try:
         yield
     finally:
         _remembered.reset(token)
+        _for_xla.reset(before)
+
+
+def ahead(given: Iterable[tuple[Piece, Sequence[Type], Sequence[Type], str]]) -> None:
+    """Trace pieces, of blocks with these labels, one after the other: it takes less time than each by itself."""
+
+    def every() -> None:
+        for piece, reads, shared, label in given:
+            with tf.name_scope(label):
+                trace(piece, reads, shared)
+
+    _under_xla(every) if _for_xla.get() else every()
+
+
+def _under_xla(make: Callable[[], T]) -> T:
+    """What `make` gives where XLA compiles what is traced."""
+    found: list[T] = []
+    scope = tf.get_current_name_scope()
+
+    def inside() -> None:
+        with tf.name_scope(scope):
+            found.append(make())
+
+    tf.function(inside, jit_compile=True, autograph=False).get_concrete_function()
+    return found[0]
 
 
 def trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
@@ -112,9 +143,10 @@ def remembered(kind: str, piece: Piece, reads: Sequence[Type], shared: Sequence[
     known = _remembered.get()
     if known is None:
         return make()
-    key = kind, piece, tuple(reads), tuple(shared)
+    in_xla = graphs.in_outer_xla()
+    key = kind, piece, tuple(reads), tuple(shared), in_xla or _for_xla.get(), xla_cpu.is_on()
     if key not in known:
-        known[key] = make()
+        known[key] = _under_xla(make) if _for_xla.get() and not in_xla else make()
     return known[key]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -97,8 +97,11 @@ class TensorFlowPieces:
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
         return pieces.has_loop(piece, reads, shared)
 
-    def tracing_once(self) -> AbstractContextManager[None]:
-        return traces.once()
+    def tracing_once(self, known: dict[Any, Any] | None = None, jit: bool = False) -> AbstractContextManager[None]:
+        return traces.once(known, jit)
+
+    def trace_ahead(self, given: Iterable[tuple[Piece, Signature, str]]) -> None:
+        traces.ahead((piece, signature.reads, signature.shared, label) for piece, signature, label in given)
 
     def described(self, piece: Piece, signature: Signature) -> str | None:
         return described.described(piece, signature)

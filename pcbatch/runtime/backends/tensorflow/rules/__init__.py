@@ -137,6 +137,15 @@ def taken_over(
     return [value.t for value in Conversion(graph, None, outputs, lane).run([], same, handles)]
 
 
+def is_taken_as_it_is(operation: Any) -> bool:
+    """Whether `taken_over` makes the same operation of one, or others that XLA compiles wherever it compiles that."""
+    if operation.type in (*READS, *loops.LOOPS) or (private.has_rule(operation) and operation.op_def.is_stateful):
+        return False
+    if any(each.dtype in (tf.variant, tf.resource) for each in (*operation.inputs, *operation.outputs)):
+        return False
+    return not extremes.is_made_otherwise(operation)
+
+
 class Conversion:
     """The tensors `outputs` of a graph on their way to all lanes, or, where `lanes` is None, to one.
 
@@ -248,8 +257,12 @@ class Conversion:
         return loops.differs(loop, varying) or (graphs.in_outer_xla() and loops.has_lists(loop))
 
     def _of_one(self, operation: Any, inputs: Sequence[Converted]) -> list[Converted] | None:
-        """An operation of one lane as it is; None for one that has a rule of its own, or reads a variable's value."""
-        if private.has_rule(operation) or operation.type in READS:
+        """An operation of one lane as it is; None for one that reads a variable's value, or has a rule that applies.
+
+        pfor, which takes 50 ms to set up in a process, takes a stateless one as it is, too, if no input is
+        stacked, whatever rule it has.
+        """
+        if operation.type in READS or (private.has_rule(operation) and operation.op_def.is_stateful):
             return None
         return straight.as_it_is(operation, [each.t for each in inputs])
 

@@ -165,6 +165,11 @@ CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
 }
 
 
+def is_made_otherwise(operation: Any) -> bool:
+    """Whether `same_for_all` makes more of an operation than a choice among what it gives and NaN."""
+    return operation.type in _PLAIN and operation.type not in ("Max", "Maximum", "Min", "Minimum")
+
+
 def same_for_all(operation: Any, inputs: Sequence[Converted]) -> list[Converted] | None:
     """What stands for the outputs of such an operation that no lane's value goes into, to which no rule is applied."""
     if operation.type not in _PLAIN or not _corrects(operation.type, operation.get_attr):
