@@ -16,15 +16,24 @@ NOT_FOR_AUTOGRAPH: dict[str, Any] = {"autograph_info__": None}
 """How TensorFlow's AutoGraph knows what it must not rewrite when a caller's tf.function is traced."""
 
 
+OURS = (PcbatchError, RunInterruptedError)
+"""The errors of which a user's traceback shows none of our insides."""
+
+
+def not_for_autograph(method: T) -> T:
+    """`method`, which AutoGraph is to call as it is."""
+    vars(method).update(NOT_FOR_AUTOGRAPH)
+    return method
+
+
 def without_internals(method: Callable[Q, T]) -> Callable[Q, T]:
-    """`method`, its pcbatch errors raised anew from here: a user's traceback shows none of our insides."""
+    """`method`, errors that are `OURS` raised anew from here."""
 
     @functools.wraps(method)
     def wrapper(*args: Q.args, **kwargs: Q.kwargs) -> T:
         try:
             return method(*args, **kwargs)
-        except (PcbatchError, RunInterruptedError) as error:
+        except OURS as error:
             raise error.with_traceback(None) from None
 
-    vars(wrapper).update(NOT_FOR_AUTOGRAPH)
-    return wrapper
+    return not_for_autograph(wrapper)

@@ -19,7 +19,8 @@ class Cache(Generic[K, V]):
         self._serves = serves
         self._values: OrderedDict[K, list[V]] = OrderedDict()
         self._lock = threading.RLock()
-        self._last: V | None = None
+        self.last_used: V | None = None
+        """To get it once more would change nothing."""
 
     def get(self, key: K) -> V | None:
         """The value of `key` that serves now, used now; None if there is none (any more)."""
@@ -31,12 +32,8 @@ class Cache(Generic[K, V]):
                     kept.remove(found)
                     kept.append(found)
                 self._values.move_to_end(key)
-                self._last = found
+                self.last_used = found
             return found
-
-    def is_last(self, value: V) -> bool:
-        """Whether `value` is the one used last: to get it once more would change nothing."""
-        return self._last is value
 
     def put(self, key: K, value: V) -> V:
         """Keep `value`, unless another thread has already put one for `key` that serves; the value that is kept."""
@@ -46,7 +43,7 @@ class Cache(Generic[K, V]):
                 return known
             self._values.setdefault(key, []).append(value)
             self._values.move_to_end(key)
-            self._last = value
+            self.last_used = value
             if len(self) > self.limit:
                 oldest, kept = next(iter(self._values.items()))
                 del kept[0]
@@ -58,7 +55,7 @@ class Cache(Generic[K, V]):
         """Forget everything."""
         with self._lock:
             self._values.clear()
-            self._last = None
+            self.last_used = None
 
     @property
     def last(self) -> V | None:

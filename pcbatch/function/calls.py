@@ -20,7 +20,7 @@ from pcbatch.errors import PieceRefusalError
 from pcbatch.frontend import FunctionSource
 from pcbatch.frontend.translate.unrolling import Unrolling
 from pcbatch.function.arguments import one_example
-from pcbatch.function.boundary import without_internals
+from pcbatch.function.boundary import OURS, not_for_autograph, without_internals
 from pcbatch.function.inside import compiling
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.mapped import as_batch, asking
@@ -100,7 +100,7 @@ class Calls(Linkable, Generic[P, R]):
     @overload
     def __call__(self, *args: Any, lanes: int, **kwargs: Any) -> Any: ...
 
-    @without_internals
+    @not_for_autograph
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run a batch: arguments with a leading lane axis in, results with a leading lane axis out.
 
@@ -108,17 +108,21 @@ class Calls(Linkable, Generic[P, R]):
         where the function is refused, UsageError where the arguments do not fit, and with the options `progress` or
         `resume` RunInterruptedError (a KeyboardInterrupt) after Ctrl-C; it carries the `Run` as well.
         """
-        if _running_singly.get():
-            return self.plain(*args, **kwargs)
-        self._refuse_inside_pieces()
-        warm = None if kwargs else self._session.run_warm(args)
-        if warm is not None:
-            plan, finished = warm
-            if finished.values is not None:
-                return plan.packed(finished.values)
-            return Run.checked_value(plan.table, finished.outcome())
-        pipeline, outcome = self._execute(args, kwargs)
-        return Run.checked_value(pipeline.table, outcome)
+        try:
+            if _running_singly.get():
+                return self.plain(*args, **kwargs)
+            if compiling() is not None:
+                self._refuse_inside_pieces()
+            warm = None if kwargs else self._session.run_warm(args)
+            if warm is not None:
+                plan, finished = warm
+                if finished.values is not None:
+                    return plan.packed(finished.values)
+                return Run.checked_value(plan.table, finished.outcome())
+            pipeline, outcome = self._execute(args, kwargs)
+            return Run.checked_value(pipeline.table, outcome)
+        except OURS as error:  # as `without_internals`, for warm calls without one call more
+            raise error.with_traceback(None) from None
 
     @overload
     def run(self, *args: P.args, **kwargs: P.kwargs) -> Run: ...

@@ -8,9 +8,10 @@ exist. A name that denotes a plain function with the code and closure of a batch
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter, is_
 from typing import Any
 
 from pcbatch.errors import Method
@@ -20,6 +21,11 @@ from pcbatch.function.grants import NOTHING, Grants, taken
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.taken import Taken, TakenMethod
 from pcbatch.lowering.captures.captured import FreeValues, Namespace, free_values
+from pcbatch.lowering.captures.glance import MISSING, Glance, Place, places
+
+CODE = (types.BuiltinFunctionType, types.ModuleType, type)
+"""The classes of what a called name denotes mostly, if it is no function of Python's."""
+_code = attrgetter("__code__")
 
 
 @dataclass(frozen=True)
@@ -43,20 +49,21 @@ class Linked:
 
     @cached_property
     def _called(self) -> tuple[_Called, ...]:
-        return tuple(_Called(namespace.reader(name), batched) for namespace, name, batched in self.links)
+        return tuple(_Called(namespace, name, batched) for namespace, name, batched in self.links)
 
     def is_current(self) -> bool:
         """Whether every called name still denotes what it was linked to."""
-        if not all(method.is_same() for method in self.grants.functions.values()):
-            return False
-        codes = tuple([(each.function, each.function.__code__) for each in self._batched])
-        if tuple(self._same_codes) == (codes,) and all(map(_Called.is_same, self._called)):
+        for method in self.grants.functions.values():
+            if not method.is_same():
+                return False
+        if self._seen and self._seen[-1].is_same():
             return True
         known = _known(self.entry, self.links)
-        self._same_codes[:] = ()  # what names have denoted by other codes, is to be found out anew
+        self._seen.clear()  # what names have denoted by other codes, is to be found out anew
+        codes = [(each.function, each.function.__code__) for each in self._batched]
         if not all(called.is_current(known) for called in self._called):
             return False
-        self._same_codes[:] = [codes]
+        self._seen.append(_Seen(codes, self._called))
         return True
 
     @cached_property
@@ -65,17 +72,38 @@ class Linked:
         return list({id(each): each for each in every}.values())
 
     @cached_property
-    def _same_codes(self) -> list[Any]:
-        """The code of all batched functions when names were looked at in full, in a list of one; none in an empty."""
+    def _seen(self) -> list[_Seen]:
+        """What names denoted when they were last looked at in full; empty before that."""
         return []
+
+
+class _Seen:
+    """What called names denoted, and all functions that they stand for, the batched ones of these `codes`."""
+
+    def __init__(self, codes: Sequence[tuple[Any, Any]], called: Sequence[_Called]):
+        at_a_glance = {each: each.places() for each in called}
+        functions = [
+            *codes,
+            *(each.plain for each, known in at_a_glance.items() if known and each.plain[0] is not None),
+        ]
+        self._functions, self._codes = [function for function, _ in functions], [code for _, code in functions]
+        self._glance = Glance(place for known in at_a_glance.values() for place in known)
+        self._others = [each for each, known in at_a_glance.items() if not known]
+
+    def is_same(self) -> bool:
+        """Whether they still do; False where that takes more than a look."""
+        if not self._glance.is_same() or not all(map(is_, map(_code, self._functions), self._codes)):
+            return False
+        return not self._others or all(each.is_same() for each in self._others)
 
 
 class _Called:
     """What a called name denotes, looked at again and again: to find that out in full takes five times as long."""
 
-    def __init__(self, read: Callable[[], Any], batched: Linkable | None):
-        self._read, self._batched = read, batched
-        self._plain: tuple[Any, Any] = (None, None)
+    def __init__(self, namespace: Namespace, name: str, batched: Linkable | None):
+        self._namespace, self._name, self._batched = namespace, name, batched
+        self._read = namespace.reader(name)
+        self.plain: tuple[Any, Any] = (None, None)
         """The plain function that the name denoted, and its code."""
 
     def _found(self) -> Any:
@@ -88,11 +116,23 @@ class _Called:
         """Whether the name denotes what it did; False where that takes more than a look."""
         found = self._found()
         if isinstance(found, types.FunctionType):
-            function, code = self._plain
+            function, code = self.plain
             return found is function and found.__code__ is code
         if isinstance(found, types.MethodType):
             return False
         return (found if isinstance(found, Linkable) else None) is self._batched
+
+    def places(self) -> Sequence[Place]:
+        """Where to look at a glance for what the name denoted; none where that takes more, or keeps more than code."""
+        found = places(self._namespace, self._name.split("."))
+        value = found[-1][2] if found else None
+        if isinstance(value, types.FunctionType):
+            is_same = value is self.plain[0]
+        elif isinstance(value, Linkable):
+            is_same = value is self._batched
+        else:
+            is_same = self._batched is None and (value is MISSING or isinstance(value, CODE))
+        return found if is_same else ()
 
     def is_current(self, known: Mapping[Any, Linkable]) -> bool:
         """Whether the name denotes what it did, found out in full."""
@@ -100,7 +140,7 @@ class _Called:
         plain = (found, found.__code__) if isinstance(found, types.FunctionType) else (None, None)
         if _meaning(found, known) is not self._batched:
             return False
-        self._plain = plain
+        self.plain = plain
         return True
 
 

@@ -7,7 +7,7 @@ the call takes the long way (`Session.run_at_once`), which knows what to do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.function.arguments import Arguments
+from pcbatch.function.grants import Grants
 from pcbatch.function.linking import Linked
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.ir.machine import Program
@@ -39,6 +40,8 @@ class Plan:
     key: Any
     """That of the pipeline among those that are kept."""
     linked: Linked
+    links: Mapping[Grants, Linked]
+    """What its session has linked; where it links anew it has another."""
     look: Look
     taken: tuple[Taken, ...] | None
     """None where the leaves are the arrays, in the same order."""
@@ -57,6 +60,7 @@ class Plan:
         captured: Captured,
         given: Sequence[Any],
         look: Look,
+        links: Mapping[Grants, Linked],
         before: Plan | None,
     ) -> Plan | None:
         """The plan of calls like one that has just been made; None where each call has to look at its arguments.
@@ -72,9 +76,9 @@ class Plan:
         is_plain = [place for place, _ in taken] == list(range(len(every))) and not any(make for _, make in taken)
         how = None if is_plain else taken
         if before is not None and before.pipeline is pipeline:
-            return replace(before, key=key, look=look, taken=how)
+            return replace(before, key=key, look=look, links=links, taken=how)
         ready = None if is_watched else pipeline.machine.ready([_made(every, each) for each in taken], lanes)
-        return cls(pipeline, key, pipeline.linked, look, how, lanes, ready, packer(pipeline.table))
+        return cls(pipeline, key, pipeline.linked, links, look, how, lanes, ready, packer(pipeline.table))
 
     @property
     def table(self) -> Program:

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
@@ -172,8 +172,11 @@ class Session:
         plan = None if known is None else self._plans.get(known[0])
         if known is None or plan is None:
             return None
-        if plan.linked is not self._links.get(plan.linked.grants) or not self._is_kept(plan):
+        if plan.links is not self._links:
             return None
+        pipeline = plan.pipeline
+        if pipeline is not self.compiled.last_used and self.compiled.get(plan.key) is not pipeline:
+            return None  # its program is forgotten
         if plan.ready is not None:
             finished = plan.run(known[1])
         else:
@@ -181,13 +184,16 @@ class Session:
                 finished = plan.run(known[1])
         return None if finished is None else (plan, finished)
 
-    def _at_a_glance(self, args: Any, is_unseen: bool) -> tuple[Any, list[Any]] | None:
+    def _at_a_glance(self, args: Any, is_unseen: bool) -> tuple[Any, Sequence[Any]] | None:
         """A key of the types of arguments, and their leaves, those of defaults included; None if it takes more.
 
         Whether somebody watches counts, who may ask for gradients: then it is another run.
         How many were passed counts: a default is one for all lanes, and an array that is passed is not.
         """
         passed = len(args)
+        specs = self._backend.specs_of(args) if passed == self._plain_arity else None
+        if specs is not None:
+            return (passed, is_unseen, specs), args
         known = specs_of((*args, *self._defaults[passed:]), self._static_places, self._backend.spec_of)
         return None if known is None else ((passed, is_unseen, known[0]), known[1])
 
@@ -196,9 +202,10 @@ class Session:
         """The default of each parameter; of one that has none what is no argument."""
         return tuple(each.default for each in self._function.__signature__.parameters.values())
 
-    def _is_kept(self, plan: Plan) -> bool:
-        """Whether its program is not forgotten; it is the one used last now."""
-        return self.compiled.is_last(plan.pipeline) or self.compiled.get(plan.key) is plan.pipeline
+    @cached_property
+    def _plain_arity(self) -> int:
+        """How many parameters there are, if all of them may be arrays; else -1."""
+        return -1 if self._static_places else len(self._defaults)
 
     def _bind_plan(self, args: Any, arguments: Arguments, pipeline: Pipeline, captured: Captured) -> None:
         """Let calls like this one, which has been the second at least, be warm from now on."""
@@ -209,12 +216,14 @@ class Session:
         before = self._plans.get(known[0])
         if before is None and known[0] in self._plans:
             return
-        linked, keys = pipeline.linked, self._keys.statics(captured)
+        linked, links, keys = pipeline.linked, self._links, self._keys.statics(captured)
+        if links.get(linked.grants) is not linked:
+            return  # another thread has linked anew
         look = Look.at(captured, linked.free, linked.namespaces, keys, backend)
         plan = None
         if look is not None:
             key = self._keys.key(arguments, captured, keys)
-            plan = Plan.of(pipeline, key, arguments, captured, known[1], look, before)
+            plan = Plan.of(pipeline, key, arguments, captured, known[1], look, links, before)
         if len(self._plans) >= SIGNATURES:
             self._plans = {}
         self._plans[known[0]] = plan

@@ -98,7 +98,7 @@ root(np.array([4.0, -1.0, 9.0]))
 SEEN = """Traceback (most recent call last):
   File "program.py", line 9, in <module>
     root(np.array([4.0, -1.0, 9.0]))
-  File "api.py", in wrapper
+  File "calls.py", in __call__
     raise error.with_traceback(None) from None
 pcbatch.runtime.report.run.LaneError: 1 of 3 lanes of root failed
 
@@ -118,5 +118,5 @@ def test_an_uncaught_error_as_the_terminal_shows_it(tmp_path):
     assert done.returncode == 1
     lines = done.stderr[done.stderr.index("Traceback") :].replace(str(tmp_path) + "/", "").splitlines()
     lines = [line for line in lines if not set(line) <= set(" ^~")]  # Python's own carets differ by version
-    shown = ['  File "api.py", in wrapper' if line.endswith("in wrapper") else line for line in lines]
+    shown = ['  File "calls.py", in __call__' if line.endswith("in __call__") else line for line in lines]
     assert shown == [line for line in SEEN.splitlines() if line]

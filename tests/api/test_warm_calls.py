@@ -245,6 +245,52 @@ def test_a_built_in_that_is_hidden(monkeypatch):
     assert value(program(X)) == [8.0, 9.0, 10.0]
 
 
+MODULE = """
+import math
+import pcbatch
+rate = 2.0
+def helper(x):
+    return x + 1.0
+@pcbatch.autobatch(jit=False)
+def program(x):
+    return helper(x) * rate + math.pi * abs(0.0)
+"""
+
+
+def test_names_of_a_module(tmp_path, monkeypatch):
+    """Globals, attributes of modules and built-ins are bound anew, hidden, shown again, and taken away."""
+    path = tmp_path / "module.py"
+    path.write_text(MODULE)
+    module = types.ModuleType("module_of_names")
+    module.__file__ = str(path)
+    exec(compile(MODULE, str(path), "exec"), vars(module))
+    program, first = module.program, [4.0, 6.0, 8.0]
+    assert settled(program, X) == first
+    module.rate = 3.0
+    assert settled(program, X) == [6.0, 9.0, 12.0]
+    module.rate = float("2.0")  # the same number, another object
+    assert settled(program, X) == first
+    old, module.helper = module.helper, lambda x: x - 1.0
+    assert settled(program, X) == [0.0, 2.0, 4.0]
+    module.helper = old
+    assert settled(program, X) == first
+    old.__code__ = (lambda x: x * 10.0).__code__
+    assert settled(program, X) == [20.0, 40.0, 60.0]
+    module.abs = lambda x: x + 1.0
+    module.math = types.SimpleNamespace(pi=5.0)
+    assert settled(program, X) == [25.0, 45.0, 65.0]
+    monkeypatch.setattr(module.math, "pi", 6.0)
+    assert settled(program, X) == [26.0, 46.0, 66.0]
+    del module.abs
+    assert settled(program, X) == [20.0, 40.0, 60.0]
+    del module.helper
+    for _ in range(2):
+        with pytest.raises(pcbatch.CompileError, match="helper"):
+            program(X)
+    module.helper = lambda x: x
+    assert settled(program, X) == [2.0, 4.0, 6.0]
+
+
 # -- arguments ---------------------------------------------------------------------------------------------------------
 
 

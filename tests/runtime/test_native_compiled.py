@@ -19,7 +19,7 @@ def optimized(function, *arguments, lanes):
     program = function.session.pipeline(arguments, {})[1].machine
     types = [leaf for name in program.program.parameters for leaf in leaves(program.program.types[name])]
     specs = [tf.TensorSpec([lanes, *leaf.shape], leaf.dtype) for leaf in types]
-    whole = program._whole(lanes, counts=False)
+    whole = program._compiled_for(lanes)
     return whole.experimental_get_compiler_ir(tf.TensorSpec([4], tf.int32), *specs)(stage="optimized_hlo")
 
 

@@ -12,6 +12,7 @@ import builtins
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from pcbatch.ir import program as ir
@@ -77,6 +78,18 @@ class Namespace:
             return lambda: self[name]
         names = self.function.__globals__
         return lambda: names[name] if name in names else vars(builtins)[name]
+
+    def sources(self, name: str) -> list[tuple[Callable[[Any, Any], Any], Any]]:
+        """Where a name is looked up, as `get(key, default)`: in one place after the other, while nothing is there.
+
+        None is told where it denotes what is fixed here.
+        """
+        if name in self.values or name in self.given:
+            return []
+        if name in self.cells:
+            return [(partial(getattr, self.cells[name]), "cell_contents")]
+        names = self.function.__globals__
+        return [(names.get, name)] if name in names else [(names.get, name), (vars(builtins).get, name)]
 
     def hides(self, name: str) -> bool:
         """Whether `name`, a built-in's, means something else here."""

@@ -19,6 +19,7 @@ import numpy as np
 from pcbatch.ir.types import Type
 from pcbatch.lowering.captures.captured import Captured, FreeValues, Namespace, Step, is_all_arrays
 from pcbatch.lowering.captures.fingerprints import Same, shallow
+from pcbatch.lowering.captures.glance import Glance, Place, places
 
 COMPUTED = "computed"
 """The key of what a property, or the like, makes anew at each look."""
@@ -63,8 +64,11 @@ class _Path:
 class Look:
     """What a call has captured, to be compared with what the next one would."""
 
-    def __init__(self, paths: Sequence[_Path], is_array: Callable[[Any], bool]):
-        self._paths = tuple(paths)
+    def __init__(self, paths: Sequence[tuple[_Path, Sequence[Place]]], is_array: Callable[[Any], bool]):
+        self._paths = tuple(path for path, _ in paths)
+        self._glance = Glance(place for _, known in paths for place in known)
+        self._others = tuple(path for path, known in paths if not known)
+        """What takes more than a glance."""
         self._is_array = is_array
 
     @classmethod
@@ -79,17 +83,17 @@ class Look:
         """A look at what has just been `captured`, whose statics have these `keys`; None if it takes more than that."""
         known = {(function, text): key for function, text, key in keys}
         values = {(function, text): value for function, text, value in captured.statics}
-        found = []
+        found: list[tuple[_Path, Sequence[Place]]] = []
         try:
-            for function, paths in free.paths.items():
+            for function, read in free.paths.items():
                 operands = captured.operands[function]
-                for steps in paths:
+                for steps in read:
                     ends = [number for number, (text, _, _) in enumerate(steps) if text in operands]
                     root = namespaces[function].reader(steps[0][2])
                     if ends:
                         name = operands[steps[ends[0]][0]]
                         parts = _followed(captured.values[name], host)
-                        found.append(_Path(root, steps[1 : ends[0] + 1], operand=name, parts=parts))
+                        found.append((_Path(root, steps[1 : ends[0] + 1], operand=name, parts=parts), ()))
                         continue
                     place = (function, steps[-1][0])
                     if place not in known:
@@ -97,7 +101,11 @@ class Look:
                     key, value = known[place], values[place]
                     is_constant = isinstance(key, Same) or type(value) in CONSTANTS
                     kept = value if is_constant else None
-                    found.append(_Path(root, steps[1:], key=key, value=kept, is_constant=is_constant))
+                    path = _Path(root, steps[1:], key=key, value=kept, is_constant=is_constant)
+                    names = [key for _, kind, key in steps if kind == "attribute" or key is steps[0][2]]
+                    is_named = is_constant and len(names) == len(steps)
+                    seen = places(namespaces[function], names) if is_named else []
+                    found.append((path, seen if seen and seen[-1][2] is value else ()))
         except _UnknownError:
             return None
         look = cls(found, host.is_array)
@@ -108,10 +116,13 @@ class Look:
 
     def leaves(self) -> list[Any] | None:
         """The leaves of all operands, one operand after the other, if everything is the same; None if it may differ."""
-        found: dict[str, Any] = {}
         into: list[Any] = []
+        paths = self._others if self._glance.is_same() else self._paths
+        if not paths:
+            return into
+        found: dict[str, Any] = {}
         try:
-            for path in self._paths:
+            for path in paths:
                 value = path.root()
                 for _, kind, key in path.steps:
                     if type(value) is not types.ModuleType and is_all_arrays(value, self._is_array):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
 from pcbatch.ir.types import TensorType, Type
@@ -54,6 +54,9 @@ class Host(Protocol):
 
     def spec_of(self, value: Any) -> Hashable | None:
         """The dtype and shape of an array that `as_arrays` gives as it is; None for any other value."""
+
+    def specs_of(self, values: Sequence[Any]) -> tuple[Hashable, ...] | None:
+        """`spec_of` each of several values, in little time; None where one of them has none, or that takes more."""
 
     def is_steady(self, value: Any) -> bool:
         """Whether a captured array is one of the library's that never changes, neither its numbers nor its type."""

@@ -35,11 +35,12 @@ class Chunk:
     """What a chunk leaves behind.
 
     `arrays` are results, of which the lanes of `part` are of use; `carried` is what the lane behind them holds, if it
-    `began`.
+    `began`. `failed` says whether any lane did.
     """
 
     part: Part
     began: bool
+    failed: bool
     arrays: Sequence[Any]
     carried: Sequence[Array] = ()
 

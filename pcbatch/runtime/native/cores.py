@@ -83,10 +83,9 @@ class Cores:
             wait(others)
             raise
 
-    def note_whole(self, lanes: int, seconds: float) -> None:
-        """`note` of a run that is not the first; of one that is too short to be split, as is known, nothing is."""
-        if seconds > CPU.native_split or lanes in self._seconds:
-            self.note(lanes, seconds)
+    def is_short(self, lanes: int) -> bool:
+        """Whether runs of `lanes` lanes are too short to be split, as far as is known."""
+        return self._seconds.get(lanes, 0.0) <= CPU.native_split
 
     def note(self, lanes: int, seconds: float, parts: int = 1) -> None:
         """Remember how long a run of `lanes` lanes has taken, in so many parts."""

@@ -58,9 +58,9 @@ class Lanes:
         its program. A lane costs its steps and one more; none begins once the budget is used up. `arrays` are the
         leaves of parameters and shared operands, `carried` is what every lane holds in the end, if it is to be kept.
 
-        After the outputs: the lane that would be next, and whether it was stopped in the middle; if it `counts`, how
-        often each block has run; and what is `carried` on. Where that is nothing, a lane may cost as much again as the
-        budget, but what one has done that costs more is lost.
+        After the outputs: the lane that would be next, whether it was stopped in the middle, and whether any has
+        failed; if it `counts`, how often each block has run; and what is `carried` on. Where that is nothing, a lane
+        may cost as much again as the budget, but what one has done that costs more is lost.
         """
         backend, registers, program = self.backend, self.registers, self.program
         goes_on = bool(carried)
@@ -99,13 +99,15 @@ class Lanes:
                 after[EXECUTIONS] = backend.choose(done, end[EXECUTIONS], now[EXECUTIONS])
             is_next = backend.cast(done, "int32")
             budget_left = backend.choose(done, left, backend.constant(0))
-            return {**after, "lane": lane + is_next, "began": 1 - is_next, "budget": budget_left}
+            moved = {"lane": lane + is_next, "began": 1 - is_next, "budget": budget_left}
+            return {**after, **moved, "failed": failed_too(backend, now["failed"], kept)}
 
         stays = [*registers.stacks, *([EXECUTIONS] if counts else [])]
         blank = {f"all {key}": backend.zeros(lanes, type_) for key, type_ in outputs.items()}
-        end = backend.while_loop(is_left, one, {"lane": first, "began": began, "budget": budget, **blank, **before})
+        start = {"lane": first, "began": began, "budget": budget, "failed": backend.constant(0)}
+        end = backend.while_loop(is_left, one, {**start, **blank, **before})
         more = [*([EXECUTIONS] if counts else []), *(self.carried if goes_on else [])]
-        return [end[key] for key in (*(f"all {key}" for key in outputs), "lane", "began", *more)]
+        return [end[key] for key in (*(f"all {key}" for key in outputs), "lane", "began", "failed", *more)]
 
     @cached_property
     def carried(self) -> dict[str, TensorType]:
@@ -127,3 +129,8 @@ class Lanes:
                 found.update(zip(registers.keys(what, name), tops, strict=True))
         types = self.outputs
         return {key: self.backend.cast(value, types[key].dtype) for key, value in found.items()}
+
+
+def failed_too(backend: Backend, failed: Array, kept: State) -> Array:
+    """1 where a lane has failed already, or the one whose outputs are `kept`; else 0."""
+    return backend.choose(backend.equal(kept["fault"], 0), failed, backend.constant(1))

@@ -29,8 +29,10 @@ from pcbatch.runtime.native.tile import fits, has_floats
 from pcbatch.runtime.native.tiles import Tiles
 from pcbatch.runtime.native.whole import WholeRuns
 
-REACHED = 3
-"""How many numbers come behind the `ENDS` of all lanes: how far the chunk has come, and a witness."""
+TOLD = 4
+"""How many numbers come behind the `ENDS` of all lanes: what a chunk tells of itself (`Lanes.run`), and a witness."""
+Direct = Callable[[Sequence[Array]], Sequence[Array]]
+"""A compiled program on arrays of known shapes and dtypes."""
 FAULTS = ENDS.index("fault")
 """Which of the `ENDS` says whether a lane has failed."""
 
@@ -46,6 +48,9 @@ class NativeProgram(WholeRuns):
         limits = machine.context.limits
         self.registers = Registers(self.program, limits.max_depth)
         self.one = Lanes(self.backend, self.registers, limits.max_steps)
+        low = self.registers.with_low_stacks()
+        self.low = self.one if low is None else Lanes(self.backend, low, limits.max_steps)
+        self._is_low = low is not None
         self.tiles: Tiles | None = None
         # In a tile a function of floats may round otherwise than of a lane alone.
         apart = machine.context.is_deterministic and has_floats(self.program)
@@ -56,7 +61,7 @@ class NativeProgram(WholeRuns):
         self._chunks: dict[int, Chunks] = {}
         self._blank: dict[int, Sequence[Array]] = {}
         self._cores = Cores()
-        self._compiled: dict[tuple[int, int, bool, bool], Callable[..., Any]] = {}
+        self._compiled: dict[tuple[int, int, int, bool, bool], Callable[..., Any]] = {}
 
     @cached_property
     def _statuses(self) -> np.ndarray:
@@ -65,7 +70,8 @@ class NativeProgram(WholeRuns):
 
     @property
     def stack_entries(self) -> int:
-        return self.registers.entries if self.registers.stacks else 0
+        registers = (self.low if self._is_low else self.one).registers
+        return registers.entries if registers.stacks else 0
 
     @cached_property
     def rooms(self) -> Rooms:
@@ -78,60 +84,72 @@ class NativeProgram(WholeRuns):
     _told_first = (("int32", (4,)),)
 
     def _compiled_for(self, lanes: int) -> Callable[..., Any]:
-        return self._whole(lanes, counts=False)
+        return self._whole(lanes, counts=False, is_low=self._is_low)
 
     def _ready(self, arrays: Sequence[Array], lanes: int) -> Run:
-        chunks = self._chunks_of(lanes)
+        chunks, all_lanes = self._chunks_of(lanes), (0, lanes)
         room, extended = self._room(lanes), self.machine.extended
-        whole = self._whole(lanes, counts=False)
-        direct = self.backend.direct(whole, [self._first(lanes, (0, lanes)), *extended(arrays, lanes, room)])
-        count = sum(len(registers) for registers in map(self.registers.leaves, self.program.results))
-
-        all_lanes, is_full, faults = (0, lanes), room == lanes, slice(FAULTS * room, FAULTS * room + lanes)
+        is_full, count = room == lanes, sum(map(len, map(self.registers.leaves, self.program.results)))
         cores, clock = self._cores, time.perf_counter
         budget, first = chunks.pace.budget, self._first(lanes, all_lanes)
 
+        def bound(given: Sequence[Array], is_low: bool) -> Direct:
+            whole = self._whole(lanes, counts=False, is_low=is_low)
+            return self.backend.direct(whole, [first, *extended(given, lanes, room)])
+
+        way = (self._is_low, bound(arrays, self._is_low))  # together: another thread may change it
+
         def run(given: Sequence[Array]) -> Finished:
             """As one part, in as little time as that takes: of few lanes a call is all that there is."""
-            nonlocal budget, first
+            nonlocal budget, first, way
             if chunks.goes_on:
                 return Finished.of(self._run_arrays(given, lanes))
-            if cores.would_split(lanes):
-                return in_parts(given, cores.parts(lanes))
+            if way[0] and not self._is_low:
+                way = (False, bound(given, is_low=False))
+            is_low, direct = way
+            is_short = cores.is_short(lanes)
+            if not is_short and cores.would_split(lanes):
+                return in_parts(given, cores.parts(lanes), is_low, direct)
             if chunks.pace.budget != budget:
                 budget, first = chunks.pace.budget, self._first(lanes, all_lanes)
             started = clock()
             found = direct([first, *(given if is_full else extended(given, lanes, room))])
-            ends = np.asarray(found[0])
-            if ends[-REACHED] < lanes:
-                chunk = self._chunk(all_lanes, [ends, *found[1:]])
-                return Finished.of(self._run_arrays(given, lanes, {all_lanes: chunk}))
-            cores.note_whole(lanes, clock() - started)
+            reached, _, failed, _ = memoryview(found[0])[-TOLD:].tolist()
+            if reached < lanes or failed:
+                chunk = self._chunk(all_lanes, found)
+                if self._needs_more(chunk, lanes, is_low):
+                    return Finished.of(self._run_arrays(given, lanes))
+                if reached < lanes:
+                    return Finished.of(self._run_arrays(given, lanes, {all_lanes: chunk}))
+            seconds = clock() - started
+            if not is_short or seconds > CPU.native_split:
+                cores.note(lanes, seconds)
 
             def outcome() -> Outcome:
+                ends = np.asarray(found[0])
                 return self._ended(self._of_all(ends, found[1:], lanes, counts=False), given, lanes)
 
-            if np.count_nonzero(ends[faults]):
+            if failed:
                 return Finished(None, outcome)
             values = found[1 : 1 + count]
             return Finished(values if is_full else self._of_examples(values, lanes), outcome)
 
-        def in_parts(given: Sequence[Array], parts: Sequence[Part]) -> Finished:
+        def in_parts(given: Sequence[Array], parts: Sequence[Part], is_low: bool, direct: Direct) -> Finished:
             flat = extended(given, lanes, room)
 
             def call(part: Part) -> Chunk:
-                found = direct([self._first(lanes, part), *flat])
-                return self._chunk(part, [np.asarray(found[0]), *found[1:]])
+                return self._chunk(part, direct([self._first(lanes, part), *flat]))
 
             found = self._cores.run(call, lanes, parts)
+            if any(self._needs_more(chunk, lanes, is_low) for chunk in found):
+                return Finished.of(self._run_arrays(given, lanes))
             if any(chunk.part[1] < part[1] for chunk, part in zip(found, parts, strict=True)):
                 return Finished.of(self._run_arrays(given, lanes, dict(zip(parts, found, strict=True))))
 
             def outcome() -> Outcome:
                 return self._ended(self._joined(found, lanes, counts=False, is_seen=False), given, lanes)
 
-            faults = (chunk.arrays[0][FAULTS * room :][slice(*chunk.part)] for chunk in found)
-            failed = any(map(np.count_nonzero, faults))
+            failed = any(chunk.failed for chunk in found)
             return Finished(None if failed else self._columns(found, range(1, 1 + count)), outcome)
 
         return self._explained(run)
@@ -152,14 +170,18 @@ class NativeProgram(WholeRuns):
 
         If some chunks are `done`, they are the first ones of the parts of all lanes.
         """
-        whole, flat = self._sealed(lanes, counts, goes_on=False), self.machine.extended(flat, lanes, self._room(lanes))
-        chunks = self._chunks_of(lanes)
+        flat, chunks = self.machine.extended(flat, lanes, self._room(lanes)), self._chunks_of(lanes)
 
         def call(bounds: Bounds, carried: Sequence[Array]) -> Chunk:
+            told, is_low = self._told(bounds), self._is_low and not counts
             if carried:
                 program = self._sealed(lanes, counts, goes_on=True)
-                return self._chunk(bounds[:2], program(self._told(bounds), *carried, *flat), carried=len(carried))
-            return self._chunk(bounds[:2], whole(self._told(bounds), *flat))
+                return self._chunk(bounds[:2], program(told, *carried, *flat), carried=len(carried))
+            if is_low:
+                chunk = self._chunk(bounds[:2], self._sealed(lanes, counts, is_low=True)(told, *flat))
+                if not self._needs_more(chunk, lanes, is_low):
+                    return chunk
+            return self._chunk(bounds[:2], self._sealed(lanes, counts)(told, *flat))
 
         stop = Event()
 
@@ -167,7 +189,7 @@ class NativeProgram(WholeRuns):
             first = [done[part]] if done else []
             return chunks.run(part, call, partial(self._nothing_carried, lanes), stop, first)
 
-        is_seen = whole is not self._whole(lanes, counts)
+        is_seen = self._sealed(lanes, counts) is not self._whole(lanes, counts)
         with self._timed():
             if is_seen or counts:  # a tape sees what its own thread does; and how long counting takes is of no account
                 found: Sequence[list[Chunk]] = [run((0, lanes))]
@@ -187,15 +209,25 @@ class NativeProgram(WholeRuns):
             self._blank[over.at_once] = made
         return self._blank[over.at_once]
 
-    def _sealed(self, lanes: int, counts: bool, goes_on: bool) -> Callable[..., Any]:
-        return self.backend.forbid_gradients(self._whole(lanes, counts, goes_on), self.program.name)
+    def _sealed(self, lanes: int, counts: bool, goes_on: bool = False, is_low: bool = False) -> Callable[..., Any]:
+        return self.backend.forbid_gradients(self._whole(lanes, counts, goes_on, is_low), self.program.name)
 
     def _chunk(self, part: Part, found: Sequence[Array], carried: int = 0) -> Chunk:
         """The chunk of which a program has `found` this."""
         ends = np.asarray(found[0])
-        reached, began = ends[-REACHED : -REACHED + 2].tolist()
+        reached, began, failed, _ = ends[-TOLD:].tolist()
         behind = len(found) - carried
-        return Chunk((part[0], reached), bool(began), [ends, *found[1:behind]], found[behind:])
+        return Chunk((part[0], reached), bool(began), bool(failed), [ends, *found[1:behind]], found[behind:])
+
+    def _needs_more(self, chunk: Chunk, lanes: int, is_low: bool) -> bool:
+        """Whether a lane had not enough of low stacks, if the chunk had such; then they are high from now on."""
+        if not (is_low and chunk.failed):
+            return False
+        failures = self._ends(chunk.arrays[0], lanes)[FAULTS]
+        sites, _ = self.registers.sites_and_blocks(failures)
+        is_lacking = bool((self._statuses[sites + 1] == LaneStatus.MAX_DEPTH).any())
+        self._is_low = self._is_low and not is_lacking
+        return is_lacking
 
     def _joined(self, chunks: Sequence[Chunk], lanes: int, counts: bool, is_seen: bool) -> State:
         """The outputs of all lanes, of chunks of which each has those of its part; a tape must know if it `is_seen`.
@@ -243,9 +275,11 @@ class NativeProgram(WholeRuns):
         """The first `lanes` rows of arrays that have a row for each lane of a room."""
         return arrays if self._room(lanes) == lanes else [self.backend.first(array, lanes) for array in arrays]
 
-    def _lanes(self, lanes: int) -> Lanes:
+    def _lanes(self, lanes: int, is_low: bool = False) -> Lanes:
         """The program over so many lanes: in tiles where there are enough for one, and that is better."""
-        return self.one if self.tiles is None or lanes < self.tiles.tile.width else self.tiles
+        if self.tiles is not None and lanes >= self.tiles.tile.width:
+            return self.tiles
+        return self.low if is_low else self.one
 
     def _names(self, counts: bool) -> list[str]:
         """The keys of all outputs but `ENDS`."""
@@ -269,12 +303,13 @@ class NativeProgram(WholeRuns):
             self._chunks[lanes] = Chunks(Pace(self._lanes(lanes).work, moved))
         return self._chunks[lanes]
 
-    def _whole(self, lanes: int, counts: bool, goes_on: bool = False) -> Callable[..., Any]:
+    def _whole(self, lanes: int, counts: bool, goes_on: bool = False, is_low: bool = False) -> Callable[..., Any]:
         """The program of a chunk of so many lanes, perhaps one that `counts` what blocks run, or `goes_on` with a lane.
 
-        What it gives is packed where it is of one type: each array that comes back costs the call a microsecond.
+        Or one whose stacks are low: there a lane fails that needs more, and what it does is to be done anew. What it
+        gives is packed where it is of one type: each array that comes back costs the call a microsecond.
         """
-        over, room = self._lanes(lanes), self._room(lanes)
+        over, room = self._lanes(lanes, is_low), self._room(lanes)
 
         def program(*arrays: Array) -> list[Array]:
             with self.machine.statistics.tracing(counts=True):
@@ -285,11 +320,11 @@ class NativeProgram(WholeRuns):
                 )
                 *outputs, witness = found
                 behind = len(over.outputs)
-                kept, reached, others = outputs[:behind], outputs[behind : behind + 2], outputs[behind + 2 :]
-                ends = self.backend.joined(*kept[: len(ENDS)], self.backend.stack([*reached, witness]))
+                kept, told, others = outputs[:behind], outputs[behind:][: TOLD - 1], outputs[behind:][TOLD - 1 :]
+                ends = self.backend.joined(*kept[: len(ENDS)], self.backend.stack([*told, witness]))
                 return [ends, *kept[len(ENDS) :], *others]
 
-        key = (room, over.at_once, counts, goes_on)
+        key = (room, over.at_once, over.registers.max_depth, counts, goes_on)
         if key not in self._compiled:
             name = self.machine.programs.name_of("native", *key)
             self._compiled[key] = self.backend.compile(program, jit=True, name=name)

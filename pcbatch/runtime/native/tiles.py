@@ -8,7 +8,7 @@ from functools import cached_property
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.native.code import EXECUTIONS
-from pcbatch.runtime.native.lanes import Lanes
+from pcbatch.runtime.native.lanes import Lanes, failed_too
 from pcbatch.runtime.native.registers import Registers
 from pcbatch.runtime.native.tile import Tile
 from pcbatch.runtime.native.tile_code import TURNS, TileCode
@@ -70,6 +70,7 @@ class Tiles(Lanes):
 
         nobody = tile.constant(lanes)
         start = {**code.start({}), "pc": ended, TURNS: backend.constant(0), "lane": nobody, "next": first}
+        start["failed"] = backend.constant(0)
         start |= {f"all {key}": backend.zeros(lanes + 1, type_) for key, type_ in self.outputs.items()}
         if counts:
             start[EXECUTIONS] = backend.zeros(len(program.blocks), TensorType("int64", (width,)))
@@ -84,6 +85,7 @@ class Tiles(Lanes):
             *(end[f"all {key}"][:lanes] for key in self.outputs),
             backend.choose(reached < end["next"], reached, end["next"]),
             backend.cast(reached < lanes, "int32"),
+            end["failed"],
             *([end[EXECUTIONS]] if counts else []),
             *(end[key] for key in (registers.types if goes_on else ())),
         ]
@@ -94,7 +96,7 @@ class Tiles(Lanes):
         That is for those that are over, and as long as there are next ones up to the one `behind` them.
         """
         backend, tile = self.backend, self.tile
-        outputs = {f"all {key}": value for key, value in self.kept(now).items()}
+        outputs = self.kept(now)
         lanes = backend.lanes_of(now[f"all {next(iter(self.outputs))}"]) - 1
         before = now["lane"]  # not what is written: XLA would copy that to read it
 
@@ -112,10 +114,9 @@ class Tiles(Lanes):
         def one(moved: State) -> State:
             slot, after = moved["slot"], moved["next"]
             lane, joins = backend.element(before, [slot]), after < behind
-            found = {
-                key: backend.with_element(moved[key], [lane], backend.element(value, [slot]))
-                for key, value in outputs.items()
-            }
+            kept = {key: backend.element(value, [slot]) for key, value in outputs.items()}
+            found = {f"all {key}": backend.with_element(moved[f"all {key}"], [lane], kept[key]) for key in kept}
+            found["failed"] = failed_too(backend, moved["failed"], kept)
             for key, array in inputs.items():  # anything where nobody joins
                 found[key] = backend.with_element(moved[key], [slot], backend.element(array, [after]))
             here = backend.choose(joins, after, backend.constant(lanes))
@@ -123,7 +124,7 @@ class Tiles(Lanes):
             found["next"] = backend.add(after, backend.cast(joins, "int32"))
             return {**found, "slot": over_from(backend.add(slot, backend.constant(1)))}
 
-        start = {key: now[key] for key in (*outputs, *inputs, "lane", "next")}
+        start = {key: now[key] for key in (*(f"all {key}" for key in outputs), *inputs, "lane", "next", "failed")}
         moved = backend.while_loop(is_left, one, {**start, "slot": over_from(backend.constant(0))})
         begun, joined = code.start({}), is_over & (moved["lane"] < lanes)
         reset = {key: backend.choose(joined, begun[key], now[key]) for key in self.registers.types if key not in inputs}

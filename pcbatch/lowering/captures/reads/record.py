@@ -72,9 +72,13 @@ class Record:
                 found = get(key, MISSING)
                 if found is not value and not alike(found, value):
                     return False
-            return all(_same(_contents(each), kept) for each, kept in self._flat_contents) and all(
-                _elements(array) == kept for array, kept in self._flat_arrays
-            )
+            for each, contents in self._flat_contents:
+                if not _same(_contents(each), contents):
+                    return False
+            for array, elements in self._flat_arrays:  # noqa: SIM110 -- mostly none, in each warm call
+                if _elements(array) != elements:
+                    return False
+            return True
         except Exception:  # a cell that is empty now, a `__getattr__` that raises
             return False
 

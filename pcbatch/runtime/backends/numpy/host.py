@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -51,6 +51,9 @@ class NumPyHost:
         _refuse()
 
     def spec_of(self, value: Any) -> Hashable | None:
+        return None
+
+    def specs_of(self, values: Sequence[Any]) -> tuple[Hashable, ...] | None:
         return None
 
     def is_steady(self, value: Any) -> bool:

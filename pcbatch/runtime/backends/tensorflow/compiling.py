@@ -16,11 +16,11 @@ class Traced:
     """A `tf.function` that is a graph even where `tf.config.run_functions_eagerly(True)` is set for the user's own.
 
     `make()` gives the function anew: one is traced while programs may be tuned to XLA's CPU compiler, one while not.
-    What has a `name` is looked for on disk, and kept there, where there is a cache.
+    What has a `name` is looked for on disk, and kept there, where there is a cache. `compiled` tells that it is XLA's.
     """
 
-    def __init__(self, make: Callable[[], Any], name: Name | None = None):
-        self._plain, self._tuned, self._name = make(), make(), name
+    def __init__(self, make: Callable[[], Any], name: Name | None = None, compiled: bool = False):
+        self._plain, self._tuned, self._name, self._compiled = make(), make(), name, compiled
         self._ready: dict[Any, Any] = {}
         self._direct: dict[Any, Any] = {}
 
@@ -55,13 +55,13 @@ class Traced:
             traced = function.get_concrete_function(*arrays)
             return lambda: traced(*arrays)
         found = self._ready_for(function, arrays)
-        if found not in self._direct:
-            self._direct[found] = found if isinstance(found, stored.Kept) else private.direct(found)
-        call = self._direct[found] or partial(self._run, found)
+        call = self._direct_of(found) or partial(private.call, found)
         return lambda: call(arrays)
 
     def _run(self, ready: Any, arrays: Sequence[tf.Tensor]) -> Any:
-        return ready(arrays) if isinstance(ready, stored.Kept) else private.call(ready, arrays)
+        # The same way as all later calls: called in another way, TensorFlow would have it compiled once more.
+        call = self._direct_of(ready) if private.is_unseen() else None
+        return private.call(ready, arrays) if call is None or not _is_flat(ready) else call(arrays)
 
     def _ready_for(self, function: Any, arrays: Sequence[tf.Tensor]) -> Any:
         """What runs on such arrays: a concrete function, or one that is kept on disk."""
@@ -74,9 +74,24 @@ class Traced:
 
     def direct(self, arrays: Sequence[tf.Tensor]) -> Callable[[Sequence[tf.Tensor]], Sequence[Any]]:
         """How to call it on tensors like `arrays`, in ordinary code that no tape sees: without looking at them."""
-        is_on, switched = xla_cpu.is_on(), xla_cpu.is_on
-        ready = self._ready_for(self.function, arrays)
-        call = ready if isinstance(ready, stored.Kept) else private.direct(ready)
+        switch, is_on = xla_cpu.switch, xla_cpu.is_on()
+        call = self._direct_of(self._ready_for(self.function, arrays))
         if call is None:
             return lambda given: self(*given)
-        return lambda given: call(given) if switched() is is_on else self(*given)
+        return lambda given: call(given) if switch.on is is_on else self(*given)
+
+    def _direct_of(self, ready: Any) -> Callable[[Sequence[tf.Tensor]], Sequence[Any]] | None:
+        if isinstance(ready, stored.Kept):
+            return ready
+        if ready not in self._direct:
+            self._direct[ready] = private.direct(ready, self._compiled)
+        found: Callable[[Sequence[tf.Tensor]], Sequence[Any]] | None = self._direct[ready]
+        return found
+
+
+def _is_flat(ready: Any) -> bool:
+    """Whether the results of a traced function are a list of tensors, so that they are their own leaves."""
+    if isinstance(ready, stored.Kept):
+        return True
+    results = ready.structured_outputs
+    return isinstance(results, list) and all(isinstance(each, tf.Tensor) for each in results)

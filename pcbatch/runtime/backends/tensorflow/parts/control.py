@@ -139,6 +139,7 @@ class TensorFlowControl:
                 experimental_attributes=private.unordered(),  # pieces are pure: no operation has to wait for another
             ),
             name,
+            compiled=jit,
         )
 
     def direct(self, compiled: Any, arrays: Sequence[tf.Tensor]) -> Callable[[Sequence[tf.Tensor]], Sequence[Any]]:
@@ -180,7 +181,7 @@ class TensorFlowControl:
         return not tf.executing_eagerly() and private.in_vectorized_map(tf.get_current_name_scope())
 
     def runs_unseen(self) -> bool:
-        return tf.executing_eagerly() and not private.may_record()
+        return private.is_unseen()
 
     def is_concrete(self, array: Any) -> bool:
         return not tf.is_symbolic_tensor(array)

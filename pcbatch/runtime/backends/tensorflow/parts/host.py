@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,9 @@ class TensorFlowHost:
         if type(value) is _TENSOR_NOW or (isinstance(value, tf.Tensor) and not tf.is_symbolic_tensor(value)):
             return _spec(value)
         return None
+
+    def specs_of(self, values: Sequence[Any]) -> tuple[Hashable, ...] | None:
+        return private.specs(values)
 
     def is_steady(self, value: Any) -> bool:
         return self.spec_of(value) is not None

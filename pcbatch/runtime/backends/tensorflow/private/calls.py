@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ from pcbatch.runtime.backends.tensorflow.private import lookup
 
 TENSOR_NOW = getattr(getattr(tf, "__internal__", None), "EagerTensor", None)
 """The class of tensors that are there, not symbols of a graph; None where this version has none."""
+_TELLS = all(hasattr(TENSOR_NOW, name) for name in ("_datatype_enum", "_shape_tuple"))
+"""Whether they tell their dtype and shape without making objects of them."""
 
 
 def call(concrete: Any, arrays: Sequence[tf.Tensor]) -> Any:
@@ -22,12 +25,12 @@ def call(concrete: Any, arrays: Sequence[tf.Tensor]) -> Any:
     return concrete(*arrays) if flat is None else flat(list(arrays), concrete.captured_inputs)
 
 
-def direct(concrete: Any) -> Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]] | None:
+def direct(concrete: Any, compiled: bool = False) -> Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]] | None:
     """The flat results of a concrete function on tensors of exactly its signature, in ordinary code that no tape sees.
 
     None where this version has no such way. It asks TensorFlow's runtime for the function by its name, in 17 us for a
     small one; `call` looks for tapes, scopes and a structure of the results before it does that, in 32. What fails is
-    done once more by `call`, whose errors say where the operation was made.
+    done once more by `call`, whose errors say where the operation was made. `compiled` tells that it is XLA's.
     """
     known = lookup.find(lookup.CONTEXT)
     function = getattr(concrete, "_inference_function", None)
@@ -38,57 +41,94 @@ def direct(concrete: Any) -> Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]
     if getattr(concrete.graph, "deferred_external_captures", None):  # of which each call has others
         return None
     captured, count = list(concrete.captured_inputs), len(outputs.flat_outputs)
-    run = _at_once(context, name, count) or (lambda arrays: context.call_function(name, arrays, count))
+    found = _at_once(context, name, count, compiled, captured, functools.partial(call, concrete))
+    if found is not None:
+        return found
 
-    def direct_call(arrays: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
+    def looked_up(arrays: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
         try:
-            return run([*arrays, *captured])
+            results: Sequence[tf.Tensor] = context.call_function(name, [*arrays, *captured], count)
+            return results
         except Exception:
             again: Sequence[tf.Tensor] = call(concrete, arrays)
             return again
 
-    return direct_call
+    return looked_up
 
 
-def _at_once(context: Any, name: bytes, count: int) -> Callable[[list[tf.Tensor]], Sequence[tf.Tensor]] | None:
+def _at_once(
+    context: Any,
+    name: bytes,
+    count: int,
+    compiled: bool = False,
+    captured: Sequence[tf.Tensor] = (),
+    again: Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]] | None = None,
+) -> Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]] | None:
     """What `context.call_function` does of this function, in 0.7 of its time: what it looks up is only compared.
 
-    Where somebody wants to see operations, or to cancel them, that is told by `context.call_function`.
+    Where somebody wants to see operations, or to cancel them, that is told by `context.call_function`. What fails is
+    done `again` so. The options of a call are about how TensorFlow's own kernels run; XLA does not ask for them, but to
+    pass them costs a `compiled` function 2 us of 15.
     """
     execution, execute = lookup.find(lookup.EXECUTE), lookup.find(lookup.EXECUTE_NOW)
-    cancellation = lookup.find(lookup.CANCELLATION)
-    options = getattr(context, "function_call_options", None)
-    parts = hasattr(execution, "execute"), hasattr(context, "_handle"), hasattr(options, "_config_proto_serialized")
-    if execute is None or cancellation is None or not all(parts):
+    cancellation, local = lookup.find(lookup.CANCELLATION), getattr(context, "_thread_local_data", None)
+    options, handle = getattr(context, "function_call_options", None), getattr(context, "_context_handle", None)
+    parts = (
+        hasattr(execution, "execute"),
+        hasattr(cancellation, "_active_context"),
+        hasattr(local, "device_name"),
+        hasattr(options, "_config_proto_serialized"),
+    )
+    if execute is None or handle is None or local is None or not all(parts):
         return None
     execute_now: Callable[..., Sequence[tf.Tensor]] = execute
     plain, decoded = getattr(execution, "quick_execute", None), name.decode()
     known: tuple[Any, Any, tuple[Any, ...]] = (None, None, ())
 
-    def run(arrays: list[tf.Tensor]) -> Sequence[tf.Tensor]:
+    def attributes() -> tuple[Any, ...]:
         nonlocal known
-        if execution.execute is not plain or cancellation() is not None:
-            found: Sequence[tf.Tensor] = context.call_function(name, arrays, count)
-            return found
-        options, (config, executor, attributes) = context.function_call_options, known
+        options, (config, executor, found) = context.function_call_options, known
         if options._config_proto_serialized != config or options._executor_type != executor:
-            attributes = tuple(part for attribute in options.as_attrs().items() for part in attribute)
-            known = options._config_proto_serialized, options._executor_type, attributes
-        return execute_now(context._handle, context.device_name, decoded, arrays, attributes, count)
+            found = tuple(part for attribute in options.as_attrs().items() for part in attribute)
+            known = options._config_proto_serialized, options._executor_type, found
+        return found
+
+    def run(arrays: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
+        given = [*arrays, *captured]
+        try:
+            if execution.execute is plain and cancellation._active_context is None:
+                told = () if compiled else attributes()
+                return execute_now(context._context_handle, local.device_name, decoded, given, told, count)
+            found: Sequence[tf.Tensor] = context.call_function(name, given, count)
+            return found
+        except Exception:
+            if again is None:
+                raise
+            return again(arrays)
 
     return run
 
 
-def at_once(concrete: Any) -> Callable[[list[tf.Tensor]], Sequence[tf.Tensor]] | None:
+def at_once(concrete: Any, compiled: bool = False) -> Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]] | None:
     """The quickest way to call a concrete function without captures, None where this version has none."""
     context, function = lookup.needed(lookup.CONTEXT)(), concrete._inference_function
-    return _at_once(context, function.name, len(function.function_type.flat_outputs))
+    return _at_once(context, function.name, len(function.function_type.flat_outputs), compiled)
 
 
 def spec(tensor: tf.Tensor) -> tuple[Any, Any]:
     """The dtype and shape of a tensor that is there, to be compared with others: a `TensorShape` takes 2 us to hash."""
     dtype, shape = getattr(tensor, "_datatype_enum", None), getattr(tensor, "_shape_tuple", None)
     return tensor.dtype if dtype is None else dtype(), tensor.shape if shape is None else shape()
+
+
+def specs(values: Sequence[Any]) -> tuple[tuple[Any, Any], ...] | None:
+    """The `spec` of each value, in little time; None where one of them is no tensor that is there."""
+    found = []
+    for value in values:
+        if type(value) is not TENSOR_NOW:
+            return None
+        found.append((value._datatype_enum(), value._shape_tuple()) if _TELLS else spec(value))
+    return tuple(found)
 
 
 def keeps_functions() -> bool:

@@ -23,6 +23,19 @@ def may_record() -> bool:
     return record is None or bool(record.could_possibly_record())
 
 
+def tells_at_once() -> bool:
+    """Whether `is_unseen` asks TensorFlow's runtime."""
+    return lookup.find(lookup.CONTEXT) is not None and lookup.find(lookup.NO_TAPES) is not None
+
+
+def is_unseen() -> bool:
+    """Whether what is called now runs at once, and there is no tape that may see it."""
+    context, are_none = lookup.find(lookup.CONTEXT), lookup.find(lookup.NO_TAPES)
+    if context is None or are_none is None:
+        return tf.executing_eagerly() and not may_record()
+    return bool(context().executing_eagerly() and are_none())
+
+
 def is_watched(tensors: Sequence[tf.Tensor]) -> bool:
     """Whether a tape watches one of `tensors`, so that it records what is made of them."""
     asked = getattr(lookup.find(lookup.RECORD), "should_record_backprop", None)

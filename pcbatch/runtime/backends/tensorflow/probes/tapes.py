@@ -21,6 +21,15 @@ def _tapes_pause() -> bool:
     return (outside, inside) == (False, True) and tape.gradient(hidden, x) is None and tape.gradient(shown, x) == 7.0
 
 
+def _nobody_watches() -> bool:
+    outside = private.is_unseen()
+    with tf.GradientTape():
+        inside = private.is_unseen()
+    with private.new_graph("probe").as_default():
+        later = private.is_unseen()
+    return private.tells_at_once() and (outside, inside, later) == (True, False, False)
+
+
 def _watchers_are_known() -> bool:
     x = tf.constant(3.0)
     with tf.GradientTape() as tape:
@@ -53,6 +62,7 @@ def _inputs_are_changed() -> bool:
 
 
 USES = (
+    Use("tapes asked at once", _nobody_watches, "each warm call of a program takes a little longer"),
     Use(
         "tapes that pause",
         _tapes_pause,

@@ -25,24 +25,24 @@ def wanted(environment: Mapping[str, str]) -> bool:
     return environment.get("PCBATCH_XLA_CPU") != "0"
 
 
-_switch = _Switch(wanted(os.environ))
+switch = _Switch(wanted(os.environ))
 
 
 def is_on() -> bool:
     """Whether programs that are traced now may be tuned."""
-    return _switch.on
+    return switch.on
 
 
 def applies() -> bool:
     """Whether what is traced now may be tuned, and XLA compiles it for a CPU."""
-    return _switch.on and graphs.in_outer_xla() and not graphs.on_gpu()
+    return switch.on and graphs.in_outer_xla() and not graphs.on_gpu()
 
 
 @contextlib.contextmanager
 def switched(on: bool) -> Iterator[None]:
     """Programs that are traced inside, in any thread, may be tuned or not; compiled ones are kept apart."""
-    before, _switch.on = _switch.on, on
+    before, switch.on = switch.on, on
     try:
         yield
     finally:
-        _switch.on = before
+        switch.on = before
