@@ -237,7 +237,8 @@ def arguments(count):
 @pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["earliest", "sweep", "busiest", "adaptive"])
 def test_chains_are_bit_equal_under_every_schedule(chain, schedule):
-    _, state, positions, _ = go(chain, fresh(), SHORT, 0, 12)
+    """In lockstep; native code among gradients makes sums in another order."""
+    _, state, positions, _ = go(chain.options(form="lockstep"), fresh(), SHORT, 0, 12)
     _, other_state, other_positions, _ = go(chain.options(schedule=schedule), fresh(), SHORT, 0, 12)
     assert_same(other_state, state)
     np.testing.assert_array_equal(other_positions, positions)
