@@ -132,8 +132,8 @@ def multinomial(
         walk = Walk(q, p, g, proposal, log_weight, tf.zeros((3,), dtype), rho=p, p_first=p, stop=tf.constant(False))
         other_end = (q, p, g)
         step = step_size
-        depth = tf.constant(0)
-        stop = tf.constant(False)
+        depth = 0
+        stop = False
         while depth < limit and not stop:
             direction, luck = tf.unstack(tf.gather(uniform, depth))
             turn_round = direction < 0.5

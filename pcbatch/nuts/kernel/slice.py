@@ -109,8 +109,8 @@ def slice_sampler(
         there = (q, p, g)  # its other end
         step = step_size
         tally = tf.zeros((3,), dtype)
-        depth = tf.constant(0)
-        stop = tf.constant(False)
+        depth = 0
+        stop = False
         while depth < limit and not stop:
             direction, luck = tf.unstack(tf.gather(uniform, depth))
             turn_round = direction < 0.5

@@ -150,7 +150,7 @@ def make_sampler(
         """
         positions = tf.zeros((capacity, dimensions), dtype)
         statistics = tf.zeros((capacity, len(STATISTICS)), dtype)
-        done = tf.constant(0)  # a number that is not known beforehand: types are inferred in one round
+        done = 0
         while done < count or phase != READY:
             # Draw number n has the random bits of number n of the chain's key, trial number n those of -1 - n.
             number = tf.where(phase == READY, first + done, -1 - trials)

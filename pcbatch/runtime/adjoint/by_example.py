@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from pcbatch.errors import GradientError
 from pcbatch.ir.analysis.activity import has_gradient
@@ -28,11 +28,10 @@ def gradients_by_example(
     count = len(arguments)
     found: dict[int, Array | None] = {}
 
-    def no_gradient(upstream: Sequence[Array | None]) -> NoReturn:
-        raise GradientError(
-            f"PCB604: a gradient of the gradients of {program.name!r} was asked for\n  help: only first derivatives go "
-            f"through a batched call; keep the second from flowing there with tf.stop_gradient(...)"
-        )
+    error = GradientError(
+        f"PCB604: a gradient of the gradients of {program.name!r} was asked for\n  help: only first derivatives go "
+        f"through a batched call; keep the second from flowing there with tf.stop_gradient(...)"
+    )
 
     def run(arrays: list[Array]) -> tuple[Sequence[Array], Any]:
         check(backend, program.name)
@@ -45,7 +44,7 @@ def gradients_by_example(
             every = way.gradients(taped, arrays[count:], seeds, lanes)
         of_shared = every[len(every) - len(shared) :]
         found.update((place, of_shared[place]) for place in wanted)
-        return [each for each in found.values() if each is not None], no_gradient
+        return [each for each in found.values() if each is not None], lambda _: backend.refused_gradients(error, arrays)
 
     values = iter(backend.differentiable(run, flat, program.name))
     return {place: None if each is None else next(values) for place, each in found.items()}

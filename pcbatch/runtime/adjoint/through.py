@@ -92,7 +92,8 @@ def _through(
                 return way.nothing()
             if backend.inside_fixed_program():
                 return fixed.gradients(way.fixed, arrays, upstream, lanes)
-            return way.gradients(known or way.run(arrays, lanes), arrays[count:], upstream, lanes)
+            recorded = None if backend.is_saved() else known
+            return way.gradients(recorded or way.run(arrays, lanes), arrays[count:], upstream, lanes)
 
         return outcomes[-1].values, pull_back
 

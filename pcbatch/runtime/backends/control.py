@@ -194,6 +194,12 @@ class Control(Protocol):
         That a caller could ask for one disturbs nothing.
         """
 
+    def is_saved(self) -> bool:
+        """Whether a gradient is traced now only to be saved: it reaches the arrays of its run, but no records."""
+
+    def refused_gradients(self, error: Exception, arrays: Sequence[Array]) -> Sequence[Array | None]:
+        """Raises `error`, as `arrays` have no gradients; or, where one `is_saved`, what raises once it is used."""
+
     def unseen(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
         """What `compile` gave, called so that nobody who watches sees it; what is traced first is traced as ever."""
 

@@ -129,6 +129,12 @@ class NumPyControl:
     def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return function  # NumPy takes none
 
+    def is_saved(self) -> bool:
+        return False
+
+    def refused_gradients(self, error: Exception, arrays: Sequence[Any]) -> Sequence[Any]:
+        raise error
+
     def unseen(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
         return compiled
 

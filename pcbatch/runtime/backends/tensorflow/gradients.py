@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from types import CodeType, FunctionType
-from typing import Any, NoReturn
+from typing import Any
 
 import tensorflow as tf
 
@@ -55,6 +55,8 @@ def refuse_variables(leaves: Iterable[Any]) -> None:
 
 _apart: ContextVar[bool] = ContextVar("apart", default=False)
 """Whether what runs now is run by `differentiable`, which says what the gradient is."""
+_saved: ContextVar[bool] = ContextVar("saved", default=False)
+"""Whether the way back that is traced now is traced only to be saved."""
 
 
 def seal(function: Any, name: str) -> Callable[..., Any]:
@@ -62,15 +64,17 @@ def seal(function: Any, name: str) -> Callable[..., Any]:
 
     `variables` that the function captures take part like its arguments.
     """
-
-    def no_gradient(*upstream: tf.Tensor, variables: Any = None) -> NoReturn:
-        raise GradientError(
-            f"PCB601: a gradient through a run of {name!r} was asked for that has none: in slices (progress, resume), "
-            f"or in forward mode\n  help: take it with tf.GradientTape around a call without these options, or keep it "
-            f"from flowing through the call with tf.stop_gradient(...)"
-        )
+    error = GradientError(
+        f"PCB601: a gradient through a run of {name!r} was asked for that has none: in slices (progress, resume), "
+        f"or in forward mode\n  help: take it with tf.GradientTape around a call without these options, or keep it "
+        f"from flowing through the call with tf.stop_gradient(...)"
+    )
 
     def sealed(*arrays: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
+        def no_gradient(*upstream: tf.Tensor, variables: Any = None) -> Any:
+            found = refused(error, arrays)
+            return found if variables is None else (found, refused(error, variables))
+
         run = function.ready(arrays)  # outside of the pause: tapes inside pieces must record
         # Without this pause a tape builds the gradient of the machine's loop at once, which fails even if nobody asks
         # for it.
@@ -121,7 +125,13 @@ def differentiable(
         def gradient(*upstream: tf.Tensor | None, variables: Any = None) -> Any:
             flowing = [place for place in range(count) if place not in others]
             by_place = dict(zip(flowing, upstream, strict=False))
-            found = _pulled_back(lambda seeds: pull_back([seeds.get(n) for n in range(count)]), by_place, given, name)
+            is_kept = _saved.set(is_saved())
+            try:
+                found = _pulled_back(
+                    lambda seeds: pull_back([seeds.get(n) for n in range(count)]), by_place, given, name
+                )
+            finally:
+                _saved.reset(is_kept)
             wanted = [found[place] for place in floats]
             # What the program reads of variables it is given as an argument.
             return wanted if variables is None else (wanted, [None for _ in variables])
@@ -163,14 +173,18 @@ def _pulled_back(
     rows: dict[int, tf.TensorShape] = {}
     count = 0
 
-    def no_gradient(*upstream: tf.Tensor, variables: Any = None) -> NoReturn:
-        raise GradientError(
-            f"PCB604: a gradient of a gradient through the batched call of {name!r} was asked for\n  help: only first "
-            f"derivatives go through a batched call; keep the second from flowing there with tf.stop_gradient(...)"
-        )
+    error = GradientError(
+        f"PCB604: a gradient of a gradient through the batched call of {name!r} was asked for\n  help: only first "
+        f"derivatives go through a batched call; keep the second from flowing there with tf.stop_gradient(...)"
+    )
 
     def sealed(*given: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
         nonlocal count
+
+        def no_gradient(*upstream: tf.Tensor, variables: Any = None) -> Any:
+            found = refused(error, given)
+            return found if variables is None else (found, refused(error, variables))
+
         seeds = dict(zip(known, map(tf.stop_gradient, given), strict=False))
         found = list(pull_back(seeds))
         count = len(found)
@@ -185,6 +199,26 @@ def _pulled_back(
     for place, shape in rows.items():
         whole[place] = tf.IndexedSlices(next(there), next(there), tf.constant(shape.as_list(), tf.int32))
     return [whole.get(place) for place in range(count)]
+
+
+def is_saved() -> bool:
+    """Whether a gradient is traced now only to be saved.
+
+    `tf.saved_model.save` traces the gradient of all that has one of its own, also if nobody asks for it. Such a trace
+    begins with what flows into it; any other goes on where a computation is.
+    """
+    if _saved.get() or tf.executing_eagerly():
+        return _saved.get()
+    return all(each.type == "Placeholder" for each in tf.compat.v1.get_default_graph().get_operations())
+
+
+def refused(error: Exception, arrays: Sequence[Any]) -> list[tf.Tensor | None]:
+    """Raises `error`, as there are no gradients by `arrays`; where one `is_saved`, it fails when it is used."""
+    if not is_saved():
+        raise error
+    with tf.control_dependencies([tf.raw_ops.Assert(condition=tf.constant(False), data=[tf.constant(str(error))])]):
+        # Of any shape, and it fails by itself, too, where nothing waits for what raises.
+        return [tf.io.parse_tensor(tf.constant(""), each.dtype) if _has_gradient(each) else None for each in arrays]
 
 
 def _has_gradient(array: tf.Tensor) -> bool:

@@ -164,6 +164,12 @@ class TensorFlowControl:
     def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return gradients.seal(function, name)
 
+    def is_saved(self) -> bool:
+        return gradients.is_saved()
+
+    def refused_gradients(self, error: Exception, arrays: Sequence[tf.Tensor]) -> Sequence[tf.Tensor | None]:
+        return gradients.refused(error, arrays)
+
     def unseen(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
         return gradients.unseen(compiled)
 

@@ -25,10 +25,13 @@ def unsplit(array: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
     if tf.is_symbolic_tensor(array) and array.op.type == "Reshape":  # also counts as reading everything
         return tf.reshape(unsplit(array.op.inputs[0], indices), array.shape)
     # By the indices themselves: what does not depend on them could be moved out of a loop, where it would be a copy.
-    here = tf.cast(tf.reshape(indices, [-1])[0] == -1, tf.int32)
+    # Of what has a length that is not known here, there may be none.
+    some = tf.reshape(indices, [-1])
+    is_never = some[0] == -1 if indices.shape.is_fully_defined() else tf.reduce_any(some[:1] == -1)
+    here = tf.cast(is_never, tf.int32)
     rank, sizes = array.shape.rank, array.shape.as_list()
     longest = max(range(rank), key=lambda axis: float("inf") if sizes[axis] is None else sizes[axis])
-    first = tf.slice(array, [0] * rank, [1] * rank)
+    first = tf.slice(array, [0] * rank, [1] * rank) if None not in sizes else array[(slice(1),) * rank]
     return update(array, first, tf.stack([here if axis == longest else 0 for axis in range(rank)]))
 
 
