@@ -27,7 +27,7 @@ class Glance:
             for get, key, value in self._places:
                 if get(key, MISSING) is not value:
                     return False
-        except Exception:  # a cell that is empty now
+        except ValueError:  # a cell that is empty now
             return False
         return True
 
