@@ -60,6 +60,10 @@ class ForkedTapes(Tapes):
         """Whether some tape has less room than it may have."""
         return False
 
+    def are_likely_enough(self, lanes: int) -> bool:
+        """See `Tapes`: there are as many rows as are likely."""
+        return True
+
     def margin(self, tape: BlockTape, lanes: Any) -> int:
         """See `Tapes`: no run of a block computes more rows than a chunk has."""
         return max(self.size(tape.number), APART)

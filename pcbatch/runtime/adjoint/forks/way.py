@@ -33,9 +33,16 @@ class ForkedForward(Forward):
         """See `Forward`; the program is given on how many lanes the run begins, too."""
         *given, width, capacity, every = arrays
         inputs = dict(zip(self.layout.inputs, given, strict=False))
-        first = self.segments.begin(inputs, width, capacity, every)
-        by_example = [inputs[key] for key in self.layout.by_example]
-        return first, [*by_example, *given[len(self.layout.inputs) :]]
+        return self.segments.begin(inputs, width, capacity, every), self.operands(arrays)
+
+    def pool(self, arrays: Sequence[Array], lanes: int | None) -> Pool:
+        """See `Forward`."""
+        return Pool(None, self.segments.examples(arrays, arrays[-1]))
+
+    def operands(self, arrays: Sequence[Array]) -> Sequence[Array]:
+        """See `Forward`."""
+        inputs = dict(zip(self.layout.inputs, arrays, strict=False))
+        return [*(inputs[key] for key in self.layout.by_example), *arrays[len(self.layout.inputs) : -3]]
 
     def told(self, last: Snapshot) -> list[Array]:
         """What there is to tell of forked calls, and how many lanes there were in the end."""
