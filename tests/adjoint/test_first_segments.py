@@ -62,6 +62,8 @@ def test_the_way_of_one_segment_has_no_loop(fork):
 
 def _forked():
     function, arguments, variables = forked_programs.CASES["worded"]
+    function = function.options(jit=True, name="worded_in_one_segment")
+    function.run(*arguments)  # from which it is known how many lanes and rows there are
     return function, (arguments, variables)
 
 

@@ -70,7 +70,9 @@ class ForkedWay(Way):
     @cached_property
     def tapes(self) -> ForkedTapes:
         """See `Way`."""
-        return ForkedTapes(self.context, self.rows, self._trips.size, self._sizes, self._sources)
+        return ForkedTapes(
+            self.context, self.rows, self._trips.size, self._sizes, self._sources, self.pools.has_learned
+        )
 
     @cached_property
     def segments(self) -> ForkedSegments:
