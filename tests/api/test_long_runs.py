@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +22,7 @@ from tests.api import long_programs
 from tests.api.interrupting import bare_interrupt, ctrl_c, everything, stopping
 from tests.api.long_programs import BATCHES, STATICS, depth, walk
 from tests.schedules import SCHEDULES
+from tests.threads import in_threads
 
 ROOT = Path(__file__).parents[2]
 
@@ -168,12 +168,8 @@ def test_handlers_of_ctrl_c_are_put_back_and_those_of_others_left_alone():
 
 
 def test_runs_in_other_threads():
-    function, runs = made("walk", jit=False, progress=True), []
-    threads = [threading.Thread(target=lambda: runs.append(function.run(*BATCHES["walk"]))) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    function = made("walk", jit=False, progress=True)
+    runs = in_threads(3, lambda: function.run(*BATCHES["walk"]))
     assert [everything(run) for run in runs] == [everything(made("walk", jit=False).run(*BATCHES["walk"]))] * 3
 
 

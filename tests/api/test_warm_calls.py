@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import collections
 import gc
-import threading
 import types
 import weakref
 
@@ -20,6 +19,7 @@ from pcbatch.function.specs import specs_of
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.tensorflow import xla_cpu
 from pcbatch.runtime.backends.tensorflow.private import lookup
+from tests.threads import in_threads
 
 SLOW = pytest.mark.slow
 X = tf.constant([1.0, 2.0, 3.0])
@@ -428,18 +428,8 @@ def test_a_lane_that_fails(root):
 def test_threads_and_signatures_in_turn(root):
     batches = [tf.constant(np.linspace(0.5, 60.0, size), tf.float32) for size in (3, 5)]
     wanted = [settled(root, batch) for batch in batches]
-    wrong = []
-
-    def work():
-        for _ in range(20):
-            wrong.extend(b for b, w in zip(batches, wanted, strict=True) if value(root(b)) != w)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    found = in_threads(4, lambda: [[value(root(batch)) for batch in batches] for _ in range(20)])
+    assert found == [[wanted] * 20] * 4
 
 
 def test_what_is_tuned_and_what_runs_eagerly(root):
