@@ -9,7 +9,9 @@ import tensorflow as tf
 import pcbatch
 from pcbatch.function import executing
 from pcbatch.runtime.adjoint.forks.in_graphs import InGraphs
+from pcbatch.runtime.adjoint.forks.way import ForkedWay
 from pcbatch.runtime.adjoint.reverse import MOST_IN_GRAPH, Forks, Reverse
+from pcbatch.runtime.adjoint.way import Way
 from pcbatch.runtime.machine.forked import IN_GRAPH, IN_XLA
 from tests.adjoint.forked_programs import CASES
 from tests.adjoint.truth import assert_alike, batched, one_by_one
@@ -157,23 +159,25 @@ def test_fit():
 @slow
 @pytest.mark.parametrize("name", ["worded", "fragile"])
 def test_some_examples_after_others(name, monkeypatch):
-    """With most lanes at a time: enough for some examples, and too few for any; never more, in sequence either."""
+    """With most lanes at a time: enough for some examples, for one, and too few for any, which run in sequence."""
     function, arguments, variables = CASES[name]
     expected = one_by_one(function, arguments, variables)
-    run, rooms = Reverse.run_taped, []
+    run, ways = Way.run_taped, []
 
     def seen(self, arrays, lanes, room, *others):
-        rooms.append(room)
+        ways.append((type(self), lanes, room))
         return run(self, arrays, lanes, room, *others)
 
-    monkeypatch.setattr(Reverse, "run_taped", seen)
-    for most in (30, 3):
+    monkeypatch.setattr(Way, "run_taped", seen)
+    for most, together in ((100, 6), (30, 1), (3, 1)):
         limited = function.options(jit=False, max_lanes=most)
         for _ in range(2):
             assert_alike(batched(limited, arguments, variables), expected)
-        assert rooms
-        assert max(rooms) <= most
-        rooms.clear()
+        assert max(lanes for way, lanes, _ in ways if way is ForkedWay) == together
+        assert max(room for *_, room in ways) <= most
+        in_sequence = [lanes for way, lanes, _ in ways if way is Reverse]
+        assert in_sequence or (most > 3 and name == "worded")
+        ways.clear()
     each = pcbatch.per_example_gradients(limited, list(variables[:2]))(*arguments)
     for ours, whole in zip(each, expected[-len(variables) :], strict=False):
         assert ours.shape == (len(arguments[0]), *whole.shape)

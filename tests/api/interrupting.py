@@ -1,17 +1,22 @@
-"""Stopping a run where a test wants it: a clock in the place of the one that slices look at."""
+"""Stopping a run of `long_programs` where a test wants it: a clock in the place of the one that slices look at."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import pcbatch
 from pcbatch import Run
+from pcbatch.runtime.machine import guarded
 from pcbatch.runtime.resume import slices
+from tests.api import long_programs
+from tests.api.long_programs import BATCHES
 
 
 def ctrl_c() -> None:
@@ -65,3 +70,30 @@ def everything(run: Run) -> dict[str, Any]:
         "trips": run.trips,
         "stack_entries": int(run.outcome.stack_entries),
     }
+
+
+@pytest.fixture(autouse=True)
+def few_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short runs have trips enough to be stopped between, if a block does not run many times in one."""
+    monkeypatch.setattr(guarded, "MOST_TURNS", 1)
+
+
+def made(name: str, **options: Any) -> pcbatch.Batched:
+    """A program of its own, in lockstep, as runs in slices are."""
+    base = getattr(long_programs, name)
+    return pcbatch.autobatch(base.function, **{**base.changed_options(), "form": "lockstep", **options})
+
+
+def as_new(function: pcbatch.Batched) -> pcbatch.Batched:
+    """The function as if it had never run: stacks start small again."""
+    for compilation in function.session.compiled.values():
+        compilation.machine.sizes.capacity = compilation.machine.legs.limits.first_capacity
+    return function
+
+
+def stopped(name: str, path: Path, after: int = 2, trips: int = 10, **options: Any) -> Run:
+    """A run that was stopped, saved in a file."""
+    with stopping(after, trips=trips):
+        run = made(name, jit=False, progress=True, **options).run(*BATCHES[name])
+    run.save(path)
+    return run

@@ -211,6 +211,13 @@ def compiled(name):
     return compilation, find_forks(compilation.lowered)
 
 
+def with_its_group(name):
+    """A machine program, and the one group that is found in it."""
+    _, program = compiled(name)
+    (group,) = groups(program)
+    return program, group
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_groups_that_are_found(name):
     compilation, program = compiled(name)
@@ -250,12 +257,10 @@ def test_what_a_call_may_change_is_not_known_behind_it(monkeypatch):
 
 
 def test_forks_pay_where_calls_recurse_and_come_to_something_expensive():
-    _, program = compiled("fibonacci")
-    (group,) = groups(program)
+    program, group = with_its_group("fibonacci")
     assert loss(program, group, [1]) is None
     assert loss(program, group, []) == CHEAP
-    _, program = compiled("helped")
-    (group,) = groups(program)
+    program, group = with_its_group("helped")
     twice = replace(group, members=group.members[:1])
     assert loss(program, twice, [twice.members[0].entry]) == RECURSES_NOT
 
@@ -293,8 +298,7 @@ def test_why_calls_are_apart(name, why):
     ],
 )
 def test_groups_that_are_none(change, message):
-    _, program = compiled("fibonacci")
-    (group,) = groups(program)
+    program, group = with_its_group("fibonacci")
     block = program.blocks[group.block]
     fork = replace(block.terminator.fork, calls=change(block.terminator.fork.calls))
     body = block.body if "type" not in message else (*program.blocks[0].body, *block.body)

@@ -1,7 +1,6 @@
 """Stacks of native code are low at first: a lane that needs more is run anew, and nobody can tell."""
 
 import dataclasses
-import threading
 
 import numpy as np
 import pytest
@@ -10,10 +9,12 @@ import tensorflow as tf
 import pcbatch
 from pcbatch.runtime.backends.tensorflow.private import lookup
 from pcbatch.runtime.native import cores, registers
+from pcbatch.runtime.native.program import NativeProgram
 from tests.runtime import tables
 from tests.runtime.libraries import ints
 from tests.runtime.test_chunks import budget  # noqa: F401 -- a fixture
 from tests.runtime.test_native import assert_as_the_reference, native
+from tests.threads import in_threads
 
 LOW = 4
 """Live calls of low stacks here."""
@@ -93,25 +94,31 @@ def test_parts_on_several_cores(monkeypatch):
 
 
 def test_threads_that_need_more_at_the_same_time():
-    """None of them takes the program with low stacks for the other one."""
-    shallow, deep, wrong = tf.constant([1, 2]), tf.constant([3, 12]), []
-    for each in range(3):
-        function = down.options(name=f"of threads {each}")
-        for _ in range(3):
-            function(shallow)
+    function, deep = down.options(name="of threads"), tf.constant([3, 12])
+    for _ in range(3):
+        function(tf.constant([1, 2]))
+    found = in_threads(4, lambda: [function(deep).numpy().tolist() for _ in range(5)])
+    assert found == [[[6, 24]] * 5] * 4
 
-        def work(function=function):
-            try:
-                wrong.extend(found for _ in range(5) if (found := function(deep).numpy().tolist()) != [6, 24])
-            except Exception as error:
-                wrong.append(error)
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert not wrong
+@pytest.mark.parametrize("parts", [1, 2])
+def test_what_others_need_while_a_call_runs(monkeypatch, parts):
+    """What ran with low stacks is not taken for what ran with high ones, though they are high when it is done."""
+    monkeypatch.setattr(cores, "available", lambda: parts)
+    monkeypatch.setattr(cores, "CPU", dataclasses.replace(cores.CPU, native_split=0.0, native_split_always=0.0))
+    function, deep = down.options(name=f"of others {parts}"), tf.constant([3, 12])
+    for _ in range(4):
+        function(tf.constant([1, 2]))
+    known, first, others = NativeProgram._chunk, iter([True]), []
+
+    def slow(*args, **options):
+        if next(first, False):
+            others.extend(function(deep).numpy().tolist() for _ in range(3))
+        return known(*args, **options)
+
+    monkeypatch.setattr(NativeProgram, "_chunk", slow)
+    assert function(deep).numpy().tolist() == [6, 24]
+    assert others == [[6, 24]] * 3
 
 
 def test_all_calls_ask_tensorflow_in_one_way(monkeypatch):

@@ -9,6 +9,7 @@ import re
 from types import TracebackType
 
 from pcbatch.errors import Span
+from pcbatch.runtime.backends.tensorflow.bytecode import in_order
 
 _MIXED = (
     re.compile(r"must have the same dtype, got tf\.(?P<left>\w+) != tf\.(?P<right>\w+)"),
@@ -186,13 +187,12 @@ def _tree(span: Span | None) -> ast.AST | None:
 
 
 def _node(place: TracebackType) -> ast.expr | None:
-    """The operator of generated code that is computed at `place`; before Python 3.11 only where a line has just one."""
+    """The operator of generated code that is computed at `place`."""
     code = place.tb_frame.f_code
     line = linecache.getline(code.co_filename, place.tb_lineno).strip()
     try:
         if not hasattr(code, "co_positions"):
-            every = [each for each in ast.walk(ast.parse(line)) if isinstance(each, ast.BinOp | ast.Compare | ast.Call)]
-            return every[0] if len(every) == 1 else None
+            return in_order(ast.parse(line), place)
         found = next(itertools.islice(code.co_positions(), place.tb_lasti // 2, None), None)
         if found is None or None in found or found[0] != found[1]:
             return None
