@@ -18,7 +18,7 @@ from pcbatch.ir.code import Code
 from pcbatch.ir.debugging import TYPE, WORDS
 from pcbatch.ir.outcome import Evaluate, LaneFaultError
 from pcbatch.ir.payload import CAST
-from pcbatch.ir.pseudo_builtins import BLANK, MAPPED
+from pcbatch.ir.pseudo_builtins import BLANK, COUNT, MAPPED
 from pcbatch.ir.types import TensorType, Type, leaves
 from pcbatch.ir.values import pack
 
@@ -118,6 +118,7 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__changed__": lambda *args, **options: _taken(*args, **options)[1],
     "__index__": operator.index,
     "__length__": _shortest,
+    COUNT: range,
     "__element__": _element,
     MAPPED: lambda value, *known: value,
     "__parts__": _parts,

@@ -9,6 +9,8 @@ ROW = "__row__"
 """A tuple or a list that is stored as an element: an array where it goes into one."""
 BLANK, MAPPED = "__blank__", "__mapped__"
 """What `pcbatch.map` is made of; see `pcbatch.frontend.translate.mapped`."""
+COUNT = "__count__"
+"""What a range inside `zip`, `enumerate` or `reversed` is made of; see `pcbatch.frontend.translate.sequences`."""
 UNBOUND = "__unbound__"
 """What a variable is behind a loop that has made no turn; see `pcbatch.frontend.translate.statements`."""
 
@@ -17,6 +19,7 @@ PSEUDO_BUILTINS = frozenset(
         "__apart__",  # refuses values of which one is, or contains, what another is
         "__axis__",  # all positions along an axis of an array
         "__blank__",  # an array of zeros
+        "__count__",  # something as long as a range
         "__changed__",  # what an object is after one of its methods has been called
         "__cast__",  # a value as one of exactly a type
         "__element__",  # an element that is there

@@ -10,6 +10,13 @@ ROOM = 6
 
 
 @pcbatch.autobatch
+def halved(x):
+    while x > 1.0:
+        x = x / 2.0
+    return x
+
+
+@pcbatch.autobatch
 def bounded_lists(n, take):
     todo = pcbatch.bounded([], tf.int32, ROOM)
     todo.append(n)
@@ -26,6 +33,7 @@ def bounded_lists(n, take):
     total = 0.0
     for at, pair in enumerate(pairs):
         total += pair[0] * pair[1] + float(at)
+    total += sum(halved(pair[0]) for pair in pairs)
     if len(pairs) > 1:
         pairs[0] = tf.stack([total, 1.0])
         pairs[-1] = pairs[0] + 1.0

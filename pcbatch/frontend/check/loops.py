@@ -18,10 +18,7 @@ def for_loop(checker: Checker, node: Any) -> None:
         _iterated(checker, node.iter)
         _loop_target(checker, node.target)
     else:
-        arguments, backwards = found
-        _range(checker, node.iter.args[0] if backwards else node.iter)
-        if backwards and len(arguments) > 2:
-            checker.refuse(node.iter, refusals.REVERSED_STEP)
+        _range(checker, node.iter.args[0] if found[1] else node.iter)
         if not isinstance(node.target, gast.Name):
             checker.refuse(node.target, refusals.FOR_TARGET)
     checker.all([*node.body, *node.orelse])
@@ -37,10 +34,10 @@ def _range(checker: Checker, node: Any) -> None:
 
 
 def _iterated(checker: Checker, node: Any) -> None:
-    """What a loop goes over: a sequence, or `enumerate`, `zip` and `reversed` of sequences."""
-    name = wrapper(node, checker.is_builtin_name)
-    if range_arguments(node, checker.is_builtin_name) is not None:
-        checker.refuse(node, refusals.RANGE_WITHIN)
+    """What a loop goes over: a sequence, or `enumerate`, `zip` and `reversed` of sequences and ranges."""
+    name, found = wrapper(node, checker.is_builtin_name), range_arguments(node, checker.is_builtin_name)
+    if found is not None and not found[1]:
+        _range(checker, node)
     elif name is None:
         checker.visit(node)
     elif not _fits(name, node):

@@ -83,12 +83,6 @@ LOOP_TARGET = Refusal(
     "this is neither",
     "loop with a name, `for x in xs:`, and assign in the loop's body",
 )
-RANGE_WITHIN = Refusal(
-    "PCB129",
-    "a range inside `enumerate`, `zip` or `reversed` is not supported",
-    "this is a range",
-    "loop over one range and compute the rest: `for i in range(n):` with `x = xs[i]`",
-)
 SEQUENCE_ARGUMENTS = Refusal(
     "PCB129",
     "these arguments are not supported in a loop",
@@ -100,12 +94,6 @@ REVERSED = Refusal(
     "`enumerate` and `zip` cannot be reversed",
     "Python would raise TypeError",
     "reverse what is inside: `zip(reversed(xs), reversed(ys))`",
-)
-REVERSED_STEP = Refusal(
-    "PCB129",
-    "a range with a step cannot be reversed",
-    "here",
-    "write the range itself downwards: `range(last, first - 1, -step)`",
 )
 FOR_TARGET = Refusal(
     "PCB109", "the target of a loop over a range is one name", "this is not a name", "write `for i in range(..)`"

@@ -16,13 +16,16 @@ WRAPPERS = ("enumerate", "zip", "reversed")
 
 
 def range_arguments(node: Any, is_builtin: Callable[[str], bool]) -> tuple[list[Any], bool] | None:
-    """The arguments of `range(..)` and False, those of the range in `reversed(range(..))` and True, else None."""
+    """The arguments of `range(..)` and False, those of the range in `reversed(range(a, b))` and True, else None.
+
+    A range with a step is reversed as any other sequence is.
+    """
     match node:
         case gast.Call(func=gast.Name(id="range"), args=arguments) if is_builtin("range"):
             return arguments, False
         case gast.Call(func=gast.Name(id="reversed"), args=[inner], keywords=[]) if is_builtin("reversed"):
             found = range_arguments(inner, is_builtin)
-            return (found[0], True) if found is not None and not found[1] else None
+            return (found[0], True) if found is not None and not found[1] and len(found[0]) < 3 else None
     return None
 
 

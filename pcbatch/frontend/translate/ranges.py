@@ -50,7 +50,7 @@ class RangeLoop:
         self.stop = self._bound(arguments[1] if len(arguments) > 1 else arguments[0])
         self.step = self._bound(arguments[2]) if len(arguments) > 2 else self._number(1)
         if literal(self.step) is None:
-            self._refuse_zero_step(arguments[2])
+            refuse_zero_step(self.code, self.step, arguments[2])
 
     def _start_backwards(self, low: Any, high: Any, *, is_tested: bool) -> None:
         """From `high - 1` down to `low`."""
@@ -120,14 +120,6 @@ class RangeLoop:
                 return False
         return not names_in(node) & (self.changed | {self.node.target.id})
 
-    def _refuse_zero_step(self, node: Any) -> None:
-        fine, zero = self.code.draft.label(), self.code.draft.label()
-        condition = gast.copy_location(gast.Compare(self.step, [gast.Eq()], [self._number(0)]), node)
-        self.code.condition(condition, zero, fine)
-        self.code.draft.open(zero)
-        self.code.draft.end(Fault("ValueError: range() arg 3 must not be zero", (), "raise", self.code.span(node)))
-        self.code.draft.open(fine)
-
     def _compared(self, counter: Any, op: Any) -> Any:
         return self._placed(gast.Compare(counter, [op], [self.stop]))
 
@@ -136,6 +128,16 @@ class RangeLoop:
 
     def _placed(self, node: Any) -> Any:
         return gast.copy_location(node, self.node.iter)
+
+
+def refuse_zero_step(code: Expressions, step: Any, node: Any) -> None:
+    """Emit the fault of a lane whose `step`, the value of `node`, is 0."""
+    fine, zero = code.draft.label(), code.draft.label()
+    none = gast.copy_location(constant(0), node)
+    code.condition(gast.copy_location(gast.Compare(step, [gast.Eq()], [none]), node), zero, fine)
+    code.draft.open(zero)
+    code.draft.end(Fault("ValueError: range() arg 3 must not be zero", (), "raise", code.span(node)))
+    code.draft.open(fine)
 
 
 def signed(value: int) -> Any:

@@ -1,7 +1,8 @@
 """`for x in xs`, with `enumerate`, `zip` and `reversed`: over the leading axis of arrays and over fixed structures.
 
 A hidden counter runs up to a length that is known at compile time; the sequence is evaluated once. A path around the
-function (`W`, `model.w`) is read where it is used, so that it stays one value for all lanes.
+function (`W`, `model.w`) is read where it is used, so that it stays one value for all lanes. A range that stands inside
+one of the three is as long as it is for each lane, `zip(range(n), xs)`.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import gast
 
 from pcbatch.frontend.source.calls import is_literal
 from pcbatch.frontend.source.changes import changed_in
-from pcbatch.frontend.source.iteration import wrapper
+from pcbatch.frontend.source.iteration import range_arguments, wrapper
 from pcbatch.frontend.source.nodes import assigned_in, call, constant, dotted, load
 from pcbatch.frontend.translate.expressions import Expressions
-from pcbatch.frontend.translate.ranges import INDEX, literal
+from pcbatch.frontend.translate.ranges import INDEX, literal, refuse_zero_step
+from pcbatch.ir.pseudo_builtins import COUNT
 
 LENGTH = "__length__"
 """The pseudo-builtin that gives the static length of the shortest of some sequences."""
@@ -82,6 +84,9 @@ class SequenceLoop:
 
     def sequence_of(self, node: Any) -> _Sequence:
         """What the loop goes over, evaluated once."""
+        found = range_arguments(node, self.code.is_builtin)
+        if found is not None and not found[1]:
+            return self._range(found[0])
         name = wrapper(node, self.code.is_builtin)
         if name is None:
             kept = self._kept(node)
@@ -97,6 +102,26 @@ class SequenceLoop:
             return _Sequence(ends, lambda position: only.element(self._mirrored(only, position)))
         start = self._start([*node.args[1:], *(keyword.value for keyword in node.keywords)])
         return _Sequence(ends, lambda position: self._tuple(self._sum(start, position), only.element(position)), strict)
+
+    def _range(self, arguments: list[Any]) -> _Sequence:
+        """A range: something that is as long for each lane, and the number at a position."""
+        bounds = [each if literal(each) is not None else self._held_index(each) for each in arguments]
+        if len(bounds) == 1:
+            return _Sequence((call(COUNT, *bounds),), lambda position: position)
+        first, step = bounds[0], bounds[2] if len(bounds) > 2 else self._placed(constant(1))
+        if literal(step) is None:
+            refuse_zero_step(self.code, step, arguments[2])
+        numbers = [each for each in map(literal, bounds) if each is not None]
+        if len(numbers) == len(bounds):
+            count = self._placed(constant(len(range(*numbers))))
+        else:
+            count = self._held(call(LENGTH, call(COUNT, *bounds)), arguments[0])
+
+        def element(position: Any) -> Any:
+            moved = position if literal(step) == 1 else self._placed(gast.BinOp(position, gast.Mult(), step))
+            return self._placed(gast.BinOp(first, gast.Add(), moved))
+
+        return _Sequence((call(COUNT, count),), element)
 
     def _kept(self, node: Any) -> Any:
         """An expression that gives the sequence in every turn."""
@@ -122,7 +147,10 @@ class SequenceLoop:
         """The number that `enumerate` begins with, evaluated once."""
         if not arguments or literal(arguments[0]) is not None:
             return arguments[0] if arguments else constant(0)
-        return self._held(call(INDEX, self.code.rewrite(arguments[0])), arguments[0])
+        return self._held_index(arguments[0])
+
+    def _held_index(self, node: Any) -> Any:
+        return self._held(call(INDEX, self.code.rewrite(node)), node)
 
     def _sum(self, start: Any, position: Any) -> Any:
         return position if literal(start) == 0 else self._placed(gast.BinOp(start, gast.Add(), position))

@@ -11,18 +11,20 @@ is a number, a text or something from around the function, that stands in its pl
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gast
 
+from pcbatch.errors import Diagnostic
 from pcbatch.frontend.source.changes import changed_in, root_of, steps_of
 from pcbatch.frontend.source.iteration import range_arguments, wrapper
 from pcbatch.frontend.source.nodes import assigned_in, call, constant, load, names_in, walk
 from pcbatch.frontend.translate.expressions import Expressions
 from pcbatch.frontend.translate.ranges import INDEX, literal
-from pcbatch.frontend.translate.sequences import ELEMENT, SEQUENCE
+from pcbatch.frontend.translate.sequences import ELEMENT, LENGTH, SEQUENCE
 from pcbatch.frontend.translate.substitution import substituted
+from pcbatch.ir.pseudo_builtins import COUNT
 
 TURNS = "__turns__"
 """The pseudo-builtin that refuses a number of turns that is not the one known."""
@@ -31,10 +33,13 @@ _VIEWS = ("items", "keys", "values")
 
 @dataclass(frozen=True)
 class _Over:
-    """What a loop goes over: what says how many turns there are, and the element for a turn of so many."""
+    """What a loop goes over: what says how many turns there are, and the element for a turn.
+
+    Turns below 0 count from the end of what it goes over, which another sequence beside it may cut short.
+    """
 
     ends: tuple[Any, ...]
-    element: Callable[[int, int], Any]
+    element: Callable[[int], Any]
     strict: bool = False
 
 
@@ -57,7 +62,8 @@ class WrittenOut:
     def start(self, count: int | None) -> None:
         """Emit what the loop goes over, and what refuses another number of turns than `count`."""
         self.count = count or 0
-        self.over = self._range() or self._sequence(self.node.iter)
+        found = range_arguments(self.node.iter, self.code.is_builtin)
+        self.over = self._range(*found) if found is not None else self._sequence(self.node.iter)
         if self._seen(self.node.iter) is None:
             self._ask(count)
 
@@ -74,7 +80,7 @@ class WrittenOut:
     def turn(self, number: int) -> list[Any]:
         """Emit what the targets are in this turn; gives the statements of its body."""
         places: dict[str, Any] = {}
-        self._bind(self.node.target, self.over.element(number, self.count), places)
+        self._bind(self.node.target, self.over.element(number), places)
         return [substituted(each, places) for each in self.node.body] if places else list(self.node.body)
 
     def _bind(self, target: Any, value: Any, places: dict[str, Any]) -> None:
@@ -130,21 +136,22 @@ class WrittenOut:
         if self.changed & {name for each in self.over.ends for name in names_in(each)}:
             self._ask(self.count, {"is_end": constant(True)})
 
-    def _range(self) -> _Over | None:
-        found = range_arguments(self.node.iter, self.code.is_builtin)
-        if found is None:
-            return None
-        arguments, backwards = found
+    def _range(self, arguments: list[Any], backwards: bool) -> _Over:
         bounds = tuple(self._bound(each) for each in arguments)
         start = bounds[0] if len(bounds) > 1 else constant(0)
         step = bounds[2] if len(bounds) > 2 else constant(1)
 
-        def element(turn: int, count: int) -> Any:
-            turn = count - 1 - turn if backwards else turn
-            first, by = literal(start), literal(step)
-            if first is not None and by is not None:
-                return self._placed(constant(first + turn * by))
-            offset = self._placed(gast.BinOp(self._placed(constant(turn)), gast.Mult(), step))
+        def element(turn: int) -> Any:
+            turn = -1 - turn if backwards else turn
+            known = [each for each in map(literal, (start, step, *bounds)) if each is not None]
+            if len(known) == 2 + len(bounds):
+                return self._placed(constant(range(*known[2:])[turn]))
+            place = self._placed(constant(turn))
+            if turn < 0:
+                place = self._placed(gast.BinOp(call(LENGTH, call(COUNT, *bounds)), gast.Add(), place))
+            elif literal(start) is not None and literal(step) is not None:
+                return self._placed(constant(known[0] + turn * known[1]))
+            offset = self._placed(gast.BinOp(place, gast.Mult(), step))
             return self._placed(gast.BinOp(start, gast.Add(), offset))
 
         return _Over(bounds, element)
@@ -156,6 +163,10 @@ class WrittenOut:
         return self._held(call(INDEX, self.code.rewrite(node)), node)
 
     def _sequence(self, node: Any) -> _Over:
+        found = range_arguments(node, self.code.is_builtin)
+        if found is not None:
+            over = self._range(*found)
+            return replace(over, ends=(call(COUNT, *over.ends),))
         name = wrapper(node, self.code.is_builtin)
         if name is None:
             return self._elements(node)
@@ -164,29 +175,47 @@ class WrittenOut:
         strict = any(each.strict for each in inner)
         if name == "zip":
             strict |= any(keyword.value.value for keyword in node.keywords)
-            return _Over(ends, lambda *turn: self._tuple(*(each.element(*turn) for each in inner)), strict)
+            return _Over(ends, lambda turn: self._tuple(*(each.element(turn) for each in inner)), strict)
         (only,) = inner
         if name == "reversed":
-            return _Over(ends, lambda turn, count: only.element(count - 1 - turn, count), strict)
+            last = self._last(ends)
+            return _Over(ends, lambda turn: only.element(last - turn), strict)
         arguments = [*node.args[1:], *(keyword.value for keyword in node.keywords)]
         start = self._bound(arguments[0]) if arguments else constant(0)
 
-        def numbered(turn: int, count: int) -> Any:
+        def numbered(turn: int) -> Any:
             first = literal(start)
             number = constant(turn) if first is None else constant(first + turn)
             placed = self._placed(number)
             placed = self._placed(gast.BinOp(start, gast.Add(), placed)) if first is None else placed
-            return self._tuple(placed, only.element(turn, count))
+            return self._tuple(placed, only.element(turn))
 
         return _Over(ends, numbered, strict)
+
+    def _last(self, ends: tuple[Any, ...]) -> int:
+        """The turn that has the last element of what is reversed: from its end, where others may cut the loop short."""
+        over = [each for each in walk(self.node.iter) if wrapper(each, self.code.is_builtin) == "zip"]
+        if all(len(each.args) == 1 for each in over):
+            return self.count - 1
+        for changed in self.changed & {name for each in ends for name in names_in(each)}:
+            self.code.report(
+                Diagnostic(
+                    "PCB129",
+                    f"`reversed({changed})` in a `zip`, and the loop changes `{changed}`",
+                    self.code.span(self.node.iter),
+                    "where Python's iterator is depends on how long the list was",
+                    f"loop over a copy, `zip(.., reversed([*{changed}]))`",
+                )
+            )
+        return -1
 
     def _elements(self, node: Any) -> _Over:
         """A sequence itself, evaluated once; what nothing in the body can change is read where it is used."""
         if _is_display(node):
             parts = [self._part(each) for each in node.elts]
-            return _Over((node,), lambda turn, _: parts[turn])
+            return _Over((node,), lambda turn: parts[turn])
         kept = self._kept(node)
-        return _Over((kept,), lambda turn, count: call(ELEMENT, kept, constant(turn), constant(count)))
+        return _Over((kept,), lambda turn: call(ELEMENT, kept, constant(turn), constant(self.count)))
 
     def _part(self, node: Any) -> Any:
         """An element of a tuple that is written in the loop's header."""

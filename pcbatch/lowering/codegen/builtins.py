@@ -22,6 +22,7 @@ BUILTINS = {
     "__blank__": "blank",
     "__cast__": "committed",
     "__changed__": "changed",
+    "__count__": "counted",
     "__elements__": "elements",
     "__index__": "index",
     "__length__": "shortest",

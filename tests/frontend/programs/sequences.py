@@ -25,4 +25,8 @@ def sequences(xs, n):
         n = total = total * 2 + i
     for i in reversed(range(1, n % 4)):
         total -= i
+    for i, x in zip(range(n), xs, strict=False):
+        total += i * x
+    for i, j in enumerate(reversed(range(2, n, 3)), 1):
+        total -= i * j
     return total

@@ -7,9 +7,9 @@ def f(xs, n):
         n += 1
     for n, *rest in xs:
         n += 1
-    for i, x in enumerate(range(n)):
+    for i, x in enumerate(range()):
         n += i
-    for i, x in zip(range(n), xs):
+    for i, x in zip(range(0, n, 0), xs):
         n += i
     for (i, x) in zip(xs, xs, strict=n):
         n += i
@@ -18,8 +18,6 @@ def f(xs, n):
     for x in zip():
         n += x
     for i, x in reversed(enumerate(xs)):
-        n += i
-    for i in reversed(range(0, n, 2)):
         n += i
     for (i, j) in range(n):
         n += i

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import ItemsView, KeysView, ValuesView
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,16 +26,47 @@ _OF_A_DICT = (
 )
 
 
+@dataclass(frozen=True)
+class Counted:
+    """What is as long as a range whose bounds differ from lane to lane."""
+
+    length: tf.Tensor
+
+
+def counted(*bounds: Any) -> Any:
+    """What is as long as `range(*bounds)`: that range where the bounds are known. A step of 0 makes it empty.
+
+    A lane with that step has failed before.
+    """
+    try:
+        known = tuple(map(operator.index, bounds))
+        return range(*known) if known[2:] != (0,) else ()
+    except (TypeError, NotImplementedError):
+        pass
+    if len(bounds) == 1:
+        return Counted(tf.maximum(_int(bounds[0], tf.int32), 0))
+    first, stop, step = (_int(each, tf.int64) for each in (*bounds, 1)[:3])  # the span of two int32 is wider
+    size = tf.maximum(tf.abs(step), 1)
+    span = tf.where(step > 0, stop - first, first - stop)
+    turns = (tf.maximum(span, 0) + size - 1) // size
+    return Counted(tf.cast(tf.minimum(tf.where(step == 0, tf.zeros_like(turns), turns), tf.int32.max), tf.int32))
+
+
+def _int(number: Any, dtype: tf.DType) -> tf.Tensor:
+    return tf.cast(tf.convert_to_tensor(number), dtype)
+
+
 def shortest(*sequences: Any, strict: bool = False) -> Any:
     """The length of the shortest of some arrays, tuples and lists; PieceRefusalError for what a loop cannot go over.
 
-    With `strict` they must be of one length: ValueError. With bounded lists among them it differs by lane.
+    With `strict` they must be of one length: ValueError. With bounded lists or ranges among them it may differ by lane.
     """
-    differing = [sequence.length for sequence in sequences if isinstance(sequence, Bounded)]
+    differing = [sequence.length for sequence in sequences if isinstance(sequence, Bounded | Counted)]
     if differing and strict:
-        raise TypeError("the length of a bounded list differs from lane to lane; write `assert len(a) == len(b)`")
+        kind = "range" if any(isinstance(each, Counted) for each in sequences) else "bounded list"
+        raise TypeError(f"the length of a {kind} differs from lane to lane; write `assert len(a) == len(b)`")
     if differing:
-        fixed = [_length(sequence) for sequence in sequences if not isinstance(sequence, Bounded)]
+        fixed = [_length(sequence) for sequence in sequences if not isinstance(sequence, Bounded | Counted)]
         return Weak(tf.reduce_min(tf.stack([*differing, *fixed])))
     lengths = [_length(sequence) for sequence in sequences]
     if strict and len(set(lengths)) > 1:
@@ -41,8 +74,17 @@ def shortest(*sequences: Any, strict: bool = False) -> Any:
     return min(lengths)
 
 
-def unrolled(length: int, known: int | None, turns: tuple[int, ...] = ()) -> int:
-    """`length`, if it is the one that was `known` when a comprehension was written out; else LengthError."""
+def unrolled(length: Any, known: int | None, turns: tuple[int, ...] = ()) -> int:
+    """`length`, if it is the one that was `known` when a comprehension was written out; else LengthError.
+
+    PieceRefusalError for one that differs by lane.
+    """
+    if not isinstance(length, int):
+        raise PieceRefusalError(
+            "PCB401",  # not a matter of syntax: `sum(..)` of it is a loop
+            "how many elements this comprehension goes over differs from lane to lane",
+            "a list has one length in all lanes; append to a `pcbatch.bounded(shape, dtype, capacity)` in a loop",
+        )
     if length != known:
         message = "the length of what a comprehension with a batched call goes over is not known"
         if known is not None:

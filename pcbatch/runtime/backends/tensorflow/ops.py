@@ -40,6 +40,7 @@ from pcbatch.runtime.backends.tensorflow.functions import (
 )
 from pcbatch.runtime.backends.tensorflow.indexing import axis, elements, getitem, window
 from pcbatch.runtime.backends.tensorflow.iteration import (
+    counted,
     element,
     parts,
     sequence,
@@ -92,6 +93,7 @@ __all__ = [
     "committed",
     "contains",
     "count",
+    "counted",
     "divide",
     "divmod_",
     "either",
