@@ -2,7 +2,7 @@
 
 import pytest
 
-from pcbatch.ir.analysis.nesting import Loop, blocks_of, nest
+from pcbatch.ir.analysis.nesting import Loop, blocks_of, nest, nest_with_calls
 from pcbatch.ir.machine import Block, Branch, Jump, Program, PushJump, Return, targets
 from pcbatch.ir.text.machine_parser import parse_machine
 from tests.ir import machine_programs
@@ -31,6 +31,17 @@ def test_a_loop_in_which_a_call_comes_back_is_entered_in_the_middle():
     (loop,) = [node for node in found if isinstance(node, Loop)]
     assert set(loop.nodes) == {1, 3, 4}
     assert not loop.is_entered_first
+
+
+def test_what_a_loop_calls_is_in_the_loop_and_its_own_recursion_within():
+    given = program(
+        Jump(1), Branch("t", 2, 3), PushJump(4, 1, 0), Return(), Branch("t", 5, 6), PushJump(4, 6, 0), Return()
+    )
+    (_, loop, last) = nest_with_calls(given)
+    assert last == 3
+    assert [node for node in loop.nodes if isinstance(node, int)] == [1, 2]
+    assert {*blocks_of(node for node in loop.nodes if isinstance(node, Loop))} == {4, 5, 6}
+    assert nest(given)[1] == Loop((1, 2), is_entered_first=False) or 1 in nest(given)
 
 
 def test_blocks_that_no_lane_comes_to_are_left_out():

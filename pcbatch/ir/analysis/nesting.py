@@ -55,6 +55,15 @@ def nest(program: Program, left_out: Collection[int] = ()) -> tuple[Node, ...]:
     return _nodes(kept, jumps, entries)
 
 
+def nest_with_calls(program: Program) -> tuple[Node, ...]:
+    """The same, where lanes go on into what they call and from there to wherever a call of it comes back.
+
+    That a lane comes back to the place of its own call is not seen: blocks may seem to be in a loop that are in none.
+    """
+    reached, places = sorted(effects.reachable(program)), effects.successors(program)
+    return _nodes(reached, {n: [to for to in places[n] if to < len(program.blocks)] for n in reached}, {0})
+
+
 def _nodes(
     blocks: Sequence[int], jumps: Mapping[int, Collection[int]], entries: Collection[int], head: int | None = None
 ) -> tuple[Node, ...]:

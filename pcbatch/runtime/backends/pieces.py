@@ -57,11 +57,13 @@ class Together:
     """What it means to a piece how many rows are computed together.
 
     `rounds`: the last bits of a row's floats may depend on it. `shares`: rows are multiplied by something that all
-    lanes share, which is cheaper for several at once.
+    lanes share, which is cheaper for several at once. `most`: how many numbers the largest array has that is read or
+    computed, as far as that is known.
     """
 
     rounds: bool
     shares: bool
+    most: int = 0
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from pcbatch.errors import Span
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.analysis.callgraph import components
 from pcbatch.ir.analysis.frames import is_framed
-from pcbatch.ir.analysis.nesting import nest
+from pcbatch.ir.analysis.nesting import Loop, Node, blocks_of, nest, nest_with_calls
 from pcbatch.ir.analysis.places import store_span
 from pcbatch.ir.machine import Block, Piece, Program, PushJump, Store
-from pcbatch.ir.types import leaves
+from pcbatch.ir.types import elements, leaves
 from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.device import CPU
@@ -80,43 +80,89 @@ def signature_of(program: Program, piece: Piece) -> Signature:
 def left_to_lockstep(program: Program, backend: Backend, row_costs: Sequence[float]) -> frozenset[int] | None:
     """The numbers of the blocks that lanes are to run together, the others natively; None where all are to be.
 
-    These are blocks with expensive rows, and those of which no native code is made.
+    These are blocks with expensive rows, unless they run seldom, and those of which no native code is made.
     """
     if not is_framed(program):
         return None
-    found = {
-        number
-        for number, (block, cost) in enumerate(zip(program.blocks, row_costs, strict=True))
-        if block.sync or cost > CPU.native_work or _of_block(program, block)
-    }
-    pieces = [
-        (number, item) for number, block in enumerate(program.blocks) for item in block.body if isinstance(item, Piece)
-    ]
+    expensive = {number for number, cost in enumerate(row_costs) if cost > CPU.native_work}
+    found = frozenset(expensive | _never_native(program, backend))
+    found -= _run_seldom(program, backend, row_costs, found)
+    return found if effects.reachable(program) - found else None
+
+
+def _never_native(program: Program, backend: Backend) -> set[int]:
+    """The blocks that lanes are to run together whatever their rows cost: to wait there, or for want of native code."""
+    blocks = [*enumerate(program.blocks)]
+    found = {number for number, block in blocks if block.sync or _of_block(program, block)}
+    pieces = [(number, item) for number, block in blocks for item in block.body if isinstance(item, Piece)]
     obstacles = backend.native_obstacles([(piece, signature_of(program, piece)) for _, piece in pieces])
-    found |= {number for (number, _), each in zip(pieces, obstacles, strict=True) if each}
-    others = effects.reachable(program) - found
-    return frozenset(found) if others else None
+    return found | {number for (number, _), each in zip(pieces, obstacles, strict=True) if each}
+
+
+def _run_seldom(
+    program: Program, backend: Backend, row_costs: Sequence[float], lockstep: frozenset[int]
+) -> frozenset[int]:
+    """The blocks of `lockstep` at which few lanes are at a time, and which do much to few numbers: better natively.
+
+    A lane runs them once and others of `lockstep` over and over, in a loop or in what is called, before it is back. So
+    lanes that do not go in step come there one by one; and those that do gain nothing by company.
+    """
+    middling = {number for number in lockstep if CPU.native_work < row_costs[number] <= CPU.native_seldom}
+    if not middling:
+        return frozenset()
+    found = set[int]()
+    for number in middling & _around(nest_with_calls(program), lockstep) - _never_native(program, backend):
+        block = program.blocks[number]
+        if block.cost is None and _is_done_alone(program, backend, block):
+            found.add(number)
+    return frozenset(found)
+
+
+def _is_done_alone(program: Program, backend: Backend, block: Block) -> bool:
+    """Whether a block is about few numbers, and its rows are not multiplied by something that all lanes share."""
+    names = {*block.pops, *effects.read(block), *effects.written(block)}
+    if any(elements(program.types[name]) > CPU.native_few for name in names):
+        return False
+    signatures = [(item, signature_of(program, item)) for item in block.body if isinstance(item, Piece)]
+    found = [backend.together(piece, each.reads, each.shared) for piece, each in signatures]
+    return not any(each.shares or each.most > CPU.native_few for each in found)
+
+
+def _around(nodes: Sequence[Node], some: frozenset[int]) -> set[int]:
+    """The blocks that lie in a loop which has a loop inside with one of `some`."""
+    found: set[int] = set()
+    for loop in (node for node in nodes if isinstance(node, Loop)):
+        inner = [node for node in loop.nodes if isinstance(node, Loop)]
+        if not some.isdisjoint(blocks_of(inner)):
+            found |= {node for node in loop.nodes if isinstance(node, int)}
+        found |= _around(inner, some)
+    return found
 
 
 def mixture(
     program: Program, backend: Backend, row_costs: Sequence[float], besides: Collection[int] = ()
 ) -> frozenset[int] | None:
-    """The blocks to leave to lockstep, some `besides`, where native code among them pays; None where it does not.
-
-    It does where lanes come from such a block to others and back, over and over: what lies before all of them or
-    behind runs once. And where rows are so expensive that nothing else counts, it only takes longer to compile.
-    """
+    """The blocks to leave to lockstep, some `besides`, where native code among them pays; None where it does not."""
     lockstep = left_to_lockstep(program, backend, row_costs)
     if lockstep is None:
         return None
     lockstep = lockstep.union(besides)
+    return lockstep if _pays(program, row_costs, lockstep) else None
+
+
+def _pays(program: Program, row_costs: Sequence[float], lockstep: frozenset[int]) -> bool:
+    """Whether native code pays among the blocks of `lockstep`.
+
+    It does where lanes come from such a block to others and back, over and over: what lies before all of them or
+    behind runs once. And where rows are so expensive that nothing else counts, it only takes longer to compile.
+    """
     places = enumerate(effects.successors(program))
     onward = {number: [to for to in found if to < len(program.blocks)] for number, found in places}
     for members in map(frozenset, components(onward)):
         shared = members & lockstep
         if shared and members - shared and max(row_costs[number] for number in shared) <= CPU.native_among:
-            return lockstep
-    return None
+            return True
+    return False
 
 
 def is_better_jumped_over(program: Program, backend: Backend, block: Block) -> bool:

@@ -22,19 +22,35 @@ def together(graph: Any, inputs: Sequence[tf.Tensor], outputs: Sequence[Any]) ->
     by_lane = {tensor.ref() for tensor in inputs}
     by_lane.update(tensor.ref() for operation in operations for tensor in operation.outputs)
     found = [_operation(operation, by_lane) for operation in operations]
-    return Together(rounds=any(each.rounds for each in found), shares=any(each.shares for each in found))
+    return _all(found)
+
+
+def _all(found: Sequence[Together]) -> Together:
+    """Of several computations."""
+    return Together(
+        rounds=any(each.rounds for each in found),
+        shares=any(each.shares for each in found),
+        most=max((each.most for each in found), default=0),
+    )
 
 
 def _operation(operation: Any, by_lane: set[Any]) -> Together:
     inside = [_body(body, operation, by_lane) for body in work.bodies(operation)]
     if inside:
-        return Together(rounds=any(each.rounds for each in inside), shares=any(each.shares for each in inside))
+        return _all([*inside, Together(rounds=False, shares=False, most=_most(operation))])
     floats = any(tensor.dtype.is_floating or tensor.dtype.is_complex for tensor in operation.outputs)
     shares = any(tensor.ref() not in by_lane for tensor in operation.inputs)
     return Together(
         rounds=floats and operation.type not in EXACT,
         shares=shares and operation.type in PRODUCTS,
+        most=_most(operation),
     )
+
+
+def _most(operation: Any) -> int:
+    """How many numbers the largest array has that an operation takes or gives, of those whose shape is known."""
+    tensors = (*operation.inputs, *operation.outputs)
+    return max((tensor.shape.num_elements() or 0 for tensor in tensors), default=0)
 
 
 def _body(body: Any, operation: Any, by_lane: set[Any]) -> Together:

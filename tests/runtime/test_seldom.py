@@ -1,0 +1,136 @@
+"""Blocks with much to do that lanes come to seldom: native among others in lockstep, if they do it to few numbers."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pcbatch
+from pcbatch import random
+from pcbatch.ir.analysis import places
+from tests.runtime.test_mixed_compiled import assert_singles
+
+LANES = 5
+WEIGHTS = tf.constant(np.random.default_rng(1).normal(size=(180, 180)) / 14, tf.float32)
+LARGE = tf.constant(np.random.default_rng(2).normal(size=(2000,)), tf.float32)
+VECTORS = np.random.default_rng(3).normal(size=(LANES, 180)).astype(np.float32)
+TURNS = np.array([[3, 1, 2], [0, 0, 0], [5, 0, 1], [1, 4, 7], [2, 2, 2]], np.int32)
+KEYS = random.keys(1, LANES)
+
+
+def kick(x, key, turn):
+    return 0.3 * x + random.normal(random.fold_in(key, turn), (180,))
+
+
+@pcbatch.autobatch
+@pcbatch.cost(30_000.0)
+def told(x, key, turn):
+    return kick(x, key, turn)
+
+
+def product(x, key, turn):
+    return tf.tanh(tf.linalg.matvec(WEIGHTS, x))
+
+
+def many(x, key, turn):
+    for _ in range(8):
+        x = x + 1e-3 * tf.reduce_sum(tf.tanh(LARGE * x[0]))
+    return x
+
+
+def program(first, then=product):
+    """`first` in each turn of a loop, `then` in each turn of the loop inside; a fault in the first's block."""
+
+    def chain(x, key, turns):
+        turn = 0
+        while turn < 3:
+            assert turns[turn] != 9, "nine"
+            x = first(x, key, turn)
+            left = turns[turn]
+            while left > 0:
+                x = then(x, key, left)
+                left -= 1
+            turn += 1
+        return x
+
+    return pcbatch.autobatch(chain)
+
+
+def recursive(first):
+    @pcbatch.autobatch
+    def inner(x, key, depth):
+        if depth > 1:
+            x = inner(x, key, depth - 1)
+            return inner(x, key, depth - 2)
+        return product(x, key, depth)
+
+    @pcbatch.autobatch
+    def outer(x, key, turns):
+        turn = 0
+        while turn < 3:
+            x = first(x, key, turn)
+            x = inner(x, key, turns[turn])
+            turn += 1
+        return x
+
+    return outer
+
+
+@pcbatch.autobatch
+def in_the_same_loop(x, key, turns):
+    turn = 0
+    while turn < 3:
+        x = product(x, key, turn)
+        if turns[turn] > 1:
+            x = kick(x, key, turn)
+        turn += 1
+    return x
+
+
+def in_lockstep(function):
+    """What stands in the blocks of the program that are in lockstep; made ready, and not compiled."""
+    pipeline = function.pipeline(VECTORS, KEYS, TURNS)
+    ran = pipeline.machine.program_for(LANES)
+    assert pipeline.machine.form.startswith("mixed"), pipeline.machine.form
+    texts = [" ".join(span.text for span in places.spans(ran, block)) for block in ran.blocks]
+    found = "".join(text for number, text in enumerate(texts) if number not in ran.native)
+    return {name for name in ("first(", "then(", "product(", "kick(") if name in found}
+
+
+@pytest.mark.parametrize(
+    ("function", "lockstep"),
+    [
+        (program(kick), {"then("}),
+        (recursive(kick), {"product("}),
+        (program(product), {"first(", "then("}),
+        (program(many), {"first(", "then("}),
+        (program(told), {"kick(", "then("}),
+        (program(kick, then=kick), None),
+        (in_the_same_loop, {"product(", "kick("}),
+    ],
+    ids=["draws", "recursion", "shares", "many numbers", "by hint", "nothing shared", "in the same loop"],
+)
+def test_which_blocks_are_native(function, lockstep):
+    assert in_lockstep(function) == ({"then("} if lockstep is None else lockstep)
+
+
+@pytest.mark.parametrize("make", [pytest.param(program, marks=pytest.mark.slow), recursive])
+def test_results_counts_and_draws(make):
+    function = make(kick)
+    run = function.run(VECTORS, KEYS, TURNS)
+    assert_singles(function, run.value, (VECTORS, KEYS, TURNS))
+    wanted = function.options(form="lockstep").run(VECTORS, KEYS, TURNS)
+    np.testing.assert_array_equal(run.outcome.active, wanted.outcome.active)
+    np.testing.assert_array_equal(run.lane_steps, wanted.lane_steps)
+
+
+@pytest.mark.slow
+def test_a_fault_there_is_its_lanes_alone():
+    turns = TURNS.copy()
+    turns[2, 1] = 9
+    function = program(kick)
+    runs = [function.options(**options).run(VECTORS, KEYS, turns) for options in ({}, {"backend": "reference"})]
+    found, wanted = ([fault.render() for fault in run.errors] for run in runs)
+    assert found == wanted
+    assert len(runs[0].errors) == 1
+    np.testing.assert_array_equal(runs[0].status, runs[1].status)
+    np.testing.assert_allclose(runs[0].value, runs[1].value, rtol=2e-5, atol=2e-6)
