@@ -162,7 +162,7 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
     forks = None
     if isinstance(executable, ForkedMachine):
         pools, program = executable.pools, executable.program
-        forks = Forks(pools.spread, pools.limit, options.max_lanes, executable.because, pools.least)
+        forks = Forks(pools.spread, pools.limit, options.max_lanes, executable.because, pools.least, pools.has_learned)
     else:
         program = without_forks(program)
     backend = backend_named(options.backend)

@@ -146,6 +146,8 @@ SAME = {
     ),
     "cond": lambda b: b.cond(b.constant(0) == 0, lambda: [b.constant(1)], [b.constant(2)])[0],
     "cond that does not hold": lambda b: b.cond(b.constant(1) == 0, lambda: [b.constant(1)], [b.constant(2)])[0],
+    "either": lambda b: b.either(b.constant(0) == 0, lambda: [b.constant(1)], lambda: [b.constant(2)])[0],
+    "either, the other": lambda b: b.either(b.constant(1) == 0, lambda: [b.constant(1)], lambda: [b.constant(2)])[0],
     "guarded": lambda b: b.guarded(b.constant(0) == 0, lambda go, n: [b.where(go, n + 1, n)], [b.constant(1)], [False])[
         0
     ],

@@ -54,6 +54,8 @@ class Forks:
     because: Callable[[str], None] = lambda why: None
     """Told why a run has made its calls one after the other."""
     least: int = 0
+    are_learned: bool = False
+    """Whether plain runs before have said so."""
 
 
 class Reverse(Way):
@@ -165,6 +167,8 @@ class Reverse(Way):
         pools = Pools(layout, limits.largest_capacity, most=forks.most, **sizes)
         given = {"jit": self.jit, "tape": self._tape, "statistics": self.statistics, "sizes": self._sizes}
         given |= {"sources": self._sources, "by_lane": self.by_lane}
+
+        pools.has_learned = forks.are_learned
 
         def make(rows: int) -> ForkedWay:
             return ForkedWay(program, context, pools=pools, rows=rows, **given)

@@ -234,6 +234,11 @@ class Tapes:
         """Whether some tape has less room for so many lanes than it may have."""
         return any(self._guessed(lanes) < self._room(tape)[1] for tape in self.blocks.values())
 
+    def are_likely_enough(self, lanes: int) -> bool:
+        """Whether a run of so many lanes, each of which runs a block as often as is guessed, is one segment."""
+        rows = lanes * self._longest
+        return rows > 0 and all(rows <= self.rows(tape, lanes) for tape in self.blocks.values())
+
     @cached_property
     def _longest(self) -> int:
         """How many elements the longest argument of a lane has along its first axis; 0 if all are numbers."""

@@ -6,7 +6,7 @@ the way back takes it from there. So they run in a caller's graph as well, howev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -31,6 +31,27 @@ from pcbatch.runtime.machine.state import Layout
 
 POLICIES: dict[str, Callable[[Segments], PutAside]] = {"keep": Whole, "replay": Beginnings}
 """What is put aside of segments, by the option `tape`."""
+
+
+SEGMENTS = 3
+"""Where the number of segments is among what the way back is given."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run has ended, for its way back: so many `examples` in a room for `every` one, `sound` those that count.
+
+    Stacks have so many `entries`; `width` is the number of lanes, if that is not one for each example.
+    """
+
+    examples: Array
+    every: Any
+    entries: Array
+    width: Array | None
+    pointers: Mapping[str, Array]
+    shared: Sequence[Array]
+    seeds: Sequence[Array | None]
+    sound: Array
 
 
 class Undoes(Protocol):
@@ -62,8 +83,10 @@ class Taped:
     """How many lanes there were in the end, if not one for each example."""
     told: Sequence[Array] = ()
     """See `Forward.told`."""
-    is_whole: bool = False
-    """Whether it is of one segment alone, and `aside` is the tape of that, as it is."""
+    tape: Sequence[Array] = ()
+    """That of the first segment, as it is, where only further ones are put aside."""
+    is_alone: bool = False
+    """Whether there are no further ones, which is known then."""
 
 
 class Way:
@@ -141,7 +164,7 @@ class Way:
         every = self._extended(arrays, lanes, room)
         given = [*every, *self._first_size(lanes, room), self._count(lanes)]
         with self.statistics.timed(), refusing(self.program, self.backend, self.jit):
-            is_whole, every_found = self._run(given, room, capacity)
+            form, every_found = self._run(given, room, capacity)
         found = iter(every_found)
         legs = self.segments.legs
         reached = next(found)
@@ -152,28 +175,33 @@ class Way:
         )
         pointers = [next(found) for _ in self.forward.pointers]
         told = [next(found) for _ in range(self.forward.tells)]
-        segments = next(found)
+        segments, (*aside,) = next(found), found
+        tape = aside[len(aside) - self.forward.recorded :] if form != "aside" else []
         outcome = legs.outcome(counters, outputs, reached, None if room is None or room == lanes else lanes)
         outcome = replace(outcome, tape=self.tapes.bytes_by_span)
         if capacity is None and not legs.limits.roomy and is_over:
             self._note_capacity(reached, outcome)
-        taped = Taped(self, outcome, [*found], segments, pointers, room, told=told, is_whole=is_whole)
-        return self._completed(taped, every)
+        aside = aside[: len(aside) - len(tape)]
+        known: dict[str, Any] = {"told": told, "tape": tape, "is_alone": form == "alone"}
+        return self._completed(Taped(self, outcome, aside, segments, pointers, room, **known), every)
 
-    def _run(self, given: Sequence[Array], room: int | None, capacity: int | None) -> tuple[bool, list[Array]]:
-        """What `Forward.run` gives; whether, instead, the tape of the only segment is there as it is."""
+    def _run(self, given: Sequence[Array], room: int | None, capacity: int | None) -> tuple[str, list[Array]]:
+        """What `Forward.run` gives, all "aside"; or last the tape of the "first" segment, which may be "alone"."""
         forward = self.forward
-        if room is None or self._tape != "keep" or not self.backend.runs_now():
+        if room is None or self._tape != "keep":
             run = self._once(("forward", room, capacity), lambda: forward.run(room, capacity))
-            return False, list(self.backend.unseen(run)(*given))
+            return "aside", list(self.backend.unseen(run)(*given))
+        if not self.backend.runs_now():
+            run = self._once(("described", room), lambda: forward.described(room))
+            return "first", list(self.backend.unseen(run)(*given))
         first = self._once(("alone", room, capacity), lambda: forward.alone(room, capacity))
         goes_on, *found = self.backend.unseen(first)(*given)
         packed = found[forward.ends :]
+        tape = packed[len(packed) - forward.recorded :]
         if goes_on:
             rest = self._once(("rest", room, capacity), lambda: forward.rest(room, capacity, packed, given))
-            return False, list(self.backend.unseen(rest)(*packed, *given))
-        tape = packed[len(packed) - len(self.tapes.specs(None)) :]
-        return True, [*found[: forward.ends], self._count(1), *tape]
+            return "first", [*self.backend.unseen(rest)(*packed, *given), *tape]
+        return "alone", [*found[: forward.ends], self._count(1), *tape]
 
     def _first_size(self, lanes: Any, room: int | None) -> list[Array]:
         """On what a run begins: the capacity of stacks."""
@@ -215,8 +243,8 @@ class Way:
         if taped.way is not self:
             return taped.way.gradients(taped, shared, upstream, lanes)
         wanted, room = tuple(each is not None for each in upstream), taped.room
-        key = ("back", room, wanted, capacity := self._fixed(taped), taped.is_whole)
-        back = self._once(key, lambda: self._back(room, wanted, capacity, taped.is_whole))
+        kind = room, wanted, self._fixed(taped), "alone" if taped.is_alone else "first" if taped.tape else "aside"
+        back = self._once(("back", *kind), lambda: self._back(*kind))
         by_lane = [taped.outcome.status, *(each for each in upstream if each is not None)]
         if room is not None and room != lanes:
             by_lane = [self.backend.extended(each, room) for each in by_lane]
@@ -224,7 +252,7 @@ class Way:
         given = [
             *(self._count(lanes), status, self._count(taped.outcome.stack_entries), taped.segments),
             *([] if taped.lanes is None else [taped.lanes]),
-            *(*taped.pointers, *taped.operands, *shared, *seeds, *taped.aside),
+            *(*taped.pointers, *taped.operands, *shared, *seeds, *taped.tape, *taped.aside),
         ]
         with self.statistics.timed(), refusing(self.program, self.backend, self.jit):
             found = list(self.backend.unseen(back)(*given))
@@ -237,49 +265,98 @@ class Way:
         """The capacity of stacks that a run was compiled for, if it is one alone."""
         return int(taped.outcome.stack_entries) - 1 if self.is_mixed and self.layout.all_stacks else None
 
-    def _back(
-        self, lanes: int | None, wanted: Sequence[bool], capacity: int | None, is_whole: bool
-    ) -> Callable[..., Any]:
+    def _back(self, lanes: int | None, wanted: Sequence[bool], capacity: int | None, form: str) -> Callable[..., Any]:
+        """The program of the way back through a run whose first tape is as `_run` says."""
+        count = 0 if form == "aside" else self.forward.recorded
+
         def program(*arrays: Array) -> list[Array]:
-            remaining = iter(arrays)
-            examples, status, entries, segments = (next(remaining) for _ in range(4))
-            width = next(remaining) if self.has_width else None
-            pointers = {name: next(remaining) for name in self.forward.pointers}
-            shared = [next(remaining) for _ in self.forward.operand_specs]
-            seeds = iter([next(remaining) if each else None for each in wanted])
-            aside = [*remaining]
-            every = self.backend.lanes_of(status)
-            sound = (self.backend.array(status, "int32") == 0) & (self.backend.lane_numbers(every) < examples)
-            gradients = seeded(self.replay, seeds, pointers, sound, width, entries)
-            totals = {key: self.replay.nothing(type_, every) for key, type_ in self.replay.totals.items()}
-            compiled, lookups = self.undo(lanes), self.replay.lookups
-            carried = (*gradients, *totals)
-            pool = self._pool(lanes if lanes is not None else every)
+            ended, aside = self._ended(arrays, wanted)
+            tape, aside, segments = aside[:count], aside[count:], arrays[SEGMENTS]
 
-            def run(flat: Sequence[Array]) -> Sequence[Array]:
-                return list(self.forward.segment(pool, capacity)(*flat, *shared, examples))
+            def alone() -> list[Array]:
+                """Of the first segment, as most often."""
+                found = list(self._alone(lanes, wanted)(*arrays[: len(arrays) - len(aside)]))
+                first = len(found) - self.replay.lookups.count
+                return [*found[:first], *self.replay.lookups.summed(self.replay.lookups.flat(found[first:]))]
 
-            def undone(before: Any) -> Any:
-                number, aside, arrays, rows = before
-                aside, tape = self.put_aside.last(aside, number, pool, run)
-                found = list(compiled(*arrays, *tape, sound, *shared))
-                rows = lookups.with_more(rows, lookups.flat(found[len(carried) :]))
-                return number - 1, aside, found[: len(carried)], rows
+            def every() -> list[Array]:
+                return self._of_every(ended, segments, aside, tape, lanes, capacity)
 
-            arrays_before = [*gradients.values(), *totals.values()]
-            if is_whole:
-                every_found = list(compiled(*arrays_before, *aside, sound, *shared))
-                found, rows_found = every_found[: len(carried)], every_found[len(carried) :]
-                looked_up = lookups.summed(lookups.flat(rows_found))
-            else:
-                start = (segments, aside, arrays_before, lookups.none())
-                _, _, found, rows = self.backend.while_loop(lambda before: before[0] > 0, undone, start, seldom=True)
-                looked_up = lookups.joined(rows)
-            after = dict(zip(carried, found, strict=True))
-            first = by_parameters(self.replay, after, every, width)
-            return [*first, *(after[key] for key in self.replay.totals), *looked_up]
+            if form == "first":
+                return self.backend.either(self.backend.equal(segments, 1), alone, every)
+            return alone() if form == "alone" else every()
 
         return self.backend.compile(program, False)
+
+    def _ended(self, arrays: Sequence[Array], wanted: Sequence[bool]) -> tuple[Ended, list[Array]]:
+        """How a run has ended, of what the way back is given; and what it is given behind that."""
+        remaining = iter(arrays)
+        examples, status, entries, _ = (next(remaining) for _ in range(SEGMENTS + 1))
+        width = next(remaining) if self.has_width else None
+        pointers = {name: next(remaining) for name in self.forward.pointers}
+        shared = [next(remaining) for _ in self.forward.operand_specs]
+        seeds = [next(remaining) if each else None for each in wanted]
+        every = self.backend.lanes_of(status)
+        sound = (self.backend.array(status, "int32") == 0) & (self.backend.lane_numbers(every) < examples)
+        return Ended(examples, every, entries, width, pointers, shared, seeds, sound), [*remaining]
+
+    def _first_gradients(self, ended: Ended) -> dict[str, Array]:
+        """The gradients of lanes and the totals where the way back begins."""
+        seeds, replay = iter(ended.seeds), self.replay
+        gradients = seeded(replay, seeds, ended.pointers, ended.sound, ended.width, ended.entries)
+        return gradients | {key: replay.nothing(type_, ended.every) for key, type_ in replay.totals.items()}
+
+    def _given(self, ended: Ended, after: Mapping[str, Array]) -> list[Array]:
+        """The gradients by arguments, and the totals, of those of lanes and the totals where it ends."""
+        first = by_parameters(self.replay, after, ended.every, ended.width)
+        return [*first, *(after[key] for key in self.replay.totals)]
+
+    def _alone(self, lanes: int | None, wanted: Sequence[bool]) -> Callable[..., Any]:
+        """The compiled program of the whole way back through one segment; what is looked up comes last.
+
+        Where gradients begin is made inside, for XLA copies all that changes of what is made outside.
+        """
+
+        def program(*arrays: Array) -> list[Array]:
+            ended, tape = self._ended(arrays, wanted)
+            before = self._first_gradients(ended)
+            found = list(self.undo(lanes)(*before.values(), *tape, ended.sound, *ended.shared))
+            return [*self._given(ended, dict(zip(before, found, strict=False))), *found[len(before) :]]
+
+        return self._once(("alone back", lanes, wanted), lambda: self.backend.compile(program, self.jit))
+
+    def _of_every(
+        self,
+        ended: Ended,
+        segments: Array,
+        aside: Sequence[Array],
+        tape: Sequence[Array],
+        lanes: int | None,
+        capacity: int | None,
+    ) -> list[Array]:
+        """What the way back gives through however many segments, of which `tape` is the first, if there is one."""
+        before = self._first_gradients(ended)
+        compiled, lookups, shared = self.undo(lanes), self.replay.lookups, ended.shared
+        pool = self._pool(lanes if lanes is not None else ended.every)
+
+        def run(flat: Sequence[Array]) -> Sequence[Array]:
+            return list(self.forward.segment(pool, capacity)(*flat, *shared, ended.examples))
+
+        def through(arrays: Sequence[Array], tape: Sequence[Array], rows: Sequence[Array]) -> Any:
+            found = list(compiled(*arrays, *tape, ended.sound, *shared))
+            return found[: len(before)], lookups.with_more(rows, lookups.flat(found[len(before) :]))
+
+        def undone(carried: Any) -> Any:
+            number, aside, arrays, rows = carried
+            aside, tape = self.put_aside.last(aside, number, pool, run)
+            return number - 1, aside, *through(arrays, tape, rows)
+
+        number = segments - 1 if tape else segments
+        start = (number, [*aside], [*before.values()], lookups.none())
+        *_, found, rows = self.backend.while_loop(lambda carried: carried[0] > 0, undone, start, seldom=True)
+        if tape:
+            found, rows = through(found, tape, rows)
+        return [*self._given(ended, dict(zip(before, found, strict=True))), *lookups.joined(rows)]
 
     has_width = False
     """Whether there are other lanes than one for each example, as many as a run needs."""

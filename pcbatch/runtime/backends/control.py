@@ -73,6 +73,14 @@ class Control(Protocol):
         Where it holds `seldom`, what is not computed is to cost nothing, in a plain graph either.
         """
 
+    def either(
+        self, predicate: Array, function: Callable[[], list[Array]], other: Callable[[], list[Array]]
+    ) -> list[Array]:
+        """`function()` where the scalar `predicate` holds, else `other()`, of the same dtypes; only one is computed.
+
+        What is not computed costs nothing, in a plain graph either. Lengths that differ are not known then.
+        """
+
     def switch(
         self, number: Array, functions: Sequence[Callable[[], list[Array]]], before: Sequence[Array]
     ) -> list[Array]:

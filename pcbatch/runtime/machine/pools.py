@@ -44,6 +44,7 @@ class Pools:
     ):
         self.layout, self.largest_capacity = layout, largest_capacity
         self.spread, self.limit, self.most, self.least = spread, limit, most, least
+        self.has_learned = False
         self.capacity = min(FIRST_CAPACITY, largest_capacity)
         self.rooms = Rooms(lambda: min(CPU.idle_least, self.at_once(CPU.idle_least)))
         self._bytes: dict[int, int] = {}
@@ -87,7 +88,7 @@ class Pools:
         One that was short of lanes would have needed one for each call at most. Where there are to be few lanes that is
         what many runs are; fewer examples are run at once if some could not end.
         """
-        pool = first.pool
+        pool, self.has_learned = first.pool, True
         self.capacity = max(self.capacity, last.capacity)
         if self.most is not None:
             self.spread = min(2 * self.spread if report.stuck else self.spread, self.most)

@@ -110,7 +110,7 @@ class ForkedSegments(Segments):
     def begin(self, inputs: State, lanes: Any, capacity: Any, examples: Array) -> Snapshot:
         """A run of so many `examples` that has not begun, on so many `lanes`; there may be inputs of more."""
         backend, layout = self.backend, self.layout
-        room = backend.lanes_of(next(iter(inputs.values()))) if inputs else examples
+        room = self.examples([*inputs.values()], examples)
         trips, first = self._trips(lanes, room), backend.constant(0)
         state = trips.new_lanes(lanes, capacity)
         numbers = backend.lane_numbers(lanes)
@@ -121,6 +121,10 @@ class ForkedSegments(Segments):
         given_up = backend.lane_numbers(room) * 0
         state |= {**trips.lists.first(examples), GIVEN_UP: given_up, TOLD: backend.stack([first, first, first])}
         return Snapshot(Pool(None, room), state, self.legs.loop.start())
+
+    def examples(self, inputs: Sequence[Array], examples: Array) -> Any:
+        """How many examples there is room for in a run on arrays that begin with its inputs."""
+        return self.backend.lanes_of(inputs[0]) if self.layout.inputs else examples
 
     def segment(self, snapshot: Snapshot, shared: Sequence[Array], examples: Array) -> Segment:
         """See `Segments`; `lacking` says how many lanes and what capacity of stacks the next one is to have."""

@@ -24,7 +24,7 @@ APART = 16
 class ForkedTapes(Tapes):
     """The tapes of one program that forks, with room for so many `rows` of a block in a segment, if these are small.
 
-    `size(number)` says on how many rows a block runs at a time.
+    `are_likely` says whether that is known from other runs, `size(number)` on how many rows a block runs at a time.
     """
 
     owner = EXAMPLE
@@ -36,9 +36,10 @@ class ForkedTapes(Tapes):
         size: Callable[[int], int],
         sizes: Sizes | None = None,
         sources: Sources | None = None,
+        are_likely: bool = True,
     ):
         super().__init__(context, sizes, sources)
-        self.most, self.size = rows, size
+        self.most, self.size, self.are_likely = rows, size, are_likely
 
     def _more_fields(self, number: int) -> dict[str, TensorType]:
         one, active = TensorType("int32"), self.activity.variables
@@ -59,6 +60,10 @@ class ForkedTapes(Tapes):
     def are_short(self, lanes: Any) -> bool:
         """Whether some tape has less room than it may have."""
         return False
+
+    def are_likely_enough(self, lanes: int) -> bool:
+        """See `Tapes`: there are as many rows as runs before have had, or some."""
+        return self.are_likely
 
     def margin(self, tape: BlockTape, lanes: Any) -> int:
         """See `Tapes`: no run of a block computes more rows than a chunk has."""

@@ -33,9 +33,16 @@ class ForkedForward(Forward):
         """See `Forward`; the program is given on how many lanes the run begins, too."""
         *given, width, capacity, every = arrays
         inputs = dict(zip(self.layout.inputs, given, strict=False))
-        first = self.segments.begin(inputs, width, capacity, every)
-        by_example = [inputs[key] for key in self.layout.by_example]
-        return first, [*by_example, *given[len(self.layout.inputs) :]]
+        return self.segments.begin(inputs, width, capacity, every), self.operands(arrays)
+
+    def pool(self, arrays: Sequence[Array], lanes: int | None) -> Pool:
+        """See `Forward`."""
+        return Pool(None, self.segments.examples(arrays, arrays[-1]))
+
+    def operands(self, arrays: Sequence[Array]) -> Sequence[Array]:
+        """See `Forward`."""
+        inputs = dict(zip(self.layout.inputs, arrays, strict=False))
+        return [*(inputs[key] for key in self.layout.by_example), *arrays[len(self.layout.inputs) : -3]]
 
     def told(self, last: Snapshot) -> list[Array]:
         """What there is to tell of forked calls, and how many lanes there were in the end."""
@@ -63,7 +70,9 @@ class ForkedWay(Way):
     @cached_property
     def tapes(self) -> ForkedTapes:
         """See `Way`."""
-        return ForkedTapes(self.context, self.rows, self._trips.size, self._sizes, self._sources)
+        return ForkedTapes(
+            self.context, self.rows, self._trips.size, self._sizes, self._sources, self.pools.has_learned
+        )
 
     @cached_property
     def segments(self) -> ForkedSegments:

@@ -28,6 +28,9 @@ class NumPyControl:
     ) -> list[Any]:
         return _like(list(function()), list(otherwise)) if predicate else list(otherwise)
 
+    def either(self, predicate: Any, function: Callable[[], list[Any]], other: Callable[[], list[Any]]) -> list[Any]:
+        return list(function() if predicate else other())
+
     def switch(self, number: Any, functions: Sequence[Callable[[], list[Any]]], before: Sequence[Any]) -> list[Any]:
         return _like(list(functions[int(number)]()), list(before), exactly=True)
 

@@ -55,6 +55,40 @@ def conditional(
     return _made("If", [arm], [predicate, *given], [tensor.dtype for tensor in otherwise], attributes)
 
 
+def either(
+    predicate: tf.Tensor, function: Callable[[], Sequence[tf.Tensor]], other: Callable[[], Sequence[tf.Tensor]]
+) -> list[tf.Tensor]:
+    """`function()` where the scalar holds, else `other()`, of the same dtypes; lengths that differ are unknown."""
+    number = next(_numbers)
+    arms = [_body(f"pcbatch_then_{number}"), _body(f"pcbatch_else_{number}")]
+    for arm, made in zip(arms, (function, other), strict=True):
+        with arm.as_default():
+            arm.outputs = [_inside(arm, result) for result in made()]
+    given = [*{id(outer): outer for arm in arms for outer, _ in private.captures(arm)}.values()]
+    for arm in arms:
+        with arm.as_default():
+            arm.inputs = [_inside(arm, tensor) for tensor in given]
+    results = [*zip(arms[0].outputs, arms[1].outputs, strict=True)]
+    if any(one.dtype != two.dtype for one, two in results):
+        raise TypeError(f"{[one.dtype for one, _ in results]} or {[two.dtype for _, two in results]}")
+    dtypes, shapes = [one.dtype for one, _ in results], [_common(_shape(one), _shape(two)) for one, two in results]
+    attributes = {
+        "Tcond": ready.type_attribute(tf.bool),
+        "Tin": ready.types_attribute([tensor.dtype for tensor in given]),
+        "Tout": ready.types_attribute(dtypes),
+        "then_branch": _function(arms[0]),
+        "else_branch": _function(arms[1]),
+        "output_shapes": ready.shapes_attribute(shapes),
+        **_IN_XLA,
+    }
+    return _made("If", arms, [predicate, *given], dtypes, attributes)
+
+
+def _common(one: tuple[int | None, ...], two: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    """A shape of which two are: of the same rank."""
+    return tuple(size if size == other else None for size, other in zip(one, two, strict=True))
+
+
 def loop(
     condition: Callable[[list[tf.Tensor]], tf.Tensor],
     body: Callable[[list[tf.Tensor]], Sequence[tf.Tensor]],

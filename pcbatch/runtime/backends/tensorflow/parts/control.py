@@ -46,6 +46,13 @@ class TensorFlowControl:
             result.set_shape(old.shape)
         return list(results)
 
+    def either(
+        self, predicate: tf.Tensor, function: Callable[[], list[tf.Tensor]], other: Callable[[], list[tf.Tensor]]
+    ) -> list[tf.Tensor]:
+        if branches.apply(seldom=True):
+            return branches.either(predicate, function, other)
+        return list(tf.cond(predicate, function, other))
+
     def switch(
         self, number: tf.Tensor, functions: Sequence[Callable[[], list[tf.Tensor]]], before: Sequence[tf.Tensor]
     ) -> list[tf.Tensor]:
