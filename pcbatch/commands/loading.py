@@ -82,6 +82,7 @@ def loaded(path: Path, name: str) -> Iterator[Batched[..., Any]]:
     refuse_misspelt(path, name)
     start_tensorflow_quietly()
     sys.path.insert(0, str(path.parent))
+    importlib.invalidate_caches()  # else a file that was just written may not be found
     try:
         yield _batched(path, _import(path), name)
     finally:

@@ -72,12 +72,12 @@ def elements_are_written_over(patch):
     """An element that is read twice gets the gradient of one reading."""
     load = undo.Undoing.element_read
 
-    def written(self, array, indices, gradient):
+    def written(self, array, indices, gradient, mask):
         key, at = self.of_array(array, indices)
         if key is None:
-            load(self, array, indices, gradient)
+            load(self, array, indices, gradient, mask)
         else:
-            self.state[key] = self.rows.store(self.state[key], at, self.rows.mask, gradient)
+            self.state[key] = self.rows.store(self.state[key], at, mask, gradient)
 
     patch.setattr(undo.Undoing, "element_read", written)
 

@@ -217,6 +217,15 @@ def test_no_source() -> None:
     assert diagnostic.help
 
 
+def test_no_source_beside_that_of_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `exec` makes is of "<string>", and from Python 3.13 on so is the text that `python -c` runs."""
+    text = "import sys\n"
+    monkeypatch.setitem(linecache.cache, "<string>", (len(text), None, [text], "<string>"))
+    namespace: dict[str, Any] = {}
+    exec("def f(x):\n    return x", namespace)
+    assert refusal(namespace["f"]).code == "PCB100"
+
+
 class Called:
     __call__ = plain
 

@@ -58,6 +58,9 @@ def _found(function: Any) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, tuple
         message = "a lambda cannot be made into a batched function"
         raise UnsupportedSyntaxError([Diagnostic("PCB124", message, _first_line(function), "this lambda", help_)])
     found = [node for node in _functions(parse_lines(lines, code.co_filename)) if _starts(node, code)]
+    if not found and code.co_filename == "<string>":  # what `exec` makes is called as what `python -c` runs
+        what = f"the source of `{function.__qualname__}` cannot be read"
+        raise _refused("PCB100", f"{what}: `exec` keeps no text", _A_FILE)
     if not found:
         what = f"the source of `{function.__qualname__}` cannot be found in {code.co_filename}"
         raise _refused("PCB151", f"{what}: line {code.co_firstlineno} is another", _IMPORT_AGAIN)
