@@ -143,3 +143,28 @@ def test_reading_a_variable_is_fresh():
         np.testing.assert_array_equal(batched(examples()["i"]), (before + 1)[examples()["i"]])
     finally:
         variable.assign(before)
+
+
+def test_what_is_not_less_may_be_nan():
+    """TensorFlow's optimiser of graphs makes `a > b` of `not a <= b`."""
+
+    @pcbatch.autobatch
+    def program(x, y):
+        turns, found = 0, 0
+        while not x > y:
+            turns += 1
+            x = x + 1.0
+            if tf.logical_not(x < 2.0) or ~(x >= 4.0):
+                found += 1
+            if turns == 9:
+                break
+        return turns, found, tf.math.logical_not(y >= 0.0)
+
+    x, y = np.array([np.nan, 0, 1, 2], np.float32), np.array([1, 3, np.nan, np.nan], np.float32)
+    wanted = [[int(each) for each in program.single(a, b)] for a, b in zip(tf.constant(x), tf.constant(y), strict=True)]
+    found = program.options(form="lockstep", jit=False)(x, y)
+    np.testing.assert_array_equal(np.stack(found, 1), wanted)
+    with tf.GradientTape() as tape:
+        tape.watch(floats := tf.constant(x))
+        taped = program.options(form="lockstep", jit=False)(floats, y)
+    np.testing.assert_array_equal(np.stack(taped, 1), wanted)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import private, ready
+from pcbatch.runtime.backends.tensorflow import graphs, private, ready
 from pcbatch.runtime.backends.tensorflow.rules.family import aligned
 
 ELEMENTWISE = frozenset(
@@ -43,7 +43,11 @@ def converted(operation: Any, inputs: Sequence[Converted]) -> list[Converted] | 
     """What stands for the outputs of an operation, of which `inputs` stand for the inputs; None: ask pfor."""
     if operation.type not in _RULES or operation.control_inputs or private.has_rule(operation):
         return None
-    if not all(map(_is_array, inputs)) or private.may_record():  # pfor tells tapes what it makes
+    if not all(map(_is_array, inputs)):
+        return None
+    if operation.type == "LogicalNot" and not graphs.in_outer_xla():
+        return [Converted(_negated(inputs[0].t), inputs[0].is_stacked)]
+    if private.may_record():  # pfor tells tapes what it makes
         return None
     with tf.compat.v1.get_default_graph().name_scope(f"{operation.name}/pfor/"):  # by which errors say what it is of
         if not any(each.is_stacked for each in inputs):
@@ -76,6 +80,11 @@ def _made(operation: Any, inputs: Sequence[tf.Tensor], **changes: Any) -> Sequen
     if changes:
         attributes = {name: value for name, value in attributes.items() if name != "_output_shapes"} | changes
     return private.operation(tf.compat.v1.get_default_graph(), operation.type, inputs, dtypes, attributes)
+
+
+def _negated(truth: tf.Tensor) -> tf.Tensor:
+    """`not truth`, in a graph that TensorFlow optimises: of `not a <= b` it makes `a > b`, which is wrong for NaN."""
+    return tf.not_equal(truth, True)
 
 
 # -- rules: the inputs of an operation, of which one at least is stacked, to its output --------------------------------
