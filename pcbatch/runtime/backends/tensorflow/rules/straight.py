@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import graphs, private, ready
 from pcbatch.runtime.backends.tensorflow.rules.family import aligned
+from pcbatch.runtime.backends.tensorflow.xla_cpu import softplus
 
 ELEMENTWISE = frozenset(
     (
@@ -94,6 +95,11 @@ def _elementwise(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor:
     return _made(operation, aligned(inputs))[0]
 
 
+def _sigmoid(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor:
+    """That of a softplus shares with it what both are made of."""
+    return softplus.sigmoid(inputs[0].t) if softplus.is_slope(operation) else _elementwise(operation, inputs)
+
+
 def _rearranged(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor | None:
     """Reshape, Squeeze, ExpandDims: the elements in their order, in another shape."""
     lanes, shape = inputs[0].t.shape[0], operation.outputs[0].shape
@@ -136,6 +142,7 @@ def _varies(operands: Sequence[Converted]) -> bool:
 
 _RULES = {
     **dict.fromkeys(ELEMENTWISE, _elementwise),
+    "Sigmoid": _sigmoid,
     **dict.fromkeys(("Reshape", "Squeeze", "ExpandDims"), _rearranged),
     **dict.fromkeys(("Sum", "Prod", "Mean", "All", "Any"), _reduced),
     "StridedSlice": _sliced,
