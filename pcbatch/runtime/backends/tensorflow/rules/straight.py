@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import graphs, private, ready
 from pcbatch.runtime.backends.tensorflow.rules.family import aligned
-from pcbatch.runtime.backends.tensorflow.xla_cpu import softplus
+from pcbatch.runtime.backends.tensorflow.xla_cpu import sums
 
 ELEMENTWISE = frozenset(
     (
@@ -95,11 +95,6 @@ def _elementwise(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor:
     return _made(operation, aligned(inputs))[0]
 
 
-def _sigmoid(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor:
-    """That of a softplus shares with it what both are made of."""
-    return softplus.sigmoid(inputs[0].t) if softplus.is_slope(operation) else _elementwise(operation, inputs)
-
-
 def _rearranged(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor | None:
     """Reshape, Squeeze, ExpandDims: the elements in their order, in another shape."""
     lanes, shape = inputs[0].t.shape[0], operation.outputs[0].shape
@@ -113,6 +108,9 @@ def _reduced(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor | None:
     axes = tf.get_static_value(operation.inputs[1])
     if axes is None or _varies(inputs[1:]):
         return None
+    total = sums.of_rows(operation, inputs[0].t)
+    if total is not None:
+        return total
     return _made(operation, [inputs[0].t, tf.constant(axes + (axes >= 0), operation.inputs[1].dtype)])[0]
 
 
@@ -142,7 +140,6 @@ def _varies(operands: Sequence[Converted]) -> bool:
 
 _RULES = {
     **dict.fromkeys(ELEMENTWISE, _elementwise),
-    "Sigmoid": _sigmoid,
     **dict.fromkeys(("Reshape", "Squeeze", "ExpandDims"), _rearranged),
     **dict.fromkeys(("Sum", "Prod", "Mean", "All", "Any"), _reduced),
     "StridedSlice": _sliced,

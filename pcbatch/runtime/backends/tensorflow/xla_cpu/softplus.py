@@ -11,6 +11,7 @@ TensorFlow's own, in graph mode, are fast as they are.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,11 +37,16 @@ def sigmoid(x: tf.Tensor) -> tf.Tensor:
     return tf.where(x >= 0, 1 - t, 2 * t) / (1 + t)
 
 
-def is_slope(operation: Any) -> bool:
-    """Whether an operation of a graph is the sigmoid of what a softplus is made of, too: that is its gradient."""
-    if operation.type != "Sigmoid" or not xla_cpu.applies() or operation.inputs[0].dtype not in _DTYPES:
-        return False
-    return any(user.type == "Softplus" for user in operation.inputs[0].consumers())
+def stands_in(operation: Any) -> Callable[[tf.Tensor], tf.Tensor] | None:
+    """What stands in for an operation of a graph: a softplus, or the sigmoid of its argument, which is its gradient."""
+    if operation.type not in _FUNCTIONS or not xla_cpu.applies() or operation.inputs[0].dtype not in _DTYPES:
+        return None
+    users = operation.inputs[0].consumers()
+    return _FUNCTIONS[operation.type] if any(user.type == "Softplus" for user in users) else None
+
+
+_FUNCTIONS = {"Softplus": softplus, "Sigmoid": sigmoid}
+_DTYPES = (tf.float32, tf.float64)
 
 
 def _ratio(x: tf.Tensor) -> tf.Tensor:
@@ -84,10 +90,6 @@ def _terms(dtype: tf.DType) -> int:
     return count
 
 
-def _softplus(inputs: Any) -> tf.Tensor:
-    return softplus(inputs.stacked_input(0))
-
-
 def _softplus_gradient(inputs: Any) -> tf.Tensor:
     inputs.stack_inputs()
     return inputs.stacked_input(0) * sigmoid(inputs.stacked_input(1))
@@ -97,10 +99,6 @@ def _applies(inputs: Any) -> bool:
     return xla_cpu.applies() and inputs.get_attr("T") in _DTYPES
 
 
-_DTYPES = (tf.float32, tf.float64)
-
-
 CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
-    "Softplus": (_applies, _softplus),
     "SoftplusGrad": (_applies, _softplus_gradient),
 }
