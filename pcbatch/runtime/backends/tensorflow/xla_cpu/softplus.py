@@ -75,7 +75,7 @@ def _exponential(x: tf.Tensor) -> tf.Tensor:
 
 
 def _powers(dtype: tf.DType) -> int:
-    """How many terms of the exponential's series leave out less than an eighth of a rounding error, up to `ln 2 / 2`."""
+    """How many terms of the exponential's series leave out less than an eighth of a rounding error, up to ln 2 / 2."""
     count = 1
     while (math.log(2) / 2) ** count / math.factorial(count) > np.finfo(dtype.as_numpy_dtype).eps / 8:
         count += 1

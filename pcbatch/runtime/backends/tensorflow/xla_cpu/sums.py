@@ -27,7 +27,7 @@ def product(operation: Any, array: tf.Tensor) -> tf.Tensor | None:
 
 
 def of_rows(operation: Any, array: tf.Tensor) -> tf.Tensor | None:
-    """The sums `[lanes]` of an array `[lanes, n]`, if an operation on rows is their sum and they are long; else None."""
+    """The sums `[lanes]` of long rows `[lanes, n]`, if an operation on one row is its sum; else None."""
     shape = array.shape
     if operation.type != "Sum" or shape.rank != 2 or operation.outputs[0].shape.rank != 0 or not xla_cpu.applies():
         return None
