@@ -88,13 +88,28 @@ def test_derivatives_of_what_stands_in():
     np.testing.assert_allclose(softplus.sigmoid(x), tf.math.sigmoid(x), rtol=1e-14)
 
 
+def counted(function, stage, *names):
+    """How many operations of some names XLA's program has for 8 rows of 100 numbers."""
+    compiled = tf.function(function, jit_compile=True)
+    text = compiled.experimental_get_compiler_ir(tf.zeros((8, 100)))(stage=stage)
+    return sum(len(re.findall(rf" {name}\(", text)) for name in names)
+
+
 def test_no_logarithm():
     """XLA's program has no logarithm, and TensorFlow's own would have."""
+    names = "log", "log-plus-one"
+    assert not counted(both.options(max_depth=8).__call__, "hlo", *names)
+    assert counted(lambda x: tf.math.softplus(x), "hlo", *names)
 
-    def logarithms(function):
-        compiled = tf.function(function, jit_compile=True)
-        text = compiled.experimental_get_compiler_ir(tf.zeros(8))(stage="hlo")
-        return len(re.findall(r" log(?:-plus-one)?\(", text))
 
-    assert not logarithms(both.options(max_depth=8).__call__)
-    assert logarithms(lambda x: tf.math.softplus(x))
+def test_value_and_slope_share_what_they_are_made_of():
+    """TensorFlow's gradient is a sigmoid; one that is the gradient of no softplus stays."""
+
+    @pcbatch.autobatch
+    def alone(x):
+        return tf.math.sigmoid(x), tf.math.softplus(2 * x)
+
+    exponentials = "exponential", "logistic"
+    assert not counted(both.options(max_depth=8).__call__, "hlo", *exponentials)
+    assert counted(both.options(max_depth=8).__call__, "optimized_hlo", "round-nearest-even") == 1
+    assert counted(alone.options(max_depth=8).__call__, "hlo", *exponentials)

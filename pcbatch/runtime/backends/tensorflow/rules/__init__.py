@@ -228,6 +228,11 @@ class Conversion:
         if total is not None:
             self.give(operation.outputs[0], Converted(total, False))
             return
+        function = softplus.stands_in(operation)
+        if function is not None:
+            with tf.compat.v1.get_default_graph().name_scope(f"{operation.name}/pfor/"):
+                self.give(operation.outputs[0], Converted(function(inputs[0].t), inputs[0].is_stacked))
+            return
         outputs = straight.converted(operation, inputs) or extremes.same_for_all(operation, inputs)
         if outputs is None and self.lanes is None:
             outputs = self._of_one(operation, inputs)

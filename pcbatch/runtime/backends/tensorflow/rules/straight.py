@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import graphs, private, ready
 from pcbatch.runtime.backends.tensorflow.rules.family import aligned
+from pcbatch.runtime.backends.tensorflow.xla_cpu import sums
 
 ELEMENTWISE = frozenset(
     (
@@ -107,6 +108,9 @@ def _reduced(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor | None:
     axes = tf.get_static_value(operation.inputs[1])
     if axes is None or _varies(inputs[1:]):
         return None
+    total = sums.of_rows(operation, inputs[0].t)
+    if total is not None:
+        return total
     return _made(operation, [inputs[0].t, tf.constant(axes + (axes >= 0), operation.inputs[1].dtype)])[0]
 
 

@@ -1,8 +1,9 @@
 """What is tuned to XLA's CPU compiler, each file with its measured reason, and the switch by which all of it is off.
 
 With the switch off every operation takes its plain form, as it does on a GPU and outside of XLA. The results are the
-same bits but for products and softplus, which then round otherwise. The environment variable PCBATCH_XLA_CPU=0, set
-before pcbatch is imported, switches it off for a process: to see what it is worth, or whether it is to blame.
+same bits but for products, long sums and softplus, which then round otherwise. The environment variable
+PCBATCH_XLA_CPU=0, set before pcbatch is imported, switches it off for a process: to see what it is worth, or whether it
+is to blame.
 """
 
 from __future__ import annotations
