@@ -13,6 +13,7 @@ from pcbatch.frontend.source.iteration import key_of, reduced
 from pcbatch.frontend.source.nested import definition, is_expression, of_lambda
 from pcbatch.frontend.source.nodes import INNER_SCOPES, consumed_by, dotted, span_of, unparse
 from pcbatch.frontend.source.scope import is_builtin
+from pcbatch.frontend.source.scopes import bound_in
 from pcbatch.frontend.source.source import Closure, FunctionSource, Parameter
 
 Resolve = Callable[[FunctionSource, str], FunctionSource | None]
@@ -27,6 +28,7 @@ class Callees:
         self._resolve = resolve
         self._known: dict[str, FunctionSource | None] = {}
         self._lambdas: dict[int, Closure] = {}
+        self._looked_into: list[Any] = []
         self.variables: Set[str] = source.locals
         """The variables of the function, those of the compiler's own included."""
 
@@ -51,9 +53,22 @@ class Callees:
         if isinstance(node, gast.Call) and self.is_called_key(node):
             return True
         called = self.closure(node.func) if isinstance(node, gast.Call) else None
-        if called is not None and not (_is_given(node.func, self.source) and is_expression(called.source)):
-            return not isinstance(node.func, gast.Lambda)
+        if called is not None:
+            if isinstance(node.func, gast.Lambda):
+                return False
+            stands = _is_given(node.func, self.source) and is_expression(called.source)
+            if not stands or self._calls_inside(called.source):
+                return True
         return any(map(self.has_calls, gast.iter_child_nodes(node)))
+
+    def _calls_inside(self, function: FunctionSource) -> bool:
+        """Whether a function that is one expression, for which a lambda can stand, calls one for which nothing can."""
+        if function.tree in self._looked_into:  # it calls itself
+            return True
+        self._looked_into.append(function.tree)
+        found = self.has_calls(function.tree.body[0].value)
+        self._looked_into.pop()
+        return found
 
     def is_called_key(self, node: Any) -> bool:
         """Whether the key of a `max(.., key=..)` is, or calls, a function of the program that nothing stands for."""
@@ -132,8 +147,7 @@ def check_uses(callees: Callees, report: Report) -> None:
                     visit(part, hidden, inner, unrolled)
             return
         if isinstance(node, INNER_SCOPES):
-            targets = [node.args] if isinstance(node, gast.Lambda) else [each.target for each in node.generators]
-            hidden |= {each.id for target in targets for each in gast.walk(target) if isinstance(each, gast.Name)}
+            hidden |= bound_in(node)
             unrolled = id(node) in loops or _is_written_out(node, consumed=unrolled)
             inner = node if inner is None else inner
         if isinstance(node, gast.Call):
