@@ -8,6 +8,7 @@ from typing import Any
 from unittest import mock
 
 from pcbatch.function import executing
+from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.machine import Machine
@@ -21,9 +22,7 @@ def every_second_block(program: Program, backend: Backend, first: int = 0) -> fr
     if needed is None:
         return None
     chosen = needed | {*range(first, len(program.blocks), 2)}
-    if len(chosen) == len(program.blocks):
-        chosen = needed
-    return chosen if len(chosen) < len(program.blocks) else None
+    return chosen if effects.reachable(program) - chosen else needed
 
 
 @contextlib.contextmanager

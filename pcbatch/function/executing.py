@@ -124,8 +124,13 @@ def _mixed(machine: Machine, why: str, options: Options) -> Machine | MixedProgr
     """What runs a program that is not to be native as a whole, for this reason: cheap blocks of it may be."""
     if options.max_lanes is not None:
         return machine.because(why)
-    lockstep = mixture(machine.program, machine.backend, machine.legs.loop.row_costs)
-    return machine.because(why) if lockstep is None else MixedProgram(machine, lockstep, why)
+    program, backend, costs = machine.program, machine.backend, machine.legs.loop.row_costs
+    lockstep = mixture(program, backend, costs)
+    if lockstep is None:
+        return machine.because(why)
+    left = loss(program, costs, lockstep)  # what is expensive may be native, as it runs seldom
+    found = None if left else obstacle(program, backend, machine.context.limits.max_depth)
+    return MixedProgram(machine, lockstep, left or (found.why if found else why))
 
 
 def _stored_as(program: Program, options: Options, digest: str) -> str | None:

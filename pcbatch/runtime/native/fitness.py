@@ -185,13 +185,16 @@ def _is_call(block: Block) -> bool:
     return isinstance(block.terminator, PushJump)
 
 
-def loss(program: Program, row_costs: Sequence[float]) -> str | None:
-    """Why lanes of `program`, whose blocks cost so much a row, gain by running together; None where they do not."""
+def loss(program: Program, row_costs: Sequence[float], among: Collection[int] | None = None) -> str | None:
+    """Why lanes of `program`, whose blocks cost so much a row, gain by running together; None where they do not.
+
+    Of rows it is those of the blocks `among` which others are native; of all, where none are named.
+    """
     if any(block.sync for block in program.blocks):
         return "lanes are to wait for each other"
     if all(isinstance(node, int) for node in nest(program)) and not any(map(_is_call, program.blocks)):
         return "no lane waits for another: there is no loop and no call to come back from"
-    most = max(range(len(row_costs)), key=row_costs.__getitem__)
+    most = max(range(len(row_costs)) if among is None else sorted(among), key=row_costs.__getitem__)
     if row_costs[most] > CPU.native_work:
         return f"a row of {program.blocks[most].label} is expensive"
     return None
