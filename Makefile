@@ -20,13 +20,17 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" tests/test_corpus.py
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" --ignore=tests/test_corpus.py
 
-# The slow corpus in parts, for the same reason: 4,600 compiled programs take 14 MB each.
-PARTS := 1 2 3 4 5 6 7 8 9
+# The slow tests in parts, for the same reason: 8,800 compiled programs of the corpus take 14 to 25 MB each, and what
+# forks calls takes 150 MB.
+PARTS := 1 2 3 4 5 6 7 8 9 10
+CORPUS_PARTS := $(PARTS) 11 12 13 14 15 16 17 18 19 20 21 22 23 24
 test-all: test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow --ignore=tests/test_corpus.py
 	for part in $(PARTS); do \
-	  $(BIN)/python -m pytest -n 2 --dist worksteal -m slow tests/test_corpus.py \
+	  $(BIN)/python -m pytest -n 2 --dist loadgroup -m slow --ignore=tests/test_corpus.py \
 	    --splits $(words $(PARTS)) --group $$part || exit 1; done
+	for part in $(CORPUS_PARTS); do \
+	  $(BIN)/python -m pytest -n 2 --dist worksteal -m slow tests/test_corpus.py \
+	    --splits $(words $(CORPUS_PARTS)) --group $$part || exit 1; done
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
