@@ -64,6 +64,7 @@ MASK, NUMBERS = np.array([True, False, True, True]), ints(5, -3, 0, 7)
 CUBE = np.arange(24, dtype=np.float32).reshape(4, 3, 2)
 SAME = {
     "zeros": lambda b: b.zeros(2, TensorType("float16", (3,)), 4),
+    "made_apart": lambda b: b.made_apart([b.zeros(2, INT), b.zeros(3, FLOAT)], b.constant(2))[1],
     "constant": lambda b: b.constant(7),
     "array": lambda b: b.array([1, 2], "int64"),
     "lane_numbers": lambda b: b.lane_numbers(3),

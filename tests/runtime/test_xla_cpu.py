@@ -1,5 +1,7 @@
 """What is tuned to XLA's CPU compiler gives what the plain form gives, and is off where it is switched off."""
 
+import re
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -68,6 +70,11 @@ OPERATIONS = {
         [LARGE.T, np.array([3, 0, LARGE.shape[1] - 1], np.int32)],
         {"XlaDynamicUpdateSlice"},
     ),
+    "arrays to write on": (
+        lambda count, *zeros: BACKEND.made_apart(zeros, count),
+        [np.int32(0), *[np.zeros((CPU.copied // 8, 2), np.float32)] * 2, np.zeros(CPU.copied, bool)],
+        {"Fill"},
+    ),
     "a product": (looped_product, [RNG.normal(size=(4, 5)).astype(np.float32), MATRIX], {"Transpose"}),
     "softplus": (lambda x: for_all_lanes(lambda row: [tf.nn.softplus(row)], [x])[0], [COLUMNS[0]], {"Relu"}),
     "a long sum": (
@@ -117,6 +124,34 @@ def test_the_plain_form_on_a_gpu(name, monkeypatch):
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [kind])
     function, arguments, telling = OPERATIONS[name]
     assert not kinds_in(function, [*map(tf.constant, arguments)]) & telling
+
+
+def test_arrays_to_write_on_are_not_copied(monkeypatch):
+    """XLA copies those that it knows to be equal, for the loop that writes on each."""
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
+    rows = CPU.copied // 8
+
+    def written(turns):
+        zeros = BACKEND.made_apart([tf.zeros([rows, 2]) for _ in range(4)], turns)
+
+        def turn(number, *arrays):
+            row = tf.cast(number, tf.float32) * tf.constant([1.0, 2.0])
+            return number + 1, *(BACKEND.with_row(array, number, row * scale) for scale, array in enumerate(arrays, 1))
+
+        return tf.while_loop(lambda number, *_: number < turns, turn, (tf.constant(0), *zeros))[1:]
+
+    def copies():
+        function = tf.function(written, jit_compile=True, autograph=False)
+        text = function.experimental_get_compiler_ir(tf.constant(3))(stage="optimized_hlo")
+        return len(re.findall(rf" = f32\[{rows},2\]\S* copy\(", text)), function(tf.constant(3))
+
+    few, tuned = copies()
+    with xla_cpu.switched(False):
+        many, expected = copies()
+    assert few == 0
+    assert many >= 3
+    for one, other in zip(tuned, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_kernels_in_turn(monkeypatch):

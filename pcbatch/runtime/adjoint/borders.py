@@ -11,12 +11,19 @@ from pcbatch.runtime.machine.held import NUMBER
 
 
 def seeded(
-    replay: Replay, seeds: Iterator[Array | None], pointers: Mapping[str, Array], sound: Array, width: Any, entries: Any
+    replay: Replay,
+    seeds: Iterator[Array | None],
+    pointers: Mapping[str, Array],
+    sound: Array,
+    width: Any,
+    entries: Any,
+    count: Array,
 ) -> dict[str, Array]:
     """The gradients of lanes at the end of a run: those by the results that `sound` lanes have given, by key.
 
     Example i is in lane i, of `width` lanes; None: of one for each example. `seeds` are of the leaves of the results;
-    `pointers` say where those lie that lie in stacks alone, which have so many `entries`.
+    `pointers` say where those lie that lie in stacks alone, which have so many `entries`. There are `count` examples,
+    idle ones left out.
     """
     tapes, backend, layout = replay.tapes, replay.backend, replay.tapes.layout
     examples, first = backend.lanes_of(sound), backend.constant(0)
@@ -25,6 +32,7 @@ def seeded(
         key: backend.zeros(examples if key in layout.inputs else lanes, type_, entries if stacked else None)
         for key, (type_, stacked) in replay.gradients.items()
     }
+    found = dict(zip(found, backend.made_apart([*found.values()], count), strict=True))
     numbers = None if width is None else backend.lane_numbers(examples)
     for name in replay.program.results:
         for place, leaf in enumerate(tapes.floats(name)):

@@ -40,7 +40,7 @@ def gradients(
         last = end.snapshot
         sound = backend.array(last.outputs["status"], "int32") == 0
         pointers = {name: last.state[way.layout.pointer(name)] for name in way.forward.pointers}
-        before = seeded(replay, seeds, pointers, sound, None, segments.legs.capacity(last) + 1)
+        before = seeded(replay, seeds, pointers, sound, None, segments.legs.capacity(last) + 1, examples)
         totals = {key: replay.nothing(type_, lanes) for key, type_ in replay.totals.items()}
         after = dict(
             zip(

@@ -133,7 +133,7 @@ class Replay:
                 found |= {key: self.backend.zeros(length, type_) for key, type_ in each.by_row.items()}
                 sums = {} if each.linear.is_late else each.sums
                 found |= {key: self.nothing(type_, lanes) for key, type_ in sums.items()}
-        return found
+        return dict(zip(found, self.backend.made_apart([*found.values()], tape[LOGGED]), strict=True))
 
     # -- one run of a block --------------------------------------------------------------------------------------------
 

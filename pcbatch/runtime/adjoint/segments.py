@@ -69,7 +69,7 @@ class Segments:
         """On from `snapshot`, of a run of so many `examples`, with empty tapes."""
         legs, pool = self.legs, snapshot.pool
         carried = {key: snapshot.state[key] for key in self.layout.carried}
-        blank = self.tapes.blank(self.backend.lanes_of(carried["pc"]))
+        blank = self.tapes.blank(self.backend.lanes_of(carried["pc"]), examples)
         until = self.backend.array(NO_BUDGET, "int64")
         after, counters, _ = legs.loop.run_trips(
             {**carried, **blank}, snapshot.counters, legs.operands(shared), until, examples=examples

@@ -288,13 +288,14 @@ class Tapes:
         """
         return lanes + (self.sizes.log + 1)
 
-    def blank(self, lanes: Any) -> State:
-        """Empty tapes."""
+    def blank(self, lanes: Any, examples: Array) -> State:
+        """Empty tapes of a run of so many `examples`, which are not known when it is compiled."""
         backend = self.backend
         found: State = {}
         for tape in self.blocks.values():
             count = self.length(tape, lanes)
             found |= {tape.key(name): backend.zeros(count, type_) for name, type_ in tape.fields.items()}
+        found = dict(zip(found, backend.made_apart([*found.values()], examples), strict=True))
         found |= {key: backend.constant(0) for key in self.scalars}
         return {**found, LOG: backend.zeros(self._entries(lanes), TensorType("int32", (2,)))}
 

@@ -68,6 +68,7 @@ class Together:
             return [*written, *(after[key] for key in keys)]
 
         blank = [backend.zeros(length, each.deltas[key]) for key in staying]
+        blank = backend.made_apart(blank, tape[self.tapes.blocks[each.number].used])
         arrays, carried = [*kept, *(end[key] for key in each.by_row)], [*blank, *(totals[key] for key in keys)]
         found = self._over_rows(each, tape, sound, arrays, carried, some)
         after = dict(zip(keys, found[len(staying) :], strict=True))

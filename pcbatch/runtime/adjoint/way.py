@@ -303,7 +303,7 @@ class Way:
     def _first_gradients(self, ended: Ended) -> dict[str, Array]:
         """The gradients of lanes and the totals where the way back begins."""
         seeds, replay = iter(ended.seeds), self.replay
-        gradients = seeded(replay, seeds, ended.pointers, ended.sound, ended.width, ended.entries)
+        gradients = seeded(replay, seeds, ended.pointers, ended.sound, ended.width, ended.entries, ended.examples)
         return gradients | {key: replay.nothing(type_, ended.every) for key, type_ in replay.totals.items()}
 
     def _given(self, ended: Ended, after: Mapping[str, Array]) -> list[Array]:

@@ -24,6 +24,12 @@ class Arrays(Protocol):
     def zeros(self, lanes: Array | int, type_: TensorType, entries: Array | int | None = None) -> Array:
         """Zeros of shape `[lanes, *type_.shape]`, or, given `entries`, of `[lanes, entries, *type_.shape]`."""
 
+    def made_apart(self, zeros: Sequence[Array], count: Array) -> list[Array]:
+        """The same `zeros`, of which a compiler does not know that they are equal, so that it makes each by itself.
+
+        `count` is an int32 scalar, at least 0, which is not known before a program runs.
+        """
+
     def constant(self, value: int) -> Array:
         """An int32 scalar."""
 

@@ -93,7 +93,7 @@ class Forking:
     def start(self, inputs: State, capacity: int, examples: Array | int) -> State:
         """The state in which a run of so many examples begins: lane i holds example i, the others are free."""
         backend, layout, lanes = self.backend, self.layout, self.lists.lanes
-        state = self.new_lanes(lanes, capacity)
+        state = self.new_lanes(lanes, capacity, backend.constant(0) + examples)
         numbers = backend.lane_numbers(lanes)
         state["example"] = backend.where(numbers < examples, numbers, numbers * 0)
         for name in (name for name in self.context.program.parameters if layout.storage(name) in HELD):
@@ -101,9 +101,9 @@ class Forking:
                 state[top] = backend.extended(inputs[key], lanes)
         return {**state, **self.lists.first(examples), GIVEN_UP: backend.lane_numbers(self.examples) * 0}
 
-    def new_lanes(self, lanes: int, capacity: int) -> State:
-        """So many lanes as they are before they begin anything."""
-        state = self.layout.free_lanes(self.backend, lanes, capacity)
+    def new_lanes(self, lanes: int, capacity: int, examples: Array | None = None) -> State:
+        """So many lanes as they are before they begin anything; see `Layout.free_lanes`."""
+        state = self.layout.free_lanes(self.backend, lanes, capacity, examples)
         nothing = state["pc"] * 0
         return {**state, "pc": nothing, "depth": nothing + 1, "parent": nothing - 1}
 

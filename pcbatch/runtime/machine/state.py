@@ -249,10 +249,11 @@ class Layout:
 
     # -- states --------------------------------------------------------------------------------------------------------
 
-    def free_lanes(self, backend: Backend, lanes: Any, capacity: Any) -> State:
+    def free_lanes(self, backend: Backend, lanes: Any, capacity: Any, examples: Array | None = None) -> State:
         """So many lanes that are free and new: all else but the bottoms of their stacks reads zero.
 
-        The stacks have room for `capacity` live calls: an int, or an int32 scalar.
+        The stacks have room for `capacity` live calls: an int, or an int32 scalar. `examples`, an int32 scalar, if that
+        is given, is how many there are, which is not known when the program is compiled.
         """
         # An odd number of entries: with a power of two the lanes' rows lie a power of two apart and fall into the
         # same few sets of the cache (128 floats, 64 lanes: 32 us a trip at depth 256 instead of 11).
@@ -260,6 +261,8 @@ class Layout:
         state = {
             key: backend.zeros(lanes, held.type, entries if held.stacked else None) for key, held in self.arrays.items()
         }
+        if examples is not None:
+            state = dict(zip(state, backend.made_apart([*state.values()], examples), strict=True))
         state["pc"] = state["pc"] + self.free
         if "room" in state:
             # An array, as reading it off a stack's shape inside the loop makes XLA copy that stack in every block.

@@ -112,7 +112,7 @@ class ForkedSegments(Segments):
         backend, layout = self.backend, self.layout
         room = self.examples([*inputs.values()], examples)
         trips, first = self._trips(lanes, room), backend.constant(0)
-        state = trips.new_lanes(lanes, capacity)
+        state = trips.new_lanes(lanes, capacity, examples)
         numbers = backend.lane_numbers(lanes)
         state["example"] = backend.where(numbers < examples, numbers, numbers * 0)
         for name in (name for name in self.context.program.parameters if layout.storage(name) != "example"):
@@ -132,7 +132,7 @@ class ForkedSegments(Segments):
         lanes, state = self.lanes(snapshot), {key: snapshot.state[key] for key in self.keys}
         told = state.pop(TOLD)
         trips = self._trips(lanes, backend.lanes_of(state[GIVEN_UP]))
-        blank = self.tapes.blank(lanes)
+        blank = self.tapes.blank(lanes, examples)
         until = backend.array(NO_BUDGET, "int64")
         after, counters, report = trips.run(
             {**state, **blank}, legs.by_example(shared), legs.operands(shared), snapshot.counters, until

@@ -18,6 +18,9 @@ class NumPyArrays:
     def zeros(self, lanes: Any, type_: TensorType, entries: Any = None) -> Any:
         return np.zeros((lanes, *([] if entries is None else [entries]), *type_.shape), type_.dtype)
 
+    def made_apart(self, zeros: Sequence[Any], count: Any) -> list[Any]:
+        return [*zeros]
+
     def constant(self, value: int) -> Any:
         return np.int32(value)
 

@@ -14,7 +14,15 @@ from pcbatch.runtime.backends.tensorflow import (
     ready,
     scattering,
 )
-from pcbatch.runtime.backends.tensorflow.xla_cpu import counting, gathering, listing, stacking, succession, writing
+from pcbatch.runtime.backends.tensorflow.xla_cpu import (
+    blanks,
+    counting,
+    gathering,
+    listing,
+    stacking,
+    succession,
+    writing,
+)
 
 
 class TensorFlowArrays:
@@ -27,6 +35,9 @@ class TensorFlowArrays:
         if not isinstance(lanes, int) or entries is not None:
             return tf.zeros(shape, type_.dtype)
         return ready.once(("zeros", shape, type_.dtype), lambda: tf.zeros(shape, type_.dtype))
+
+    def made_apart(self, zeros: Sequence[tf.Tensor], count: tf.Tensor) -> list[tf.Tensor]:
+        return blanks.made_apart(zeros, count)
 
     def constant(self, value: int) -> tf.Tensor:
         return ready.constant(int(value))
