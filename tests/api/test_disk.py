@@ -602,7 +602,8 @@ def test_nothing_fails_where_xla_cannot_write(tmp_path: Path) -> None:
     *alone, _, _ = result(process(tmp_path, None))
     spoil = (
         "import glob, os, warnings\nimport pcbatch\nwarnings.simplefilter('ignore')\n"
-        "for path in glob.glob(os.environ['PCBATCH_CACHE'] + '/running-*'):\n    os.rmdir(path)\n    open(path, 'w').close()\n"
+        "for path in glob.glob(os.environ['PCBATCH_CACHE'] + '/running-*'):\n"
+        "    os.rmdir(path)\n    open(path, 'w').close()\n"
     )
     *values, hits, misses = result(process(tmp_path, tmp_path / "cache", before=spoil))
     assert values == alone

@@ -65,7 +65,7 @@ class Executables:
             return True
 
     def move(self) -> None:
-        """Have XLA write where there is most room for what is passing: it knows one path, which is a link from now on."""
+        """Have XLA write among temporary files, where there is room: the one path it knows is a link from now on."""
         with self._lock, contextlib.suppress(OSError):
             if os.path.islink(self.path):
                 return

@@ -1,4 +1,4 @@
-"""Rules for operations that gradients are made of, which XLA computes otherwise than TensorFlow's kernels where it tells.
+"""Rules for operations that gradients are made of, where XLA gives another number than TensorFlow's kernels.
 
 The slope of a square root, its inverse and of a reciprocal is infinite at 0. TensorFlow's kernels give 0 where what
 comes back is 0, whatever the slope is, so that `tf.where(x > 0, tf.sqrt(x), 0)` has a gradient at 0; XLA multiplies,
