@@ -13,6 +13,7 @@ from pcbatch.frontend.source.iteration import key_of, reduced
 from pcbatch.frontend.source.nested import definition, is_expression, of_lambda
 from pcbatch.frontend.source.nodes import INNER_SCOPES, consumed_by, dotted, span_of, unparse
 from pcbatch.frontend.source.scope import is_builtin
+from pcbatch.frontend.source.scopes import bound_in
 from pcbatch.frontend.source.source import Closure, FunctionSource, Parameter
 
 Resolve = Callable[[FunctionSource, str], FunctionSource | None]
@@ -132,8 +133,7 @@ def check_uses(callees: Callees, report: Report) -> None:
                     visit(part, hidden, inner, unrolled)
             return
         if isinstance(node, INNER_SCOPES):
-            targets = [node.args] if isinstance(node, gast.Lambda) else [each.target for each in node.generators]
-            hidden |= {each.id for target in targets for each in gast.walk(target) if isinstance(each, gast.Name)}
+            hidden |= bound_in(node)
             unrolled = id(node) in loops or _is_written_out(node, consumed=unrolled)
             inner = node if inner is None else inner
         if isinstance(node, gast.Call):

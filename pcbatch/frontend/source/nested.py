@@ -13,7 +13,6 @@ over when it is called, as Python looks it up then.
 
 from __future__ import annotations
 
-import copy
 import itertools
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -24,7 +23,17 @@ import gast
 
 from pcbatch.errors import Diagnostic
 from pcbatch.frontend.source.changes import takes
-from pcbatch.frontend.source.nodes import INNER_SCOPES, assigned_in, load, names_in, span_of, walk, walk_scope
+from pcbatch.frontend.source.nodes import (
+    INNER_SCOPES,
+    assigned_in,
+    evaluated_around,
+    load,
+    names_in,
+    span_of,
+    walk,
+    walk_scope,
+)
+from pcbatch.frontend.source.scopes import bound_in, inside_of, parameters
 from pcbatch.frontend.source.source import Closure, FunctionSource, Parameter, parameters_of
 
 DEFINITIONS = (gast.FunctionDef, gast.Lambda)
@@ -101,35 +110,6 @@ def _targets(node: Any) -> Iterator[Any]:
     return (each for target in node.targets for each in gast.walk(target))
 
 
-def renamed(node: Any, names: Mapping[str, str]) -> Any:
-    """A copy of a statement or an expression in which variables go by other names, those of inner scopes apart."""
-    return _Renamer(names).visit(copy.deepcopy(node))
-
-
-class _Renamer(gast.NodeTransformer):  # type: ignore[misc]  # gast has no types
-    def __init__(self, names: Mapping[str, str]):
-        self.names = names
-
-    def visit_Name(self, node: Any) -> Any:
-        node.id = self.names.get(node.id, node.id)
-        return node
-
-    def _inner(self, node: Any) -> Any:
-        hidden = bound_in(node)
-        outer, self.names = self.names, {old: new for old, new in self.names.items() if old not in hidden}
-        node = self.generic_visit(node)
-        self.names = outer
-        return node
-
-    visit_Lambda = visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _inner
-
-
-def bound_in(node: Any) -> frozenset[str]:
-    """The names that an inner scope binds for itself."""
-    targets = [node.args] if isinstance(node, gast.Lambda) else [each.target for each in node.generators]
-    return frozenset(each.id for target in targets for each in gast.walk(target) if isinstance(each, gast.Name))
-
-
 # -- finding definitions -----------------------------------------------------------------------------------------------
 
 
@@ -203,7 +183,7 @@ def _defining(source: FunctionSource, nodes: Mapping[str, Any]) -> FunctionSourc
     """`source` with functions of these names."""
     functions: dict[str, Closure] = dict(source.functions)
     locals_ = source.locals - nodes.keys()
-    free = {name: _free(node) for name, node in nodes.items()}
+    free = {name: free_names(node) for name, node in nodes.items()}
     defaults = {name: _defaults(name, node, source) for name, node in nodes.items()}
     own = {name: free[name] & locals_ | _of_others(free[name], source.functions) for name in nodes}
     captured = own
@@ -247,34 +227,54 @@ def _closure(
     kept = {id(value): load(variable, value) for variable, value in defaults.items()}
     own = [replace(each, default=kept.get(id(each.default), each.default)) for each in parameters_of(tree.args)]
     locals_ = own_names(tree)
+    inside = _names_inside(captured, locals_, names_in(tree) | captured | source.names)
     inner = replace(
         source,
         name=f"{source.name}_{name}",
         qualname=f"{source.qualname}.<locals>.{name}",
         tree=tree,
-        parameters=(*own, *(Parameter(each, "keyword") for each in sorted(captured))),
+        parameters=(*own, *(Parameter(inside[each], "keyword") for each in sorted(captured))),
         span=span_of(node, source.file),
-        locals=locals_ | captured,
-        names=names_in(tree) | captured | source.names,
-        functions=_Visible(functions, locals_),
-        captured=captured,
+        locals=locals_ | {*inside.values()},
+        names=names_in(tree) | {*inside.values()} | captured | source.names,
+        functions=_Visible(functions, locals_, inside),
+        captured=frozenset(inside.values()),
         root_source=source.root,
         is_nested=True,
         cost=None,
     )
-    return Closure(inner, {each: each for each in (*sorted(captured), *defaults)}, defaults)
+    given = {inside[each]: each for each in sorted(captured)}
+    return Closure(inner, given | {each: each for each in defaults}, defaults)
+
+
+def _names_inside(captured: frozenset[str], own: frozenset[str], taken: frozenset[str]) -> dict[str, str]:
+    """What variables of around are called inside: other names where they are for functions that are called there only.
+
+    For the function itself such a name is a variable of its own.
+    """
+    inside: dict[str, str] = {}
+    for name in sorted(captured):
+        fresh = name
+        while name in own and (fresh in taken or fresh in inside.values()):
+            fresh += "_"
+        inside[name] = fresh
+    return inside
 
 
 class _Visible(Mapping[str, Closure]):
-    """The functions that are known inside another one: those known around it, whose names it does not use itself."""
+    """The functions that are known inside another one: those known around it, whose names it does not use itself.
 
-    def __init__(self, around: Mapping[str, Closure], own: Collection[str]):
-        self._around, self._own = around, own
+    `inside` has what the variables that these are handed are called there.
+    """
+
+    def __init__(self, around: Mapping[str, Closure], own: Collection[str], inside: Mapping[str, str]):
+        self._around, self._own, self._inside = around, own, inside
 
     def __getitem__(self, name: str) -> Closure:
         if name in self._own:
             raise KeyError(name)
-        return self._around[name]
+        found = self._around[name]
+        return replace(found, given={each: self._inside.get(of, of) for each, of in found.given.items()})
 
     def __iter__(self) -> Iterator[str]:
         return (name for name in self._around if name not in self._own)
@@ -289,9 +289,9 @@ def _as_definition(node: Any) -> Any:
     return gast.copy_location(tree, node)
 
 
-def _free(function: Any) -> frozenset[str]:
-    """The names that a function reads from around it."""
-    own = frozenset(each.id for each in gast.walk(function.args) if isinstance(each, gast.Name) and not _reads(each))
+def free_names(function: Any) -> frozenset[str]:
+    """The names that a function reads from around it when it is called."""
+    own = frozenset(each.id for each in parameters(function.args))
     body = function.body if isinstance(function.body, list) else [function.body]
     own |= assigned_in(body) if isinstance(function, gast.FunctionDef) else frozenset()
     return frozenset(name for node in body for name in _read(node, own))
@@ -303,10 +303,13 @@ def _read(node: Any, hidden: frozenset[str]) -> Iterator[str]:
         if node.id not in hidden and _reads(node):
             yield node.id
         return
+    around, inside, own = list(gast.iter_child_nodes(node)), list[Any](), hidden
     if isinstance(node, gast.FunctionDef):
-        yield from _free(node) - hidden
-        return
-    if isinstance(node, INNER_SCOPES):
-        hidden |= bound_in(node)
-    for child in gast.iter_child_nodes(node):
-        yield from _read(child, hidden)
+        yield from free_names(node) - hidden
+        around = evaluated_around(node)
+    elif isinstance(node, INNER_SCOPES):
+        around, inside, own = evaluated_around(node), inside_of(node), hidden | bound_in(node)
+    for each in around:
+        yield from _read(each, hidden)
+    for each in inside:
+        yield from _read(each, own)

@@ -131,14 +131,16 @@ def walk(node: Any) -> Iterator[Any]:
 def walk_scope(node: Any) -> Iterator[Any]:
     """`node` and everything inside it that belongs to the same scope, outermost and leftmost first."""
     yield node
-    if isinstance(node, gast.Lambda | gast.FunctionDef):
-        inside = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
-    elif isinstance(node, INNER_SCOPES):
-        inside = [node.generators[0].iter]
-    else:
-        inside = list(gast.iter_child_nodes(node))
-    for child in inside:
+    is_scope = isinstance(node, (gast.FunctionDef, *INNER_SCOPES))
+    for child in evaluated_around(node) if is_scope else gast.iter_child_nodes(node):
         yield from walk_scope(child)
+
+
+def evaluated_around(scope: Any) -> list[Any]:
+    """What of a function or a comprehension is evaluated around it: defaults, what a comprehension goes over first."""
+    if isinstance(scope, gast.Lambda | gast.FunctionDef):
+        return [*scope.args.defaults, *(each for each in scope.args.kw_defaults if each is not None)]
+    return [scope.generators[0].iter]
 
 
 def target_leaves(target: Any) -> list[Any]:

@@ -10,6 +10,7 @@ import copy
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import gast
@@ -17,7 +18,6 @@ import gast
 from pcbatch.errors import Span
 from pcbatch.frontend.source.calls import Callees, Report, bind, spread_over
 from pcbatch.frontend.source.changes import changed_in, takes
-from pcbatch.frontend.source.nested import renamed
 from pcbatch.frontend.source.nodes import (
     assigned_in,
     call,
@@ -33,6 +33,7 @@ from pcbatch.frontend.source.nodes import (
     walk,
 )
 from pcbatch.frontend.source.scope import is_builtin
+from pcbatch.frontend.source.scopes import renamed
 from pcbatch.frontend.source.source import Closure, FunctionSource
 from pcbatch.frontend.translate.chains import links, stops_if_true
 from pcbatch.frontend.translate.draft import Draft
@@ -288,7 +289,7 @@ class Expressions(ABC):
                 value = renamed(value, closure.given)
             function = self.callees.closure(value)
             if function is not None:
-                functions[argument.parameter] = function
+                functions[argument.parameter] = self._defined(function) if isinstance(value, gast.Lambda) else function
                 continue
             later = [each.value for each in arguments[index + 1 :]]
             operands[argument.parameter] = name = self.operand(value, later)
@@ -307,6 +308,11 @@ class Expressions(ABC):
         ordered = tuple(operands[parameter.name] for parameter in callee.parameters)
         self.draft.emit(Call((result,), self.function_name(callee), ordered, self.span(node)), places)
         return result
+
+    def _defined(self, function: Closure) -> Closure:
+        """The function that a lambda is, its defaults evaluated."""
+        held = {name: self.held(value) for name, value in function.defaults.items()}
+        return replace(function, given={**function.given, **held}, defaults={})
 
     def _spread_out(self, node: Any, count: int) -> Any:
         """`f(a, *rest)` with the `count` parts of `rest` written out."""

@@ -14,8 +14,9 @@ from typing import Any, Protocol
 import gast
 
 from pcbatch.errors import Diagnostic, Span
-from pcbatch.frontend.source.nested import bound_in, is_expression, is_straight, renamed
-from pcbatch.frontend.source.nodes import assigned_in, load, names_in, unparse, walk
+from pcbatch.frontend.source.nested import free_names, is_expression, is_straight
+from pcbatch.frontend.source.nodes import assigned_in, constant, load, names_in, unparse, walk
+from pcbatch.frontend.source.scopes import Scoped, bound_in, bound_inside, make_room, renamed
 from pcbatch.frontend.source.source import Closure, FunctionSource, Parameter
 
 MOST = 32
@@ -63,11 +64,11 @@ class Versions:
 
 
 def _fresh(parameter: str, function: Closure, callee: FunctionSource) -> dict[str, str]:
-    """Names, in `callee`, for the variables that a function is handed."""
+    """Names, in `callee`, for the variables that a function is handed; such that the function has none of them."""
     found: dict[str, str] = {}
     for name in function.given:
         fresh = f"{parameter}_{name}"
-        while fresh in callee.names:
+        while fresh in callee.names or fresh in function.source.names:
             fresh += "_"
         found[name] = fresh
     return found
@@ -96,11 +97,8 @@ def _version(
 def stands_here(code: Expressions, closure: Closure) -> bool:
     """Whether the body of a function may stand where it is called: its names mean the same there."""
     callee = closure.source
-    if not (callee.is_nested and callee.root is code.source.root and is_straight(callee)):
-        return False
-    known = code.source.functions
-    inside = (name for name in names_in(callee.tree) if name in callee.functions)
-    return callee not in code.standing and all(known.get(name) is callee.functions[name] for name in inside)
+    can_stand = callee.is_nested and is_straight(callee) and callee not in code.standing
+    return can_stand and _means_the_same(closure, code.source)
 
 
 def stand_here(code: Expressions, closure: Closure, operands: Mapping[str, str], target: str) -> None:
@@ -115,11 +113,21 @@ def stand_here(code: Expressions, closure: Closure, operands: Mapping[str, str],
             code.assign(names[parameter], load(operand, last), code.span(last))
         else:
             names[parameter] = operand
+    for name in sorted(_caught(callee, names)):
+        held = code.temporary()
+        code.assign(held, load(names[name], last), code.span(last))
+        names[name] = held
     code.standing = (*code.standing, callee)
     for statement in before:
         code.statement(renamed(statement, names))
     code.into(renamed(last.value, names), target)
     code.standing = code.standing[:-1]
+
+
+def _caught(callee: FunctionSource, names: Mapping[str, str]) -> frozenset[str]:
+    """Those of the `names` of a function's variables that would go by a name of a scope inside the function."""
+    inside = bound_inside(callee.tree)
+    return frozenset(name for name, new in names.items() if new != name and new in inside)
 
 
 def too_many(node: Any, span: Span) -> Diagnostic:
@@ -145,15 +153,19 @@ def as_values(code: Expressions, node: Any) -> Any:
     return _Values(code).visit(copy.deepcopy(node))
 
 
-class _Values(gast.NodeTransformer):  # type: ignore[misc]  # gast has no types
+class _Values(Scoped):
     def __init__(self, code: Expressions):
         self.code = code
         self.hidden: frozenset[str] = frozenset()
+        self.standing: tuple[FunctionSource, ...] = ()
 
     def visit_Name(self, node: Any) -> Any:
         closure = None if node.id in self.hidden else self.code.source.functions.get(node.id)
         if closure is None or not isinstance(node.ctx, gast.Load):
             return node
+        if closure.source in self.standing:
+            self.code.report(_calls_itself(node, self.code))
+            return gast.copy_location(constant(0), node)
         if not is_value(closure, self.code.source):
             self.code.report(_no_value(node, closure, self.code))
             return node
@@ -165,20 +177,59 @@ class _Values(gast.NodeTransformer):  # type: ignore[misc]  # gast has no types
             given[:] = [None if each is None else next(kept) for each in given]
         own = {each.name for each in parameters}
         names = {old: new for old, new in closure.given.items() if old not in own}
-        return gast.copy_location(gast.Lambda(arguments, self.visit(renamed(statement.value, names))), node)
+        standing = gast.Lambda(arguments, renamed(statement.value, names))
+        self.standing = (*self.standing, closure.source)
+        self.inside(standing)
+        self.standing = self.standing[:-1]
+        return gast.copy_location(standing, node)
 
-    def _inner(self, node: Any) -> Any:
-        outer, self.hidden = self.hidden, self.hidden | bound_in(node)
-        node = self.generic_visit(node)
+    def inside(self, scope: Any) -> None:
+        make_room(scope, self._read_in(names_in(scope) - self.hidden - bound_in(scope)))
+        outer, self.hidden = self.hidden, self.hidden | bound_in(scope)
+        self.generic_visit(scope)
         self.hidden = outer
-        return node
 
-    visit_Lambda = visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _inner
+    def _read_in(self, names: frozenset[str]) -> frozenset[str]:
+        """What is read in the lambdas that stand for those of the `names` that are functions."""
+        found: set[str] = set()
+        work, seen = [*names], {*names}
+        while work:
+            closure = self.code.source.functions.get(work.pop())
+            if closure is not None:
+                read = {closure.given.get(name, name) for name in free_names(closure.source.tree)}
+                found |= read
+                work += read - seen
+                seen |= read
+        return frozenset(found)
 
 
 def is_value(closure: Closure, source: FunctionSource) -> bool:
     """Whether a lambda may stand for a function: it is one expression, whose names mean the same in `source`."""
-    return closure.source.root is source.root and is_expression(closure.source)
+    return is_expression(closure.source) and _means_the_same(closure, source)
+
+
+def _means_the_same(closure: Closure, source: FunctionSource) -> bool:
+    """Whether what a function reads but is not handed, and the functions that it calls, are the same in `source`."""
+    callee = closure.source
+    free = free_names(callee.tree) - callee.captured
+    if callee.root is not source.root or not source.locals.isdisjoint(free):
+        return False
+    for name in free & callee.functions.keys():
+        there, here = callee.functions[name], source.functions.get(name)
+        given = {each: closure.given.get(of, of) for each, of in there.given.items()}
+        if here is None or here.source is not there.source or here.given != given:
+            return False
+    return True
+
+
+def _calls_itself(node: Any, code: Expressions) -> Diagnostic:
+    return Diagnostic(
+        "PCB206",
+        f"the function `{node.id}` calls itself, and is used in a comprehension, in a lambda or as a value",
+        code.span(node),
+        "called here, by itself",
+        f"call it in a statement, where its value is needed: `y = {node.id}(..)`",
+    )
 
 
 def _no_value(node: Any, closure: Closure, code: Expressions) -> Diagnostic:

@@ -21,8 +21,8 @@ import gast
 
 from pcbatch.errors import Span
 from pcbatch.frontend.source.iteration import range_arguments
-from pcbatch.frontend.source.nested import renamed
 from pcbatch.frontend.source.nodes import call, constant, load, store, target_leaves
+from pcbatch.frontend.source.scopes import renamed
 from pcbatch.frontend.translate.comprehensions import MOST, as_list
 from pcbatch.frontend.translate.expressions import Expressions
 from pcbatch.frontend.translate.ranges import INDEX, literal

@@ -18,8 +18,8 @@ from typing import Any
 import gast
 
 from pcbatch.frontend.source.iteration import key_of, reduced
-from pcbatch.frontend.source.nested import renamed
 from pcbatch.frontend.source.nodes import call, constant, dotted, load, store, target_leaves, walk
+from pcbatch.frontend.source.scopes import renamed
 from pcbatch.frontend.translate.expressions import Expressions
 from pcbatch.frontend.translate.sequences import ELEMENT, SEQUENCE
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import gast
 
-from pcbatch.frontend.source.nested import bound_in
+from pcbatch.frontend.source.nodes import names_in
+from pcbatch.frontend.source.scopes import Scoped, bound_in, make_room
 from pcbatch.frontend.translate.ranges import literal, signed
 
 _BINARY: dict[type[Any], Callable[[int, int], int]] = {
@@ -37,7 +38,7 @@ def substituted(node: Any, values: Mapping[str, Any]) -> Any:
     return _Substitution(values).visit(copy.deepcopy(node))
 
 
-class _Substitution(gast.NodeTransformer):  # type: ignore[misc]  # gast has no types
+class _Substitution(Scoped):
     def __init__(self, values: Mapping[str, Any]):
         self.values = values
 
@@ -70,14 +71,12 @@ class _Substitution(gast.NodeTransformer):  # type: ignore[misc]  # gast has no 
 
     visit_Lambda = visit_FunctionDef = visit_GeneratorExp = _later
 
-    def _inner(self, node: Any) -> Any:
-        hidden = bound_in(node)
+    def inside(self, scope: Any) -> None:
+        hidden = bound_in(scope)
         outer, self.values = self.values, {name: each for name, each in self.values.items() if name not in hidden}
-        node = self.generic_visit(node)
+        make_room(scope, frozenset().union(*map(names_in, self.values.values())))
+        self.generic_visit(scope)
         self.values = outer
-        return node
-
-    visit_ListComp = visit_SetComp = visit_DictComp = _inner
 
 
 def _known(node: Any) -> int | str | None:
