@@ -1,4 +1,4 @@
-"""Lists of a length that differs by lane: over a bounded list, over a range; and ranges that are to be of one length."""
+"""Lists of a length that differs by lane, over a bounded list and a range; ranges that are to be of one length."""
 
 import numpy as np
 import tensorflow as tf
