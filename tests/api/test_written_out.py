@@ -69,3 +69,25 @@ def test_a_sum_of_calls_over_a_length_that_changes_is_a_loop():
     width = np.float32(2.0 / 32)
     expected = float(width * (sum((k * width) ** 2 for k in range(1, 32)) + 2.0))
     np.testing.assert_allclose(area(np.array([2.0], np.float32)), [expected], rtol=1e-5)
+
+
+TABLE = np.array([4, -3, 2, 7], np.int32)
+
+
+@pcbatch.autobatch
+def in_a_loop(b):
+    total = 2
+
+    def least(k):
+        if k > 8:
+            return 4 * total
+        return k
+
+    for _ in range(0, TABLE[total] % 4 + 4, 3):
+        total = sum([least(each) + each for each in (b, -4)]) % 4
+    return total
+
+
+def test_a_loop_whose_counter_is_known_at_first_has_calls_for_each_of_several_numbers():
+    numbers = np.array([1, 2, 13], np.int32)
+    np.testing.assert_array_equal(in_a_loop(numbers), [in_a_loop.single(each) for each in numbers])

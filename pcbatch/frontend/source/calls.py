@@ -28,6 +28,7 @@ class Callees:
         self._resolve = resolve
         self._known: dict[str, FunctionSource | None] = {}
         self._lambdas: dict[int, Closure] = {}
+        self._looked_into: list[Any] = []
         self.variables: Set[str] = source.locals
         """The variables of the function, those of the compiler's own included."""
 
@@ -52,9 +53,22 @@ class Callees:
         if isinstance(node, gast.Call) and self.is_called_key(node):
             return True
         called = self.closure(node.func) if isinstance(node, gast.Call) else None
-        if called is not None and not (_is_given(node.func, self.source) and is_expression(called.source)):
-            return not isinstance(node.func, gast.Lambda)
+        if called is not None:
+            if isinstance(node.func, gast.Lambda):
+                return False
+            stands = _is_given(node.func, self.source) and is_expression(called.source)
+            if not stands or self._calls_inside(called.source):
+                return True
         return any(map(self.has_calls, gast.iter_child_nodes(node)))
+
+    def _calls_inside(self, function: FunctionSource) -> bool:
+        """Whether a function that is one expression, for which a lambda can stand, calls one for which nothing can."""
+        if function.tree in self._looked_into:  # it calls itself
+            return True
+        self._looked_into.append(function.tree)
+        found = self.has_calls(function.tree.body[0].value)
+        self._looked_into.pop()
+        return found
 
     def is_called_key(self, node: Any) -> bool:
         """Whether the key of a `max(.., key=..)` is, or calls, a function of the program that nothing stands for."""

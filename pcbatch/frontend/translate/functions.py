@@ -168,7 +168,7 @@ class _Values(Scoped):
             return gast.copy_location(constant(0), node)
         if not is_value(closure, self.code.source):
             self.code.report(_no_value(node, closure, self.code))
-            return node
+            return gast.copy_location(constant(0), node)
         (statement,) = closure.source.tree.body
         arguments = copy.deepcopy(closure.source.tree.args)
         parameters = closure.source.own_parameters
@@ -211,15 +211,19 @@ def is_value(closure: Closure, source: FunctionSource) -> bool:
 def _means_the_same(closure: Closure, source: FunctionSource) -> bool:
     """Whether what a function reads but is not handed, and the functions that it calls, are the same in `source`."""
     callee = closure.source
-    free = free_names(callee.tree) - callee.captured
-    if callee.root is not source.root or not source.locals.isdisjoint(free):
+    if callee.root is not source.root or _hidden(callee, source):
         return False
-    for name in free & callee.functions.keys():
+    for name in free_names(callee.tree) & callee.functions.keys():
         there, here = callee.functions[name], source.functions.get(name)
         given = {each: closure.given.get(of, of) for each, of in there.given.items()}
         if here is None or here.source is not there.source or here.given != given:
             return False
     return True
+
+
+def _hidden(callee: FunctionSource, source: FunctionSource) -> frozenset[str]:
+    """What a function reads that it is not handed, and what is a variable of its own in `source`."""
+    return source.locals & (free_names(callee.tree) - callee.captured)
 
 
 def _calls_itself(node: Any, code: Expressions) -> Diagnostic:
@@ -233,6 +237,15 @@ def _calls_itself(node: Any, code: Expressions) -> Diagnostic:
 
 
 def _no_value(node: Any, closure: Closure, code: Expressions) -> Diagnostic:
+    hidden, here = sorted(_hidden(closure.source, code.source)), code.source.qualname.rpartition(".")[2]
+    if is_expression(closure.source) and hidden:
+        return Diagnostic(
+            "PCB206",
+            f"the function `{node.id}` reads `{hidden[0]}` from around, of which `{here}` has its own",
+            code.span(node),
+            "used in a comprehension, in a lambda or as a value",
+            f"give the variable of `{here}` another name",
+        )
     return Diagnostic(
         "PCB206",
         f"the function `{node.id}` is used as a value",

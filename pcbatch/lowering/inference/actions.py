@@ -230,6 +230,9 @@ class Actions:
         found: dict[str, Static] = {}
         if run.sought and every != constants:
             self._types(run, given, every, found)
+        written = {name for each in run.text.statements for name in each.code.writes}
+        if not written.isdisjoint(constants.keys() - fixed.keys()):  # Python would take them for the piece's own
+            constants = fixed
         for bound in (constants, fixed) if constants != fixed else (fixed,):
             values = dict(found)
             outcome = self._types(run, given, bound, values if run.sought else None)
