@@ -25,7 +25,7 @@ import pcbatch
 from pcbatch.runtime.backends.tensorflow import private
 from pcbatch.runtime.backends.tensorflow.definitions import portable
 from pcbatch.runtime.backends.tensorflow.invariants import moved_inside
-from pcbatch.runtime.store import opening
+from pcbatch.runtime.store import executables, opening
 
 ROOT = Path(__file__).parent.parent.parent
 numbers = itertools.count()
@@ -339,6 +339,28 @@ def test_a_folder_that_is_gone_fails_nothing(tmp_path: Path, folder: Path) -> No
     checked(powers, N[:2], X[:2])
 
 
+def test_where_there_is_no_room_xla_writes_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(executables.VARIABLE, "")
+    monkeypatch.setattr(executables.tempfile, "tempdir", str(tmp_path / "passing"))
+    monkeypatch.setattr(executables.os, "access", lambda path, mode: str(tmp_path) in path)
+    (tmp_path / "passing").mkdir()
+    (tmp_path / "cache").mkdir()
+    for leave in (lambda each: each.close(), lambda each: executables.sweep(str(tmp_path / "cache"))):
+        each = executables.Executables(str(tmp_path / "cache"))
+        store = opening.Store(str(tmp_path / "cache"), 1 << 20, each)
+        store.give_way(ValueError("something else"))
+        assert not Path(each.path).is_symlink()
+        with pytest.warns(RuntimeWarning, match="cannot be written"):
+            store.give_way(OSError(f"{each.path}/xla.pb; No space left on device"))
+        store.give_way(OSError(each.path))  # once more changes nothing
+        (Path(each.path) / "some.pb").write_bytes(b"compiled")
+        assert each.new() == {"some.pb": b"compiled"}
+        assert [path.name for path in (tmp_path / "passing").glob("*/*")] == ["some.pb"]
+        monkeypatch.setattr(executables, "_runs", lambda process: False)
+        leave(each)
+        assert not [*(tmp_path / "passing").iterdir(), *(tmp_path / "cache").iterdir()]
+
+
 @pytest.mark.parametrize("bad", [3, "", "a\0b", b"bytes"])
 def test_what_is_no_folder_is_refused(bad: Any) -> None:
     with pytest.raises(pcbatch.UsageError, match="PCB575"):
@@ -537,13 +559,13 @@ print(json.dumps([value.numpy().tobytes().hex(), other.numpy().tobytes().hex(), 
 """
 
 
-def process(tmp_path: Path, cache: Path | None) -> subprocess.Popen[str]:
+def process(tmp_path: Path, cache: Path | None, before: str = "") -> subprocess.Popen[str]:
     (tmp_path / "program.py").write_text(POWERS)
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
     variables.pop("PCBATCH_CACHE", None)
     if cache is not None:
         variables["PCBATCH_CACHE"] = str(cache)
-    command = [sys.executable, "-W", "error::RuntimeWarning", "-c", MAIN.format(folder=str(tmp_path))]
+    command = [sys.executable, "-W", "error::RuntimeWarning", "-c", before + MAIN.format(folder=str(tmp_path))]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(command, env=variables, text=True, **pipes)
 
@@ -573,6 +595,21 @@ def test_another_process_finds_what_xla_has_compiled(tmp_path: Path) -> None:
     assert min(hits) > 0
     assert compiled(cache) == before, "nothing was compiled"
     assert not [*cache.glob("running-*")]
+
+
+@pytest.mark.slow
+def test_nothing_fails_where_xla_cannot_write(tmp_path: Path) -> None:
+    *alone, _, _ = result(process(tmp_path, None))
+    spoil = (
+        "import glob, os, warnings\nimport pcbatch\nwarnings.simplefilter('ignore')\n"
+        "for path in glob.glob(os.environ['PCBATCH_CACHE'] + '/running-*'):\n"
+        "    os.rmdir(path)\n    open(path, 'w').close()\n"
+    )
+    *values, hits, misses = result(process(tmp_path, tmp_path / "cache", before=spoil))
+    assert values == alone
+    assert hits == [0, 0]
+    assert min(misses) > 0
+    assert not [*(tmp_path / "cache").glob("running-*")]
 
 
 @pytest.mark.slow

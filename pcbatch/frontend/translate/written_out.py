@@ -213,7 +213,7 @@ class WrittenOut:
         """A sequence itself, evaluated once; what nothing in the body can change is read where it is used."""
         if _is_display(node):
             parts = [self._part(each) for each in node.elts]
-            return _Over((node,), lambda turn: parts[turn])
+            return _Over((node,), lambda turn: _at(parts, turn))
         kept = self._kept(node)
         return _Over((kept,), lambda turn: call(ELEMENT, kept, constant(turn), constant(self.count)))
 
@@ -294,3 +294,9 @@ def _as_path(value: Any) -> Any:
     if _whole(value) is value:
         return value
     return gast.copy_location(gast.Subscript(value.args[0], value.args[1], gast.Load()), value)
+
+
+def _at(parts: list[Any], turn: int) -> Any:
+    """The part of a turn; any where there is none: such a `zip(.., strict=True)` is refused when it is traced."""
+    within = -len(parts) <= turn < len(parts)
+    return parts[turn] if within else constant(0)

@@ -3,7 +3,8 @@
 XLA writes what it has compiled to a folder, and reads from it what it would compile again, if the graph is the same to
 the letter. It checks nothing: a damaged file there would be run. So it gets a folder of the process, into which only
 files go whose checksums were right (`stage`), and out of which new ones are taken (`new`) when a program has run. The
-folder is removed when the process ends, or by the next process if it ends badly.
+folder is removed when the process ends, or by the next process if it ends badly. What XLA cannot write fails the run;
+so where there is no room the folder gives way to a link to one where there is (`move`).
 
 XLA reads where its folder is from the environment variable TF_XLA_FLAGS, before TensorFlow's first operation.
 """
@@ -16,6 +17,7 @@ import os
 import platform
 import secrets
 import shutil
+import tempfile
 import threading
 import time
 
@@ -25,6 +27,10 @@ VARIABLE = "TF_XLA_FLAGS"
 KIND = ".pb"
 """How the names of XLA's finished files end."""
 WEEK = 7 * 24 * 3600.0
+ROOM = 1 << 26
+"""Bytes that must be free: what is compiled of a program takes one to ten million."""
+MOVED = "pcbatch-running-"
+"""How the names of folders begin that the folders of processes give way to."""
 
 
 class Executables:
@@ -50,6 +56,25 @@ class Executables:
     def are_used(self) -> bool:
         """Whether there has been any file yet."""
         return bool(self._known)
+
+    def has_room(self) -> bool:
+        """Whether XLA can write there, as far as the file system says."""
+        try:
+            return shutil.disk_usage(self.path).free >= ROOM
+        except OSError:
+            return True
+
+    def move(self) -> None:
+        """Have XLA write among temporary files, where there is room: the one path it knows is a link from now on."""
+        with self._lock, contextlib.suppress(OSError):
+            if os.path.islink(self.path):
+                return
+            places = [place for place in (tempfile.gettempdir(), "/dev/shm") if os.access(place, os.W_OK)]
+            target = tempfile.mkdtemp(prefix=MOVED, dir=max(places, key=lambda place: shutil.disk_usage(place).free))
+            shutil.rmtree(self.path, ignore_errors=True)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.path)  # where somebody has put a file in its place
+            os.symlink(target, self.path)
 
     def settle(self) -> None:
         """TensorFlow has read its flags: processes that this one starts are not to get them."""
@@ -93,7 +118,7 @@ class Executables:
         """Remove the folder; a process that was forked off leaves it to its parent."""
         self.settle()
         if os.getpid() == self._owner:
-            shutil.rmtree(self.path, ignore_errors=True)
+            _remove(self.path)
 
 
 def sweep(root: str) -> None:
@@ -106,9 +131,21 @@ def sweep(root: str) -> None:
         host, _, rest = name.removeprefix(RUNNING).rpartition("-")[0].rpartition("-")
         path = os.path.join(root, name)
         with contextlib.suppress(OSError):
-            is_old = time.time() - os.stat(path).st_mtime > WEEK
+            is_old = time.time() - os.lstat(path).st_mtime > WEEK
             if is_old or (host == _host() and rest.isdigit() and not _runs(int(rest))):
-                shutil.rmtree(path, ignore_errors=True)
+                _remove(path)
+
+
+def _remove(path: str) -> None:
+    """Remove the folder of a process, or the link that stands for it and the folder that it leads to."""
+    with contextlib.suppress(OSError):
+        if not os.path.islink(path):
+            shutil.rmtree(path)
+            return
+        target = os.readlink(path)
+        os.unlink(path)
+        if os.path.basename(target).startswith(MOVED):
+            shutil.rmtree(target)
 
 
 def _host() -> str:

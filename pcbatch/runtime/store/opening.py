@@ -68,6 +68,8 @@ class Store:
         if self._folder is None:
             self.executables.settle()
             self._folder = Folder(self.root, environment.digest(*library), self.limit)
+        if not self.executables.has_room():
+            self.executables.move()
         key = hashlib.sha256(repr((digest, environment.cores(), *part)).encode()).hexdigest()
         return self._folder.entry(key)
 
@@ -80,6 +82,13 @@ class Store:
         """Keep what the compiler has compiled since the last time."""
         for name, content in self.executables.new().items():
             self.trying(partial(entry.put_compiled, name, content))
+
+    def give_way(self, error: Exception) -> None:
+        """Where `error` says that the compiler could not write: let it write elsewhere, and warn, once."""
+        if self.executables.path in str(error):
+            self.executables.move()
+            if not self._warned:
+                self._warn(f"the cache {self.root!r} cannot be written; the next process will compile anew")
 
     def miss_compiled(self) -> None:
         """Warn, once, if the compiler has kept nothing though it has compiled."""

@@ -87,6 +87,11 @@ _HELPER_OF_TENSORS = (
     "tf.function: write `tf.sin` for `math.sin` and `np.sin`, tf.where for `if`, `a.shape[0]` for `len(a)`; or call "
     "`{}` by its name, then all of these may stay"
 )
+_SIZE = re.compile(r"as an index or a size")
+_LANES_RANGE = (
+    "a list has the same length in all lanes, unless it is `pcbatch.bounded(shape, dtype, capacity)`, to which a loop "
+    "appends, `for i in range(n):`; `sum(.. for i in range(n))`, `any`, `all`, `min` and `max` are loops, too"
+)
 _HANDED = (
     "what is handed to pcbatch's own functions, a density for one, is one piece: write `tf.sin` for `math.sin`, "
     "tf.where for `if`, and tf.while_loop(.., maximum_iterations=n) for a loop, or for what a batched function does"
@@ -151,6 +156,9 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
         help = _HANDED if help.startswith(_HELPER_OF_TENSORS[:20]) else help
         return PrimitiveError([Diagnostic("PCB401", _plainly(why), notes[0].span, help=help)])
     found = _at(piece, "PCB401", _plainly(why), line, help, notes)
+    at = found.span
+    if not help and at is not None and at.text[at.column :].startswith("range(") and _SIZE.search(why):
+        found = replace(found, help=_LANES_RANGE)
     of_operator = None if wants is None or not _in_operator(helper) else replace(wants, may=True)
     if why.endswith(operands.UNCAST):
         return PrimitiveError([replace(found, wants=of_operator, trait="settled")])

@@ -193,7 +193,8 @@ class Kept:
             return self._plain(arrays)
         try:
             results = private.call_defined(self._main, [*arrays, *self._captured], self._results)
-        except Exception:
+        except Exception as error:
+            self._store.give_way(error)
             self._plain = self._traced()
             self._entry.remove()
             return self._plain(arrays)

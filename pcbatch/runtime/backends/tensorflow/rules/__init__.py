@@ -28,6 +28,7 @@ from pcbatch.runtime.backends.tensorflow.rules import (
     lane_after_lane,
     linear_algebra,
     loops,
+    slopes,
     straight,
 )
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule
@@ -51,6 +52,7 @@ CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
     **extremes.CORRECTIONS,
     **linear_algebra.CORRECTIONS,
     **loops.CORRECTIONS,
+    **slopes.CORRECTIONS,
     **softplus.CORRECTIONS,
 }
 """Cases in which our rule stands in for TensorFlow's own, which gives up on them or gets them wrong."""
@@ -233,7 +235,8 @@ class Conversion:
             with tf.compat.v1.get_default_graph().name_scope(f"{operation.name}/pfor/"):
                 self.give(operation.outputs[0], Converted(function(inputs[0].t), inputs[0].is_stacked))
             return
-        outputs = straight.converted(operation, inputs) or extremes.same_for_all(operation, inputs)
+        outputs = straight.converted(operation, inputs)
+        outputs = outputs or extremes.same_for_all(operation, inputs) or slopes.same_for_all(operation, inputs)
         if outputs is None and self.lanes is None:
             outputs = self._of_one(operation, inputs)
         try:
