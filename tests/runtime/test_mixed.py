@@ -9,6 +9,7 @@ import pytest
 from pcbatch.ir.machine import Block, Branch, Jump, Program, Return
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.native import fitness, region
 from pcbatch.runtime.native.fitness import left_to_lockstep, mixture
 from pcbatch.runtime.native.mixed import MixedProgram
@@ -78,6 +79,21 @@ def test_lanes_that_are_stopped_on_their_way_go_on(library, case, monkeypatch):
     program, arguments, limits = tables.case(case, library.ops)
     for lockstep in choices(program)[-2:]:
         assert_as_the_reference(library, program, arguments, lockstep, **limits)
+
+
+@pytest.mark.parametrize("library", ["numpy"], indirect=True)
+def test_a_visit_of_expensive_steps_is_short(library):
+    """So that a run of them can be stopped; but a lane gets on in each."""
+    program = tables.fibonacci()
+    context = Machine(program, library.backend).context
+
+    def steps(cost, lanes):
+        costs = [cost] * len(program.blocks)
+        layout = Layout(region.with_tops_apart(program))
+        return region.Region(library.backend, layout, context.limits, costs, frozenset({1})).steps_of_a_visit(lanes)
+
+    assert steps(1.0, 4) > 100 * steps(50_000.0, 4)
+    assert steps(50_000.0, 10**6) > 0
 
 
 @on_both("lockstep", [{2}, {3}], [])

@@ -236,7 +236,8 @@ class Device:
     on what lies on a stack is moved in blocks that are jumped over, in all native code: the sampler takes 0.69 of the
     time so in 100 dimensions, 0.77 in 10."""
     native_visit: int
-    """Steps that all lanes together may make between two trips of the machine, so that these come 0.1 s apart."""
+    """Steps that all lanes together may make between two trips of the machine, so that these come 0.1 s apart; fewer
+    where a step may do more work than `native_pace` has for it."""
     native_least: int
     """But each lane may make so many."""
     native_among: float

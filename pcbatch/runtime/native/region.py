@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.analysis.nesting import blocks_of, nest
@@ -50,6 +51,7 @@ class Region:
         self.lockstep = sorted(others)
         self.numbers = sorted(blocks_of(nest(self.program, others)))
         self.blocks = [self.program.blocks[number] for number in self.numbers]
+        self.dearest = max((row_costs[number] for number in self.numbers), default=1.0)
         self.row_costs = [
             math.inf if self._is_jumped_over(block) else cost
             for block, cost in zip(self.program.blocks, row_costs, strict=True)
@@ -132,11 +134,19 @@ class Region:
         )
         return {**state, **dict(zip(self.changed, found, strict=True))}, executions, witness
 
+    def steps_of_a_visit(self, lanes: Any) -> Any:
+        """How many steps each of so many lanes may make before the machine has its turn: few where they are expensive.
+
+        A run can be stopped between two visits only.
+        """
+        steps = min(CPU.native_visit, int(CPU.native_chunk * CPU.native_pace / max(self.dearest, 1.0)))
+        return max(steps // lanes, CPU.native_least)
+
     def _lanes(self, state: State, shared: Mapping[str, Leaves]) -> State:
         """One lane after another."""
         backend, carried = self.backend, [EXECUTIONS, *self.changed]
         lanes = backend.lanes_of(state["pc"])
-        limit = max(CPU.native_visit // lanes, CPU.native_least)
+        limit = self.steps_of_a_visit(lanes)
 
         def one(now: State) -> State:
             lane = now["lane"]
