@@ -10,8 +10,8 @@ from tests.generator_of_functions import program_of_functions
 from tests.harness import REFERENCE
 
 SEEDS = 400
-QUICK = (2, 6, 8, 13, 14, 18)
-"""Programs that went wrong before names of functions inside functions were kept apart, and one of each kind of use."""
+QUICK = (6, 13, 14)
+"""Programs that went wrong before names of functions inside functions were kept apart, judged by plain Python."""
 
 
 def may_be(diagnostic: Diagnostic) -> bool:
