@@ -138,8 +138,7 @@ class Functions(Writer):
     def in_comprehension(self) -> str:
         """Calls for each of several numbers."""
         name, one, other = self.number_name(), self.bounded("int", 0), self.bounded("int", 0)
-        with self.scope({name: "int"}):
-            inside = f"{self.pick(self.known)}({name}) + {self.bounded('int', 0)}"
+        inside = self.called_with(self.pick(self.known), name)
         forms = [
             f"sum([{inside} for {name} in ({one}, {other})])",
             f"sum({inside} for {name} in ({one}, {other}))",
@@ -149,11 +148,15 @@ class Functions(Writer):
         ]
         return self.pick(forms)
 
+    def called_with(self, function: str, name: str) -> str:
+        """A call in a scope that binds the name of what is handed over."""
+        with self.scope({name: "int"}):
+            return f"{function}({name}) + {self.bounded('int', 0)}"
+
     def in_lambda(self) -> str:
         """A call in a lambda, which is called at once or handed to something; a function that is handed on."""
         name, argument, called = self.number_name(), self.bounded("int", 0), self.pick(self.expressions)
-        with self.scope({name: "int"}):
-            inside = f"{called}({name}) + {self.bounded('int', 0)}"
+        inside = self.called_with(called, name)
         forms = [
             f"(lambda {name}: {inside})({argument})",
             f"apply(lambda {name}: {inside}, {argument})",

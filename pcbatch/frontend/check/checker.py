@@ -14,7 +14,7 @@ from pcbatch.frontend.check.banned import METHODS, ban_on
 from pcbatch.frontend.source.changes import called_part, is_one_part, root_of, steps_of, takes
 from pcbatch.frontend.source.hints import is_debug, is_sync, is_text
 from pcbatch.frontend.source.nested import own_names
-from pcbatch.frontend.source.nodes import assigned_in, dotted, span_of, target_leaves, unparse
+from pcbatch.frontend.source.nodes import assigned_in, dotted, evaluated_around, span_of, target_leaves, unparse
 from pcbatch.frontend.source.refusal import Refusal
 from pcbatch.frontend.source.scope import Scope, is_builtin
 
@@ -62,7 +62,7 @@ class Checker:
             self.refuse(decorator, refusals.DECORATED)
         inside = Checker(self.rules, self.file, self.local_names | own_names(node), self.scope, self.receiver)
         inside.function(node)
-        self.all([*node.args.defaults, *(each for each in node.args.kw_defaults if each is not None)])
+        self.all(evaluated_around(node))
         self.found += inside.found
 
     def all(self, nodes: list[Any]) -> None:
@@ -317,7 +317,7 @@ class Checker:
         """A lambda or a comprehension."""
         self.inner += 1
         if isinstance(node, gast.Lambda):
-            self.all([*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None), node.body])
+            self.all([*evaluated_around(node), node.body])
         else:
             self.all(list(gast.iter_child_nodes(node)))
         self.inner -= 1

@@ -13,7 +13,7 @@ from typing import Any
 
 import gast
 
-from pcbatch.frontend.source.nodes import INNER_SCOPES, walk
+from pcbatch.frontend.source.nodes import INNER_SCOPES, names_in, walk
 
 
 def bound_in(scope: Any) -> frozenset[str]:
@@ -91,7 +91,8 @@ class _Renamer(Scoped):
     def inside(self, scope: Any) -> None:
         hidden = bound_in(scope)
         outer, self.names = self.names, {old: new for old, new in self.names.items() if old not in hidden}
-        caught = hidden & {new for old, new in self.names.items() if new != old and old in _read_in(scope)}
+        read = frozenset().union(*map(names_in, inside_of(scope)))
+        caught = hidden & {new for old, new in self.names.items() if new != old and old in read}
         if caught:
             raise AssertionError(f"in {gast.unparse(scope)!r} {sorted(caught)} would mean something else")
         self.generic_visit(scope)
@@ -101,7 +102,7 @@ class _Renamer(Scoped):
 def make_room(scope: Any, arriving: Collection[str]) -> None:
     """Give variables of an inner scope other names where they have those of what is `arriving`, to be read there."""
     clashes = sorted(bound_in(scope) & {*arriving})
-    taken = {*arriving, *(each.id for each in walk(scope) if isinstance(each, gast.Name))}
+    taken = {*arriving, *names_in(scope)}
     own: dict[str, str] = {}
     for name in clashes:
         fresh = name
@@ -112,7 +113,3 @@ def make_room(scope: Any, arriving: Collection[str]) -> None:
     renamer = _Renamer(own)
     for part in [*inside_of(scope), *(parameters(scope.args) if isinstance(scope, gast.Lambda) else [])]:
         renamer.visit(part)
-
-
-def _read_in(scope: Any) -> frozenset[str]:
-    return frozenset(each.id for part in inside_of(scope) for each in walk(part) if isinstance(each, gast.Name))

@@ -17,7 +17,7 @@ import gast
 from pcbatch.frontend.source.changes import takes
 from pcbatch.frontend.source.iteration import reduced
 from pcbatch.frontend.source.mapping import is_map
-from pcbatch.frontend.source.nodes import INNER_SCOPES, children
+from pcbatch.frontend.source.nodes import INNER_SCOPES, children, evaluated_around
 
 CHEAP_BUILTINS = frozenset({"abs", "min", "max", "int", "float", "bool", "round", "len", "range"})
 CHECKED_OPERATORS = gast.FloorDiv | gast.Mod
@@ -145,10 +145,7 @@ class Effects:
 def _evaluated(node: Any) -> Iterator[Any]:
     """`node` and what is evaluated with it: everything inside but bodies of lambdas."""
     yield node
-    inside = gast.iter_child_nodes(node)
-    if isinstance(node, gast.Lambda):
-        inside = (default for default in [*node.args.defaults, *node.args.kw_defaults] if default is not None)
-    for child in inside:
+    for child in evaluated_around(node) if isinstance(node, gast.Lambda) else gast.iter_child_nodes(node):
         yield from _evaluated(child)
 
 
