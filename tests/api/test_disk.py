@@ -1,7 +1,7 @@
 """Compiled programs on disk: what is the same is found again, with the same answer; what differs in anything is not.
 
-Most tests play the second process in this one: the program is imported anew, under another name. Whether XLA finds what
-it has compiled shows in real processes only.
+These tests play the second process in this one: the program is imported anew, under another name. Whether XLA finds
+what it has compiled shows in real processes only: `test_disk_processes`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import itertools
 import json
 import linecache
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -542,85 +541,3 @@ def test_constants_are_moved_into_all_that_xla_would_move_them_into() -> None:
     for x in (-1.0, 1.0):
         (found,) = private.call_defined(new, [tf.constant(x)], 1)
         assert float(found) == float(outer(tf.constant(x)))
-
-
-# -- real processes ----------------------------------------------------------------------------------------------------
-
-MAIN = """
-import json, sys
-sys.path.insert(0, {folder!r})
-import program
-value = program.powers([3, 0, 7, 5], [1.0, 2.0, 0.5, 4.0])
-other = program.powers.options(form="lockstep")([3, 0], [1.0, 2.0])
-counts = program.powers.run([3, 0], [1.0, 2.0]).block_runs
-stats = [program.powers.stats(), program.powers.options(form="lockstep").stats()]
-print(json.dumps([value.numpy().tobytes().hex(), other.numpy().tobytes().hex(), [s.hits for s in stats],
-                  [s.misses for s in stats]]))
-"""
-
-
-def process(tmp_path: Path, cache: Path | None, before: str = "") -> subprocess.Popen[str]:
-    (tmp_path / "program.py").write_text(POWERS)
-    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
-    variables.pop("PCBATCH_CACHE", None)
-    if cache is not None:
-        variables["PCBATCH_CACHE"] = str(cache)
-    command = [sys.executable, "-W", "error::RuntimeWarning", "-c", before + MAIN.format(folder=str(tmp_path))]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, env=variables, text=True, **pipes)
-
-
-def result(running: subprocess.Popen[str]) -> list[Any]:
-    out, errors = running.communicate(timeout=300)
-    assert running.returncode == 0, errors
-    return json.loads(out.splitlines()[-1])
-
-
-def compiled(cache: Path) -> dict[Path, float]:
-    """XLA's files, and when each was written."""
-    return {path: path.stat().st_mtime for path in cache.glob("*/*/*.compiled")}
-
-
-@pytest.mark.slow
-def test_another_process_finds_what_xla_has_compiled(tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    *first, hits, misses = result(process(tmp_path, cache))
-    assert hits == [0, 0]
-    assert min(misses) > 0
-    before = compiled(cache)
-    assert len(before) >= 2, "one for each form"
-    *again, hits, misses = result(process(tmp_path, cache))
-    assert again == first
-    assert misses == [0, 0]
-    assert min(hits) > 0
-    assert compiled(cache) == before, "nothing was compiled"
-    assert not [*cache.glob("running-*")]
-
-
-@pytest.mark.slow
-def test_nothing_fails_where_xla_cannot_write(tmp_path: Path) -> None:
-    *alone, _, _ = result(process(tmp_path, None))
-    spoil = (
-        "import glob, os, warnings\nimport pcbatch\nwarnings.simplefilter('ignore')\n"
-        "for path in glob.glob(os.environ['PCBATCH_CACHE'] + '/running-*'):\n"
-        "    os.rmdir(path)\n    open(path, 'w').close()\n"
-    )
-    *values, hits, misses = result(process(tmp_path, tmp_path / "cache", before=spoil))
-    assert values == alone
-    assert hits == [0, 0]
-    assert min(misses) > 0
-    assert not [*(tmp_path / "cache").glob("running-*")]
-
-
-@pytest.mark.slow
-def test_processes_share_a_folder_at_the_same_time(tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    *alone, _, _ = result(process(tmp_path, None))
-    both = [process(tmp_path, cache) for _ in range(2)]
-    for *values, _, _ in map(result, both):
-        assert values == alone
-    for path in cache.glob("*/*/*.compiled"):  # XLA's own are not looked into, unless their checksums are right
-        path.write_bytes(path.read_bytes()[:-1] + b"\0\1")
-    *values, hits, _ = result(process(tmp_path, cache))
-    assert values == alone
-    assert min(hits) > 0

@@ -341,7 +341,7 @@ def test_running_changes_neither_environment_nor_path_nor_log() -> None:
 def test_only_the_command_line_and_a_cache_change_the_environment() -> None:
     """TensorFlow sets variables of its own when it is imported, so this is read off the source.
 
-    The cache that a user asks for tells XLA where it is until TensorFlow has started, see `test_disk.py`.
+    The cache that a user asks for tells XLA where it is until TensorFlow has started, see `test_disk_processes.py`.
     """
     changing = re.compile(r"environ\[[^]]*\] =|environ\.(?!get\b)\w+|putenv")
     files = (ROOT / "pcbatch").rglob("*.py")
