@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Branch, Fault, Jump, Piece, PushJump, Return, Store
@@ -34,7 +35,9 @@ class BlockCode:
         state: State,
         enabled: Array | None,
         order: Order,
+        is_alone: bool = False,
     ):
+        self.is_alone = is_alone
         self.backend, self.registers, self.places, self.shared = backend, registers, places, shared
         self.memory = memory
         self.program, self.max_steps = registers.program, max_steps
@@ -124,10 +127,17 @@ class BlockCode:
 
     def is_changing(self, key: str) -> bool:
         """Whether somebody may write where what has this key was read, before it is used."""
+        if self.is_alone and key not in self.own:
+            return False
         if self.memory.lane is None:
             groups = self.registers.pushed(self.block)
             return any(key in self.registers.under(group) for group in groups)
         return key not in self.memory.constant
+
+    @cached_property
+    def own(self) -> frozenset[str]:
+        """The keys of what the block itself may write."""
+        return frozenset(self.registers.changed([self.block], self.max_steps))
 
     def names_read(self) -> list[str]:
         """The variables of the state of which the block needs the values that they have before it."""

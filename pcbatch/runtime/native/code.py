@@ -213,7 +213,7 @@ class Code:
         found = self.registers.changed(blocks, self.max_steps) + [EXECUTIONS] * self.counts
         return [key for key in found if not (key.startswith("under ") and key in self.memory.in_place)]
 
-    def executed(self, number: int, state: State, enabled: Array | None, order: Order) -> tuple[State, BlockCode]:
+    def executed(self, number: int, state: State, enabled: Array | None, order: Order, is_alone: bool = False) -> tuple[State, BlockCode]:
         """The state after a block, and how its code went."""
         with self.backend.scope(self.program.blocks[number].label):
             block = BlockCode(
@@ -227,6 +227,7 @@ class Code:
                 state,
                 enabled,
                 order,
+                is_alone,
             )
             changed = block.execute()
         return state | changed | (self.counted(number, state[EXECUTIONS], enabled) if self.counts else {}), block
@@ -344,7 +345,7 @@ class _Turn:
         def once(go: Array, arrays: list[Array]) -> tuple[Array, list[Array]]:
             inside = _Turn(code, [], {**before, **dict(zip(keys, arrays, strict=True))}, is_first=True)
             inside.order = Order(code.backend, code.never, stored)
-            inside.state, block = code.executed(number, inside.state, None, inside.order)
+            inside.state, block = code.executed(number, inside.state, None, inside.order, is_alone=True)
             inside._leave(number, block, ALWAYS)
             return go & False, [inside.state[key] for key in keys]
 

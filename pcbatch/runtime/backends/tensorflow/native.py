@@ -288,6 +288,19 @@ def with_element(array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tenso
     return update(array, ready.reshape(value, (*[1] * len(indices), *rest)), _starts(indices, len(rest)))
 
 
+def other_than(array: tf.Tensor) -> tf.Tensor:
+    """An array of the same shape and dtype, of which a compiler does not know that it is `array`.
+
+    One element is another: to compute all of them is code, which LLVM writes out for each of a few dozen elements.
+    """
+    if array.shape.rank == 0:
+        return tf.logical_not(array) if array.dtype == tf.bool else array + array
+    if not array.shape.num_elements():
+        return array
+    another = ready.constant(True if array.dtype == tf.bool else 1, array.dtype)
+    return with_element(array, [ready.constant(0)] * array.shape.rank, another)
+
+
 def _starts(indices: Sequence[tf.Tensor], rest: int) -> tf.Tensor:
     zeros = [ready.constant(0)] * rest
     return tf.stack([*indices, *zeros])

@@ -209,7 +209,7 @@ class TensorFlowArrays:
         return native.with_element(array, indices, value)
 
     def other_than(self, array: tf.Tensor) -> tf.Tensor:
-        return tf.logical_not(array) if array.dtype == tf.bool else array + array
+        return native.other_than(array)
 
     def all_of_lane(self, mask: tf.Tensor) -> tf.Tensor:
         return tf.reduce_all(mask, axis=list(range(1, mask.shape.rank)))
