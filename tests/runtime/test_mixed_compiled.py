@@ -300,6 +300,8 @@ def test_nothing_larger_than_a_row_is_copied_in_native_code(function):
     copies = [match for line in lines for match in re.findall(r"= \w+\[([\d,]*)\]\S* copy\(", line)]
     assert not [shape for shape in copies if shape.startswith("5,")]
     assert all(np.prod([int(size) for size in shape.split(",") if size]) <= 50 for shape in copies)
+    # What stands for another value in a loop that runs no turn is not computed element by element.
+    assert not [line for line in lines if re.search(r"= \w+\[40\]\S* add\((\S+), \1\)", line)]
 
 
 @pytest.mark.slow

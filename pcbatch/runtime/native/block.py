@@ -20,7 +20,7 @@ class BlockCode:
     """One block, run for the lane whose registers are `state` where the scalar bool `enabled` holds; None: it does.
 
     Without it everything is computed all the same, of junk perhaps, and thrown away. `order` is of what is read and
-    stored in this turn.
+    stored in this turn. A block that `is_alone` has a loop of its own, in which no other one writes.
     """
 
     def __init__(
@@ -37,12 +37,11 @@ class BlockCode:
         order: Order,
         is_alone: bool = False,
     ):
-        self.is_alone = is_alone
         self.backend, self.registers, self.places, self.shared = backend, registers, places, shared
         self.memory = memory
         self.program, self.max_steps = registers.program, max_steps
         self.number, self.block = number, registers.program.blocks[number]
-        self.state, self.enabled, self.order = state, enabled, order
+        self.state, self.enabled, self.order, self.is_alone = state, enabled, order, is_alone
         self.pops = Counter(self.block.pops)
         self.fault: Array | None = None  # the site plus one at which it has failed, or 0; None: nothing can have
         self.failed: Array | None = None  # whether it has

@@ -213,8 +213,10 @@ class Code:
         found = self.registers.changed(blocks, self.max_steps) + [EXECUTIONS] * self.counts
         return [key for key in found if not (key.startswith("under ") and key in self.memory.in_place)]
 
-    def executed(self, number: int, state: State, enabled: Array | None, order: Order, is_alone: bool = False) -> tuple[State, BlockCode]:
-        """The state after a block, and how its code went."""
+    def executed(
+        self, number: int, state: State, enabled: Array | None, order: Order, is_alone: bool = False
+    ) -> tuple[State, BlockCode]:
+        """The state after a block, and how its code went; it `is_alone` where a loop has only this block in it."""
         with self.backend.scope(self.program.blocks[number].label):
             block = BlockCode(
                 self.backend,
