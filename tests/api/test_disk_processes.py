@@ -29,7 +29,9 @@ print(json.dumps([value.numpy().tobytes().hex(), other.numpy().tobytes().hex(), 
 
 
 def process(tmp_path: Path, cache: Path | None, before: str = "") -> subprocess.Popen[str]:
-    (tmp_path / "program.py").write_text(POWERS)
+    program = tmp_path / "program.py"
+    if not program.exists():  # once: a process that is starting may be reading it, and find half of it
+        program.write_text(POWERS)
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
     variables.pop("PCBATCH_CACHE", None)
     if cache is not None:
