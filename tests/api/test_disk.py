@@ -24,7 +24,8 @@ import pcbatch
 from pcbatch.runtime.backends.tensorflow import private
 from pcbatch.runtime.backends.tensorflow.definitions import portable
 from pcbatch.runtime.backends.tensorflow.invariants import moved_inside
-from pcbatch.runtime.store import executables, opening
+from pcbatch.runtime.store import executables, opening, records
+from pcbatch.runtime.store.folder import Folder
 
 ROOT = Path(__file__).parent.parent.parent
 numbers = itertools.count()
@@ -541,3 +542,22 @@ def test_constants_are_moved_into_all_that_xla_would_move_them_into() -> None:
     for x in (-1.0, 1.0):
         (found,) = private.call_defined(new, [tf.constant(x)], 1)
         assert float(found) == float(outer(tf.constant(x)))
+
+
+def test_a_folder_that_another_process_removes_meanwhile_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = Folder(str(tmp_path), "environment", 1 << 20).entry("ab")
+    write, removed = records.write, []
+
+    def late(path: str, parts: Any) -> None:
+        if not removed:
+            removed.append(path)
+            entry.remove()
+            (tmp_path / "environment").rmdir()
+        write(path, parts)
+
+    monkeypatch.setattr(records, "write", late)
+    entry.put_program([b"program"])
+    assert removed
+    assert entry.program() == [b"program"]

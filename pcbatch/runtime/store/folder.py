@@ -142,9 +142,15 @@ class Entry:
         return found[1:] if found and found[0] == self.key.encode() else None
 
     def _write(self, name: str, parts: Sequence[bytes]) -> None:
+        try:
+            self._put(name, parts)
+        except FileNotFoundError:  # another process has removed a folder on the way, which was empty or the oldest
+            self._put(name, parts)
+        self.folder.make_room(keep=self.path)
+
+    def _put(self, name: str, parts: Sequence[bytes]) -> None:
         os.makedirs(self.path, mode=0o700, exist_ok=True)
         records.write(os.path.join(self.path, name), [self.key.encode(), *parts])
-        self.folder.make_room(keep=self.path)
 
 
 def _place(name: str) -> str:
