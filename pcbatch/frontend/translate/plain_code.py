@@ -215,12 +215,38 @@ class Helped(ast.NodeTransformer):
         target, name = node.target, OPERATORS[type(node.op)]
         old: Any = copy.deepcopy(target)
         old.ctx = ast.Load()
+        # An index is evaluated once: by the store, whose arguments come before the new value, else by who reads.
+        self._name_indices(*((target, old) if isinstance(target, ast.Subscript) else (old, target)))
         old = self.visit(old)
         self.generic_visit(node)
         if isinstance(target, ast.Subscript):
             return self._store(target.value, target.slice, _call(alias(name), node, old, node.value), node)
         new = _call(alias("augmented"), node, ast.Constant(name), old, node.value)
         return ast.fix_missing_locations(ast.copy_location(ast.Assign([target], new), node))
+
+    def _name_indices(self, first: ast.expr, again: ast.expr) -> None:
+        """Let `again`, a copy of the path `first`, have the values of the indices of `first` that may do something."""
+
+        def named(one: ast.expr, other: ast.expr) -> tuple[ast.expr, ast.expr]:
+            for field in one._fields if isinstance(one, ast.Slice) else ():
+                if getattr(one, field) is not None:
+                    both = named(getattr(one, field), getattr(other, field))
+                    setattr(one, field, both[0])
+                    setattr(other, field, both[1])
+            if isinstance(one, ast.Tuple) and isinstance(other, ast.Tuple):
+                pairs = [named(*each) for each in zip(one.elts, other.elts, strict=True)]
+                one.elts, other.elts = [each for each, _ in pairs], [each for _, each in pairs]
+            if isinstance(one, (ast.Slice, ast.Tuple)) or not _may_act(one):
+                return one, other
+            name = f"{MIDDLE}{next(self.numbers)}"
+            value = ast.copy_location(ast.NamedExpr(ast.Name(name, ast.Store()), one), one)
+            return ast.fix_missing_locations(value), ast.copy_location(ast.Name(name, ast.Load()), one)
+
+        while isinstance(first, (ast.Attribute, ast.Subscript)):
+            assert isinstance(again, (ast.Attribute, ast.Subscript)), "a copy has the same form"
+            if isinstance(first, ast.Subscript) and isinstance(again, ast.Subscript):
+                first.slice, again.slice = named(first.slice, again.slice)
+            first, again = first.value, again.value
 
     def visit_MatchSingleton(self, node: ast.MatchSingleton) -> ast.pattern:
         if node.value is None:
@@ -263,6 +289,11 @@ def _has_help(node: ast.AST) -> bool:
 
 def _parts(index: ast.expr) -> list[ast.expr]:
     return index.elts if isinstance(index, ast.Tuple) else [index]
+
+
+def _may_act(node: ast.expr) -> bool:
+    """Whether to evaluate an expression twice may differ from doing so once."""
+    return any(isinstance(each, (ast.Call, ast.NamedExpr)) for each in ast.walk(node))
 
 
 def _is_fixed(node: ast.expr) -> bool:
