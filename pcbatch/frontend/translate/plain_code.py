@@ -215,8 +215,10 @@ class Helped(ast.NodeTransformer):
         target, name = node.target, OPERATORS[type(node.op)]
         old: Any = copy.deepcopy(target)
         old.ctx = ast.Load()
-        # An index is evaluated once: by the store, whose arguments come before the new value, else by who reads.
-        self._name_indices(*((target, old) if isinstance(target, ast.Subscript) else (old, target)))
+        if isinstance(target, ast.Subscript):  # the arguments of the store come before the old and the new value
+            self._evaluated_once(target, old, _may_act)
+        else:  # the target comes last, and the new value may assign what an index reads
+            self._evaluated_once(old, target, lambda index: not isinstance(index, ast.Constant))
         old = self.visit(old)
         self.generic_visit(node)
         if isinstance(target, ast.Subscript):
@@ -224,29 +226,29 @@ class Helped(ast.NodeTransformer):
         new = _call(alias("augmented"), node, ast.Constant(name), old, node.value)
         return ast.fix_missing_locations(ast.copy_location(ast.Assign([target], new), node))
 
-    def _name_indices(self, first: ast.expr, again: ast.expr) -> None:
-        """Let `again`, a copy of the path `first`, have the values of the indices of `first` that may do something."""
-
-        def named(one: ast.expr, other: ast.expr) -> tuple[ast.expr, ast.expr]:
-            for field in one._fields if isinstance(one, ast.Slice) else ():
-                if getattr(one, field) is not None:
-                    both = named(getattr(one, field), getattr(other, field))
-                    setattr(one, field, both[0])
-                    setattr(other, field, both[1])
-            if isinstance(one, ast.Tuple) and isinstance(other, ast.Tuple):
-                pairs = [named(*each) for each in zip(one.elts, other.elts, strict=True)]
-                one.elts, other.elts = [each for each, _ in pairs], [each for _, each in pairs]
-            if isinstance(one, (ast.Slice, ast.Tuple)) or not _may_act(one):
-                return one, other
-            name = f"{MIDDLE}{next(self.numbers)}"
-            value = ast.copy_location(ast.NamedExpr(ast.Name(name, ast.Store()), one), one)
-            return ast.fix_missing_locations(value), ast.copy_location(ast.Name(name, ast.Load()), one)
-
+    def _evaluated_once(self, first: Any, again: Any, differs: Callable[[ast.expr], bool]) -> None:
+        """Let `again`, a copy of the path `first`, take those indices from it whose second evaluation `differs`."""
         while isinstance(first, (ast.Attribute, ast.Subscript)):
-            assert isinstance(again, (ast.Attribute, ast.Subscript)), "a copy has the same form"
-            if isinstance(first, ast.Subscript) and isinstance(again, ast.Subscript):
-                first.slice, again.slice = named(first.slice, again.slice)
+            if isinstance(first, ast.Subscript):
+                first.slice, again.slice = self._named(first.slice, again.slice, differs)
             first, again = first.value, again.value
+
+    def _named(self, index: Any, again: Any, differs: Callable[[ast.expr], bool]) -> tuple[ast.expr, ast.expr]:
+        """An index that gives such values a name, and its copy that has them by this name."""
+        if isinstance(index, ast.Tuple):
+            pairs = [self._named(*both, differs) for both in zip(index.elts, again.elts, strict=True)]
+            index.elts, again.elts = map(list, zip(*pairs, strict=True)) if pairs else ([], [])
+        elif isinstance(index, ast.Slice):
+            for field in ("lower", "upper", "step"):
+                if getattr(index, field) is not None:
+                    pair = self._named(getattr(index, field), getattr(again, field), differs)
+                    setattr(index, field, pair[0])
+                    setattr(again, field, pair[1])
+        elif differs(index):
+            name = f"{MIDDLE}{next(self.numbers)}"
+            value = ast.copy_location(ast.NamedExpr(ast.Name(name, ast.Store()), index), index)
+            return ast.fix_missing_locations(value), ast.copy_location(ast.Name(name, ast.Load()), again)
+        return index, again
 
     def visit_MatchSingleton(self, node: ast.MatchSingleton) -> ast.pattern:
         if node.value is None:
