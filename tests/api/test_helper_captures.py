@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import pcbatch
@@ -114,3 +115,66 @@ def test_nothing_changed_is_nothing_compiled():
     before = compilations(helped)
     helped(ONES)
     assert compilations(helped) == before
+
+
+KEPT = {}
+
+
+def difference_to_the_one_before(x):
+    before = KEPT.get("x")
+    KEPT["x"] = x
+    return x if before is None else x - before
+
+
+def the_one_before(x):
+    before = KEPT.get("x", x)
+    KEPT["x"] = x
+    return before
+
+
+def sum_of_all(x):
+    KEPT.setdefault("all", []).append(x)
+    return tf.add_n(KEPT["all"])
+
+
+def chosen(x):
+    before = KEPT.setdefault("chosen", x)
+    return tf.cond(x > 0, lambda: before, lambda: x)
+
+
+@pytest.mark.parametrize("function", [difference_to_the_one_before, the_one_before, sum_of_all, chosen])
+def test_tensors_that_a_helper_keeps_are_refused_where_they_are_used_again(function):
+    @pcbatch.autobatch
+    def twice(x):
+        first = function(x)
+        while x < 3.0:
+            x = x + 1.0
+        return first + function(x)
+
+    KEPT.clear()
+    with pytest.raises(
+        pcbatch.CompileError, match=r"PCB401: a tensor is used here that was kept outside(.|\n)* help: "
+    ):
+        twice(ONES)
+
+
+class Layer:
+    """What keeps a tensor and uses it in the same run, as layers do, keeps nothing from run to run."""
+
+    def __call__(self, x):
+        self.hidden = tf.tanh(x)
+        return self.hidden * self.hidden
+
+
+layer = Layer()
+
+
+def test_a_helper_may_keep_what_it_makes_anew_in_each_run():
+    @pcbatch.autobatch
+    def twice(x):
+        first = layer(x)
+        while x < 3.0:
+            x = x + 1.0
+        return first + layer(x)
+
+    np.testing.assert_allclose(twice(ONES), np.tanh(ONES) ** 2 + np.tanh(3 * ONES) ** 2, rtol=1e-6)

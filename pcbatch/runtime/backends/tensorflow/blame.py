@@ -31,7 +31,7 @@ from pcbatch.errors import (
 from pcbatch.installed import OWN, is_installed
 from pcbatch.ir.code import Code
 from pcbatch.ir.machine import Piece
-from pcbatch.runtime.backends.tensorflow import methods, operands, twins
+from pcbatch.runtime.backends.tensorflow import methods, operands, private, twins
 from pcbatch.runtime.backends.tensorflow.weak import WeakTypeError
 
 _NO_RULE = (
@@ -56,6 +56,10 @@ _HELPS = (
     (re.compile(r"must support iteration"), "write a loop, `for x in xs:`, which goes over arrays, too"),
     (re.compile(r"a dict takes constant indices only"), "take an array, `prices[n]`, or compare: `5 if n == 1 else 7`"),
     (_NONE, "test for it before: `if x is None:`"),
+    (
+        re.compile(private.STRAY),
+        "a helper is traced, not run for each lane: let it return what is to be kept, and hand it in",
+    ),
     (re.compile(r"must be rank 2 but is rank 1 for MatMul"), operands.PRODUCT),
 )
 _PLAINLY = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -44,7 +44,25 @@ def _watched_class() -> type:
                 self.watch = watch
             return super()._create_op_internal(op_type, inputs, *rest, **options)
 
+        def capture(self, tensor: Any, *rest: Any, **named: Any) -> Any:
+            """What stands for `tensor` here; a TypeError if it has no value here, being of a graph that is left."""
+            graph = getattr(tensor, "graph", None)
+            if isinstance(graph, Watched) and graph is not self and graph not in _graphs_around(self):
+                raise TypeError(STRAY)
+            return super().capture(tensor, *rest, **named)
+
     return Watched
+
+
+STRAY = "a tensor is used here that was kept outside when this code, or other code, was traced before"
+"""What is said of a tensor of a watched graph that turns up in another one."""
+
+
+def _graphs_around(graph: Any) -> Iterator[Any]:
+    """The graphs in which `graph` was made, from the inside out."""
+    while graph is not None:
+        graph = getattr(graph, "outer_graph", None)
+        yield graph
 
 
 def new_body(name: str, instead: Callable[[tf.Tensor], tf.Tensor | None]) -> Any:
