@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
+import tensorflow as tf
 
 import pcbatch
+from pcbatch.function.session import Session
 
 
 @pcbatch.autobatch
@@ -91,3 +94,35 @@ def in_a_loop(b):
 def test_a_loop_whose_counter_is_known_at_first_has_calls_for_each_of_several_numbers():
     numbers = np.array([1, 2, 13], np.int32)
     np.testing.assert_array_equal(in_a_loop(numbers), [in_a_loop.single(each) for each in numbers])
+
+
+@pcbatch.autobatch
+def several(v, n):
+    high = max(a for a in v)
+    low = min((a for a in v if a > 5.0), default=-1.0)
+    count = sum(1 for a in v if a > 0.0)
+    place = max(range(3), key=lambda i: v[i])
+    return high - low, count + n, place
+
+
+def test_what_asks_to_be_written_out_in_one_block_is_so_at_once(monkeypatch):
+    builds = []
+    build = Session._compiled_with
+    monkeypatch.setattr(Session, "_compiled_with", lambda *arguments: builds.append(1) or build(*arguments))
+    found = several(np.array([[1.0, 7.0, 6.0], [-1.0, 0.0, 2.0]], np.float32), np.array([10, 20], np.int32))
+    assert len(builds) == 2
+    np.testing.assert_array_equal(np.transpose(found), [[1.0, 13.0, 1.0], [3.0, 21.0, 2.0]])
+
+
+def test_all_that_is_wrong_in_one_block_is_told():
+    @pcbatch.autobatch
+    def wrong(x):
+        a = tf.reshape(x, [3])
+        b = tf.matmul(x, x)
+        c = x + "m"
+        return a + b, c
+
+    with pytest.raises(pcbatch.CompileError) as caught:
+        wrong(np.zeros(2, np.float32))
+    places = [each.span.line for each in caught.value.diagnostics]
+    assert [place - places[0] for place in places] == [0, 1, 2]

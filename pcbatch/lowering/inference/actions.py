@@ -57,6 +57,11 @@ class Run:
         """The first statement that reads `name`."""
         return next((each.span for each in self.text.statements if name in each.code.reads), None)
 
+    def without(self, span: Span) -> Run:
+        """The run without the statement at `span`, and without all that depends on it."""
+        written = self.written
+        return replace(self, text=_without(self.text, span), written=lambda spans: _without(written(spans), span))
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -185,10 +190,30 @@ class Actions:
         if key not in self.traced:
             found = self._leniently(run, inputs, parameters)
             if isinstance(found, Failure):
+                found = self._with_others(found, run, inputs, parameters)
                 words = CompileError([_in_users_words(each, run.users) for each in found.error.diagnostics])
                 found = replace(found, error=words)
             self.traced[key] = found
         return self.traced[key]
+
+    def _with_others(
+        self, failure: Failure, run: Run, inputs: tuple[Known, ...], parameters: frozenset[str]
+    ) -> Failure:
+        """The failure of a run, with those of statements that do not depend on the one that fails.
+
+        So all that they ask for is granted at once, and the user is told of all of them.
+        """
+        diagnostics, last, rest = [*failure.error.diagnostics], failure, run
+        while last.error.diagnostics and (span := last.error.diagnostics[0].span) is not None:
+            fewer = rest.without(span)
+            if not fewer.text.statements or len(fewer.text.statements) == len(rest.text.statements):
+                break
+            rest, found = fewer, self._leniently(fewer, inputs, parameters)
+            if not isinstance(found, Failure):
+                break
+            diagnostics += found.error.diagnostics
+            last = found
+        return failure if last is failure else replace(failure, error=CompileError(diagnostics))
 
     def _leniently(self, run: Run, inputs: tuple[Known, ...], parameters: frozenset[str]) -> Outcome | Failure:
         """What the run gives if each statement that fails is written leniently; why it does not, if that does not help.
@@ -299,6 +324,23 @@ def _place(failure: Failure) -> Span | None:
     """The statement that failed; None where the program is to be built in another way for that."""
     found = failure.error.diagnostics
     return found[0].span if found and not any(each.wants for each in found) else None
+
+
+def _without(text: PieceText, span: Span) -> PieceText:
+    """`text` without the statements at `span` and those that read what these, or others left out, write.
+
+    Nothing is left of one with a `with` block.
+    """
+    lost: set[str] = set()
+    kept = []
+    for each in text.statements:
+        if each.span == span or not lost.isdisjoint((*each.code.reads, *each.code.writes)):
+            lost.update(each.code.writes)
+        else:
+            kept.append(each)
+    if any(each.opens for each in text.statements):
+        kept = []
+    return replace(text, statements=tuple(kept), writes=tuple(name for name in text.writes if name not in lost))
 
 
 def _holds_ints(type_: Type) -> bool:

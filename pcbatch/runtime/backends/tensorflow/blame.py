@@ -75,6 +75,11 @@ _PLAINLY = (
     (_NONE, "None is used as if it were a number"),
     (_BOOL, "a bool is no number"),
     (re.compile(r"'(SymbolicTensor|Weak)' object is"), "a lane's number is"),
+    (re.compile(r"(unsupported operand type\(s\) for [^:]+: )'(?:SymbolicTensor|Weak)'"), r"\1a lane's number"),
+    (
+        re.compile(r"(unsupported operand type\(s\) for [^:]+: .*) and '(?:SymbolicTensor|Weak)'"),
+        r"\1 and a lane's number",
+    ),
     (re.compile(r"len is not well defined for a symbolic Tensor.*"), "a tensor has no len() yet"),
     (re.compile(r"<tf\.Tensor '[^']*' shape=\(([^)]*?),?\) dtype=(\w+)>"), r"\2[\1]"),
 )

@@ -85,6 +85,8 @@ def mixed(why: str, place: TracebackType | None, span: Span | None = None) -> tu
     left, right = found["left"], found["right"]
     names = _operands(place, span)
     one, other = names if names is not None else ("the left operand", "the right one")
+    if "string" in (left, right):
+        return f"{one} is {left} and {other} is {right}: no operator takes a number and a text", ""
     told = f"{one} is {left} and {other} is {right}, and {UNCAST}"
     quotient = next((text for text, dtype in ((one, left), (other, right)) if dtype == "float64" and " / " in text), "")
     if quotient and {left, right} == {"float32", "float64"}:
