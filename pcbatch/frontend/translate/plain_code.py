@@ -207,9 +207,11 @@ class Helped(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         self.generic_visit(node)
-        stores: list[ast.stmt] = []
-        targets = [self._target(target, stores) for target in node.targets]
-        return [ast.copy_location(ast.Assign(targets, node.value), node), *stores] if stores else node
+        if not any(map(_stores, node.targets)):
+            return node
+        one_by_one: list[ast.stmt] = []  # from left to right: an index may be what stands before it
+        targets = [self._target(target, one_by_one) for target in node.targets]
+        return [ast.copy_location(ast.Assign(targets, node.value), node), *one_by_one]
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         target, name = node.target, OPERATORS[type(node.op)]
@@ -255,14 +257,19 @@ class Helped(ast.NodeTransformer):
             return node
         return ast.copy_location(ast.MatchClass(ast.Name(FLAGS[node.value], ast.Load()), [], [], []), node)
 
-    def _target(self, target: ast.expr, stores: list[ast.stmt]) -> ast.expr:
+    def _target(self, target: ast.expr, one_by_one: list[ast.stmt]) -> ast.expr:
+        """What takes the value of `target` first; `one_by_one` gets what assigns it from there."""
         if isinstance(target, (ast.Tuple, ast.List)):
-            target.elts = [self._target(element, stores) for element in target.elts]
-        elif isinstance(target, ast.Subscript):
-            name = f"_pcb_value{next(self.numbers)}"
-            stores.append(self._store(target.value, target.slice, ast.Name(name, ast.Load()), target))
-            return ast.copy_location(ast.Name(name, ast.Store()), target)
-        return target
+            target.elts = [self._target(element, one_by_one) for element in target.elts]
+            return target
+        name = f"_pcb_value{next(self.numbers)}"
+        value = ast.Name(name, ast.Load())
+        if isinstance(target, ast.Subscript):
+            one_by_one.append(self._store(target.value, target.slice, value, target))
+        else:
+            assigned = ast.copy_location(ast.Assign([target], value), target)
+            one_by_one.append(ast.fix_missing_locations(assigned))
+        return ast.copy_location(ast.Name(name, ast.Store()), target)
 
     def _store(self, array: ast.expr, index: ast.expr, value: ast.expr, place: ast.AST) -> ast.stmt:
         steps: list[ast.expr] = []
@@ -287,6 +294,14 @@ def _call(name: str, place: ast.AST, *arguments: ast.expr) -> ast.Call:
 def _has_help(node: ast.AST) -> bool:
     """Whether something in a function stands for what the user wrote, so that its source is another one's."""
     return any(isinstance(each, ast.Name) and each.id.startswith("_pcb_") for each in ast.walk(node))
+
+
+def _stores(target: ast.expr) -> bool:
+    """Whether an element of something is assigned to in a target."""
+    match target:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return any(map(_stores, parts))
+    return isinstance(target, ast.Subscript)
 
 
 def _parts(index: ast.expr) -> list[ast.expr]:
