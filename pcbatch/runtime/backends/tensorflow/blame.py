@@ -152,7 +152,7 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     if not help and _NO_VALUE.search(why):
         help = _TENSORS if helper is None else _HELPER_OF_TENSORS.format(helper.tb_frame.f_code.co_name)
     line = _line_of_traceback(piece, error)
-    place = _own(piece, error) if helper is None else helper
+    place = _innermost(piece, error) if helper is None else helper
     product = operands.product(place) if _NO_VALUE.search(why) else None
     if product is not None:
         why, help = product, operands.PRODUCT
@@ -280,6 +280,16 @@ def _own(piece: Piece, error: BaseException) -> TracebackType | None:
     while traceback is not None and traceback.tb_frame.f_code not in own:
         traceback = traceback.tb_next
     return traceback
+
+
+def _innermost(piece: Piece, error: BaseException) -> TracebackType | None:
+    """The last place in the piece that it had come to when `error` was raised: in an arm of a conditional, say."""
+    own = set(_codes(piece.compiled.__code__))
+    traceback, found = error.__traceback__, None
+    while traceback is not None:
+        found = traceback if traceback.tb_frame.f_code in own else found
+        traceback = traceback.tb_next
+    return found
 
 
 def _line_of_traceback(piece: Piece, error: BaseException) -> int | None:
