@@ -32,6 +32,7 @@ from pcbatch.installed import OWN, is_installed
 from pcbatch.ir.code import Code
 from pcbatch.ir.machine import Piece
 from pcbatch.runtime.backends.tensorflow import methods, operands, private, twins
+from pcbatch.runtime.backends.tensorflow.structures import NotATensorError
 from pcbatch.runtime.backends.tensorflow.weak import WeakTypeError
 
 _NO_RULE = (
@@ -113,6 +114,10 @@ _ONE_SHAPE = (
     "arrays have the same shape in all lanes: take the largest length, a constant, and mask what is too much; or write "
     "a loop, `for i in range(n)`"
 )
+_NO_NUMBER = (
+    "give each text a number, `START, END = 0, 1`, and call each function in the arm where it is chosen, "
+    "`f(x) if flag else g(x)`"
+)
 _MOVING_SLICE = "for a moving window write tf.gather(a, start + tf.range(k)) with a constant k"
 
 
@@ -144,6 +149,9 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
         return PrimitiveError([replace(found, wants=wants if error.code in (CALLED, LENGTH) else None)])
     if isinstance(error, PlacedError):
         return PrimitiveError([Diagnostic("PCB401", error.message, error.span)])
+    if isinstance(error, NotATensorError):
+        why = f"{error} stands where a lane has a value, and lanes keep numbers only"
+        return PrimitiveError([_at(piece, "PCB401", why, _line_of_traceback(piece, error), _NO_NUMBER)])
     why = reason(error)
     helper = _helper(piece, error)
     lacking = _ATTRIBUTE.search(why)
