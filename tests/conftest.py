@@ -38,6 +38,16 @@ def pytest_configure(config: pytest.Config) -> None:
             importlib.import_module("arviz")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the runs of one corpus program follow each other: what modes share is found out once where they do."""
+
+    def program(item: pytest.Item) -> str:
+        in_corpus = item.nodeid.startswith("tests/test_corpus.py") and hasattr(item, "callspec")
+        return item.callspec.params.get("name", "") if in_corpus else ""
+
+    items.sort(key=program)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Refuse to run where pytest-xdist is asked to keep groups together and does not: what they share is made twice."""
     if getattr(session.config.option, "loadgroup", False):

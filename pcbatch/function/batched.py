@@ -71,7 +71,7 @@ class Batched(Calls[P, R]):
         if not methods.is_defined_in_class(function):
             options.check_names(tuple(self.__signature__.parameters))  # refuses what does not fit
         self._lock = threading.RLock()
-        self._session = Session(self, options)
+        self._session = Session(self, options, lambda: [each._session for each in self._family.values()])
         self._family: Cache[str, Batched[P, R]] = Cache(SIGNATURES)
         """What `options` has derived from the same function, this one included, by options: each compiles once."""
         self._family.put(repr(options), self)

@@ -22,12 +22,17 @@ class Cache(Generic[K, V]):
         self.last_used: V | None = None
         """To get it once more would change nothing."""
 
-    def get(self, key: K) -> V | None:
-        """The value of `key` that serves now, used now; None if there is none (any more)."""
+    def peek(self, key: K) -> V | None:
+        """The value of `key` that serves now, not used by that; None if there is none (any more)."""
         with self._lock:
-            kept = self._values.get(key, [])
-            found = next((value for value in reversed(kept) if self._serves(value)), None)
+            return next((value for value in reversed(self._values.get(key, [])) if self._serves(value)), None)
+
+    def get(self, key: K) -> V | None:
+        """The same, used now."""
+        with self._lock:
+            found = self.peek(key)
             if found is not None:
+                kept = self._values[key]
                 if found is not kept[-1]:
                     kept.remove(found)
                     kept.append(found)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter, is_
 from typing import Any
@@ -46,6 +46,12 @@ class Linked:
     def free(self) -> FreeValues:
         """What the program reads from around its functions."""
         return free_values(self.built.program)
+
+    def of(self, entry: Linkable) -> Linked:
+        """The same for `entry`, which is the same function under other options."""
+        found = replace(self, entry=entry)
+        found.__dict__["free"] = self.free
+        return found
 
     @cached_property
     def _called(self) -> tuple[_Called, ...]:

@@ -56,6 +56,15 @@ TURNS = "this loop's turns make their calls one after the other"
 IN_TURN = "this call and those behind it are made one after the other"
 
 
+_BEGINNING = ("typed", "stack", "optimized", "lowered")
+"""The stages to which most options do not matter."""
+
+
+def beginning(options: Options) -> tuple[Any, ...]:
+    """The options that matter to the first stages of the pipeline, up to the machine program before its passes."""
+    return options.backend, options.jit is True, options.may_fork, repr(options.in_axes), options.static_argnames
+
+
 @dataclass(frozen=True)
 class Pipeline:
     """One program for one signature of arguments: every stage of the pipeline, made when it is asked for."""
@@ -71,12 +80,19 @@ class Pipeline:
     """Traces of pieces by which something was found out: for the first program, and no longer."""
     reads: Record = field(default_factory=Record, init=False, repr=False, compare=False)
     """What the user's code has read while the program was traced."""
-    read_first: tuple[tuple[Any, Any], ...] = field(default=(), init=False, repr=False, compare=False)
-    """Of these what was read when types were inferred, names and values: the same in every process."""
+    read_first: Record = field(default_factory=Record, init=False, repr=False, compare=False)
+    """Of these what was read when types were inferred: the same in every process."""
 
     def keep_first_reads(self) -> None:
         """Types have been inferred: what has been read so far tells the program from others."""
-        object.__setattr__(self, "read_first", tuple(self.reads.described()))
+        object.__setattr__(self, "read_first", self.reads.copy())
+
+    def under(self, options: Options, linked: Linked) -> Pipeline:
+        """The program under other options, which do not matter to the first stages (`beginning`): these are kept."""
+        found = replace(self, options=options, linked=linked)
+        kept = {name: value for name, value in vars(self).items() if name in _BEGINNING}
+        vars(found).update(kept, reads=self.read_first.copy())
+        return found
 
     def is_ready(self, lanes: Any) -> bool:
         """Whether the machine is compiled for `lanes` lanes."""
@@ -252,7 +268,7 @@ class Pipeline:
     @cached_property
     def digest(self) -> str:
         """What tells the program from all others, in every process."""
-        return program_digest(self.table, self.read_first)
+        return program_digest(self.table, tuple(self.read_first.described()))
 
     def run_in_slices(self, arguments: Arguments, captured: Captured, options: Options, saved: Saved | None) -> Outcome:
         """The same as `run_at_once`, as `options` say; from where `saved` stands, if that is given."""

@@ -6,13 +6,11 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any
-
-import numpy as np
+from typing import Any, TypeVar
 
 from pcbatch.errors import CompileError
 from pcbatch.function import longruns
@@ -24,9 +22,9 @@ from pcbatch.function.inside import pieces_of
 from pcbatch.function.keys import Keys
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.linking import Linked, link
-from pcbatch.function.pipeline import Pipeline
+from pcbatch.function.pipeline import Pipeline, beginning
 from pcbatch.function.plan import Plan
-from pcbatch.function.specs import specs_of
+from pcbatch.function.specs import plain_leaf, plain_spec, specs_of
 from pcbatch.function.stats import Stats
 from pcbatch.ir import machine
 from pcbatch.ir.program import Program
@@ -44,6 +42,7 @@ from pcbatch.runtime.report.entries import sites
 from pcbatch.runtime.report.profile import noted
 from pcbatch.runtime.strategies.executable import made_rooms
 
+T = TypeVar("T")
 logger = logging.getLogger("pcbatch")
 logger.addHandler(logging.NullHandler())
 
@@ -52,11 +51,16 @@ SIGNATURES = 64
 
 
 class Session:
-    """Compiles and runs `function` under `options`; several threads may ask at once."""
+    """Compiles and runs `function` under `options`; several threads may ask at once.
 
-    def __init__(self, function: Linkable, options: Options):
+    `relatives` are those of the same function under other options: what these have found out serves here, too, as far
+    as the options that differ do not matter.
+    """
+
+    def __init__(self, function: Linkable, options: Options, relatives: Callable[[], Iterable[Session]] = tuple):
         self._function = function
         self._options = options
+        self._relatives = relatives
         self._lock = threading.RLock()
         self._links: dict[Grants, Linked] = {}
         self._grants: dict[Any, Grants] = {}
@@ -92,8 +96,26 @@ class Session:
                 self._links, self._plans, linked = {}, {}, None
                 self.compiled.clear()
             if linked is None:
-                linked = self._links[grants] = link(self._function, grants)
+                known = self._of_relatives(lambda relative: relative._links.get(grants))
+                linked = None if known is None else known.of(self._function)
+                if linked is None or not linked.is_current():
+                    linked = link(self._function, grants)
+                self._links[grants] = linked
             return linked
+
+    def _of_relatives(self, find: Callable[[Session], T | None]) -> T | None:
+        """What `find` gives of the first relative that has it; one that another thread is at is not waited for."""
+        wanted = beginning(self._options)
+        for relative in self._relatives():
+            if relative is self or beginning(relative._options) != wanted or not relative._lock.acquire(blocking=False):
+                continue
+            try:
+                found = find(relative)
+            finally:
+                relative._lock.release()
+            if found is not None:
+                return found
+        return None
 
     def linked(self) -> Linked:
         """The function with all that it calls, for no arguments: what depends on their types is not looked at."""
@@ -116,12 +138,12 @@ class Session:
     def _bind(self, args: Any, kwargs: Any) -> Arguments:
         """The bound arguments; what was found out about arrays of such shapes and dtypes serves again."""
         backend, signature = backend_named(self._options.backend), self._function.__signature__
-        specs = tuple(_spec(backend, value) for value in args)
+        specs = tuple(plain_spec(value, backend.spec_of) for value in args)
         is_plain = not kwargs and None not in specs and len(args) == len(signature.parameters)
         known = self._bound.get(specs) if is_plain else None
         if known is not None:
             pairs = zip(known.types, args, strict=True)
-            return replace(known, leaves={name: [_array(backend, value)] for name, value in pairs})
+            return replace(known, leaves={name: [plain_leaf(value, backend.as_arrays)] for name, value in pairs})
         arguments = bind_arguments(signature, self._options, backend, args, kwargs)
         if is_plain and arguments.are(args):
             self._bound.put(specs, replace(arguments, leaves={}))
@@ -267,7 +289,9 @@ class Session:
 
     def _compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:
         fewest = Grants(forking=self._options.may_fork)
-        known = self._grants.get(arguments.signature, fewest)
+        known = self._grants.get(arguments.signature)
+        if known is None:
+            known = self._of_relatives(lambda relative: relative._grants.get(arguments.signature)) or fewest
         make = partial(self._compiled_with, arguments)
         with self._lock, collector.paused():
             try:
@@ -276,7 +300,7 @@ class Session:
                 if not fewest.forking:
                     raise
                 found, grants = granted(make, NOTHING, NOTHING)  # a loop may be right that is not, turn by turn
-            if grants != known:
+            if grants != self._grants.get(arguments.signature, fewest):
                 if len(self._grants) >= SIGNATURES:
                     self._grants = {}
                 self._grants[arguments.signature] = grants
@@ -313,6 +337,9 @@ class Session:
                 readers=frozenset(linked.built.unrolling.readers),
             )
             pipeline = Pipeline(linked, environment, arguments.without_values(), self._options)
+            begun = self._of_relatives(lambda relative: relative._begun(key, linked, captured))
+            if begun is not None:
+                pipeline = begun.under(self._options, linked)
             started = time.perf_counter()
             try:
                 watched = self._watching(pipeline, captured)
@@ -328,6 +355,13 @@ class Session:
             self.statistics.append(statistics)
             self.compiled.put(key, pipeline)
         return pipeline, captured
+
+    def _begun(self, key: Any, linked: Linked, captured: Captured) -> Pipeline | None:
+        """The program of this `key`, linked so, if it is there and nothing that it has read has changed."""
+        pipeline = self.compiled.peek(key)
+        if pipeline is None or pipeline.linked.built is not linked.built:
+            return None
+        return pipeline if holds(pipeline.environment.kept, captured.leaves) else None
 
     def _watching(self, pipeline: Pipeline, captured: Captured) -> AbstractContextManager[None]:
         """Record what the user's code reads while it is traced inside."""
@@ -354,13 +388,3 @@ class Session:
                 arguments.lanes if isinstance(arguments.lanes, int) else "any number of",
                 statistics.compile_seconds - before[1],
             )
-
-
-def _spec(backend: Backend, value: Any) -> Hashable | None:
-    """The dtype and shape of an array, which is the library's or NumPy's; None for anything else."""
-    return (np.ndarray, value.dtype, value.shape) if type(value) is np.ndarray else backend.spec_of(value)
-
-
-def _array(backend: Backend, value: Any) -> Any:
-    """What an argument is that has a `_spec`, as the only leaf of its parameter."""
-    return backend.as_arrays(value) if type(value) is np.ndarray else value

@@ -60,3 +60,13 @@ def _spec(value: Any, spec_of: SpecOf, into: list[Any]) -> Hashable:
         into.append(array)
         return (np.ndarray, array.dtype, array.shape)
     raise _OtherError
+
+
+def plain_spec(value: Any, spec_of: SpecOf) -> Hashable | None:
+    """The dtype and shape of an array, which is the library's or NumPy's; None for anything else."""
+    return (np.ndarray, value.dtype, value.shape) if type(value) is np.ndarray else spec_of(value)
+
+
+def plain_leaf(value: Any, as_arrays: Callable[[Any], Any]) -> Any:
+    """What an argument is that has a `plain_spec`, as the only leaf of its parameter."""
+    return as_arrays(value) if type(value) is np.ndarray else value

@@ -34,6 +34,13 @@ class Record:
         self._flat_contents: tuple[tuple[Any, tuple[Any, ...]], ...] = ()
         self._flat_arrays: tuple[tuple[np.ndarray, Any], ...] = ()
 
+    def copy(self) -> Record:
+        """What has been read so far, as a record of its own."""
+        found = Record()
+        found._reads, found._contents, found._arrays = dict(self._reads), dict(self._contents), dict(self._arrays)
+        found._flat, found._flat_contents, found._flat_arrays = self._flat, self._flat_contents, self._flat_arrays
+        return found
+
     def add(self, owner: Any, get: Callable[..., Any], key: Any, value: Any) -> None:
         """`get(key, MISSING)`, something of `owner`, was `value`."""
         self._reads.setdefault((id(owner), key), (get, key, value))
