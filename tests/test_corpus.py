@@ -61,10 +61,15 @@ WITH_GROUPS = (
 )  # fmt: skip
 """The programs with calls that can be made at the same time."""
 FORKED_UNDER_XLA = ("call_in_store", "fibonacci", "many_live", "tak")
+LONG_FORKED = (
+    "comprehensions", "forward_functions", "function_arguments", "helpers", "mapped_calls", "nested_functions",
+)  # fmt: skip
+"""Those of them that take seconds more to compile with their calls made at the same time."""
+UNFORKED_XLA = tuple(name for name in WITH_GROUPS if name not in FORKED_UNDER_XLA)
 FORKABLE = (*GRAPH, *XLA, *REFILL, *TAPED)
 """What calls that are made at the same time are crossed with."""
 TURNS = tuple(
-    (name, replace(mode, forks=name in WITH_GROUPS and (mode not in XLA or name in FORKED_UNDER_XLA)))
+    (name, replace(mode, forks=name in WITH_GROUPS and name not in (LONG_FORKED if mode in GRAPH else UNFORKED_XLA)))
     for name, mode in (
         (NAMES[place % len(NAMES)], IN_TURN[(place + place // len(NAMES)) % len(IN_TURN)])
         for place in range(max(len(NAMES), (OFTEN + 1) * len(IN_TURN)))

@@ -18,7 +18,7 @@ from tests.adjoint.truth import assert_alike, batched, one_by_one
 slow = pytest.mark.slow
 TINY = tapes.Sizes(bytes=1, log=7)
 """Many segments: a tape has room for two chunks of rows, the log for few entries."""
-QUICK = ("valued", "rowed")
+QUICK = ("valued",)
 SMALL, CROWDED = Forks(spread=1, limit=2**28), Forks(spread=1, limit=1)
 """Runs that must grow, and runs that may not: examples whose calls find no lanes run again, in sequence."""
 

@@ -28,9 +28,9 @@ from tests.threads import in_threads
 
 MODES = [
     *(("walk", name, False) for name in SCHEDULES),
-    *(("depth", "switch", False), ("orbit", "auto", False), ("narrow", "auto", False), ("walk", "auto", True)),
+    *(("orbit", "auto", False), ("narrow", "auto", False), ("walk", "auto", True)),
     pytest.param("depth", "auto", True, marks=pytest.mark.slow),
-    *(pytest.param("depth", name, False, marks=pytest.mark.slow) for name in SCHEDULES if name != "switch"),
+    *(pytest.param("depth", name, False, marks=pytest.mark.slow) for name in SCHEDULES),
 ]
 
 

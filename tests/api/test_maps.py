@@ -29,7 +29,9 @@ def counted(xs, n):
     return {"whole": whole, "twice": pcbatch.map(lambda x: [2 * x], xs, count=n), "n": n}
 
 
-@pytest.mark.parametrize("options", [{}, {"backend": "reference"}, {"fork": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"backend": "reference"}, pytest.param({"fork": True}, marks=pytest.mark.slow)]
+)
 def test_rows_beyond_the_count_are_zeros_and_never_computed(options):
     found = counted.options(**options)(XS, COUNTS)
     for lane in range(len(XS)):

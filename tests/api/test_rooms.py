@@ -77,7 +77,14 @@ def test_many_numbers_of_lanes(function, options):
     assert "rooms" not in repr(stats)
 
 
-@pytest.mark.parametrize(("function", "options"), [each for each in FORMS if each.id != "mixed"])
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        pytest.param(*each.values, id=each.id, marks=pytest.mark.slow if each.id == "growing stacks" else ())
+        for each in FORMS
+        if each.id != "mixed"
+    ],
+)
 def test_reports_are_of_the_examples(function, options):
     """Idle lanes neither fail nor are they counted: a run says what it says in a room of its own."""
     shared = function.options(**options, name="shared")

@@ -74,7 +74,8 @@ def truth(kind, n, x, values):
 @pytest.mark.parametrize(
     ("schedule", "jit"),
     [
-        *every_second(["adaptive", "gathering"], [True, False]),
+        ("adaptive", True),
+        pytest.param("gathering", False, marks=pytest.mark.slow),
         *(
             pytest.param(name, jit, marks=pytest.mark.slow)
             for name in ("earliest", "sweep", "busiest", "random")

@@ -37,7 +37,13 @@ def plain(density):
     return value
 
 
-@pytest.mark.parametrize(("metric", "density", "name"), every_second(METRICS, [banana, cliff], KERNELS))
+@pytest.mark.parametrize(
+    ("metric", "density", "name"),
+    [
+        pytest.param(*each, marks=pytest.mark.slow if each[1:] == (banana, "multinomial") else ())
+        for each in every_second(METRICS, [banana, cliff], KERNELS)
+    ],
+)
 def test_trajectories_are_those_of_the_plain_algorithm(metric, density, name):
     make, plainly = KERNELS[name]
     kernel = make(density, dimensions=2, dtype=tf.float64, max_tree_depth=LIMIT, leapfrogs_per_leaf=1)

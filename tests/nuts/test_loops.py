@@ -17,7 +17,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [pytest.param("growth", marks=pytest.mark.slow), "regimes"])
 def test_value_and_gradient_of_a_batch(name):
     density, data, formula, grid, _ = MODELS[name]
     operands = tf.nest.map_structure(tf.constant, data)

@@ -46,7 +46,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [pytest.param(case, marks=pytest.mark.slow if ", " in case else ()) for case in CASES])
 def test_native_code_equals_the_reference(case, monkeypatch):
     """Values, statuses, faults, steps and counts, also where lanes are stopped in the middle."""
     function, arguments, limits = CASES[case]

@@ -115,7 +115,13 @@ def quicksort(x, low, high):
 
 @pytest.mark.parametrize(
     "function",
-    [insertion, swapped, read_around_a_loop, stored_in_an_expensive_block, quicksort],
+    [
+        pytest.param(insertion, marks=pytest.mark.slow),
+        swapped,
+        read_around_a_loop,
+        stored_in_an_expensive_block,
+        quicksort,
+    ],
     ids=lambda f: f.__name__,
 )
 def test_no_array_is_copied_where_elements_are_stored(function):

@@ -141,7 +141,10 @@ def test_lanes_that_become_free_take_the_examples_that_wait(library, name, trips
     np.testing.assert_array_equal(outcome.active, whole.active)
 
 
-@pytest.mark.parametrize(("name", "schedule"), [("stacks", "auto"), ("chain", "earliest"), ("reverse", "sweep")])
+@pytest.mark.parametrize(
+    ("name", "schedule"),
+    [pytest.param("stacks", "auto", marks=pytest.mark.slow), ("chain", "earliest"), ("reverse", "sweep")],
+)
 def test_pools_under_xla(name, schedule):
     machine, arguments = machine_of(name, library_named("tensorflow"), schedule=schedule)
     whole = alone(machine, arguments)
