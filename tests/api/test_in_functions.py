@@ -73,3 +73,20 @@ def test_it_is_not_kept_alive():
     gc.collect()
     assert seen() is None
     function(X, doubled)
+
+
+def made_inside(x, c):
+    @pcbatch.autobatch
+    def risen(x):
+        while x < 10.0:
+            x = x + c
+        return x
+
+    return risen(x)
+
+
+def test_one_that_is_made_inside_is_refused_where_autograph_rewrites_it():
+    x = X[0]
+    np.testing.assert_array_equal(tf.function(made_inside, autograph=False)(x, tf.constant(4.0)), [13.0, 10.0])
+    with pytest.raises(pcbatch.CompileError, match=r"PCB151: `risen` is defined inside of a tf.function(.|\n)* help: "):
+        tf.function(made_inside)(x, tf.constant(4.0))
