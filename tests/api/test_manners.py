@@ -325,6 +325,12 @@ import logging
 imported = dict(os.environ)
 gcd.options(jit=False)(np.array([12, 18]), np.array([8, 12]))
 gcd.ir("optimized")
+from tests.adjoint.programs import loop
+x = tf.constant([[3.0, 9.0, 1.0]], tf.float64)
+with tf.GradientTape() as tape:
+    tape.watch(x)
+    y = loop.options(jit=False, tape="replay")(x, np.array([2]))
+tape.gradient(y, x)
 print(json.dumps([imported == dict(os.environ), path == sys.path[1:], logging.getLogger().handlers == [],
                   logging.getLogger("pcbatch").level]))
 """
@@ -332,10 +338,12 @@ print(json.dumps([imported == dict(os.environ), path == sys.path[1:], logging.ge
 
 def test_running_changes_neither_environment_nor_path_nor_log() -> None:
     code = QUIET.replace("ROOT", repr(str(ROOT)))
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "0"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
     assert json.loads(done.stdout) == [True, True, True, 0]
     assert "halvings" not in done.stderr
+    told = [line for line in done.stderr.splitlines() if re.match("[EWF][0-9]{4} ", line)]
+    assert [line for line in told if "graph" in line] == [], "TensorFlow's optimiser of graphs finds nothing wrong"
 
 
 def test_only_the_command_line_and_a_cache_change_the_environment() -> None:

@@ -87,7 +87,7 @@ class Beginnings:
         backend, (room, count, apart, _, _) = self.backend, self._parts(aside)
         wanted = backend.equal(number % apart, 0)
         is_full = wanted & (count >= room)  # then the number is one of every second of them, too
-        aside = backend.cond(is_full, lambda: self._thinned(aside, before.pool), aside)
+        aside = self._thinned(aside, before.pool, is_full)
 
         def one_more() -> Aside:
             room, count, apart, same, records = self._parts(aside)
@@ -96,8 +96,11 @@ class Beginnings:
 
         return backend.cond(wanted, one_more, aside)
 
-    def _thinned(self, aside: Aside, pool: Pool) -> Aside:
-        """The first of each two, of an even number."""
+    def _thinned(self, aside: Aside, pool: Pool, is_full: Array) -> Aside:
+        """The first of each two, of an even number, if `is_full`: in loops of no turns else.
+
+        In a conditional TensorFlow's optimiser of graphs would leave these loops in a form that it cannot read again.
+        """
         backend, specs = self.backend, self.specs(pool)
         room, count, apart, same, records = self._parts(aside)
 
@@ -115,10 +118,13 @@ class Beginnings:
         def are_left(carried: Any) -> Array:
             return carried[0] > 0
 
-        none, half = backend.no_records(specs), count // 2
-        _, _, backwards = backend.while_loop(are_left, halved, (count, records, none))
-        _, _, found = backend.while_loop(are_left, turned, (half, backwards, none))
-        return [room, half, apart * 2, *same, *found]
+        none, half = backend.constant(0), count // 2
+        moved = backend.where(is_full, count, none), records, backend.no_records(specs)
+        _, rest, backwards = backend.while_loop(are_left, halved, moved)
+        moved = backend.where(is_full, half, none), backwards, rest
+        _, _, found = backend.while_loop(are_left, turned, moved)
+        count, apart = backend.where(is_full, half, count), backend.where(is_full, apart * 2, apart)
+        return [room, count, apart, *same, *found]
 
     # -- back ----------------------------------------------------------------------------------------------------------
 
