@@ -126,9 +126,10 @@ class LeaveOut:
 Wish = TakeIn | Unroll | Map | InPlace | Change | LeaveOut
 """What a program may be built with so that a fault is none."""
 
-Trait = Literal["untraced", "settled"]
+Trait = Literal["untraced", "settled", "final"]
 """Untraced: a value has no number while it is traced; what is wrong, if anything is, loops written out would say.
-Settled: it is a fault however many loops are written out."""
+Settled: it is a fault however many loops are written out. Final: it is one whatever else is tried, and would not be
+found a second time, as what a helper changes has been changed then."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ def granted(make: Callable[[Grants], T], known: Grants, fewest: Grants) -> tuple
     if known != fewest:
         try:
             return make(known), known
-        except CompileError:
-            pass
+        except CompileError as error:
+            if _is_final(error):
+                raise _final(error, error) from None
     return _granted(make, fewest)
 
 
@@ -34,6 +35,8 @@ def _granted(make: Callable[[Grants], T], known: Grants) -> tuple[T, Grants]:
         try:
             return make(grants), grants
         except CompileError as error:
+            if _is_final(error):
+                raise _final(error, error) from None
             if before is not None and any(each.code < "PCB4" for each in error.diagnostics):
                 raise _final(before, before) from None
             more = grants.extended(error)
@@ -45,6 +48,10 @@ def _granted(make: Callable[[Grants], T], known: Grants) -> tuple[T, Grants]:
             if more == grants:
                 raise _final(first or error, error) from None
             grants = more
+
+
+def _is_final(error: CompileError) -> bool:
+    return any(each.trait == "final" for each in error.diagnostics)
 
 
 def _final(first: CompileError, last: CompileError) -> CompileError:

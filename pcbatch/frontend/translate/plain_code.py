@@ -89,7 +89,7 @@ class Helped(ast.NodeTransformer):
     ) -> None:
         self.helped, self.calls, self.is_as_called, self.file = helped, calls, is_as_called, file
         self.numbers = itertools.count()
-        self.is_inner = False  # whether a function is around
+        self.own: list[frozenset[str]] = []  # the variables of each function that is around
         self.inner = 0  # how many lambdas and comprehensions are around
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
@@ -197,10 +197,10 @@ class Helped(ast.NodeTransformer):
         return _call(alias(WRITTEN), node, node) if _has_help(node) else node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        is_inner, self.is_inner = self.is_inner, True
+        self.own.append(_variables(node))
         self.generic_visit(node)
-        self.is_inner = is_inner
-        if is_inner and _has_help(node):
+        self.own.pop()
+        if self.own and _has_help(node):
             mark = ast.copy_location(ast.Name(alias(WRITTEN), ast.Load()), node)
             node.decorator_list.append(mark)
         return node
@@ -272,23 +272,62 @@ class Helped(ast.NodeTransformer):
         return ast.copy_location(ast.Name(name, ast.Store()), target)
 
     def _store(self, array: ast.expr, index: ast.expr, value: ast.expr, place: ast.AST) -> ast.stmt:
+        """The store of `value`: a new value of the variable that has the array.
+
+        What a helper stores into what is no variable of its own is stored there, as it is written.
+        """
+        root = array
+        while isinstance(root, (ast.Attribute, ast.Subscript)):
+            root = root.value
+        if not isinstance(root, ast.Name) or root.id not in self.own[-1]:
+            target = ast.Subscript(array, index, ast.Store())
+            return ast.fix_missing_locations(ast.copy_location(ast.Assign([target], value), place))
         steps: list[ast.expr] = []
         while isinstance(array, (ast.Attribute, ast.Subscript)):
             is_field = isinstance(array, ast.Attribute)
             key: ast.expr = ast.Constant(array.attr) if isinstance(array, ast.Attribute) else array.slice
             steps.insert(0, ast.Tuple([key, ast.Constant(is_field)], ast.Load()))
             array = array.value
-        assert isinstance(array, ast.Name), "the frontend refuses stores into anything but parts of a name"
         given = [ast.List(steps, ast.Load())] if steps else []
-        whole = ast.Name(array.id, ast.Load())
+        whole = ast.Name(root.id, ast.Load())
         call = _call(INSIDE if steps else STORE, place, whole, *given, _index(index), value)
-        statement = ast.Assign([ast.Name(array.id, ast.Store())], call)
+        statement = ast.Assign([ast.Name(root.id, ast.Store())], call)
         return ast.fix_missing_locations(ast.copy_location(statement, place))
 
 
 def _call(name: str, place: ast.AST, *arguments: ast.expr) -> ast.Call:
     call = ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
     return ast.fix_missing_locations(ast.copy_location(call, place))
+
+
+def _variables(function: ast.FunctionDef) -> frozenset[str]:
+    """The variables of a function: what it assigns, but for those of the functions inside it."""
+    arguments = function.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+    found = {each.arg for each in every if each is not None}
+    around: set[str] = set()
+    pending: list[ast.AST] = [*function.body]
+    while pending:
+        node = pending.pop()
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+                continue
+            case ast.Lambda():
+                continue
+            case ast.comprehension(iter=over, ifs=ifs):
+                pending += [over, *ifs]
+                continue
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                around.update(names)
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                found.add(name)
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                found.add(name)
+            case ast.ExceptHandler(name=str(name)):
+                found.add(name)
+        pending += ast.iter_child_nodes(node)
+    return frozenset(found - around)
 
 
 def _has_help(node: ast.AST) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from pcbatch.errors import Change, CompileError, Diagnostic, Span
+from pcbatch.errors import Change, CompileError, Diagnostic, PrimitiveError, Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import live_after_each_op, liveness
 from pcbatch.ir.code import Code, assign
@@ -20,10 +20,11 @@ from pcbatch.ir.types import Type, leaves
 from pcbatch.lowering.captures.captured import function_variables
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import PieceText, Statement, compile_piece, write_piece
-from pcbatch.lowering.inference import complaints
+from pcbatch.lowering.inference import complaints, unchanged
 from pcbatch.lowering.inference.constants import Candidates, is_literal
 from pcbatch.lowering.inference.static import Known, Static, is_static, plain
-from pcbatch.lowering.inference.unchanged import guarded, helpers
+from pcbatch.lowering.inference.unchanged import Reaching, guarded, helpers
+from pcbatch.runtime.backends.pieces import Signature
 
 ONE_BY_ONE = 3
 """So many statements of a run are tried to be written leniently one by one; then all that are left are."""
@@ -83,6 +84,11 @@ class Failure:
     error: CompileError
     sized: frozenset[str] = frozenset()
 
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing else is to be tried."""
+        return any(each.trait == "final" for each in self.error.diagnostics)
+
 
 Straight = ir.Primitive | ir.Enter | ir.Exit
 """The ops that a piece consists of."""
@@ -100,6 +106,7 @@ class Actions:
         self.part_stores: dict[tuple[int, tuple[str, ...]], tuple[ir.Store, ir.Primitive, Run]] = {}
         self.lenient: set[Span] = set()
         """The statements that run only if they are written leniently (`translate`)."""
+        self.around = unchanged.Known()
         self.traced: dict[tuple[int, tuple[Known | None, ...]], Outcome | Failure] = {}
 
     def of(
@@ -254,7 +261,9 @@ class Actions:
         failure: Failure | None = None
         found: dict[str, Static] = {}
         if run.sought and every != constants:
-            self._types(run, given, every, found)
+            first = self._types(run, given, every, found)
+            if isinstance(first, Failure) and first.is_final:
+                return first
         written = {name for each in run.text.statements for name in each.code.writes}
         if not written.isdisjoint(constants.keys() - fixed.keys()):  # Python would take them for the piece's own
             constants = fixed
@@ -264,6 +273,8 @@ class Actions:
             if isinstance(outcome, Outcome):
                 known = (values.get(n, type_) for n, type_ in zip(run.text.writes, outcome.known, strict=True))
                 return replace(outcome, known=tuple(known), bound=frozenset(bound.keys() - parameters))
+            if outcome.is_final:
+                return outcome
             failure = failure or outcome
         assert failure is not None
         return failure
@@ -276,12 +287,13 @@ class Actions:
         found: dict[str, Static] | None = None,
     ) -> Outcome | Failure:
         """The types of the run's outputs under the values of `bound`; `found` takes the static values among them."""
+        variables = frozenset((*run.text.reads, *(n for each in run.text.statements for n in each.code.writes)))
+        reaching = Reaching(self.environment, run.function, variables, self.around)
+        statements = tuple(guarded(run.text.statements, variables, self.environment, reaching))
         values: dict[str, Any] = {
-            **helpers(self.environment.backend),
+            **helpers(self.environment.backend, reaching),
             **{name: known.value for name, known in bound.items()},
         }
-        written = (name for each in run.text.statements for name in each.code.writes)
-        statements = tuple(guarded(run.text.statements, frozenset((*run.text.reads, *written)), self.environment))
         noted: dict[str, Static] = {}
         if found is not None:
             values[KNOWN] = partial(self._note, run, noted)
@@ -299,11 +311,25 @@ class Actions:
         with backend.tracing_once():
             try:
                 known = backend.abstract_eval(piece, types, shared)  # type: ignore[arg-type]
+                signature = Signature(types, shared, known)  # type: ignore[arg-type]
+                wrong = reaching.diagnostics(partial(self._is_the_same_again, piece, signature))
+                if wrong:
+                    return Failure(PrimitiveError(wrong))
             except CompileError as error:
                 return Failure(error, self._sized(piece, types, shared))  # type: ignore[arg-type]
             if found is not None:
                 found.update(noted)
             return Outcome(known, sized=self._sized(piece, types, shared))  # type: ignore[arg-type]
+
+    def _is_the_same_again(self, piece: Piece, signature: Signature) -> bool:
+        """Whether a piece that changes something around it does the same when it is traced again."""
+        backend = self.environment.backend
+        first = backend.described(piece, signature)
+        try:
+            with backend.tracing_once({}):
+                return first is not None and first == backend.described(piece, signature)
+        except TypeError:  # a tensor is kept from before, which is told where it is used
+            return True
 
     def _sized(self, piece: Piece, types: Sequence[Type], shared: Sequence[Type]) -> frozenset[str]:
         """The variables of lanes on which shapes depend in a piece; only an int can be such, or several."""
@@ -321,9 +347,9 @@ class Actions:
 
 
 def _place(failure: Failure) -> Span | None:
-    """The statement that failed; None where the program is to be built in another way for that."""
+    """The statement that failed; None where the program is to be built in another way for that, or not at all."""
     found = failure.error.diagnostics
-    return found[0].span if found and not any(each.wants for each in found) else None
+    return found[0].span if found and not failure.is_final and not any(each.wants for each in found) else None
 
 
 def _without(text: PieceText, span: Span) -> PieceText:

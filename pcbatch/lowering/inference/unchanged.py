@@ -2,31 +2,139 @@
 
 A method that is called for its value, and a helper, run while the program is traced. What they change in a list, a dict
 or an object would be seen by what is traced with them and by nobody else.
+
+They can also change what they reach by themselves, as by a global or a default (`reached`). That is noted, and is wrong
+where the piece then does something else when it is traced again: a cache that fills and a log are let be.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pcbatch.errors import ChangeError
+from pcbatch.errors import ChangeError, Diagnostic, Span
 from pcbatch.ir import records
 from pcbatch.ir.code import Code
 from pcbatch.ir.pseudo_builtins import CHANGED, TAKEN
 from pcbatch.lowering.codegen.builtins import BUILTINS, OPS
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import Statement
-from pcbatch.lowering.inference import in_place
+from pcbatch.lowering.inference import in_place, reached
 from pcbatch.runtime.backends.protocol import Backend
 
 LOOK, CHECK, SEEN = "_pcb_look", "_pcb_check", "_pcb_seen"
 """The names by which a traced piece knows the functions below, and what the first has seen."""
+REACH, REACHED = "_pcb_reach", "_pcb_reached"
+"""The names by which it knows those of `Reaching`."""
+
+
+class Reaching:
+    """What the calls of a piece of `function` change besides what they are given, as it is traced.
+
+    `known` is what calls of the whole program do.
+    """
+
+    def __init__(self, environment: Environment, function: str, variables: frozenset[str], known: Known):
+        self._namespace = environment.namespaces[function]
+        self._variables = variables
+        self._known = known
+        self._roots: list[tuple[Span | None, list[tuple[str, Any]], frozenset[str]]] = []
+        self._reach = reached.Reach((), frozenset())
+        self._changed: dict[Span | None, str] = {}
+        self._reads: dict[Span | None, Diagnostic] = {}
+
+    def around(self, each: Statement) -> tuple[Statement, Statement] | None:
+        """What stands before and behind a statement that may run code of the user's."""
+        roots = []
+        for name in each.code.reads:
+            if name not in self._variables and name != OPS:
+                with contextlib.suppress(KeyError):
+                    roots.append((name, self._namespace[name]))
+        given = [n for n in each.code.reads if n in self._variables] if calls_something(each.code) else []
+        nodes = (node for part in each.code.body for node in ast.walk(part))
+        attributes = frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute))
+        if not given and not reached.reach(roots, attributes).places:
+            return None
+        number = len(self._roots)
+        self._roots.append((each.span, roots, attributes))
+        before = Code(f"{REACH}({', '.join((str(number), *given))})")
+        return Statement(before, each.span), Statement(Code(f"{REACHED}({number})"), each.span)
+
+    def look(self, number: int, *values: Any) -> None:
+        """Before a statement: what can change of what it reaches, by its names or as methods of `values`."""
+        _, roots, names = self._roots[number]
+        given = [("", reached.code_of(value)) for value in values]
+        self._reach = reached.reach([*roots, *given], names)
+
+    def check(self, number: int) -> None:
+        """Behind it: note what has changed."""
+        span, _, _ = self._roots[number]
+        for place in self._reach.places:
+            changed = place.changed()
+            if changed is not None:
+                self._changed.setdefault(span, place.name)
+            clash = self._known.clash(span, place, self._reach.names, changed)
+            if clash is not None:
+                self._reads.setdefault(span, clash)
+
+    def diagnostics(self, is_same_again: Callable[[], bool]) -> list[Diagnostic]:
+        """What is wrong; of a piece that changes something it is asked whether that is the same when traced again."""
+        found = [*self._reads.values()]
+        if self._changed and not found and not is_same_again():
+            found = [
+                _changes(f"changes {name}, and gives something else each time", span)
+                for span, name in self._changed.items()
+            ]
+        return found
+
+
+class Known:
+    """What is changed by one statement of a program, and read by another."""
+
+    def __init__(self) -> None:
+        self._changed: dict[int, dict[Span | None, tuple[reached.Place, frozenset[Any]]]] = {}
+        self._read: dict[int, dict[Span | None, tuple[reached.Place, frozenset[str]]]] = {}
+
+    def clash(
+        self, span: Span | None, place: reached.Place, names: frozenset[str], changed: frozenset[Any] | None
+    ) -> Diagnostic | None:
+        """What is wrong where the statement at `span`, whose code has these `names`, reaches `place`.
+
+        It has `changed` parts of it, None if it has only read it.
+        """
+        key = id(place.whole)
+        if changed is None:
+            self._read.setdefault(key, {})[span] = place, names
+            others = ((other, parts) for other, (_, parts) in self._changed.get(key, {}).items())
+            found = any(place.is_read(parts, names) and other != span for other, parts in others)
+            return _changes(f"reads {place.name}, which something else that is called changes", span) if found else None
+        if not changed:
+            return None  # something new in a cache
+        self._changed.setdefault(key, {})[span] = place, changed
+        self._read.get(key, {}).pop(span, None)
+        readers = self._read.get(key, {}).values()
+        if not any(read.is_read(changed, named) for read, named in readers):
+            return None
+        return _changes(f"changes {place.name}, which something else that is called reads", span)
+
+
+def _changes(what: str, span: Span | None) -> Diagnostic:
+    return Diagnostic(
+        "PCB424",
+        f"what is called here {what}",
+        span,
+        "this is run when the program is traced, not for each example",
+        "a helper changes nothing around it: hand over what changes as an argument and return the new value, "
+        "`x, count = helper(x, count)`",
+        trait="final",
+    )
 
 
 def guarded(
-    statements: Sequence[Statement], variables: frozenset[str], environment: Environment
+    statements: Sequence[Statement], variables: frozenset[str], environment: Environment, reaching: Reaching
 ) -> Iterator[Statement]:
     """`statements` with a look at what each is given before it, and a check behind it, where it calls something.
 
@@ -36,7 +144,12 @@ def guarded(
         if each.span is not None and not each.opens:
             for target, method in in_place.asked(each.code, each.span, environment):
                 yield Statement(Code(f"{in_place.LOOK}({target}, {method!r})"), each.span)
+        before, behind = (None if each.closes else reaching.around(each)) or (None, None)
+        if before is not None:
+            yield before
         yield from _guarded(each, variables)
+        if behind is not None:
+            yield behind
 
 
 def _guarded(each: Statement, variables: frozenset[str]) -> Iterator[Statement]:
@@ -69,14 +182,15 @@ Seen = list[list[tuple[Any, tuple[Any, ...]]]]
 """For each value what it holds that can change, with the parts of that."""
 
 
-def helpers(backend: Backend) -> Mapping[str, Any]:
+def helpers(backend: Backend, reaching: Reaching) -> Mapping[str, Any]:
     """What a piece with such looks and checks is given. What no lane can keep (a tape) may change as it likes."""
 
     def look(*values: Any) -> Seen:
         """What can change in `values`, as it is now."""
         return [list(_held(value, set())) if _is_value(value, backend) else [] for value in values]
 
-    return {LOOK: look, CHECK: check, in_place.LOOK: in_place.look}
+    own = {REACH: reaching.look, REACHED: reaching.check}
+    return {LOOK: look, CHECK: check, in_place.LOOK: in_place.look, **own}
 
 
 def _is_value(value: Any, backend: Backend) -> bool:

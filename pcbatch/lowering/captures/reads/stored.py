@@ -93,7 +93,7 @@ def class_entries(record: Record, class_: type, code: types.CodeType) -> list[ty
         if not is_users_class(each):
             continue
         for name, value in list(vars(each).items()):
-            for function in _functions(value):
+            for function in functions(value):
                 if function.__code__ is code:
                     _of_class(record, class_, name, end=each)
                     found.append(function)
@@ -142,15 +142,15 @@ def _unwrapped(value: Any) -> Any:
     return MISSING
 
 
-def _functions(value: Any) -> list[types.FunctionType]:
+def functions(value: Any) -> list[types.FunctionType]:
     """The functions that an entry of a class runs."""
     match value:
         case types.FunctionType():
             return [value]
         case staticmethod() | classmethod():
-            return _functions(value.__func__)
+            return functions(value.__func__)
         case property():
             return [each for each in (value.fget, value.fset) if isinstance(each, types.FunctionType)]
         case functools.cached_property():
-            return _functions(value.func)
+            return functions(value.func)
     return []
