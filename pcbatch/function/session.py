@@ -335,6 +335,7 @@ class Session:
                 augmented=linked.built.unrolling.augmented,
                 suspects=frozenset(linked.built.unrolling.suspects),
                 readers=frozenset(linked.built.unrolling.readers),
+                in_place=linked.built.unrolling.in_place,
             )
             pipeline = Pipeline(linked, environment, arguments.without_values(), self._options)
             begun = self._of_relatives(lambda relative: relative._begun(key, linked, captured))

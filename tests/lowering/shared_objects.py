@@ -3,6 +3,7 @@
 # ruff: noqa: B006, B007, B905, C416, C417, RET504, RUF005, RUF012
 
 import dataclasses
+import functools
 
 import tensorflow as tf
 
@@ -957,3 +958,83 @@ def taken_grid_copy4(x):
     k[0][0] = 8.0
     m[1][0] = 7.0
     return g[0][0] + h[0][0] + k[0][0] + m[1][0]
+
+
+class Moving:
+    def __init__(self, place):
+        self.place = place
+
+    def ahead(self, by):
+        return self.place + by
+
+
+def place_ahead(moving, by):
+    return moving.place + by
+
+
+@pcbatch.autobatch
+def refused_method(x):
+    m = Moving(x)
+    g = m.ahead
+    m.place = 9.0
+    return g(1.0)
+
+
+@pcbatch.autobatch
+def refused_method_of_partial(x):
+    m = Moving(x)
+    g = functools.partial(m.ahead, 1.0)
+    m.place = 9.0
+    return g()
+
+
+@pcbatch.autobatch
+def refused_partial(x):
+    m = Moving(x)
+    g = functools.partial(place_ahead, m)
+    m.place = 9.0
+    return g(1.0)
+
+
+@pcbatch.autobatch
+def refused_method_of_dict(x):
+    d = {"a": x}
+    g = d.get
+    d["a"] = 9.0
+    return g("a")
+
+
+@pcbatch.autobatch
+def refused_values(x):
+    d = {"a": x}
+    v = d.values()
+    d["a"] = 9.0
+    return sum(v)
+
+
+@pcbatch.autobatch
+def refused_keys(x):
+    d = {"a": x}
+    v = d.keys()
+    d["b"] = 9.0
+    return x * len(v)
+
+
+@pcbatch.autobatch
+def taken_method(x):
+    m = Moving(x)
+    g = m.ahead
+    y = g(1.0)
+    m.place = 9.0
+    return y + m.place
+
+
+@pcbatch.autobatch
+def taken_values(x):
+    d = {"a": x, "b": 2.0}
+    total = sum(d.values())
+    for k, v in d.items():
+        d[k] = v + total
+    kept = list(d.values())
+    d["a"] = 9.0
+    return kept[0] + d["a"] + d["b"]

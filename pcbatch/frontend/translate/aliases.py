@@ -85,8 +85,9 @@ class Aliases:
         known = ((op.outputs[0], _number(assigned_value(op))) for op in ops if isinstance(op, Primitive) and op.outputs)
         self.numbers = {name: n for name, n in known if n is not None and assigned[name] == 1}
         self.depths = depths_of_lists(self.function, self.kind_of)
-        computed = {method[1:] for _, method in self.in_place if method.startswith(".")}
-        self.hints = Hints(self.depths, computed)
+        attributes = {method[1:] for _, method in self.in_place if method.startswith(".")}
+        methods = {name.removesuffix("()") for name in attributes if name.endswith("()")}
+        self.hints = Hints(self.depths, attributes, methods)
         self.has_changes = any(
             self.changes_object(op) if isinstance(op, Store) else changed_by(op) is not None for op in ops
         )

@@ -19,7 +19,8 @@ _CONTAINERS: dict[str, Kind] = {"list": "copy", "tuple": "copy", "sorted": "row"
 _CONTAINERS |= {"zip": "rows", "enumerate": "rows", "dict": "copy"}
 """Built-ins that give containers."""
 _COPYING: dict[str, Kind] = {"copy.copy": "copy", "copy.deepcopy": "new", "dataclasses.replace": "copy"}
-"""Functions that copy objects."""
+_COPYING |= {"functools.partial": ()}
+"""Functions that copy objects, or keep their arguments."""
 _VIEWS = frozenset(
     {"asanyarray", "asarray", "ascontiguousarray", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "diagonal"}
     | {"expand_dims", "flip", "fliplr", "flipud", "moveaxis", "ravel", "reshape", "rollaxis", "rot90", "split"}

@@ -127,6 +127,8 @@ class Reader:
             case ast.Attribute(value=value, attr=name):
                 references = tuple(self.of(value))
                 yield from element(references, f".{name}")
+                if self.objects and name in self.hints.methods:
+                    yield from references
                 for _ in range(_DEEP if self.objects and name in self.hints.properties else 0):
                     references = tuple(element(references, ANY))
                     yield from references
@@ -137,6 +139,8 @@ class Reader:
                 yield from element(tuple(self.of(value)), step_of(position))
             case ast.Call(func=ast.Name(id=name), args=[value, _]) if name == PARTS:
                 yield from self.of(value)
+            case ast.Call(func=ast.Attribute(value=value, attr="keys" | "values" | "items"), args=[]) if self.objects:
+                yield from self.of(value)  # of a dict, which is looked at again whenever this is
             case ast.Call(args=[value, *_]) if self.kind_of(node) == "view":
                 yield from self.of(value)
             case ast.Call(args=[*given], keywords=changed) if self.kind_of(node) == "copy":

@@ -54,6 +54,8 @@ class Hints:
     """The variables that hold lists, and how deep these are: a slice of one is a list of its own."""
     properties: Container[str] = ()
     """The attributes that may be computed ones, which give parts of their object."""
+    methods: Container[str] = ()
+    """The attributes that may be methods, which hold their object."""
 
 
 NO_HINTS = Hints()

@@ -42,6 +42,8 @@ class Environment:
     """Element stores of which it is asked whether they are into lists."""
     readers: frozenset[Span] = frozenset()
     """Statements of which it is asked whether their attributes are properties that give parts of objects."""
+    in_place: frozenset[tuple[Span, str]] = frozenset()
+    """What is known of that already."""
 
     def lookup(self, function: str, name: str) -> Any:
         """The value of free `name` in `function`'s code; KeyError where it is bound to nothing."""

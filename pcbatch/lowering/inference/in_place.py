@@ -6,6 +6,7 @@
     o.f[0] = p      # into a list: what is stored into `p` later is in `o`, too; an array has a copy
 
     r = o.rows      # a property that gives a part of `o`: what is stored there is in `r`, too
+    g = o.move      # a method of `o`: called later, it sees what `o` is then
 
 Which of the two it is, is known when types are inferred. The program is built as if it were numbers and arrays, and
 anew where it is not; of stores and attributes that is asked where it matters only (`frontend.translate.aliasing`).
@@ -16,6 +17,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 from functools import cached_property
+from types import BuiltinMethodType, MethodType
 from typing import Any
 
 from pcbatch.errors import InPlaceError, Span
@@ -36,25 +38,38 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
-def asked(code: Code, span: Span, environment: Environment) -> Iterator[tuple[str, str]]:
+def asked(code: Code, span: Span, environment: Environment, variables: Collection[str]) -> Iterator[tuple[str, str]]:
     """What the translated `code` at `span` might change in place, and by what: an augmented assignment, a store.
 
-    And of what it reads an attribute, with that, `.rows`, if this may be a part of the object.
+    And of what it reads an attribute, with that: `.rows`, if this may be a part of the object, `.move()` if it may be a
+    method of one of the `variables`, which is called later.
     """
     method = environment.augmented.get(span)
     if method is not None and (target := _augmented(code)):
         yield target, method
     if span in environment.suspects and (target := _stored(code)):
         yield target, _STORES
-    for node in (node for each in code.body for node in ast.walk(each)) if span in environment.readers else ():
+    nodes = [node for each in code.body for node in ast.walk(each)] if span in environment.readers else []
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _is_path(node.value, code.reads):
-            yield ast.unparse(node.value), f".{node.attr}"
+            owner, name = ast.unparse(node.value), f".{node.attr}"
+            yield owner, name
+            is_known = id(node) in called or (span, f"{name}()") in environment.in_place
+            if not is_known and _root(node.value) in variables:
+                yield owner, f"{name}()"
 
 
 def _is_path(node: ast.expr, names: Collection[str]) -> bool:
     while isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
         node = node.value
     return isinstance(node, ast.Name) and node.id in names and node.id != OPS
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _augmented(code: Code) -> str:
@@ -77,8 +92,14 @@ def _stored(code: Code) -> str:
 def look(value: Any, method: str) -> None:
     """InPlaceError if `value`, the target of an assignment, is an object that would change by `method`.
 
-    If the method is an attribute, `.rows`: if that is computed, and gives a part of `value`.
+    If the method is an attribute, `.rows`: if that is computed, and gives a part of `value`. If it is `.move()`: if it
+    is a method, which holds `value`.
     """
+    if method.endswith("()"):
+        held = _given(value, method[1:-2]) if isinstance(value, (list, dict)) or records.fields_of(value) else None
+        if isinstance(held, (MethodType, BuiltinMethodType)) and held.__self__ is value:
+            raise InPlaceError("PCB205", "this method holds its object", "call it where it is needed", method)
+        return
     if method.startswith("."):
         if _is_computed(value, method[1:]) and not _held(value).keys().isdisjoint(_held(_given(value, method[1:]))):
             raise InPlaceError("PCB205", "this gives a part of its object", "give a copy", method)

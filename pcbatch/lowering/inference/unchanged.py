@@ -142,7 +142,7 @@ def guarded(
     """
     for each in statements:
         if each.span is not None and not each.opens:
-            for target, method in in_place.asked(each.code, each.span, environment):
+            for target, method in in_place.asked(each.code, each.span, environment, variables):
                 yield Statement(Code(f"{in_place.LOOK}({target}, {method!r})"), each.span)
         before, behind = (None if each.closes else reaching.around(each)) or (None, None)
         if before is not None:
