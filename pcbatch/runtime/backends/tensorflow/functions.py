@@ -225,7 +225,7 @@ def rounded(x: Any, digits: int | None = None, *, site: int) -> Any:
     x = number(x)
     given = scalar(x, "round()")
     if given.dtype.is_integer:
-        result = _round_int(given, digits or 0)
+        result = round_int(given, digits or 0)
     elif digits is None:
         return whole(tf.round(given), site)
     else:
@@ -236,7 +236,7 @@ def rounded(x: Any, digits: int | None = None, *, site: int) -> Any:
     return Weak(result) if isinstance(x, Weak) else result
 
 
-def _round_int(x: tf.Tensor, digits: int) -> tf.Tensor:
+def round_int(x: tf.Tensor, digits: int) -> tf.Tensor:
     """An integer rounded to a multiple of `10 ** -digits`, half to even; itself where `digits` is not negative."""
     if digits >= 0:
         return x

@@ -17,6 +17,7 @@ from pcbatch.runtime.backends.tensorflow.array_indexing import elements_at
 from pcbatch.runtime.backends.tensorflow.autograph import as_written
 from pcbatch.runtime.backends.tensorflow.equivalents import named
 from pcbatch.runtime.backends.tensorflow.followed import Followed
+from pcbatch.runtime.backends.tensorflow.functions import round_int
 from pcbatch.runtime.backends.tensorflow.mapping import checked_count, padded
 from pcbatch.runtime.backends.tensorflow.members import member, plain_member
 from pcbatch.runtime.backends.tensorflow.membership import same_flag
@@ -133,7 +134,9 @@ def _augmented(name: str, a: Any, b: Any) -> Any:
 
 
 def _rounded(value: Any, digits: int | None = None) -> Any:
-    """`round` of one example's value: an int without digits, as Python."""
+    """`round` of one example's value: of a float an int without digits, as Python."""
+    if value.dtype.is_integer:
+        return round_int(tf.convert_to_tensor(value), digits or 0)
     number = float(tf.convert_to_tensor(value).numpy())
     return _int32(round(number)) if digits is None else tf.convert_to_tensor(round(number, digits), value.dtype)
 
@@ -212,6 +215,7 @@ PLAIN_BUILTINS: dict[str, Callable[..., Any]] = _OPERATORS | {
     "neg": lambda x: -_counted(x),
     "padded": padded,
     "pos": lambda value: tf.convert_to_tensor(_counted(value)) if isinstance(value, _ARRAYS) else +value,
+    "pow": lambda a, b, *modulo: _OPERATORS["op_pow"](a, b) if not modulo else pow(a, b, *modulo),
     "read": _read,
     "round": lambda value, digits=None: _rounded(value, digits) if isinstance(value, _ARRAYS) else round(value, digits),
     "sorted": _sorted,
