@@ -286,3 +286,33 @@ def test_caches_and_logs_are_let_be():
     assert called(X).numpy().tolist() == [40, 80, 120] == [called.single(x) for x in X]
     assert RUNS
     assert runs
+
+
+def sliced(x):
+    """A slice of fixed length of a list, which `f.single` marks as one of arrays."""
+    numbers, i = [x, x, x], 1
+    numbers[i : i + 1] = [5, 6]
+    return numbers[0] + numbers[1] * numbers[2]
+
+
+def given():
+    return ROWS
+
+
+ROWS = [[0, 0], [0, 0]]
+
+
+def stored_into_what_is_given(x):
+    given()[0][1] = 4
+    ROWS[1][:] = [5, 6]
+    return x * ROWS[0][1] + ROWS[1][0]
+
+
+@pytest.mark.parametrize("helper", [sliced, stored_into_what_is_given])
+def test_single_stores_as_a_helper_writes_it(helper):
+    @pcbatch.autobatch
+    def called(x):
+        return helper(x) + 1
+
+    expected = [helper(int(x)) + 1 for x in X]
+    assert [int(called.single(x)) for x in X] == expected == called(X).numpy().tolist()

@@ -70,7 +70,8 @@ def storing(is_array: Callable[[Any], bool], store: Store) -> tuple[Store, Calla
     def stored(whole: Any, index: Any, value: Any) -> Any:
         if is_array(whole):
             return store(whole, index, value)
-        whole[index] = value
+        # A slice of a list, which a helper may assign: Python cuts it short where it leaves the list.
+        whole[slice(index.start, index.stop, index.step) if isinstance(index, Window) else index] = value
         return whole
 
     def inside(whole: Any, steps: Sequence[Any], index: Any, value: Any) -> Any:
