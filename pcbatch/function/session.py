@@ -64,7 +64,7 @@ class Session:
         self._lock = threading.RLock()
         self._links: dict[Grants, Linked] = {}
         self._grants: dict[Any, Grants] = {}
-        """What programs are built with, by the types of arguments, where it is not nothing."""
+        """What programs are built with, by the types of arguments."""
         self.compiled: Cache[Any, Pipeline] = Cache(SIGNATURES, lambda pipeline: pipeline.reads.holds())
         self._bound: Cache[Any, Arguments] = Cache(SIGNATURES)
         """Arguments, without their values, of calls with arrays only, by the arrays' specs."""
@@ -300,7 +300,7 @@ class Session:
                 if not fewest.forking:
                     raise
                 found, grants = granted(make, NOTHING, NOTHING)  # a loop may be right that is not, turn by turn
-            if grants != self._grants.get(arguments.signature, fewest):
+            if grants != self._grants.get(arguments.signature):
                 if len(self._grants) >= SIGNATURES:
                     self._grants = {}
                 self._grants[arguments.signature] = grants
@@ -321,26 +321,13 @@ class Session:
             tapes = any(map(backend.takes_gradients, objects(others)))
             if tapes and arguments.variables:
                 raise arguments.refused_variable(self._function.__name__, backend)
-            known = kept(captured.leaves, others, backend.is_variable)
-            free = captured.without_values()
-            environment = Environment(
-                backend,
-                linked.namespaces,
-                free,
-                free.types,
-                linked.statics,
-                kept=known,
-                tapes=tapes,
-                methods=linked.methods,
-                augmented=linked.built.unrolling.augmented,
-                suspects=frozenset(linked.built.unrolling.suspects),
-                readers=frozenset(linked.built.unrolling.readers),
-                in_place=linked.built.unrolling.in_place,
-            )
-            pipeline = Pipeline(linked, environment, arguments.without_values(), self._options)
             begun = self._of_relatives(lambda relative: relative._begun(key, linked, captured))
             if begun is not None:
                 pipeline = begun.under(self._options, linked)
+            else:
+                known = kept(captured.leaves, others, backend.is_variable)
+                environment = self._environment(linked, captured.without_values(), known, tapes=tapes)
+                pipeline = Pipeline(linked, environment, arguments.without_values(), self._options)
             started = time.perf_counter()
             try:
                 watched = self._watching(pipeline, captured)
@@ -356,6 +343,24 @@ class Session:
             self.statistics.append(statistics)
             self.compiled.put(key, pipeline)
         return pipeline, captured
+
+    def _environment(self, linked: Linked, free: Captured, known: Any, *, tapes: bool) -> Environment:
+        """What a program is translated in that captures `free`, of which values are `known`."""
+        unrolling = linked.built.unrolling
+        return Environment(
+            self._backend,
+            linked.namespaces,
+            free,
+            free.types,
+            linked.statics,
+            kept=known,
+            tapes=tapes,
+            methods=linked.methods,
+            augmented=unrolling.augmented,
+            suspects=frozenset(unrolling.suspects),
+            readers=frozenset(unrolling.readers),
+            in_place=unrolling.in_place,
+        )
 
     def _begun(self, key: Any, linked: Linked, captured: Captured) -> Pipeline | None:
         """The program of this `key`, linked so, if it is there and nothing that it has read has changed."""
