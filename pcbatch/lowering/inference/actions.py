@@ -211,7 +211,7 @@ class Actions:
         So all that they ask for is granted at once, and the user is told of all of them.
         """
         diagnostics, last, rest = [*failure.error.diagnostics], failure, run
-        while last.error.diagnostics and (span := last.error.diagnostics[0].span) is not None:
+        while last.error.diagnostics and (span := last.error.diagnostics[0].span) is not None and not last.is_final:
             fewer = rest.without(span)
             if not fewer.text.statements or len(fewer.text.statements) == len(rest.text.statements):
                 break
@@ -300,36 +300,35 @@ class Actions:
             looks = (Statement(Code(f"{n} = {KNOWN}({n!r}, {n})"), run.spans[n]) for n in run.sought)
             statements = (*statements, *looks)
         reads = tuple(name for name in run.text.reads if name not in bound)
-        types = [plain(given[name]) for name in reads]
-        for name, type_ in zip(reads, types, strict=True):
+        types: list[Type] = []
+        for name in reads:
+            type_ = plain(given[name])
             if type_ is None:
                 return Failure(CompileError([complaints.not_kept(name, given[name], run.place(name))]))
+            types.append(type_)
         text = replace(run.text, reads=reads, statements=statements)
         piece = compile_piece(text, self.environment, run.function, given=values)
         shared = [self.environment.operand_types[name] for name in piece.shared]
         backend = self.environment.backend
         with backend.tracing_once():
             try:
-                known = backend.abstract_eval(piece, types, shared)  # type: ignore[arg-type]
-                signature = Signature(types, shared, known)  # type: ignore[arg-type]
+                known = backend.abstract_eval(piece, types, shared)
+                signature = Signature(types, shared, known)
                 wrong = reaching.diagnostics(partial(self._is_the_same_again, piece, signature))
                 if wrong:
                     return Failure(PrimitiveError(wrong))
             except CompileError as error:
-                return Failure(error, self._sized(piece, types, shared))  # type: ignore[arg-type]
+                return Failure(error, self._sized(piece, types, shared))
             if found is not None:
                 found.update(noted)
-            return Outcome(known, sized=self._sized(piece, types, shared))  # type: ignore[arg-type]
+            return Outcome(known, sized=self._sized(piece, types, shared))
 
     def _is_the_same_again(self, piece: Piece, signature: Signature) -> bool:
         """Whether a piece that changes something around it does the same when it is traced again."""
         backend = self.environment.backend
         first = backend.described(piece, signature)
-        try:
-            with backend.tracing_once({}):
-                return first is not None and first == backend.described(piece, signature)
-        except TypeError:  # a tensor is kept from before, which is told where it is used
-            return True
+        with backend.tracing_once({}):
+            return first is not None and first == backend.described(piece, signature)
 
     def _sized(self, piece: Piece, types: Sequence[Type], shared: Sequence[Type]) -> frozenset[str]:
         """The variables of lanes on which shapes depend in a piece; only an int can be such, or several."""

@@ -1,4 +1,4 @@
-"""What type inference says to the user: PCB3xx diagnostics."""
+"""What type inference says to the user: PCB3xx diagnostics, and that something is changed around the program."""
 
 from __future__ import annotations
 
@@ -51,6 +51,19 @@ def condition(type_: Known | None, span: Span | None, spelling: Spelling) -> Dia
         span,
         "decided here",
         f"reduce it first: {spelling('all')}(..), {spelling('any')}(..), or compare one element",
+    )
+
+
+def changes(what: str, span: Span | None) -> Diagnostic:
+    """What is called at `span` changes something around it, or reads what something else changes: that is `what`."""
+    return Diagnostic(
+        "PCB424",
+        f"what is called here {what}",
+        span,
+        "this is run when the program is traced, not for each example",
+        "a helper changes nothing around it: hand over what changes as an argument and return the new value, "
+        "`x, count = helper(x, count)`",
+        trait="final",
     )
 
 

@@ -22,7 +22,7 @@ from pcbatch.ir.pseudo_builtins import CHANGED, TAKEN
 from pcbatch.lowering.codegen.builtins import BUILTINS, OPS
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import Statement
-from pcbatch.lowering.inference import in_place, reached
+from pcbatch.lowering.inference import complaints, in_place, reached
 from pcbatch.runtime.backends.protocol import Backend
 
 LOOK, CHECK, SEEN = "_pcb_look", "_pcb_check", "_pcb_seen"
@@ -85,7 +85,7 @@ class Reaching:
         found = [*self._reads.values()]
         if self._changed and not found and not is_same_again():
             found = [
-                _changes(f"changes {name}, and gives something else each time", span)
+                complaints.changes(f"changes {name}, and gives something else each time", span)
                 for span, name in self._changed.items()
             ]
         return found
@@ -110,7 +110,11 @@ class Known:
             self._read.setdefault(key, {})[span] = place, names
             others = ((other, parts) for other, (_, parts) in self._changed.get(key, {}).items())
             found = any(place.is_read(parts, names) and other != span for other, parts in others)
-            return _changes(f"reads {place.name}, which something else that is called changes", span) if found else None
+            return (
+                complaints.changes(f"reads {place.name}, which something else that is called changes", span)
+                if found
+                else None
+            )
         if not changed:
             return None  # something new in a cache
         self._changed.setdefault(key, {})[span] = place, changed
@@ -118,19 +122,7 @@ class Known:
         readers = self._read.get(key, {}).values()
         if not any(read.is_read(changed, named) for read, named in readers):
             return None
-        return _changes(f"changes {place.name}, which something else that is called reads", span)
-
-
-def _changes(what: str, span: Span | None) -> Diagnostic:
-    return Diagnostic(
-        "PCB424",
-        f"what is called here {what}",
-        span,
-        "this is run when the program is traced, not for each example",
-        "a helper changes nothing around it: hand over what changes as an argument and return the new value, "
-        "`x, count = helper(x, count)`",
-        trait="final",
-    )
+        return complaints.changes(f"changes {place.name}, which something else that is called reads", span)
 
 
 def guarded(
