@@ -12,6 +12,13 @@ from pathlib import Path
 OWN = str(Path(__file__).resolve().parent)
 """The folder of pcbatch."""
 INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+_REWRITTEN = "__autograph_generated_file"
+"""How the names of the files begin in which TensorFlow's AutoGraph puts what it makes of functions."""
+
+
+def is_rewritten(file: str) -> bool:
+    """Whether `file` has what AutoGraph has made of the user's code: lines that the user never saw."""
+    return Path(file).name.startswith(_REWRITTEN)
 
 
 @lru_cache(maxsize=4096)

@@ -20,6 +20,7 @@ from pcbatch.frontend.source.hints import COST_ATTRIBUTE
 from pcbatch.frontend.source.parsing import parse_lines
 from pcbatch.frontend.source.scope import LiveScope
 from pcbatch.frontend.source.source import FunctionSource, from_tree
+from pcbatch.installed import is_rewritten
 
 
 def capture(function: Any) -> FunctionSource:
@@ -48,7 +49,7 @@ def _found(function: Any) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, tuple
     if not isinstance(function, FunctionType):
         raise _refused("PCB150", f"{_describe(function)} is {_kind(function)}, not a plain Python function", _DEFINE)
     code = function.__code__
-    if os.path.basename(code.co_filename).startswith(_REWRITTEN):
+    if is_rewritten(code.co_filename):
         what = f"`{function.__name__}` is defined inside of a tf.function, and AutoGraph has rewritten it"
         raise _refused("PCB151", what, "define it outside, and call it there; or write tf.function(autograph=False)")
     lines = _lines(function)
@@ -142,8 +143,6 @@ _A_FILE = (
     "define the function in a file, a notebook cell or, from Python 3.13, the interactive prompt; for text of your own "
     "making, put its lines into `linecache.cache` under the name that it is compiled with"
 )
-_REWRITTEN = "__autograph_generated_file"
-"""How the names of the files begin in which TensorFlow's AutoGraph puts what it makes of functions."""
 _IMPORT_AGAIN = "if the file has changed since it was imported, import it again"
 
 

@@ -28,10 +28,10 @@ from pcbatch.errors import (
     TakeIn,
     Unroll,
 )
-from pcbatch.installed import OWN, is_installed
+from pcbatch.installed import OWN, is_installed, is_rewritten
 from pcbatch.ir.code import Code
 from pcbatch.ir.machine import Piece
-from pcbatch.runtime.backends.tensorflow import methods, operands, private, twins
+from pcbatch.runtime.backends.tensorflow import methods, operands, twins
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError
 from pcbatch.runtime.backends.tensorflow.weak import WeakTypeError
 
@@ -57,10 +57,6 @@ _HELPS = (
     (re.compile(r"must support iteration"), "write a loop, `for x in xs:`, which goes over arrays, too"),
     (re.compile(r"a dict takes constant indices only"), "take an array, `prices[n]`, or compare: `5 if n == 1 else 7`"),
     (_NONE, "test for it before: `if x is None:`"),
-    (
-        re.compile(private.STRAY),
-        "a helper is traced, not run for each lane: let it return what is to be kept, and hand it in",
-    ),
     (re.compile(r"must be rank 2 but is rank 1 for MatMul"), operands.PRODUCT),
 )
 _PLAINLY = (
@@ -130,8 +126,8 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
         return PrimitiveError([])
     wants: TakeIn | None = _taken_in(piece, error)
     if isinstance(error, PieceRefusalError):
-        line = _line_of_traceback(piece, error)
-        found = _at(piece, error.code, error.message, line, error.help)
+        line, notes = _line_of_traceback(piece, error), _notes(_helper(piece, error))
+        found = _at(piece, error.code, error.message, line, error.help, notes)
         if error.code in (CALLED, "PCB414") and found.span is not None and found.span.file.startswith(OWN):
             return PrimitiveError([replace(found, help=_HANDED)])
         if isinstance(error, InPlaceError):
@@ -167,7 +163,7 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     mixed = operands.mixed(why, place, _span(piece, line) if helper is None else None)
     if mixed is not None:
         why, help = mixed
-    notes = () if helper is None else (_note(helper),)
+    notes = _notes(helper)
     span = _span(piece, line)
     if notes and span is not None and span.file.startswith(OWN):  # pcbatch's own code calls what it was handed
         help = _HANDED if help.startswith(_HELPER_OF_TENSORS[:20]) else help
@@ -318,11 +314,13 @@ def _helper(piece: Piece, error: BaseException) -> TracebackType | None:
     return found
 
 
-def _note(traceback: TracebackType) -> Note:
-    """The line of a helper."""
-    code = traceback.tb_frame.f_code
+def _notes(traceback: TracebackType | None) -> tuple[Note, ...]:
+    """The line of a helper, where it is one that the user wrote."""
+    code = None if traceback is None else traceback.tb_frame.f_code
+    if traceback is None or code is None or is_rewritten(code.co_filename):
+        return ()
     span = Span.of_line(code.co_filename, traceback.tb_lineno)
-    return Note(span, f"this is in the helper `{code.co_name}`")
+    return (Note(span, f"this is in the helper `{code.co_name}`"),)
 
 
 def _line_of_operation(piece: Piece, operation: Any) -> int | None:

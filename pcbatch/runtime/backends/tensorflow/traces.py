@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import tensorflow as tf
 
-from pcbatch.errors import CompileError
+from pcbatch.errors import CompileError, PieceRefusalError
 from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import Type
@@ -34,14 +34,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What a piece does with one example, by its `function`.
+    """What a `piece` does with one example.
 
     `reads` and `shared` are the placeholders of the leaves of what it reads, `outputs` its results. `variables` pairs
     the handles of variables with those among `shared` that stand for what is read from them. `sites` are the fault
     sites that it checks, `failures` whether each check fails, in order.
     """
 
-    function: Callable[..., Any]
+    piece: Piece
     graph: Any
     reads: Sequence[tf.Tensor]
     shared: Sequence[tf.Tensor]
@@ -68,11 +68,16 @@ class Trace:
 
     def leaves(self, types: Sequence[Type]) -> list[tf.Tensor]:
         """The leaves of the outputs as tensors of the trace's graph, of exactly these types."""
-        with self.graph.as_default(), following.if_users(self.function, types):
-            leaves = [
-                leaf for type_, value in zip(types, self.outputs, strict=True) for leaf in leaf_tensors(value, type_)
-            ]
-            return [private.capture(self.graph, leaf) for leaf in leaves]
+        with self.graph.as_default(), following.if_users(self.piece.compiled, types):
+            named = list(zip(self.piece.writes, types, self.outputs, strict=True))
+            leaves = [(name, leaf) for name, type_, value in named for leaf in leaf_tensors(value, type_)]
+            return [self._captured(name, leaf) for name, leaf in leaves]
+
+    def _captured(self, name: str, leaf: tf.Tensor) -> tf.Tensor:
+        try:
+            return private.capture(self.graph, leaf)
+        except PieceRefusalError as error:
+            raise blame.error(self.piece, error.code, error.message, name=name, help=error.help) from None
 
 
 _remembered: ContextVar[dict[Any, Any] | None] = ContextVar("remembered", default=None)
@@ -176,9 +181,7 @@ def anew(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
             raise blame.traced(piece, error) from None
         leaves = [*chain(*lane)], [*chain(*same)]
         sites = frozenset(recorder.sites)
-        return Trace(
-            piece.compiled, graph, *leaves, outputs, _variables(given, same), sites, recorder.failures, recorder.site
-        )
+        return Trace(piece, graph, *leaves, outputs, _variables(given, same), sites, recorder.failures, recorder.site)
 
 
 def with_kept(piece: Piece, shared: Sequence[Sequence[Any]]) -> list[list[Any]]:

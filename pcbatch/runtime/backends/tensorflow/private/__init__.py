@@ -23,7 +23,6 @@ from pcbatch.runtime.backends.tensorflow.private.calls import (
     unordered,
 )
 from pcbatch.runtime.backends.tensorflow.private.graphs import (
-    STRAY,
     Watch,
     add_function,
     around,
@@ -86,7 +85,6 @@ from pcbatch.runtime.backends.tensorflow.private.xla import (
 )
 
 __all__ = [
-    "STRAY",
     "TENSOR_NOW",
     "Conversion",
     "Converter",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from pcbatch.errors import PieceRefusalError
 from pcbatch.runtime.backends.tensorflow.private import lookup
 
 
@@ -45,24 +46,24 @@ def _watched_class() -> type:
             return super()._create_op_internal(op_type, inputs, *rest, **options)
 
         def capture(self, tensor: Any, *rest: Any, **named: Any) -> Any:
-            """What stands for `tensor` here; a TypeError if it has no value here, being of a graph that is left."""
+            """What stands for `tensor` here; PieceRefusalError if it has none, being of another watched graph."""
             graph = getattr(tensor, "graph", None)
-            if isinstance(graph, Watched) and graph is not self and graph not in _graphs_around(self):
-                raise TypeError(STRAY)
+            if isinstance(graph, Watched) and graph is not self and not _is_around(graph, self):
+                raise PieceRefusalError("PCB401", _STRAY, _HANDED_IN)
             return super().capture(tensor, *rest, **named)
 
     return Watched
 
 
-STRAY = "a tensor is used here that was kept outside when this code, or other code, was traced before"
-"""What is said of a tensor of a watched graph that turns up in another one."""
+_STRAY = "a tensor is used here that was kept outside when this code, or other code, was traced before"
+_HANDED_IN = "a helper is traced, not run for each lane: let it return what is to be kept, and hand it in"
 
 
-def _graphs_around(graph: Any) -> Iterator[Any]:
-    """The graphs in which `graph` was made, from the inside out."""
-    while graph is not None:
-        graph = getattr(graph, "outer_graph", None)
-        yield graph
+def _is_around(outer: Any, graph: Any) -> bool:
+    """Whether `graph` was made in `outer`, or in a graph that was."""
+    while graph is not None and graph is not outer:
+        graph = around(graph)
+    return graph is outer
 
 
 def new_body(name: str, instead: Callable[[tf.Tensor], tf.Tensor | None]) -> Any:
