@@ -212,3 +212,18 @@ def test_helpers_are_told_of_numbers_what_they_are_told_of_one_example():
 
     x, n = tf.constant([1.0, 2.0]), tf.constant([2, 3])
     np.testing.assert_array_equal(function(x, n), [function.single(*each) for each in zip(x, n, strict=True)])
+
+
+@pcbatch.autobatch
+def one_more_without(x):
+    return x + True - False, x <= True
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "bfloat16"])
+@pytest.mark.parametrize("backend", ["tensorflow", "reference"])
+def test_a_bool_as_it_is_written_stands_beside_a_number_of_any_dtype(backend, dtype):
+    x = tf.constant([1, 2], dtype)
+    more, is_one = one_more_without.options(backend=backend)(x)
+    assert more.dtype == dtype
+    assert tf.cast(more, tf.int32).numpy().tolist() == [2, 3]
+    assert is_one.numpy().tolist() == [True, False]

@@ -43,6 +43,8 @@ OPERATORS: dict[type[ast.AST], str] = {
     ast.LtE: "op_le",
     ast.Gt: "op_gt",
     ast.GtE: "op_ge",
+    ast.In: "op_in",
+    ast.NotIn: "op_not_in",
 }
 """Operators that tensors lack, or have for fewer pairs of operands, and the names of the functions given for them."""
 UNARY: dict[type[ast.AST], str] = {ast.UAdd: "pos", ast.USub: "neg"}

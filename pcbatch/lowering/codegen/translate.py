@@ -146,9 +146,14 @@ class _Translator(Scoped):
                 return self._checked("mod", ZERO_DIVISION, node.left, node.right)
             case ast.Pow() if self.lenient or not isinstance(node.right, ast.Constant):
                 return self._checked("power", NEGATIVE_POWER, node.left, node.right)
-            case other if self.lenient and type(other) in LENIENT:
+            case other if self._is_lenient(other, node.left, node.right):
                 return _call(LENIENT[type(other)], node.left, node.right)
         return node
+
+    def _is_lenient(self, op: ast.AST, *operands: ast.expr) -> bool:
+        """Whether a function of `ops` stands for `op`: also beside a bool, which TensorFlow takes in graphs alone."""
+        beside_flag = any(isinstance(each, ast.Constant) and isinstance(each.value, bool) for each in operands)
+        return type(op) in LENIENT and (self.lenient or beside_flag)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         given = self._as_truths(node, node.values)
@@ -228,7 +233,7 @@ class _Translator(Scoped):
     def _comparison(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:
         if isinstance(op, (ast.In, ast.NotIn)):
             return _call("contains" if isinstance(op, ast.In) else "lacks", left, right)
-        if self.lenient and type(op) in LENIENT:
+        if self._is_lenient(op, left, right):
             return _call(LENIENT[type(op)], left, right)
         return ast.Compare(left, [op], [right])
 

@@ -103,6 +103,16 @@ def _shifted(python: Callable[[Any, Any], Any], function: Callable[[tf.Tensor, t
     return shift
 
 
+_equal = _comparison(operator.eq, operators.matched)
+
+
+def _contained(x: Any, items: Any) -> bool:
+    """`x in items`; in a tuple or a list it is looked for as `==` has it here, which takes bools beside numbers."""
+    if isinstance(items, (tuple, list)) and _has_arrays(x, *items):
+        return any(x is item or bool(_equal(x, item)) for item in items)
+    return x in items
+
+
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "op_add": _operator(operator.add, operators.numbers),
     "op_sub": _operator(operator.sub, operators.numbers),
@@ -117,12 +127,14 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "op_and_": _operator(operator.and_, operators.matched),
     "op_or_": _operator(operator.or_, operators.matched),
     "op_xor": _operator(operator.xor, operators.matched),
-    "op_eq": _comparison(operator.eq, operators.matched),
+    "op_eq": _equal,
     "op_ne": _comparison(operator.ne, operators.matched),
     "op_lt": _comparison(operator.lt, operators.numbers),
     "op_le": _comparison(operator.le, operators.numbers),
     "op_gt": _comparison(operator.gt, operators.numbers),
     "op_ge": _comparison(operator.ge, operators.numbers),
+    "op_in": _contained,
+    "op_not_in": lambda x, items: not _contained(x, items),
 }
 
 
