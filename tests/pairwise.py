@@ -18,7 +18,7 @@ def small_runs(
 ) -> tuple[tuple[Name, Mode, int], ...]:
     """Triples that cover every pair (name, size) once and every pair (mode, size); pairs (name, mode) run elsewhere.
 
-    Every second program compiles at one size, the sizes taken in turn; else programs run in the `cheap` mode. Greedy:
+    Every fourth program compiles at one size, the sizes taken in turn; else programs run in the `cheap` mode. Greedy:
     of the modes in `costs` take the one on which least has been spent at this size. So all modes come up first,
     expensive ones less often later.
     """
@@ -27,7 +27,7 @@ def small_runs(
     for place, name in enumerate(names):
         for size in sizes:
             mode = cheap
-            if size == sizes[place // 2 % len(sizes)] and place % 2 == 0:
+            if size == sizes[place // 4 % len(sizes)] and place % 4 == 0:
                 mode = min(costs, key=lambda m: (spent[m, size], costs[m]))
                 spent[mode, size] += costs[mode]
             runs.append((name, mode, size))

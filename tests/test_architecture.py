@@ -7,8 +7,11 @@ import ast
 import functools
 from pathlib import Path
 
+import pytest
+
 import pcbatch
 
+pytestmark = pytest.mark.xdist_group("architecture")  # each module is read once
 FOLDER = Path(pcbatch.__file__).parent
 LEVELS = (
     ("", "__main__", "commands"),

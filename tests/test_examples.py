@@ -55,7 +55,9 @@ def test_every_example_is_run_here():
     assert set(SAID) == {path.stem for path in EXAMPLES.glob("*.py")}
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in ("nqueens", "rejection") else name for name in SAID]
+)
 def test_example(name, capsys):
     printed = printed_by(name, capsys)
     for line in SAID[name]:

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
+from tests.pairwise import every_second
 
 X = np.array([[1.0, 2.0], [-1.0, 0.5]], np.float32)
 MODES = {"xla": {}, "graph": {"jit": False}, "reference": {"backend": "reference"}}
@@ -225,16 +226,17 @@ def dense(value):
     return [np.asarray(tf.convert_to_tensor(leaf)) for leaf in tf.nest.flatten(value)]
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
-def test_a_tape_in_the_body(program):
+@pytest.mark.parametrize(
+    ("program", "mode"), every_second(PROGRAMS, MODES), ids=lambda each: getattr(each, "__name__", each)
+)
+def test_a_tape_in_the_body(program, mode):
     function = pcbatch.autobatch(program)
     eager = [dense(program(tf.constant(x))) for x in X]
     singly = [dense(function.single(x)) for x in X]
-    for mode, options in MODES.items():
-        batch = dense(function.options(**options)(X))
-        for lane, (plain, single) in enumerate(zip(eager, singly, strict=True)):
-            assert len(batch) == len(plain) == len(single)
-            for place, got in enumerate(batch):
-                where = f"{mode}, lane {lane}, result {place}"
-                np.testing.assert_allclose(got[lane], plain[place], rtol=1e-4, atol=1e-5, err_msg=where)
-                np.testing.assert_allclose(got[lane], single[place], rtol=1e-4, atol=1e-5, err_msg=where)
+    batch = dense(function.options(**MODES[mode])(X))
+    for lane, (plain, single) in enumerate(zip(eager, singly, strict=True)):
+        assert len(batch) == len(plain) == len(single)
+        for place, got in enumerate(batch):
+            where = f"lane {lane}, result {place}"
+            np.testing.assert_allclose(got[lane], plain[place], rtol=1e-4, atol=1e-5, err_msg=where)
+            np.testing.assert_allclose(got[lane], single[place], rtol=1e-4, atol=1e-5, err_msg=where)

@@ -6,6 +6,7 @@ Each file of `programs` and `refusals` is one lesson: a function named like its 
 
 from __future__ import annotations
 
+import functools
 import importlib
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verify.verifier import verify
 from tests.goldens import check_golden
 
+pytestmark = pytest.mark.xdist_group("types")  # each program is refused once, for all that is said of it
 FOLDER = Path(__file__).parent
 PROGRAMS = sorted(path.stem for path in (FOLDER / "programs").glob("*.py"))
 REFUSALS = sorted(path.stem for path in (FOLDER / "refusals").glob("*.py"))
@@ -30,6 +32,7 @@ def checked(kind: str, name: str):
     return function, module.BATCH
 
 
+@functools.cache
 def refused(name: str) -> CompileError:
     """The error about a file of `refusals`: some faults are found at decoration, some need the types of a call."""
     with pytest.raises(CompileError) as caught:

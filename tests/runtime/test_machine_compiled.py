@@ -38,8 +38,22 @@ def optimized_hlo(machine, roomy):
     return compiled.experimental_get_compiler_ir(*arguments)(stage="optimized_hlo")
 
 
-@pytest.mark.parametrize("schedule", ["earliest", "sweep"])
-@pytest.mark.parametrize(("storage", "roomy"), [("cached stack", True), ("cached stack", False), ("stack", False)])
+@pytest.mark.parametrize(
+    ("schedule", "storage", "roomy"),
+    [
+        ("earliest", "cached stack", True),
+        ("sweep", "cached stack", False),
+        ("earliest", "stack", False),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                ("sweep", "cached stack", True),
+                ("earliest", "cached stack", False),
+                ("sweep", "stack", False),
+            )
+        ),
+    ],
+)
 def test_stacks_are_written_in_place(schedule, storage, roomy):
     """XLA copies no stack from trip to trip, in blocks that run or do not: a step costs the same at any depth."""
     program = tables.stored(tables.fibonacci(with_state=True), storage)

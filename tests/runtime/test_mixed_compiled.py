@@ -14,6 +14,7 @@ from pcbatch import random
 from pcbatch.ir.types import leaves
 from tests.runtime.test_native_compiled import computations
 
+pytestmark = pytest.mark.xdist_group("mixed compiled")  # the same programs, compiled once
 ROOT = Path(__file__).parents[2]
 NUMBERS = np.array([0, 3, 9, 5, 1], np.int32)
 WEIGHTS = tf.constant(np.random.default_rng(1).normal(size=(40, 40)) / 6, tf.float32)

@@ -33,7 +33,7 @@ def computations(text):
     return found
 
 
-@pytest.mark.parametrize("name", ["fibonacci", "queens", "hanoi", "ackermann"])
+@pytest.mark.parametrize("name", ["fibonacci", "queens", pytest.param("hanoi", marks=pytest.mark.slow), "ackermann"])
 def test_no_stack_is_copied_where_a_lane_runs(name):
     program = load(name)
     arguments = tuple(map(tf.constant, program.arguments(3)))
@@ -117,7 +117,7 @@ def quicksort(x, low, high):
     "function",
     [
         pytest.param(insertion, marks=pytest.mark.slow),
-        swapped,
+        pytest.param(swapped, marks=pytest.mark.slow),  # as in `quicksort`
         read_around_a_loop,
         stored_in_an_expensive_block,
         quicksort,
@@ -352,10 +352,10 @@ def test_check_compiles_without_running():
 def test_parts_of_the_lanes_run_on_all_cores(monkeypatch):
     """The same bits, status and messages, whatever the parts; one that fails does so once."""
     n, step = tf.random.stateless_uniform([101], (1, 2), 0, 60, tf.int32), tf.fill([101], 1)
-    wanted = countdown.run(n, step)
+    function = countdown.options(name="countdown_in_parts")
+    wanted = function.run(n, step)
     monkeypatch.setattr(cores, "CPU", dataclasses.replace(cores.CPU, native_split=0.0, native_split_always=0.0))
     monkeypatch.setattr(cores, "available", lambda: 3)
-    function = countdown.options(name="countdown_in_parts")
     for _ in range(3):
         run = function.run(n, step)
     assert function.session.compiled.values()[0].machine._cores.parts(101) == [(0, 33), (33, 67), (67, 101)]

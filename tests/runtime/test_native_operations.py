@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tools.operations.trial import tried_natively
 
 _LIST = "tf.raw_ops.TensorListReserve(element_shape=[4], num_elements=3, element_dtype=tf.float32)"
@@ -72,9 +74,12 @@ EXPRESSIONS = (
 )
 
 
-def test_each_kind_runs_once():
-    """All in one native function: what is compared is each."""
-    assert set(tried_natively(EXPRESSIONS).values()) == {()}
+@pytest.mark.parametrize(
+    "expressions", [EXPRESSIONS[::2], pytest.param(EXPRESSIONS[1::2], marks=pytest.mark.slow)], ids=len
+)
+def test_each_kind_runs_once(expressions):
+    """All in one native function: what is compared is each. Every second one, the others among the slow tests."""
+    assert set(tried_natively(expressions).values()) == {()}
 
 
 REFUSED = {

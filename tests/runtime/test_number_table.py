@@ -11,6 +11,7 @@ import tensorflow as tf
 from tests.goldens import check_golden
 from tests.number_table import DTYPES, GROUPS, REFUSED, TYPES, UNARY, WEAK, binary, markdown, unary
 
+pytestmark = pytest.mark.xdist_group("number table")  # the page shows what the tests of operators find out
 PAGE = Path(__file__).parents[2] / "docs" / "numbers.md"
 MARK = "<!-- tables -->\n"
 SYMBOLS = {

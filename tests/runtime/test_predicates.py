@@ -30,7 +30,6 @@ from pcbatch.optimize.machine.compaction import Compaction
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend, ops
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.strategies.reference import run_reference
-from tests.pairwise import every_second
 from tests.runtime import tables
 from tests.runtime.tables import BOOL, FLOAT, INT, WEAK, at
 
@@ -221,7 +220,15 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("case", "mode"), every_second(CASES, MODES))
+RUNS = [
+    pytest.param(case, mode, marks=() if place % len(MODES) == turn else pytest.mark.slow)
+    for place, case in enumerate(CASES)
+    for turn, mode in enumerate(MODES)
+]
+"""Each case quickly in one mode, the modes in turn."""
+
+
+@pytest.mark.parametrize(("case", "mode"), RUNS)
 def test_the_machine_equals_the_reference(case, mode):
     """Values, status, sites, steps, and what messages show; nothing raises for lanes that take no part."""
     table, batches = CASES[case]

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.errors import PrimitiveError, UsageError
+from tests.pairwise import every_second
 
 LANES = 5
 X = np.random.default_rng(0).normal(size=(LANES, 3)).astype(np.float32)
@@ -130,8 +131,7 @@ def slopes_of_all(call, x, weight):
     return tape.gradient(value, [x, weight, WEIGHTS])
 
 
-@jits
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(("name", "jit"), every_second(CALLS, (True, False)))
 def test_gradients(name, jit):
     call = CALLS[name]
     agrees(calling(lambda x: (slope(call, x), curvature(call, x))), X, jit=jit)

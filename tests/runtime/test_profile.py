@@ -165,7 +165,13 @@ def test_the_trace_is_the_schedule():
 
 
 @pytest.mark.parametrize(
-    ("schedule", "jit"), [("auto", True), ("earliest", False), ("busiest", False), ("sweep", False)]
+    ("schedule", "jit"),
+    [
+        ("auto", True),
+        ("earliest", False),
+        pytest.param("busiest", False, marks=pytest.mark.slow),
+        ("sweep", False),
+    ],
 )
 def test_a_trace_adds_up_to_the_counters_and_changes_nothing(schedule, jit):
     """Lanes go deeper than the first stacks, so the record goes through several legs."""

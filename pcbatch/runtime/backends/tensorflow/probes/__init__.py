@@ -34,10 +34,11 @@ class Probe:
 
 def probes() -> tuple[Probe, ...]:
     """Every use, tried now, in graphs of its own: takes about a second."""
-    return tuple(Probe(use.name, _works(use), use.lost) for use in USES)
+    return tuple(Probe(use.name, works(use), use.lost) for use in USES)
 
 
-def _works(use: Use) -> bool:
+def works(use: Use) -> bool:
+    """Whether a use does what we rely on, tried now."""
     try:
         return bool(use.check())
     except Exception:  # a version without it may raise anything
