@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
+from pcbatch.runtime.adjoint import tape as tapes
 from pcbatch.runtime.adjoint.forks import reverse
 from pcbatch.runtime.adjoint.forks.way import ForkedWay
 from tests.adjoint.truth import assert_alike
@@ -128,3 +129,19 @@ def test_the_same_call_gives_the_same_bits(tries, monkeypatch, begun):
     equal = [np.array_equal(one, other) for found in others for one, other in zip(first, found, strict=True)]
     assert all(equal) == (tries > 1)
     np.testing.assert_array_equal(others[0][1], others[1][1])
+
+
+def test_tapes_that_are_as_large_as_they_get_are_compiled_once(monkeypatch):
+    """However long the runs are: each is of more segments than the one before it."""
+    sizes, made, make = tapes.Sizes(bytes=1), [], ForkedWay.__init__
+
+    def seen(self, *given, rows, **others):
+        made.append(rows)
+        make(self, *given, rows=rows, **others)
+
+    monkeypatch.setattr(tapes, "Sizes", lambda: sizes)
+    monkeypatch.setattr(ForkedWay, "__init__", seen)
+    function = program()
+    for n in (3, 5, 6):
+        slopes(function, tf.fill([64], n))
+    assert len(made) == 1
