@@ -120,7 +120,7 @@ class Batched(Calls[P, R]):
         if known is not None:
             return known
         derived: Batched[P, R] = Batched(self.__wrapped__, options, self._source)
-        derived._family = self._family
+        derived._family, derived._session.lessons = self._family, self._session.lessons
         return self._family.put(repr(options), derived)
 
     def under(self, changes: Mapping[str, Any]) -> Batched[P, R]:

@@ -23,6 +23,7 @@ from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.compiling import choice
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.forked import ForkedMachine
+from pcbatch.runtime.machine.learned import Lessons
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.native.between import Between
@@ -37,9 +38,13 @@ from pcbatch.runtime.strategies.straight_line import StraightLine, is_straight
 
 
 def make_executable(
-    program: Program, options: Options, digest: Callable[[], str], traces: dict[Any, Any] | None = None
+    program: Program,
+    options: Options,
+    digest: Callable[[], str],
+    traces: dict[Any, Any] | None = None,
+    lessons: Lessons | None = None,
 ) -> Executable:
-    """What runs a program, of this `digest`, under the given options.
+    """What runs a program, of this `digest`, under the given options, and learns from its runs under all others.
 
     It is found out by traces of pieces, which are added to `traces`: see `Pieces.tracing_once`.
     """
@@ -63,7 +68,7 @@ def make_executable(
             blocks = program.blocks
             pieces = [(item, block.label) for block in blocks for item in block.body if isinstance(item, Piece)]
             backend.trace_ahead((piece, signature_of(program, piece), label) for piece, label in pieces)
-        executable = _executable(program, backend, options, stored)
+        executable = _executable(program, backend, options, stored, Lessons() if lessons is None else lessons)
         if opening.current() is not None:
             stored()  # now, by the traces that what it costs was found by
     return executable
@@ -74,7 +79,7 @@ SEQUEL = 64
 
 
 def _executable(
-    program: Program, backend: Backend, options: Options, digest: Callable[[], str | None]
+    program: Program, backend: Backend, options: Options, digest: Callable[[], str | None], lessons: Lessons
 ) -> Machine | ForkedMachine | NativeProgram | MixedProgram | StraightLine:
     """The machine, or the straight line or native program that it is better run as, or is to be."""
     # What runs straight runs for all examples, at once; chunks are a matter of the machine's.
@@ -99,7 +104,8 @@ def _executable(
     machine = make(max_lanes=options.max_lanes)
     if forked is not None and options.may_fork:
         sequel = make(max_lanes=min(SEQUEL, options.max_lanes or SEQUEL))
-        return ForkedMachine(forked, machine, sequel, least=CPU.least_bytes)
+        learned = lessons.of(tuple(group.block for group in groups(forked)), options.max_lanes)
+        return ForkedMachine(forked, machine, sequel, learned=learned, least=CPU.least_bytes)
     if straight:
         form = f"straight, by {'XLA' if jit else 'kernels of TensorFlow'}"
         return StraightLine(machine, form if chosen is None else f"{form}: {chosen.why}")
@@ -167,7 +173,7 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
     forks = None
     if isinstance(executable, ForkedMachine):
         pools, program = executable.pools, executable.program
-        forks = Forks(pools.spread, pools.limit, options.max_lanes, executable.because, pools.least, pools.has_learned)
+        forks = Forks(pools.learned, pools.limit, options.max_lanes, executable.because, pools.least)
     else:
         program = without_forks(program)
     backend = backend_named(options.backend)

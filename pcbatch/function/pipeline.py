@@ -44,6 +44,7 @@ from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.adjoint.through import run_watched
 from pcbatch.runtime.costs.estimate import block_costs, block_row
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
+from pcbatch.runtime.machine.learned import Lessons
 from pcbatch.runtime.machine.legs import Snapshot
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome
@@ -73,6 +74,8 @@ class Pipeline:
     environment: Environment
     arguments: Arguments
     options: Options
+    lessons: Lessons = field(default_factory=Lessons, repr=False, compare=False)
+    """What its runs learn, and those of the same program under other options."""
     _lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
     _ready: set[Any] = field(default_factory=set, init=False, repr=False, compare=False)
     """The numbers of lanes that the machine is compiled for; for legs, with the capacities of stacks."""
@@ -228,7 +231,8 @@ class Pipeline:
     @cached_property
     def machine(self) -> Executable:
         """The machine that runs the table."""
-        return make_executable(self.table, self.options, lambda: program_digest(self.table, ()), self._traces)
+        digest = partial(program_digest, self.table, ())
+        return make_executable(self.table, self.options, digest, self._traces, self.lessons)
 
     @cached_property
     def reverse(self) -> Reverse:

@@ -37,6 +37,7 @@ from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named, following
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine import collector
+from pcbatch.runtime.machine.learned import LessonsByKey
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Statistics
 from pcbatch.runtime.report.entries import sites
 from pcbatch.runtime.report.profile import noted
@@ -74,6 +75,7 @@ class Session:
         None where each call has to find out more: what reads an array that is made anew at each look, for one.
         """
         self.statistics: list[Statistics] = []
+        self.lessons = LessonsByKey()  # all relatives have the same
 
     @cached_property
     def _backend(self) -> Backend:
@@ -235,8 +237,7 @@ class Session:
         known = self._at_a_glance(args, backend.runs_unseen())
         if known is None or not backend.runs_now() or sites(pipeline.table):
             return  # what lanes print is looked for the long way
-        before = self._plans.get(known[0])
-        if before is None and known[0] in self._plans:
+        if (before := self._plans.get(known[0])) is None and known[0] in self._plans:
             return
         linked, links, keys = pipeline.linked, self._links, self._keys.statics(captured)
         if links.get(linked.grants) is not linked:
@@ -327,7 +328,9 @@ class Session:
             else:
                 known = kept(captured.leaves, others, backend.is_variable)
                 environment = self._environment(linked, captured.without_values(), known, tapes=tapes)
-                pipeline = Pipeline(linked, environment, arguments.without_values(), self._options)
+                pipeline = Pipeline(
+                    linked, environment, arguments.without_values(), self._options, self.lessons.of(key)
+                )
             started = time.perf_counter()
             try:
                 watched = self._watching(pipeline, captured)

@@ -9,8 +9,10 @@ import tensorflow as tf
 import pcbatch
 from pcbatch.function import executing
 from pcbatch.runtime.adjoint import tape as tapes
+from pcbatch.runtime.adjoint.forks import reverse
 from pcbatch.runtime.adjoint.reverse import Forks
 from pcbatch.runtime.adjoint.undo import Undoing
+from pcbatch.runtime.machine.learned import Learned
 from tests.adjoint import forked_programs as programs
 from tests.adjoint.forked_programs import CASES, LEFT, WORD
 from tests.adjoint.truth import assert_alike, batched, one_by_one
@@ -19,19 +21,21 @@ slow = pytest.mark.slow
 TINY = tapes.Sizes(bytes=1, log=7)
 """Many segments: a tape has room for two chunks of rows, the log for few entries."""
 QUICK = ("valued",)
-SMALL, CROWDED = Forks(spread=1, limit=2**28), Forks(spread=1, limit=1)
-"""Runs that must grow, and runs that may not: examples whose calls find no lanes run again, in sequence."""
+SMALL, CROWDED = 2**28, 1
+"""Bytes of lanes of runs that begin with one lane for each example and must grow, and of those that may not: examples
+whose calls find no lanes run again, in sequence."""
 
 
 @pytest.fixture
 def sizes(monkeypatch):
-    """Have tapes of other sizes, and runs begin on other numbers of lanes."""
+    """Have tapes of other sizes, and runs begin with few lanes of which nothing has been learned, of so many bytes."""
 
-    def become(tape=None, forks=None):
+    def become(tape=None, limit=None):
         if tape is not None:
             monkeypatch.setattr(tapes, "Sizes", lambda: tape)
-        if forks is not None:
-            monkeypatch.setattr(executing, "Forks", lambda *_: forks)
+        if limit is not None:
+            monkeypatch.setattr(executing, "Forks", lambda *_: Forks(Learned(1), limit))
+            monkeypatch.setattr(reverse, "TRIES", 1)  # gradients go through runs that have grown
 
     return become
 
@@ -77,7 +81,7 @@ def test_keep_and_replay_are_equal_to_the_bit(name, sizes):
 @slow
 @pytest.mark.parametrize("name", ["worded", "valued"])
 def test_examples_that_find_no_lanes_run_in_sequence(name, sizes):
-    sizes(forks=CROWDED)
+    sizes(limit=CROWDED)
     function, arguments, variables = CASES[name]
     function = function.options(jit=False, name=f"{name}_crowded")
     found = batched(function, arguments, variables)

@@ -13,6 +13,7 @@ from pcbatch.runtime.adjoint.forks.way import ForkedWay
 from pcbatch.runtime.adjoint.reverse import MOST_IN_GRAPH, Forks, Reverse
 from pcbatch.runtime.adjoint.way import Way
 from pcbatch.runtime.machine.forked import IN_GRAPH, IN_XLA
+from pcbatch.runtime.machine.learned import Learned
 from tests.adjoint.forked_programs import CASES
 from tests.adjoint.truth import assert_alike, batched, one_by_one
 
@@ -87,7 +88,7 @@ def test_in_batches_of_every_size(described):
 @pytest.mark.parametrize("tape", ["keep", "replay"])
 @pytest.mark.parametrize("limit", [2**24, 1])
 def test_with_lanes_that_become_more_and_with_none_to_spare(tape, limit, monkeypatch, described):
-    monkeypatch.setattr(executing, "Forks", lambda *_: Forks(spread=1, limit=limit))
+    monkeypatch.setattr(executing, "Forks", lambda *_: Forks(Learned(1), limit))
     function = grown.options(tape=tape, name=f"grown_{tape}_{limit}")
     inside = tf.function(lambda x, n: slopes(function, x, n), autograph=False)
     assert_alike(inside(X, N), truth(X, N))

@@ -7,7 +7,9 @@ import pytest
 from pcbatch.errors import CompileError
 from pcbatch.function import executing
 from pcbatch.runtime.adjoint import tape as tapes
+from pcbatch.runtime.adjoint.forks import reverse
 from pcbatch.runtime.adjoint.reverse import Forks
+from pcbatch.runtime.machine.learned import Learned
 from tests.forked_runs import KEPT, REFUSABLE, batch, check_plain, check_taped, module, size
 from tests.generator_of_forks import program_of
 
@@ -16,14 +18,14 @@ SEGMENTS = tapes.Sizes(bytes=1, log=7)
 """Many segments: a tape has room for two chunks of rows, the log for few entries."""
 WAYS = {
     "usual": ({}, None, None),
-    "growing, in segments": ({}, SEGMENTS, {"spread": 1, "limit": 2**28}),
-    "again, in segments": ({"tape": "replay"}, SEGMENTS, {"spread": 2, "limit": 2**28}),
-    "no lanes": ({}, None, {"spread": 1, "limit": 1}),
-    "in a function": ({"inside": True}, None, {"spread": 2, "limit": 2**28}),
+    "growing, in segments": ({}, SEGMENTS, (1, 2**28)),
+    "again, in segments": ({"tape": "replay"}, SEGMENTS, (2, 2**28)),
+    "no lanes": ({}, None, (1, 1)),
+    "in a function": ({"inside": True}, None, (2, 2**28)),
     "some after others": ({"max_lanes": 11}, None, None),
-    "of shared arguments": ({"shared": KEPT}, None, {"spread": 2, "limit": 2**28}),
+    "of shared arguments": ({"shared": KEPT}, None, (2, 2**28)),
 }
-"""Options, sizes of tapes and of pools."""
+"""Options, sizes of tapes, and how many lanes for each example and bytes of lanes there are at first."""
 SEEDS = range(40)
 
 
@@ -48,7 +50,9 @@ def test_taped(seed, monkeypatch):
     if sizes is not None:
         monkeypatch.setattr(tapes, "Sizes", lambda: sizes)
     if forks is not None:
-        monkeypatch.setattr(executing, "Forks", lambda *_: Forks(**forks))
+        spread, limit = forks
+        monkeypatch.setattr(executing, "Forks", lambda *_: Forks(Learned(spread), limit))
+        monkeypatch.setattr(reverse, "TRIES", 1)  # gradients go through runs that have grown
     judged(program_of(seed), check_taped, batch(seed), **options)
 
 

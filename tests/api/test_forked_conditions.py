@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import pcbatch
+from pcbatch.runtime.machine.learned import Learned
 
 OPTIONS = {"jit": False, "form": "lockstep"}
 
@@ -97,9 +100,10 @@ def test_each_example_gives_what_it_gives_in_sequence(name, sizes, monkeypatch):
     function, arguments = PROGRAMS[name]
     wanted, forked = function.run(*arguments), function.options(fork=True)
     pools = forked.pipeline(*arguments).machine.pools
-    monkeypatch.setattr(pools, "capacity", 1)  # the program is kept, for other tests, too
     for spread, limit in map(SIZES.__getitem__, sizes):
-        monkeypatch.setattr(pools, "spread", spread)
+        learned = Learned(spread)
+        learned.learn(lambda lesson: replace(lesson, capacity=1))
+        monkeypatch.setattr(pools, "learned", learned)  # the program is kept, for other tests, too
         monkeypatch.setattr(pools, "limit", limit)
         same(forked.run(*arguments), wanted)
 

@@ -22,6 +22,7 @@ from pcbatch.runtime.adjoint.text import print_adjoint
 from pcbatch.runtime.adjoint.way import Taped, Way
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine.context import Context
+from pcbatch.runtime.machine.learned import Learned
 from pcbatch.runtime.machine.limits import GROWTH, Limits
 from pcbatch.runtime.machine.outcome import Statistics
 from pcbatch.runtime.machine.pools import Pools
@@ -41,21 +42,19 @@ MOST_IN_GRAPH = (
 
 @dataclass(frozen=True)
 class Forks:
-    """How many lanes for each example runs begin with whose calls are forked, and how many bytes lanes may take.
+    """What was `learned` of runs whose calls are forked, plain ones too, and how many bytes lanes may take.
 
     With `most` there are never more lanes: not all examples are run at once then.
     Few examples begin with so many bytes of lanes at `least`, as plain runs do: else their first run would be compiled
     for several numbers of lanes.
     """
 
-    spread: int
+    learned: Learned
     limit: int
     most: int | None = None
     because: Callable[[str], None] = lambda why: None
     """Told why a run has made its calls one after the other."""
     least: int = 0
-    are_learned: bool = False
-    """Whether plain runs before have said so."""
 
 
 class Reverse(Way):
@@ -163,17 +162,15 @@ class Reverse(Way):
         layout = Layout(program)
         limits = replace(self.limits, roomy=False)
         context = replace(self.context, layout=layout, limits=limits)
-        sizes = {"spread": forks.spread, "limit": forks.limit, "least": forks.least}
-        pools = Pools(layout, limits.largest_capacity, most=forks.most, **sizes)
+        largest, limit, most, least = limits.largest_capacity, forks.limit, forks.most, forks.least
+        pools = Pools(layout, largest, forks.learned, limit=limit, most=most, least=least)
         given = {"jit": self.jit, "tape": self._tape, "statistics": self.statistics, "sizes": self._sizes}
         given |= {"sources": self._sources, "by_lane": self.by_lane}
 
-        pools.has_learned = forks.are_learned
+        def make(rows: int, are_likely: bool) -> ForkedWay:
+            return ForkedWay(program, context, pools=pools, rows=rows, are_likely=are_likely, **given)
 
-        def make(rows: int) -> ForkedWay:
-            return ForkedWay(program, context, pools=pools, rows=rows, **given)
-
-        return ForkedReverse(self.backend, pools, self._rooms, make, self._in_sequence)
+        return ForkedReverse(self.backend, pools, self._rooms, make, self._in_sequence, by_lane=self.by_lane)
 
     def text(self, lanes: Any) -> str:
         """The way back as text."""

@@ -28,6 +28,7 @@ from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.forked_legs import ForkedLegs, Standing
 from pcbatch.runtime.machine.forking import Report
 from pcbatch.runtime.machine.growing import grown, wanting
+from pcbatch.runtime.machine.learned import Learned
 from pcbatch.runtime.machine.leftover import completed, left_over, one_after_another
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
@@ -72,8 +73,8 @@ class Told:
 class ForkedMachine:
     """Runs `program`, which has groups of calls; `machine` runs the same without, and `sequel` a few examples of it.
 
-    `spread` says how many lanes there are for each example at first, or more, of `least` bytes in all; `limit` how many
-    bytes they may take. A lane for each example there is in any case.
+    `spread`, or what is `learned` already, says how many lanes there are for each example at first, or more, of `least`
+    bytes in all; `limit` how many bytes they may take. A lane for each example there is in any case.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class ForkedMachine:
         sequel: Machine,
         *,
         spread: int = CPU.spread,
+        learned: Learned | None = None,
         limit: int = CPU.lane_bytes,
         least: int = 0,
     ):
@@ -95,7 +97,8 @@ class ForkedMachine:
         context = replace(context, layout=Layout(forking(program)), limits=limits, merging=None)
         self.legs = ForkedLegs(context, machine.programs, machine.jit)
         largest, most = limits.largest_capacity, machine.max_lanes
-        self.pools = Pools(context.layout, largest, spread=spread, limit=limit, least=least, most=most)
+        learned = Learned(spread) if learned is None else learned
+        self.pools = Pools(context.layout, largest, learned, limit=limit, least=least, most=most)
         self.form = "lockstep, calls forked"
         self.in_sequence: dict[str, None] = {}
         """Why runs made their calls one after the other, of those that did."""
@@ -216,7 +219,8 @@ class ForkedMachine:
                 now = self.legs.go_on(larger, state, self.legs.counters(now), given, NO_BUDGET)
             forked, most = report.forked + now.report.forked, max(report.most, now.report.most)
             report = replace(now.report, forked=forked, most=most, short=report.short + now.report.short)
-        self.pools.learn(size, now.size, report, examples)
+        learned = self.pools.learned
+        learned.learn(lambda lesson: self.pools.after(lesson, size, now.size, report, examples))
         return now, Told(report, tuple(lanes_so_far), examples)
 
     def _fewer(self, now: Standing, examples: int) -> int | None:

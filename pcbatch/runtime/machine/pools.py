@@ -1,24 +1,23 @@
 """How many lanes runs have whose calls are forked, and how long stacks: few numbers, as each size is compiled anew.
 
 A run begins with some lanes for each example, and goes on with more where these are too few, up to a limit of bytes;
-the next run begins with what the last one could have used. Lanes that nobody needs cost next to nothing, as blocks run
-for lists of lanes: so a room (`rooms`) may be larger than the number of examples.
+the next run begins with what the last one could have used (`learned`). Lanes that nobody needs cost next to nothing,
+as blocks run for lists of lanes: so a room (`rooms`) may be larger than the number of examples.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.forking import Report
+from pcbatch.runtime.machine.learned import Learned, Lesson
 from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.rooms import Rooms, bucket
 from pcbatch.runtime.machine.state import Layout
 
-FIRST_CAPACITY = 2
-"""How many live calls the stacks of a lane have room for at first: lanes that fork have one or two."""
 MOST_GROWTH = 8
 """How many times as many lanes a run has when they become more for the first time; and the next one, at most."""
 
@@ -34,20 +33,28 @@ class Size:
 class Pools:
     """The sizes of the runs of one program.
 
-    `spread` says how many lanes there are for each example at first, or more, of `least` bytes in all; `limit` how many
-    bytes they may take. A lane for each example there is in any case. With `most` there are never more lanes, however
-    many examples: not all of these are run at once then.
+    What is `learned` says how many lanes there are for each example at first, or more, of `least` bytes in all; `limit`
+    how many bytes they may take. A lane for each example there is in any case. With `most` there are never more lanes,
+    however many examples: not all of these are run at once then.
     """
 
     def __init__(
-        self, layout: Layout, largest_capacity: int, *, spread: int, limit: int, most: int | None, least: int = 0
+        self, layout: Layout, largest_capacity: int, learned: Learned, *, limit: int, most: int | None, least: int = 0
     ):
-        self.layout, self.largest_capacity = layout, largest_capacity
-        self.spread, self.limit, self.most, self.least = spread, limit, most, least
-        self.has_learned = False
-        self.capacity = min(FIRST_CAPACITY, largest_capacity)
+        self.layout, self.largest_capacity, self.learned = layout, largest_capacity, learned
+        self.limit, self.most, self.least = limit, most, least
         self.rooms = Rooms(lambda: min(CPU.idle_least, self.at_once(CPU.idle_least)))
         self._bytes: dict[int, int] = {}
+
+    @property
+    def spread(self) -> int:
+        """How many lanes a run has for each example at first."""
+        return self.learned.now.spread
+
+    @property
+    def capacity(self) -> int:
+        """For how many live calls the stacks of a run have room at first."""
+        return min(self.learned.now.capacity, self.largest_capacity)
 
     def at_once(self, examples: int) -> int:
         """How many of so many examples are run at once."""
@@ -66,11 +73,13 @@ class Pools:
         return self._size(examples)
 
     def _size(self, room: int) -> Size:
-        fewest = min(self.least // self.bytes(self.capacity), CPU.least_lanes)
+        now = self.learned.now
+        capacity = min(now.capacity, self.largest_capacity)
+        fewest = min(self.least // self.bytes(capacity), CPU.least_lanes)
         fewest = 2 ** (fewest.bit_length() - 1) if fewest else 0
-        lanes = min(max(room * self.spread, fewest), self._lanes(self.capacity))
+        lanes = min(max(room * now.spread, fewest), self._lanes(capacity))
         room = room if self.most is None else min(room, self.most)
-        return Size(Pool(max(room, lanes), room), self.capacity)
+        return Size(Pool(max(room, lanes), room), capacity)
 
     def larger(self, size: Size, growth: int, *, lanes: bool, stacks: bool) -> Size:
         """The next size, of `growth` times as many lanes, or of longer stacks; the same where there is none."""
@@ -82,21 +91,19 @@ class Pools:
             pool = Pool(max(pool.lanes, min(pool.lanes * growth, self._lanes(capacity))), pool.examples)
         return Size(pool, capacity)
 
-    def learn(self, first: Size, last: Size, report: Report, examples: int) -> None:
-        """Have the next run begin with what this one could have used, which began with one size and ended with another.
+    def after(self, now: Lesson, first: Size, last: Size, report: Report, examples: int) -> Lesson:
+        """The lesson with what a run could have used besides, which began with one size and ended with another.
 
         One that was short of lanes would have needed one for each call at most. Where there are to be few lanes that is
         what many runs are; fewer examples are run at once if some could not end.
         """
-        pool, self.has_learned = first.pool, True
-        self.capacity = max(self.capacity, last.capacity)
-        if self.most is not None:
-            self.spread = min(2 * self.spread if report.stuck else self.spread, self.most)
-            return
+        pool, spread = first.pool, now.spread
         wanted = -(-(examples + report.forked) // examples)
-        if report.short and wanted * pool.examples > pool.lanes >= pool.examples * self.spread:
-            most = max(self.spread * MOST_GROWTH, last.pool.lanes // pool.examples)
-            self.spread = min(bucket(wanted), most)
+        if self.most is not None:
+            spread = min(2 * spread if report.stuck else spread, self.most)
+        elif report.short and wanted * pool.examples > pool.lanes >= pool.examples * spread:
+            spread = min(bucket(wanted), max(spread * MOST_GROWTH, last.pool.lanes // pool.examples))
+        return replace(now, spread=spread, capacity=max(now.capacity, last.capacity), is_known=True)
 
     def _lanes(self, capacity: int) -> int:
         """How many lanes there may be."""

@@ -26,8 +26,12 @@ COUNTED = ("executions", "active", "rows", "trips")
 
 @dataclass(frozen=True, kw_only=True)
 class DescribedTaped(Taped):
-    """A taped run in a caller's graph: `first`, whose calls were forked, on `arrays`; and which examples are `left`."""
+    """A taped run in a caller's graph: `first`, whose calls were forked, on `arrays`; and which examples are `left`.
 
+    It went `by` that way, whatever has been learned since.
+    """
+
+    by: ForkedWay
     first: Taped
     arrays: Sequence[Array]
     left: Array
@@ -62,7 +66,7 @@ class InGraphs:
         flat = _packed(ended)
         found = self._apart(program, [backend.constant(0) + lanes, left, *flat, *arrays])
         fields = {**vars(first), "way": undoes, "outcome": _unpacked(ended, iter(found))}
-        return DescribedTaped(**fields, first=first, arrays=arrays, left=left)
+        return DescribedTaped(**fields, by=way, first=first, arrays=arrays, left=left)
 
     def _not_empty(self, way: ForkedWay, arrays: Sequence[Array], lanes: Any) -> list[Array]:
         """`arrays`, of arguments and shared operands, with room for an example where there may be none."""
@@ -80,14 +84,13 @@ class InGraphs:
 
     def gradients(
         self,
-        way: ForkedWay,
         taped: DescribedTaped,
         shared: Sequence[Array],
         upstream: Sequence[Array | None],
         lanes: Any,
     ) -> list[Array | None]:
-        """Those of a run by `way`; see `Way.gradients`."""
-        backend, first = self.backend, taped.first
+        """See `Way.gradients`."""
+        backend, first, way = self.backend, taped.first, taped.by
         found = self._of_first(way, first, shared, upstream, lanes)
         parts = [None if each is None else backend.parts_of_gradient(each) for each in found]
         flat = [part for each in parts if each is not None for part in each]

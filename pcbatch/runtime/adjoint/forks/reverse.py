@@ -21,6 +21,7 @@ from pcbatch.runtime.adjoint.way import Taped
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine.forked import Told, noted
 from pcbatch.runtime.machine.forking import Report
+from pcbatch.runtime.machine.learned import Lesson
 from pcbatch.runtime.machine.leftover import completed_by, left_over, one_after_another
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.pools import Pools, Size
@@ -31,6 +32,8 @@ LEAST = 64
 FIRST = 10
 """So many for each example, before any run has said how many it has; and after one, by how much more than it had:"""
 SLACK = 1.125
+TRIES = 2
+"""So often a run begins, if it turns out to need more than it began with: the second time it has that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +60,9 @@ def _taped(run: ForkedTaped) -> Taped:
 class ForkedReverse:
     """Gives gradients through runs of a program that forks.
 
-    `make(rows)` makes the way for tapes of so many rows, `sequence` runs some examples in sequence, taped. How many
-    lanes runs begin with is found out by runs before them: `pools`.
+    `make(rows, are_likely)` makes the way for tapes of so many rows, which other runs say are likely to be enough, or
+    not; `sequence` runs some examples in sequence, taped. How many lanes runs begin with is found out by runs before
+    them: `pools`. `by_lane`: gradients by shared operands are those of each lane.
     """
 
     def __init__(
@@ -66,33 +70,39 @@ class ForkedReverse:
         backend: Backend,
         pools: Pools,
         rooms: Rooms | None,
-        make: Callable[[int], ForkedWay],
+        make: Callable[[int, bool], ForkedWay],
         sequence: Callable[[Sequence[Array], Any], Taped],
+        *,
+        by_lane: bool,
     ):
-        self.backend, self.pools, self.rooms = backend, pools, rooms
+        self.backend, self.pools, self.rooms, self.by_lane = backend, pools, rooms, by_lane
         self._make, self._sequence, self._in_graphs = make, sequence, InGraphs(backend, sequence)
-        self._ways: dict[int, ForkedWay] = {}
-        self._share: float = FIRST
+        self._ways: dict[tuple[int, bool], ForkedWay] = {}
 
-    def way(self, examples: int) -> ForkedWay:
+    def way(self, examples: int, *, anew: bool = False) -> ForkedWay:
         """The way for so many examples, idle ones included.
 
         Every lane runs most blocks once, and recursions have two kinds of calls at least, those that end them and the
         others. So where runs, plain ones too, have said how many lanes they need, tapes have half as many rows: else
         the first run of many has several segments, and the second one's programs are compiled anew.
+
+        What is compiled serves on where it is only known by now that it is enough, unless it is compiled `anew` in any
+        case: to know it saves less than it takes to compile.
         """
-        share = max(self._share, self.pools.spread / 2)
+        now = self.pools.learned.now
+        share = max(FIRST if now.rows is None else now.rows, now.spread / 2)
         rows = max(LEAST, -(-int(examples * share) // LEAST) * LEAST)
-        if rows not in self._ways:
-            self._ways[rows] = self._make(rows)
-        return self._ways[rows]
+        key = rows, now.is_known and (anew or (rows, False) not in self._ways)
+        if key not in self._ways:
+            self._ways.setdefault(key, self._make(*key))
+        return self._ways[key]
 
     def run(self, arrays: Sequence[Array], lanes: Any) -> Taped:
         """Run so many examples on such arrays, taped."""
         if not (isinstance(lanes, int) and self.backend.runs_now()):
             return self._in_graphs.run(self, self._way_in_graph(lanes), arrays, lanes)
         found: list[tuple[ForkedTaped, Told]] = []
-        count, begun = len(self.way(1).layout.inputs), 0
+        count, begun = len(self.pools.layout.inputs), 0
         while begun < lanes:
             some, part = self.pools.at_once(lanes - begun), arrays
             if some < lanes:
@@ -111,10 +121,14 @@ class ForkedReverse:
         backend, most = self.backend, self.pools.most
         room = lanes if self.rooms is None else self.rooms.of(lanes)
         room = room if most is None else max(lanes, min(room, most))
-        way, size = self.way(room), self.pools.exactly(room)
-        first = way.run_taped(arrays, lanes, room)
-        outcome, left, again = first.outcome, left_over(first.outcome), None
-        told = self._learn(way, size, first, lanes, int(left.size))
+        for _ in range(TRIES):
+            way, size = self.way(room), self.pools.exactly(room)
+            first = way.run_taped(arrays, lanes, room)
+            left = left_over(first.outcome)
+            told, is_new = self._learn(way, size, first, lanes, int(left.size))
+            if not is_new or most is not None or (self.way(room) is way and self.pools.exactly(room) == size):
+                break
+        outcome, again = first.outcome, None
         if left.size:
             count, places = len(way.layout.inputs), backend.array(left, "int32")
             some = [*(backend.take(array, places) for array in arrays[:count]), *arrays[count:]]
@@ -125,29 +139,35 @@ class ForkedReverse:
 
     def _way_in_graph(self, lanes: Any) -> ForkedWay:
         """The way of a run in a caller's graph."""
-        return self.way(lanes if isinstance(lanes, int) else UNKNOWN)
+        return self.way(lanes if isinstance(lanes, int) else UNKNOWN, anew=True)
 
-    def _learn(self, way: ForkedWay, size: Size, taped: Taped, examples: int, left: int) -> Told:
-        """Have `pools` know how a run has ended that began with a size, and left so many; what is to be told of it."""
+    def _learn(self, way: ForkedWay, size: Size, taped: Taped, examples: int, left: int) -> tuple[Told, bool]:
+        """Have others know how a run has ended that began with a size, and left so many.
+
+        What is to be told of it, and whether it is anything new.
+        """
         forked, most, short = np.asarray(taped.told[0]).tolist()
         lanes, capacity = int(np.asarray(taped.lanes)), int(taped.outcome.stack_entries) - 1
         report = Report(forked, most, short, 0, left if short else 0, 0)
         last = Size(Pool(lanes, size.pool.examples), capacity)
-        spread = self.pools.spread
-        self.pools.learn(size, last, report, examples)
         rows = max((int(np.asarray(taped.outcome.active)[n]) for n in way.tapes.blocks), default=0)
-        share = SLACK * rows / examples
-        # What has another number of lanes is compiled anew in any case.
-        if self.pools.spread > spread or (int(taped.segments) > 1 and share > self._share):
-            self._share = share
-        return Told(report, tuple(dict.fromkeys((size.pool.lanes, lanes))), examples, left)
+        rows = min(rows, way.tapes.useful)
+
+        def after(now: Lesson) -> Lesson:
+            then = self.pools.after(now, size, last, report, examples)
+            # What has another number of lanes is compiled anew in any case.
+            more = then.spread > now.spread or (int(taped.segments) > 1 and rows > way.rows)
+            return replace(then, rows=SLACK * rows / examples) if more else then
+
+        is_new = self.pools.learned.learn(after)
+        return Told(report, tuple(dict.fromkeys((size.pool.lanes, lanes))), examples, left), is_new
 
     def gradients(
         self, taped: Taped, shared: Sequence[Array], upstream: Sequence[Array | None], lanes: Any
     ) -> list[Array | None]:
         """See `Way.gradients`."""
         if isinstance(taped, DescribedTaped):
-            return self._in_graphs.gradients(self._way_in_graph(lanes), taped, shared, upstream, lanes)
+            return self._in_graphs.gradients(taped, shared, upstream, lanes)
         if isinstance(taped, Parts):
             return self._of_parts(taped, shared, upstream)
         assert isinstance(taped, ForkedTaped)
@@ -158,7 +178,7 @@ class ForkedReverse:
         places = backend.array(taped.left, "int32")
         some = [None if each is None else backend.take(each, places) for each in upstream]
         more = again.way.gradients(again, shared, some, int(taped.left.size))
-        count, by_lane = len(found) - len(shared), self.way(taped.room).by_lane
+        count, by_lane = len(found) - len(shared), self.by_lane
         total: list[Array | None] = []
         for place, (one, other) in enumerate(zip(found, more, strict=True)):
             if one is None or other is None:
@@ -183,7 +203,7 @@ class ForkedReverse:
             there = [one for one in each if one is not None]
             if not there:
                 total.append(None)
-            elif place < len(found[0]) - len(shared) or self.way(taped.room).by_lane:
+            elif place < len(found[0]) - len(shared) or self.by_lane:
                 total.append(backend.joined(*there))
             else:
                 total.append(functools.reduce(backend.sum_of_gradients, there))

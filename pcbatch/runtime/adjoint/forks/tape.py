@@ -8,6 +8,7 @@ and, where a block forks or joins calls, which lanes have run them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from pcbatch.ir.types import TensorType
@@ -56,6 +57,12 @@ class ForkedTapes(Tapes):
         """How many rows a tape has room for: of two chunks at least."""
         widest = max(max(type_.bytes, 1) for type_ in tape.fields.values())
         return max(min(self.most, self.sizes.bytes // widest), 2 * self.size(tape.number))
+
+    @cached_property
+    def useful(self) -> int:
+        """Of how many rows there is room for no more anywhere, however many there are to be."""
+        widest = (max(max(type_.bytes, 1) for type_ in tape.fields.values()) for tape in self.blocks.values())
+        return max((self.sizes.bytes // each for each in widest), default=0)
 
     def are_short(self, lanes: Any) -> bool:
         """Whether some tape has less room than it may have."""

@@ -55,13 +55,16 @@ class ForkedForward(Forward):
 
 
 class ForkedWay(Way):
-    """Runs one program that forks taped, with tapes for so many `rows` of a block; `pools` has the numbers of lanes."""
+    """Runs one program that forks taped; `pools` has the numbers of lanes.
+
+    Tapes have room for so many `rows` of a block, which `are_likely` to be enough, if other runs have said so.
+    """
 
     has_width = True
 
-    def __init__(self, program: Program, context: Context, *, pools: Pools, rows: int, **given: Any):
+    def __init__(self, program: Program, context: Context, *, pools: Pools, rows: int, are_likely: bool, **given: Any):
         super().__init__(program, context, capacity=pools.capacity, **given)
-        self.pools, self.rows = pools, rows
+        self.pools, self.rows, self._are_likely = pools, rows, are_likely
 
     @cached_property
     def _legs(self) -> FlatLegs:
@@ -70,9 +73,7 @@ class ForkedWay(Way):
     @cached_property
     def tapes(self) -> ForkedTapes:
         """See `Way`."""
-        return ForkedTapes(
-            self.context, self.rows, self._trips.size, self._sizes, self._sources, self.pools.has_learned
-        )
+        return ForkedTapes(self.context, self.rows, self._trips.size, self._sizes, self._sources, self._are_likely)
 
     @cached_property
     def segments(self) -> ForkedSegments:

@@ -1,0 +1,147 @@
+"""What runs that fork have learned of lanes holds for all runs of the program after them: plain, taped, in graphs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pcbatch
+from pcbatch.runtime.adjoint import tape as tapes
+from pcbatch.runtime.adjoint.forks import reverse
+from pcbatch.runtime.adjoint.forks.way import ForkedWay
+from tests.adjoint.truth import assert_alike
+from tests.threads import in_threads
+
+SCALE = tf.Variable(0.9, dtype=tf.float64)
+LANES = 1024
+"""On so many the runs below begin where nothing is known."""
+NEEDED = 48
+"""So many for each example are enough for large trees, as few numbers as there are."""
+
+
+def program(**options):
+    """A function that nothing has been learned of."""
+
+    @pcbatch.autobatch(fork=True, jit=False, **options)
+    def halved(x, n):
+        if n <= 0:
+            return tf.sin(x) * SCALE
+        return halved(x * 0.5, n - 1) + halved(x, n - 2) * SCALE
+
+    return halved
+
+
+X = tf.constant(np.linspace(-1.0, 1.0, 64))
+SMALL, LARGE = tf.ones([64], tf.int32), tf.fill([64], 6)
+"""3 and 41 calls for each example."""
+
+
+def slopes(function, n):
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        value = tf.reduce_sum(function(X, n))
+    return tape.gradient(value, [X, SCALE])
+
+
+def lanes_of_plain(function, n):
+    """On how many lanes a plain run begins."""
+    return function.pipeline(X, n).machine.pools.to_be(64).pool.lanes
+
+
+@pytest.fixture
+def begun(monkeypatch):
+    """On how many lanes for each example taped runs have begun."""
+    found, run = [], ForkedWay.run_taped
+
+    def seen(self, arrays, lanes, room, *others):
+        found.append(self.pools.exactly(room).pool.lanes // 64)
+        return run(self, arrays, lanes, room, *others)
+
+    monkeypatch.setattr(ForkedWay, "run_taped", seen)
+    return found
+
+
+def test_taped_runs_learn_from_plain_ones_behind_the_first_of_both(begun):
+    """Also those by other variables, and those in a graph."""
+    function = program()
+    slopes(function, SMALL)
+    assert begun == [LANES // 64]
+    function(X, LARGE)
+    found = slopes(function, LARGE)
+    assert begun[1:] == [NEEDED]
+    with tf.GradientTape() as tape:  # by the variable alone
+        value = tf.reduce_sum(function(X, LARGE))
+    assert_alike([tape.gradient(value, SCALE)], found[1:])
+    assert_alike(tf.function(lambda: slopes(function, LARGE), autograph=False)(), found)
+    assert begun[1:] == [NEEDED] * 3
+
+
+def test_plain_runs_and_graphs_learn_from_taped_ones(begun):
+    function = program()
+    function(X, SMALL)
+    assert lanes_of_plain(function, LARGE) == LANES
+    found = slopes(function, LARGE)
+    assert lanes_of_plain(function, LARGE) == NEEDED * 64
+    begun.clear()
+    assert_alike(tf.function(lambda: slopes(function, LARGE), autograph=False)(), found)
+    assert begun == [NEEDED]
+
+
+@pytest.mark.parametrize("options", [{"tape": "replay"}, {"jit": True}, {"max_steps": 1000}])
+def test_under_other_options(options, begun):
+    function = program()
+    other = function.options(**options)
+    assert lanes_of_plain(other, LARGE) == LANES
+    function(X, LARGE)
+    assert lanes_of_plain(other, LARGE) == NEEDED * 64
+    if "jit" not in options:
+        slopes(other, LARGE)
+        assert begun == [NEEDED]
+
+
+def test_other_numbers_of_lanes_and_other_programs_learn_by_themselves():
+    function = program()
+    function(X, LARGE)
+    assert function.options(max_lanes=4096).pipeline(X, LARGE).machine.pools.learned.now.spread == LANES // 64
+    assert function.pipeline(X, tf.cast(LARGE, tf.int64)).machine.pools.to_be(64).pool.lanes == LANES
+    assert lanes_of_plain(program(), LARGE) == LANES
+
+
+def test_several_threads(begun):
+    function = program()
+    expected = slopes(function.options(backend="reference", jit=True), LARGE)
+    for found in in_threads(2, lambda: slopes(function, LARGE)):
+        assert_alike(found, expected)
+    begun.clear()
+    assert lanes_of_plain(function, LARGE) == NEEDED * 64
+    slopes(function, LARGE)
+    assert begun == [NEEDED]
+
+
+@pytest.mark.parametrize("tries", [reverse.TRIES, 1])
+def test_the_same_call_gives_the_same_bits(tries, monkeypatch, begun):
+    """The first run has not enough lanes, and so adds up in another order; it begins once more, unless sabotaged."""
+    monkeypatch.setattr(reverse, "TRIES", tries)
+    function = program()
+    first, *others = (slopes(each, LARGE) for each in (function, function.options(tape="replay"), function))
+    assert begun == [LANES // 64, *[NEEDED] * (tries + 1)]
+    equal = [np.array_equal(one, other) for found in others for one, other in zip(first, found, strict=True)]
+    assert all(equal) == (tries > 1)
+    np.testing.assert_array_equal(others[0][1], others[1][1])
+
+
+def test_tapes_that_are_as_large_as_they_get_are_compiled_once(monkeypatch):
+    """However long the runs are: each is of more segments than the one before it."""
+    sizes, made, make = tapes.Sizes(bytes=1), [], ForkedWay.__init__
+
+    def seen(self, *given, rows, **others):
+        made.append(rows)
+        make(self, *given, rows=rows, **others)
+
+    monkeypatch.setattr(tapes, "Sizes", lambda: sizes)
+    monkeypatch.setattr(ForkedWay, "__init__", seen)
+    function = program()
+    for n in (3, 5, 6):
+        slopes(function, tf.fill([64], n))
+    assert len(made) == 1
