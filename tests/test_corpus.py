@@ -67,7 +67,8 @@ WITH_GROUPS = (
 """The programs with calls that can be made at the same time."""
 FORKED_UNDER_XLA = ("call_in_store", "fibonacci", "many_live", "tak")
 LONG_FORKED = (
-    "comprehensions", "forward_functions", "function_arguments", "helpers", "mapped_calls", "nested_functions",
+    "comprehensions", "counted_maps", "forward_functions", "function_arguments", "helpers", "mapped_calls",
+    "nested_functions",
 )  # fmt: skip
 """Those of them that take seconds more to compile with their calls made at the same time."""
 UNFORKED_XLA = tuple(name for name in WITH_GROUPS if name not in FORKED_UNDER_XLA)
