@@ -30,8 +30,8 @@ def forced() -> Iterator[None]:
     """What is compiled inside for lockstep has native code between its blocks, where any can be made."""
     made = executing._executable
 
-    def mixed(program: Program, backend: Backend, options: Any, digest: Any) -> Any:
-        executable = made(program, backend, options, digest)
+    def mixed(program: Program, backend: Backend, options: Any, *rest: Any) -> Any:
+        executable = made(program, backend, options, *rest)
         if options.form != "lockstep":
             return executable
         assert isinstance(executable, Machine)
