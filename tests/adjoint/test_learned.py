@@ -88,7 +88,9 @@ def test_plain_runs_and_graphs_learn_from_taped_ones(begun):
     assert begun == [NEEDED]
 
 
-@pytest.mark.parametrize("options", [{"tape": "replay"}, {"jit": True}, {"max_steps": 1000}])
+@pytest.mark.parametrize(
+    "options", [pytest.param({"tape": "replay"}, marks=pytest.mark.slow), {"jit": True}, {"max_steps": 1000}]
+)
 def test_under_other_options(options, begun):
     function = program()
     other = function.options(**options)
@@ -119,7 +121,7 @@ def test_several_threads(begun):
     assert begun == [NEEDED]
 
 
-@pytest.mark.parametrize("tries", [reverse.TRIES, 1])
+@pytest.mark.parametrize("tries", [reverse.TRIES, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_same_call_gives_the_same_bits(tries, monkeypatch, begun):
     """The first run has not enough lanes, and so adds up in another order; it begins once more, unless sabotaged."""
     monkeypatch.setattr(reverse, "TRIES", tries)
