@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -123,11 +125,24 @@ def test_several_threads(begun):
 
 @pytest.mark.parametrize("tries", [reverse.TRIES, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_same_call_gives_the_same_bits(tries, monkeypatch, begun):
-    """The first run has not enough lanes, and so adds up in another order; it begins once more, unless sabotaged."""
+    """The first run has not enough lanes, and so adds up in another order; it begins once more, unless sabotaged.
+
+    By then it has let go of its tapes.
+    """
+    runs, alive, run = [], [], ForkedWay.run_taped
+
+    def seen(*given):
+        alive.append([taped() is not None for taped in runs])
+        taped = run(*given)
+        runs.append(weakref.ref(taped))
+        return taped
+
+    monkeypatch.setattr(ForkedWay, "run_taped", seen)
     monkeypatch.setattr(reverse, "TRIES", tries)
     function = program()
     first, *others = (slopes(each, LARGE) for each in (function, function.options(tape="replay"), function))
     assert begun == [LANES // 64, *[NEEDED] * (tries + 1)]
+    assert tries == 1 or alive[1] == [False]
     equal = [np.array_equal(one, other) for found in others for one, other in zip(first, found, strict=True)]
     assert all(equal) == (tries > 1)
     np.testing.assert_array_equal(others[0][1], others[1][1])

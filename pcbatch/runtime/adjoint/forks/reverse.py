@@ -121,13 +121,15 @@ class ForkedReverse:
         backend, most = self.backend, self.pools.most
         room = lanes if self.rooms is None else self.rooms.of(lanes)
         room = room if most is None else max(lanes, min(room, most))
-        for _ in range(TRIES):
+        for others in reversed(range(TRIES)):
             way, size = self.way(room), self.pools.exactly(room)
             first = way.run_taped(arrays, lanes, room)
             left = left_over(first.outcome)
             told, is_new = self._learn(way, size, first, lanes, int(left.size))
             if not is_new or most is not None or (self.way(room) is way and self.pools.exactly(room) == size):
                 break
+            if others:
+                del first  # its tapes, before there are others
         outcome, again = first.outcome, None
         if left.size:
             count, places = len(way.layout.inputs), backend.array(left, "int32")
