@@ -282,6 +282,9 @@ class Pieces(Protocol):
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
         """Whether `piece` has a loop inside, which may never end for the values of a lane that does not run it."""
 
+    def operations(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> int:
+        """How many operations `piece` is, those of functions that it runs included: what a compiler has to read."""
+
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         """Run `piece` on one example: its outputs, and the fault site plus one of its first failed check, or 0."""
 

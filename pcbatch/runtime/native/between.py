@@ -11,7 +11,8 @@ from pcbatch.runtime.machine.elsewhere import Elsewhere
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.native.fitness import mixture
-from pcbatch.runtime.native.region import Region, with_tops_apart
+from pcbatch.runtime.native.parts import region_of
+from pcbatch.runtime.native.region import with_tops_apart
 
 
 class Between:
@@ -28,4 +29,4 @@ class Between:
 
     def elsewhere(self, layout: Layout, backend: Backend, limits: Limits, lockstep: frozenset[int]) -> Elsewhere:
         """See `Mixing`."""
-        return Region(backend, layout, limits, block_costs(layout.program, backend), lockstep)
+        return region_of(backend, layout, limits, block_costs(layout.program, backend), lockstep)

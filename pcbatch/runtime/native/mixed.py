@@ -24,7 +24,8 @@ from pcbatch.runtime.machine.programs import NO_BUDGET
 from pcbatch.runtime.machine.returned import Returned
 from pcbatch.runtime.machine.rooms import Rooms
 from pcbatch.runtime.machine.state import Layout
-from pcbatch.runtime.native.region import Region, with_tops_apart
+from pcbatch.runtime.native.parts import region_of
+from pcbatch.runtime.native.region import with_tops_apart
 from pcbatch.runtime.native.whole import WholeRuns
 
 SHOWN = 4
@@ -45,7 +46,7 @@ class MixedProgram(WholeRuns):
         self._lockstep = lockstep
         context, limits = machine.context, machine.context.limits
         layout = Layout(with_tops_apart(self.program))
-        region = Region(self.backend, layout, limits, machine.legs.loop.row_costs, lockstep)
+        region = region_of(self.backend, layout, limits, machine.legs.loop.row_costs, lockstep)
         self.legs = Legs(replace(context, layout=layout, elsewhere=region, merging=None))
         self.capacity = limits.first_capacity
         self._compiled: dict[tuple[int, int], Callable[..., Any]] = {}

@@ -137,6 +137,9 @@ class NumPyPieces:
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
         return False  # it would be one of Python's, which no one can see
 
+    def operations(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> int:
+        return len(piece.spans)  # no compiler reads them
+
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         with recording() as recorder:
             outputs = piece.compiled(*reads, *shared)

@@ -144,6 +144,11 @@ def has_loop(operations: Iterable[Any]) -> bool:
 _LOOPS = ("While", "StatelessWhile")
 
 
+def count(operations: Iterable[Any]) -> int:
+    """How many operations some operations are, with those of functions that they run."""
+    return sum(1 + sum(count(body.get_operations()) for body in work.bodies(each)) for each in operations)
+
+
 # -- one function ------------------------------------------------------------------------------------------------------
 
 _MODULE = """module @pcbatch {{

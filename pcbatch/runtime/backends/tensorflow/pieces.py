@@ -182,6 +182,11 @@ def has_loop(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> boo
     return native.has_loop(trace(piece, reads, shared).graph.get_operations())
 
 
+def operations(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> int:
+    """How many operations the piece is, those of functions that it runs included."""
+    return native.count(trace(piece, reads, shared).graph.get_operations())
+
+
 def native_obstacles(pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
     """For each piece the operations, of what runs in the end, that are not known to run in a native function.
 

@@ -97,6 +97,9 @@ class TensorFlowPieces:
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
         return pieces.has_loop(piece, reads, shared)
 
+    def operations(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> int:
+        return pieces.operations(piece, reads, shared)
+
     def tracing_once(self, known: dict[Any, Any] | None = None, jit: bool = False) -> AbstractContextManager[None]:
         return traces.once(known, jit)
 
