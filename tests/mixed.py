@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -12,6 +13,7 @@ from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.native import parts
 from pcbatch.runtime.native.fitness import left_to_lockstep
 from pcbatch.runtime.native.mixed import MixedProgram
 
@@ -36,7 +38,11 @@ def forced() -> Iterator[None]:
             return executable
         assert isinstance(executable, Machine)
         lockstep = every_second_block(program, backend, first=len(program.blocks) % 2)
-        return executable if lockstep is None else MixedProgram(executable, lockstep, "every second block")
+        if lockstep is None:
+            return executable
+        some = replace(parts.CPU, native_part=1, native_parts=1 + len(program.blocks) % 3)
+        with mock.patch.object(parts, "CPU", some):
+            return MixedProgram(executable, lockstep, "every second block, in up to three parts")
 
     with mock.patch.object(executing, "_executable", mixed):
         yield
