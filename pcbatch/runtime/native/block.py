@@ -48,6 +48,7 @@ class BlockCode:
         self.values: dict[str, list[Array]] = {}
         self.changed: set[str] = set()  # names in `values` that a piece or a pop has given another value
         self.stored: set[str] = set()  # names in `values` of which elements were written, if the block is enabled
+        self.overwritten: set[str] = set()  # names of arrays of which elements were written in memory since last read
         self.updates: State = {}
         self.loaded: State = {}  # what has been read from memory, by key
 
@@ -95,9 +96,20 @@ class BlockCode:
 
     def read(self, name: str) -> list[Array]:
         """The leaves of the value that `name` has at this point of the block."""
-        if name not in self.values:
+        if name in self.overwritten:
+            self.overwritten.remove(name)
+            self.values[name] = [self.loaded_again(key) for key in self.registers.keys("top", name)]
+        elif name not in self.values:
             self.values[name] = [self.top(self.state, key) for key in self.registers.keys("top", name)]
         return self.values[name]
+
+    def loaded_again(self, key: str) -> Array:
+        """What is in memory after the stores of the block so far, and before those to come."""
+        now = {**self.state, **self.updates}
+        found, zero = self.order.held([self.memory.load(now, key, []), self.backend.constant(0)])
+        self.memory = self.memory.after(zero)
+        self.loaded[key] = found
+        return found
 
     def top(self, state: State, key: str) -> Array:
         """The lane's own of a top."""
@@ -186,6 +198,7 @@ class BlockCode:
             self.values[name] = output if holds is None else self.chosen(holds, output, before[name])
             self.changed.add(name)
             self.stored.discard(name)
+            self.overwritten.discard(name)
         if site is not None:
             mask = self.all_of(self.backend.above(site, 0), holds)
             self.fail(mask, site)
@@ -256,6 +269,7 @@ class BlockCode:
             now = {**self.state, **self.updates}
             element = backend.choose(taking_part, value, self.memory.load(now, key, indices))
             self.updates[key] = self.memory.stored(now, key, indices, element)
+            self.overwritten.add(store.array)
             return
         (array,) = self.read_array(store.array)
         element = backend.element(array, indices)

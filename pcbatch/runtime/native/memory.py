@@ -41,7 +41,7 @@ class Memory:
 
     def after(self, zero: Array) -> Memory:
         """The same, of which nothing is written before `zero`, an int32 that is zero, is known."""
-        return replace(self, zero=zero)
+        return replace(self, zero=zero if self.zero is None else self.backend.add(self.zero, zero))
 
     def _indices(self, indices: Sequence[Array]) -> list[Array]:
         return [*indices] if self.lane is None else [self.lane, *indices]
