@@ -211,6 +211,30 @@ def predicated(ops: ModuleType) -> Program:
     return Program("predicated", ("x", "array"), ("array", "q", "sum"), types, storage, blocks, (division, index))
 
 
+def read_after_stores() -> Program:
+    """Stores `x` at `i`, adds 1 at `j` and gives the sum of it all, where `x` is above 1 ten times that; 3 times."""
+    index = FaultSite(LaneStatus.INDEX, "IndexError: index {} is out of range", ("i",), at(21))
+    tenfold = piece(lambda array: (array * 10,), "array", "array")
+    body = (
+        Store("array", ("i",), "x", 1),
+        piece(lambda array, j, x: (array[j] + 1, x > 1), "array j x", "more large"),
+        Store("array", ("j",), "more", 1),
+        piece(lambda array: (sum(array[k] for k in range(4)), array), "array", "total copy"),
+        dataclasses.replace(tenfold, predicate="large"),
+        piece(lambda k: (k + 1, k < 2), "k", "k again"),
+    )
+    blocks = (
+        Block("b0", (piece(lambda: (0,), "", "k"),), Jump(1)),
+        Block("b1", body, Jump(Branch("again", 1, 2), turn=True)),
+        Block("b2", (), Return()),
+    )
+    array, numbers = TensorType("int32", (4,)), dict.fromkeys(("x", "i", "j", "k", "more", "total"), INT)
+    types = {"array": array, "copy": array, **numbers, "large": BOOL, "again": BOOL}
+    storage = dict.fromkeys(("array", "copy", "x", "i", "j", "k", "total"), "register")
+    parameters, results = ("array", "x", "i", "j"), ("array", "copy", "total")
+    return Program("stores", parameters, results, types, storage, stepping(blocks, 0), (STEPS, index))
+
+
 def _root(ops: ModuleType, q):
     """The root of a whole number, of one that is negative 0: other lanes may hold any."""
     return ops.to_float(ops.maximum(q, 0)) ** 0.5
@@ -247,6 +271,11 @@ CASES = {  # of programs, given a library's checked operations
     "saved vectors": (lambda _: fibonacci(with_state=True), ([0, 1, 5, 2, 3, 4], VECTORS), {}),
     "gcd": (gcd, ([12, 5, 0, 100], [18, 0, 0, 75]), {"max_steps": 2}),
     "stores": (lambda _: reverse(), (np.ones([4, 5], np.float32), [0, 3, 5, 9], [0, 4, 2, 1]), {}),
+    "reads after stores": (
+        lambda _: read_after_stores(),
+        (np.ones([4, 4], np.int32), [0, 3, 1, 2], [0, 3, 5, 1], [0, 1, 1, 1]),
+        {},
+    ),
     "bools": (lambda _: even(), (list(range(7)),), {}),
     "predicates": (predicated, ([3, 0, -2, 1, 7, 0], np.ones([6, 4], np.int32)), {}),
     "faults": (faults, ([3, 0, -2, 1, 5, 2],), {}),

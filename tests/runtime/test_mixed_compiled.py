@@ -48,14 +48,14 @@ def tree(x, depth, key):
 
 @pcbatch.autobatch
 def walk(n, x):
-    """A loop that stores elements of an array, a product in every second turn."""
+    """A loop that stores elements of an array, once the same one twice, a product in every second turn."""
     row = tf.zeros([50])
     i = 0
     while i < n:
         if i % 2 == 0:
             x = layer(x)
         row[i * 7 % 50] = x[i % 40]
-        row[3] += 1.0
+        row[7] += 1.0
         i += 1
     return x, row
 
