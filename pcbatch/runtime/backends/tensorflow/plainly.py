@@ -5,6 +5,7 @@ They are those of lanes (`operators`, `members`), and Python's own for what is n
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -264,9 +265,17 @@ def _seen_by_tapes(function: Callable[..., Any], equivalent: Callable[..., Any])
     return call
 
 
+def _in_range(function: Callable[[Any], int]) -> Callable[[Any], int]:
+    """`math.floor` and `math.ceil`; of an array an int that a lane can have."""
+    return lambda x: _int32(function(x)) if isinstance(x, _ARRAYS) else function(x)
+
+
+_OF_MATH: dict[Any, Callable[..., Any]] = {function: _in_range(function) for function in (math.ceil, math.floor)}
+
+
 PLAIN_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     function: _seen_by_tapes(function, numpy_equivalents.EQUIVALENTS[name])
     for name, function in named(np, numpy_equivalents.NAMES)
     if name != "take" and (not isinstance(function, type) or issubclass(function, np.floating))
-} | {np.argsort: _stable_order, np.take: _take, **followed.FUNCTIONS}
+} | {np.argsort: _stable_order, np.take: _take, **followed.FUNCTIONS, **_OF_MATH}
 """Functions of others of which lanes have more: a gradient, and the order of equal numbers."""
