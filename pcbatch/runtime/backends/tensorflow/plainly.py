@@ -32,7 +32,8 @@ _NUMBERS = (tf.Tensor, bool, int, float, complex, np.generic)
 
 
 _OF_PYTHON = (int, float)
-_BOOL = tf.bool
+_OTHERS = frozenset({tf.bool, tf.uint64})
+"""What meets numbers of Python's otherwise than by TensorFlow's own operators."""
 
 
 def _has_arrays(*values: Any) -> bool:
@@ -43,8 +44,8 @@ def _go_together(a: Any, b: Any) -> bool:
     """Whether TensorFlow's own operator does: of arrays of one dtype, and numbers beside one, which most are."""
     if isinstance(a, _ARRAYS):
         is_one = type(b) in _OF_PYTHON or (isinstance(b, _ARRAYS) and a.dtype is b.dtype)
-        return is_one and a.dtype is not _BOOL
-    return type(a) in _OF_PYTHON and isinstance(b, _ARRAYS) and b.dtype is not _BOOL
+        return is_one and a.dtype not in _OTHERS
+    return type(a) in _OF_PYTHON and isinstance(b, _ARRAYS) and b.dtype not in _OTHERS
 
 
 def _plainly(value: Any) -> Any:
