@@ -105,3 +105,25 @@ def test_outside_the_batched_function_is_called():
     """What `single` did is over."""
     down.single(2)
     np.testing.assert_array_equal(down.options(jit=False)([2, 0]), [2, 0])
+
+
+@pcbatch.autobatch
+def matched(x):
+    match x > 1:
+        case 1:
+            found = 10
+        case -1 | 0.0:
+            found = 20
+        case _:
+            found = 30
+    match x:
+        case 2 | 3.0:
+            return found + 1
+    return found
+
+
+def test_a_bool_matches_the_number_that_it_is() -> None:
+    """As Python has it, and batches: `True == 1`."""
+    x = np.array([1.0, 2.0, 3.0, 4.0], np.float32)
+    assert [matched.single(each) for each in x] == [20, 11, 11, 10]
+    np.testing.assert_array_equal(matched.options(backend="reference")(x), [20, 11, 11, 10])

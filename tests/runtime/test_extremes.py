@@ -4,6 +4,8 @@ TensorFlow has no order of NaN in sorting, and loses one that comes first in a s
 exponentials: there ours are stated.
 """
 
+import math
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -147,3 +149,34 @@ def test_wide_ints_are_cut_by_no_one(mode):
         "ARITHMETIC",
     ]
     assert "32 bits" in run.errors[1].message
+
+
+def halves_of_ints(x):
+    return int(x) // 2
+
+
+def halves_of_rounded(x):
+    return round(x) // 2
+
+
+def halves_of_floors(x):
+    return math.floor(x) // 2
+
+
+def halves_of_ceilings(x):
+    return math.ceil(x) // 2
+
+
+@pytest.mark.parametrize("function", [halves_of_ints, halves_of_rounded, halves_of_floors, halves_of_ceilings])
+def test_single_fails_where_a_lane_does(function):
+    """`f.single` makes no ints of an array's numbers that int32 cannot hold."""
+    x = np.array([3.5, 3e9, -2147483648.0, -5e15, INF, NAN], np.float32)
+    half = pcbatch.autobatch(function)
+    run = half.options(backend="reference").run(x)
+    assert list(run.status == pcbatch.LaneStatus.OK) == [True, False, True, False, False, False]
+    for lane, status in enumerate(run.status):
+        if status == pcbatch.LaneStatus.OK:
+            assert int(half.single(x[lane])) == int(run.value[lane])
+        else:
+            with pytest.raises((OverflowError, ValueError)):
+                half.single(x[lane])

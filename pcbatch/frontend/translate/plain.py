@@ -124,7 +124,8 @@ def plain_function(
         return value is not _UNKNOWN and not isinstance(value, batched)
 
     tree = Mangled(function).visit(gast.gast_to_ast(source.tree))
-    definition = Helped(helped, calls, is_as_called, source.file).visit(tree)
+    rewriting = Helped(helped, calls, is_as_called, source.file)
+    definition = rewriting.visit(tree)
     own = ast.parse("\n".join(f"{name} = {OWN}({name})" for name in values)).body
     definition.body[:0] = [_placed(each, definition.body[0]) for each in own]
     used = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
@@ -133,7 +134,9 @@ def plain_function(
     helpers |= {alias(name): builtins[name] for name in (*helped, *OPERATORS.values(), *UNARY.values(), *OTHERS)}
     helpers |= {READ: partial(read_window, builtins["read"])}
     helpers |= {CALLED: called, OWN: copied, MAPPED: counted}
-    helpers |= {name: _flag(flag, builtins[FLAG]) for flag, name in FLAGS.items()}
+    helpers |= {name: _case(name, partial(builtins[FLAG], flag=flag)) for flag, name in FLAGS.items()}
+    equal = builtins[OPERATORS[ast.Eq]]
+    helpers |= {name: _case(name, partial(equal, number)) for name, number in rewriting.cases.items()}
     helpers |= {name: functions[path] for path, name in calls.items()}
     given = {name: each for name, each in helpers.items() if name in used}
     if not given:
@@ -181,8 +184,8 @@ def _value(callee: ast.expr, names: Mapping[str, Any]) -> Any:
     return _UNKNOWN
 
 
-class _Flag(type):
-    """The type of a class of which True, or False, and the array library's equals are the instances."""
+class _Case(type):
+    """The type of a class of which the instances are what a pattern matches: the array library's True, or 1."""
 
     is_one: Callable[[Any], Any]
 
@@ -190,8 +193,8 @@ class _Flag(type):
         return bool(cls.is_one(value))
 
 
-def _flag(flag: bool, same: Callable[[Any, bool], Any]) -> type:
-    return _Flag(FLAGS[flag], (), {"is_one": staticmethod(lambda value: same(value, flag))})
+def _case(name: str, is_one: Callable[[Any], Any]) -> type:
+    return _Case(name, (), {"is_one": staticmethod(is_one)})
 
 
 def _placed(statement: ast.stmt, place: ast.stmt) -> ast.stmt:

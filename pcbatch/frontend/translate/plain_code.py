@@ -16,6 +16,7 @@ from pcbatch.ir.slices import length_of
 STORE = "_pcb_store"
 INSIDE = "_pcb_store_inside"
 FLAGS = {True: "_pcb_true", False: "_pcb_false"}
+CASE = "_pcb_case"
 WINDOW = "_pcb_window"
 READ = "_pcb_read"
 CALL = "_pcb_call"
@@ -91,6 +92,7 @@ class Helped(ast.NodeTransformer):
     ) -> None:
         self.helped, self.calls, self.is_as_called, self.file = helped, calls, is_as_called, file
         self.numbers = itertools.count()
+        self.cases: dict[str, int | float] = {}  # the numbers of patterns, by what stands for them
         self.own: list[frozenset[str]] = []  # the variables of each function that is around
         self.inner = 0  # how many lambdas and comprehensions are around
 
@@ -258,6 +260,15 @@ class Helped(ast.NodeTransformer):
         if node.value is None:
             return node
         return ast.copy_location(ast.MatchClass(ast.Name(FLAGS[node.value], ast.Load()), [], [], []), node)
+
+    def visit_MatchValue(self, node: ast.MatchValue) -> ast.pattern:
+        """`case 1:`, which a bool may be: numbers are compared as `==` compares them here."""
+        match node.value:
+            case ast.Constant(value=int() | float()) | ast.UnaryOp(operand=ast.Constant(value=int() | float())):
+                name = f"{CASE}{len(self.cases)}"
+                self.cases[name] = ast.literal_eval(node.value)
+                return ast.copy_location(ast.MatchClass(ast.Name(name, ast.Load()), [], [], []), node)
+        return self.generic_visit(node)  # type: ignore[return-value]
 
     def _target(self, target: ast.expr, one_by_one: list[ast.stmt]) -> ast.expr:
         """What takes the value of `target` first; `one_by_one` gets what assigns it from there."""

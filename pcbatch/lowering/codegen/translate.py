@@ -151,9 +151,11 @@ class _Translator(Scoped):
         return node
 
     def _is_lenient(self, op: ast.AST, *operands: ast.expr) -> bool:
-        """Whether a function of `ops` stands for `op`: also beside a bool, which TensorFlow takes in graphs alone."""
-        beside_flag = any(isinstance(each, ast.Constant) and isinstance(each.value, bool) for each in operands)
-        return type(op) in LENIENT and (self.lenient or beside_flag)
+        """Whether a function of `ops` stands for `op`.
+
+        Also beside a bool and a negative int, which TensorFlow takes in graphs alone: this of a uint64.
+        """
+        return type(op) in LENIENT and (self.lenient or any(map(_is_of_graphs, operands)))
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         given = self._as_truths(node, node.values)
@@ -326,6 +328,16 @@ class _Translator(Scoped):
 def _is_search(node: ast.Call) -> bool:
     """Whether a call has the arguments of `xs.index(v)`; of what that is called is known when it runs."""
     return len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred)
+
+
+def _is_of_graphs(operand: ast.expr) -> bool:
+    """Whether an operand is a literal that TensorFlow's eager mode takes beside fewer tensors than its graphs do."""
+    match operand:
+        case ast.Constant(value=bool()):
+            return True
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int())):
+            return True
+    return False
 
 
 def _root(path: ast.AST) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow.choice import both, negate, select
-from pcbatch.runtime.backends.tensorflow.promotion import is_bool, is_flag, loses, widened
+from pcbatch.runtime.backends.tensorflow.promotion import is_bool, is_flag, loses, widened, wrapped
 from pcbatch.runtime.backends.tensorflow.weak import counted, is_committed, is_lane_value, numbered, unify
 
 Operator = Callable[[Any, Any], Any]
@@ -48,7 +48,12 @@ def matched(a: Any, b: Any) -> tuple[Any, Any]:
         cut = loses(x.dtype, y.dtype) if is_lane_value(b) else loses(y.dtype, x.dtype)
         if cut:  # TensorFlow, which refuses tensors, would make another number of a NumPy array
             return x, y
-    return a, b
+    return _wrapped(a, b), _wrapped(b, a)
+
+
+def _wrapped(a: Any, b: Any) -> Any:
+    """`a` as it stands beside `b`: of an int of Python's the dtype of `b` has the last bits."""
+    return wrapped(a, b.dtype) if type(a) is int and a < 0 and is_committed(b) else a
 
 
 def _same(a: Any, b: Any) -> Any:

@@ -5,6 +5,7 @@ They are those of lanes (`operators`, `members`), and Python's own for what is n
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +32,8 @@ _NUMBERS = (tf.Tensor, bool, int, float, complex, np.generic)
 
 
 _OF_PYTHON = (int, float)
-_BOOL = tf.bool
+_OTHERS = frozenset({tf.bool, tf.uint64})
+"""What meets numbers of Python's otherwise than by TensorFlow's own operators."""
 
 
 def _has_arrays(*values: Any) -> bool:
@@ -42,8 +44,8 @@ def _go_together(a: Any, b: Any) -> bool:
     """Whether TensorFlow's own operator does: of arrays of one dtype, and numbers beside one, which most are."""
     if isinstance(a, _ARRAYS):
         is_one = type(b) in _OF_PYTHON or (isinstance(b, _ARRAYS) and a.dtype is b.dtype)
-        return is_one and a.dtype is not _BOOL
-    return type(a) in _OF_PYTHON and isinstance(b, _ARRAYS) and b.dtype is not _BOOL
+        return is_one and a.dtype not in _OTHERS
+    return type(a) in _OF_PYTHON and isinstance(b, _ARRAYS) and b.dtype not in _OTHERS
 
 
 def _plainly(value: Any) -> Any:
@@ -264,9 +266,17 @@ def _seen_by_tapes(function: Callable[..., Any], equivalent: Callable[..., Any])
     return call
 
 
+def _in_range(function: Callable[[Any], int]) -> Callable[[Any], int]:
+    """`math.floor` and `math.ceil`; of an array an int that a lane can have."""
+    return lambda x: _int32(function(x)) if isinstance(x, _ARRAYS) else function(x)
+
+
+_OF_MATH: dict[Any, Callable[..., Any]] = {function: _in_range(function) for function in (math.ceil, math.floor)}
+
+
 PLAIN_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     function: _seen_by_tapes(function, numpy_equivalents.EQUIVALENTS[name])
     for name, function in named(np, numpy_equivalents.NAMES)
     if name != "take" and (not isinstance(function, type) or issubclass(function, np.floating))
-} | {np.argsort: _stable_order, np.take: _take, **followed.FUNCTIONS}
+} | {np.argsort: _stable_order, np.take: _take, **followed.FUNCTIONS, **_OF_MATH}
 """Functions of others of which lanes have more: a gradient, and the order of equal numbers."""

@@ -20,6 +20,11 @@ def is_flag(value: Any) -> bool:
     return is_bool(value) and len(getattr(value, "shape", ())) == 0
 
 
+def wrapped(number: int, dtype: tf.DType) -> int:
+    """`number` as `dtype` holds it: of a negative one TensorFlow makes another uint64 outside of graphs, or raises."""
+    return number % 2**64 if number < 0 and dtype == tf.uint64 else number
+
+
 def loses(own: tf.DType, wanted: tf.DType) -> bool:
     """Whether numbers of one kind of dtype may be others in another kind: 0.5 as an int, 2 as a bool."""
     if own == wanted or own == tf.bool:

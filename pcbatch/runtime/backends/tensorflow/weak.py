@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import arithmetic, watching
-from pcbatch.runtime.backends.tensorflow.promotion import is_bool, is_flag, widened
+from pcbatch.runtime.backends.tensorflow.promotion import is_bool, is_flag, widened, wrapped
 
 INT, FLOAT = tf.int32, tf.float32
 """What a Python int and a Python float become where nothing else decides."""
@@ -68,7 +68,7 @@ def commit(number: Any, dtype: tf.DType) -> tf.Tensor:
         raise WeakTypeError(f"a Python float does not fit {dtype.name}; write tf.cast(.., tf.float32) on the tensor")
     if isinstance(number, Weak):
         return number.value if number.value.dtype == dtype else tf.cast(number.value, dtype)
-    return tf.constant(number, dtype)
+    return tf.constant(wrapped(number, dtype) if is_int else number, dtype)
 
 
 def weak(number: Any) -> Weak:
