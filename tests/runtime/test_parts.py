@@ -59,7 +59,7 @@ def test_no_way_leads_back(library, case):
     program = tables.case(case, library.ops)[0]
     places = effects.successors(program)
     for lockstep in choices(program):
-        size = [number % 3 + 1 for number in range(len(program.blocks))]
+        size = {number: number % 3 + 1 for number in range(len(program.blocks))}
         found = divided(program, lockstep, size)
         assert sorted(itertools.chain(*found)) == sorted(effects.reachable(program) - lockstep)
         for earlier, later in itertools.combinations(found, 2):
@@ -88,14 +88,14 @@ def test_parts_are_about_equally_large(library, monkeypatch):
         monkeypatch.setattr(parts, "CPU", dataclasses.replace(parts.CPU, native_part=part, native_parts=most))
         return [sorted(numbers) for numbers in divided(program, {3}, size)]
 
-    one = labels([1] * 5, most=1)
+    one = labels(dict.fromkeys(range(5), 1), most=1)
     assert one == [sorted({0, 1, 2, 4})]
-    assert labels([1] * 5, part=5) == one, "too little code for two"
-    groups = labels([1] * 5, most=100)
+    assert labels(dict.fromkeys(range(5), 1), part=5) == one, "too little code for two"
+    groups = labels(dict.fromkeys(range(5), 1), most=100)
     assert len(groups) > 2
-    first = [1 if number not in groups[0] else 100 for number in range(5)]
+    first = {number: 100 if number in groups[0] else 1 for number in range(5)}
     assert labels(first, most=2) == [groups[0], sorted(itertools.chain(*groups[1:]))]
-    last = [1 if number not in groups[-1] else 100 for number in range(5)]
+    last = {number: 100 if number in groups[-1] else 1 for number in range(5)}
     assert labels(last, most=2) == [sorted(itertools.chain(*groups[:-1])), groups[-1]]
 
 
@@ -108,7 +108,7 @@ def test_how_much_code_a_block_is(library):
     def size(function):
         body = (piece(lambda n: (function(n) > 0,), "n", "t"),)
         changed = dataclasses.replace(program, blocks=(dataclasses.replace(first, body=body), *program.blocks[1:]))
-        return parts.sizes(changed, library.backend)[0]
+        return parts.sizes(changed, library.backend, [0])[0]
 
     short, long = (size(tf.function(lambda n, k=k: n + sum([n] * k))) for k in (1, 40))
     assert long >= short + 39

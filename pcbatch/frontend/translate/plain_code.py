@@ -261,14 +261,14 @@ class Helped(ast.NodeTransformer):
             return node
         return ast.copy_location(ast.MatchClass(ast.Name(FLAGS[node.value], ast.Load()), [], [], []), node)
 
-    def visit_MatchValue(self, node: ast.MatchValue) -> ast.pattern:
+    def visit_MatchValue(self, node: ast.MatchValue) -> ast.AST:
         """`case 1:`, which a bool may be: numbers are compared as `==` compares them here."""
         match node.value:
             case ast.Constant(value=int() | float()) | ast.UnaryOp(operand=ast.Constant(value=int() | float())):
                 name = f"{CASE}{len(self.cases)}"
                 self.cases[name] = ast.literal_eval(node.value)
                 return ast.copy_location(ast.MatchClass(ast.Name(name, ast.Load()), [], [], []), node)
-        return self.generic_visit(node)  # type: ignore[return-value]
+        return self.generic_visit(node)
 
     def _target(self, target: ast.expr, one_by_one: list[ast.stmt]) -> ast.expr:
         """What takes the value of `target` first; `one_by_one` gets what assigns it from there."""

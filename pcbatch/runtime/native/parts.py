@@ -6,7 +6,7 @@ unless by way of a block that is left to the machine. So a lane gets as far in o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, chain, combinations, pairwise
 
 from pcbatch.ir.analysis import effects
@@ -18,6 +18,7 @@ from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.elsewhere import Elsewhere
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.native.fitness import signature_of
 from pcbatch.runtime.native.region import Region
 
 
@@ -41,31 +42,32 @@ def region_of(
 ) -> Elsewhere:
     """The blocks of a program that are not of `lockstep` as native code, in parts where there is much of it."""
     program = layout.program
-    parts = divided(program, lockstep, sizes(program, backend))
     every = frozenset(range(len(program.blocks)))
+    parts = divided(program, lockstep, sizes(program, backend, every - lockstep))
     regions = [Region(backend, layout, limits, row_costs, every - part) for part in parts]
     return regions[0] if len(regions) == 1 else Parts(backend, regions, lockstep)
 
 
-def sizes(program: Program, backend: Backend) -> list[int]:
-    """How much code each block is: the operations of its pieces, and what they write."""
-    found = []
-    for block in program.blocks:
+def sizes(program: Program, backend: Backend, numbers: Iterable[int]) -> dict[int, int]:
+    """How much code some blocks are: the operations of their pieces, and what these write."""
+    found: dict[int, int] = {}
+    for number in numbers:
+        block = program.blocks[number]
         pieces = [item for item in block.body if isinstance(item, Piece)]
-        types, same = program.types, program.shared_types
-        made = (backend.operations(p, [types[n] for n in p.reads], [same[n] for n in p.shared]) for p in pieces)
-        found.append(sum(made) + sum(len(piece.writes) for piece in pieces) + 1)
+        with backend.scope(block.label):  # what is traced here may be what runs
+            signatures = [(piece, signature_of(program, piece)) for piece in pieces]
+            made = sum(backend.operations(piece, each.reads, each.shared) for piece, each in signatures)
+        found[number] = made + sum(len(piece.writes) for piece in pieces) + 1
     return found
 
 
-def divided(program: Program, lockstep: Collection[int], size: Sequence[int]) -> list[frozenset[int]]:
+def divided(program: Program, lockstep: Collection[int], size: Mapping[int, int]) -> list[frozenset[int]]:
     """The blocks that are not of `lockstep`, in the parts in which they are compiled, in order.
 
     As many as are worth it, and about equally large: the sum of the squares of their sizes is as small as can be.
     """
-    inside = sorted(effects.reachable(program) - {*lockstep})
-    places = effects.successors(program)
-    onward = {number: [to for to in places[number] if to in {*inside}] for number in inside}
+    inside, places = effects.reachable(program) - {*lockstep}, effects.successors(program)
+    onward = {number: [to for to in places[number] if to in inside] for number in sorted(inside)}
     groups = components(onward)[::-1]
     before = [0, *accumulate(sum(size[number] for number in group) for group in groups)]
     count = min(CPU.native_parts, before[-1] // CPU.native_part, len(groups))
