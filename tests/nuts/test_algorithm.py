@@ -8,6 +8,7 @@ from pcbatch import random
 from pcbatch.nuts.kernel.algorithm import STATISTICS, Walk, multinomial
 from pcbatch.nuts.kernel.dynamics import energy_of, value_and_gradient
 from pcbatch.nuts.kernel.metrics import Metric
+from pcbatch.nuts.kernel.turning import FIRST, LAST, SUM, momenta_at
 
 DATA = tf.zeros((0,), tf.float64)
 UNIT = Metric(tf.ones(2, tf.float64), tf.ones(2, tf.float64))
@@ -96,7 +97,8 @@ def start_of(q, p, g, lp):
     """A walk that has not begun."""
     nothing = tf.constant(-np.inf, tf.float64)
     tally = tf.zeros((3,), tf.float64)
-    return Walk(q, p, g, (q, g, lp, lp), nothing, tally, rho=p, p_first=p, stop=tf.constant(False))
+    place = tf.stack([q, g])
+    return Walk(place, momenta_at(p), (place, lp, lp), nothing, tally, stop=tf.constant(False))
 
 
 def tree_of(depth, keys, log_density=gaussian, step=0.05):
@@ -129,10 +131,10 @@ def test_a_tree_is_the_sum_of_its_leaves():
     walk = tree_of(3, random.keys(0, 1))
     positions, momenta, weights = leaves_of(8)
     assert not bool(walk.stop[0])
-    np.testing.assert_allclose(walk.q[0], positions[-1], rtol=1e-12)
-    np.testing.assert_allclose(walk.p[0], momenta[-1], rtol=1e-12)
-    np.testing.assert_allclose(walk.p_first[0], momenta[0], rtol=1e-12)
-    np.testing.assert_allclose(walk.rho[0], np.sum(momenta, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(walk.place[0, 0], positions[-1], rtol=1e-12)
+    np.testing.assert_allclose(walk.momenta[0, SUM], np.sum(momenta, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(walk.momenta[0, FIRST], momenta[0], rtol=1e-12)
+    np.testing.assert_allclose(walk.momenta[0, LAST], momenta[-1], rtol=1e-12)
     np.testing.assert_allclose(walk.log_weight[0], np.logaddexp.reduce(weights), rtol=1e-12)
     np.testing.assert_allclose(walk.tally[0], [np.minimum(1, np.exp(weights)).sum(), 8, 0], rtol=1e-12)
 
@@ -143,7 +145,7 @@ def test_a_tree_proposes_its_leaves_in_proportion_to_their_weights():
         return -tf.reduce_sum(q**4)
 
     trees, step = 20_000, 0.66
-    proposed = tree_of(2, random.keys(1, trees), quartic, step).proposal[0].numpy()
+    proposed = tree_of(2, random.keys(1, trees), quartic, step).proposal[0][:, 0].numpy()
     positions, _, weights = leaves_of(4, quartic, step)
     expected = np.exp(weights) / np.exp(weights).sum()
     assert expected.max() > 1.3 * expected.min()

@@ -1,11 +1,10 @@
-"""The sampler's arithmetic: leapfrog steps, weights and the U-turn criterion."""
+"""The sampler's arithmetic: leapfrog steps and weights."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from pcbatch.nuts.kernel import dynamics
-from pcbatch.nuts.kernel.metrics import velocities
 
 
 def banana(q, data):
@@ -108,43 +107,6 @@ def test_weights_of_points_without_energy():
     assert log_weight(3.0, 1.0) == -2.0
     assert log_weight(np.inf, 1.0) == log_weight(np.inf, np.inf) == -np.inf
     assert log_weight(1.0, np.inf) == np.inf  # a chain that has not begun takes any point
-
-
-def turning(*vectors):
-    return bool(dynamics.turning(*(tf.constant(vector, tf.float64) for vector in vectors)))
-
-
-def test_turning_looks_at_both_ends():
-    assert not turning([1.0, 0.0], [1.0, 0.5], [2.0, 0.5])
-    assert turning([1.0, 0.0], [-3.0, 0.5], [2.0, 0.5])
-    assert turning([-3.0, 0.5], [1.0, 0.0], [2.0, 0.5])
-    assert turning([1.0, 0.0], [1.0, 0.0], [np.nan, 0.0])
-
-
-@METRICS
-def test_turning_is_by_velocities(inverse_mass):
-    rng = np.random.default_rng(6)
-    inverse = np.diag(inverse_mass) if inverse_mass.shape.rank == 1 else inverse_mass.numpy()
-    found = set()
-    for _ in range(50):
-        p_first, p_last, rho = rng.normal(size=(3, 3)) + 0.5
-        p_sharp_first, p_sharp_last = inverse @ p_first, inverse @ p_last  # as Stan's compute_criterion has it
-        expected = not (p_sharp_first @ rho > 0 and p_sharp_last @ rho > 0)
-        (drift,) = velocities(inverse_mass, tf.constant(rho))
-        assert bool(dynamics.turning(tf.constant(p_first), tf.constant(p_last), drift)) == expected
-        found.add(expected)
-    assert found == {True, False}
-
-
-def test_turning_is_seen_across_the_seam():
-    # Half a period each: the whole and the sums of the halves look straight, the neighbours across the seam do not.
-    def anywhere(*vectors):
-        return bool(dynamics.turning_anywhere(UNIT[:1], *(tf.constant(vector, tf.float64) for vector in vectors)))
-
-    straight, back = [1.0], [-4.0]
-    assert not anywhere(straight, straight, straight, straight, [3.0], [3.0])
-    assert anywhere(straight, straight, back, straight, [3.0], [3.0])
-    assert anywhere(straight, back, straight, straight, [3.0], [3.0])
 
 
 def test_choose_keeps_the_structure():

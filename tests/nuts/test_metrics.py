@@ -37,7 +37,7 @@ def window_of(draws, inverse):
 def test_velocity_of_one_momentum_and_of_several(inverse):
     p = np.random.default_rng(1).normal(size=(2, 3))
     expected = p @ as_matrix(inverse)
-    np.testing.assert_allclose(velocities(tf.constant(inverse), *tf.constant(p)), expected, rtol=1e-14)
+    np.testing.assert_allclose(velocities(tf.constant(inverse), tf.constant(p)), expected, rtol=1e-14)
     np.testing.assert_allclose(velocity(tf.constant(inverse), tf.constant(p[1])), expected[1], rtol=1e-14)
 
 

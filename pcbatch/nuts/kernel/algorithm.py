@@ -5,11 +5,11 @@ Introduction to Hamiltonian Monte Carlo", arXiv:1701.02434, 2017, appendix A (mu
 tree and biased between doublings, and the U-turn criterion by sums of momenta); the checks across seams are Stan's.
 `slice.py` has the sampler as it was in 2014, `running/chain.py` what makes a chain of trajectories.
 
-Letters as in the papers: `q` position, `p` momentum, `g` gradient of the log density `lp` at q, `rho` sum of the
-momenta of a stretch of trajectory. The weight of a point is exp(energy of the trajectory's start - its own energy),
-kept as a logarithm. A doubling's point is drawn leaf by leaf: each takes the place of the one before with its share of
-the weight so far, which proposes every point in proportion to its weight (Chao, "A general purpose unequal probability
-sampling plan", Biometrika 69, 1982), as drawing between sub-trees does, and leaves less to remember.
+Letters as in the papers: `q` position, `p` momentum, `g` gradient of the log density `lp` at q. A point's weight is
+exp(energy of the trajectory's start - its own energy), kept as a logarithm. A doubling's point is drawn leaf by leaf:
+each takes the place of the one before with its share of the weight so far, which proposes every point in proportion to
+its weight (Chao, "A general purpose unequal probability sampling plan", Biometrika 69, 1982), as drawing between
+sub-trees does, and leaves less to remember. Vectors that move together are rows of one array (`turning.py` says why).
 
 All gradients are computed in one place, the leaf of `build_tree`, and there chains meet, wherever in their trajectories
 they stand. Where gradients are expensive (`waits`) a chain waits there for the others (`pcbatch.sync`), until each of
@@ -37,9 +37,9 @@ from pcbatch.nuts.kernel.dynamics import (
     log_add,
     log_weight_of,
     outweighs,
-    turning_anywhere,
 )
 from pcbatch.nuts.kernel.metrics import Metric, momentum
+from pcbatch.nuts.kernel.turning import LAST, joined, momenta_at, reversed_if, turning
 
 Proposal = tuple[Tensor, Tensor, Tensor, Tensor]
 """`(q, g, lp, energy)` of a point of the trajectory."""
@@ -48,19 +48,16 @@ Proposal = tuple[Tensor, Tensor, Tensor, Tensor]
 class Walk(NamedTuple):
     """The integrator on its way along a trajectory, and what it gathers; every leaf moves it on."""
 
-    q: Tensor
-    p: Tensor
-    g: Tensor
-    proposal: Proposal
-    """A draw from the leaves of this doubling so far, in proportion to their weights."""
+    place: Tensor
+    """Where it stands, `[2, d]`: `q` and `g`, which always move together."""
+    momenta: Tensor
+    """Of the tree that ends here, `[3, d]` as in `turning.py`; the last is the integrator's `p`."""
+    proposal: tuple[Tensor, Tensor, Tensor]
+    """A draw from the leaves of this doubling so far, in proportion to their weights: its place, `lp` and energy."""
     log_weight: Tensor
     """The total weight of these leaves."""
     tally: Tensor
     """Sums over all leaves of the trajectory so far: acceptance probabilities, leaves, divergences."""
-    rho: Tensor
-    """The sum of momenta of the tree that ends here."""
-    p_first: Tensor
-    """The momentum at that tree's first leaf (in order of travel)."""
     stop: Tensor
     """Whether it turned back or diverged somewhere: then the trajectory ends and nothing of it may be proposed."""
 
@@ -99,23 +96,25 @@ def multinomial(
             if walk.stop:
                 return walk
 
-            rho, p_first, p_seam = walk.rho, walk.p_first, walk.p
+            before = walk.momenta
             walk = build_tree(depth - 1, walk, step, inverse_mass, energy_0, key, data)
-            turning = turning_anywhere(inverse_mass, p_first, p_seam, walk.p_first, walk.p, rho, walk.rho)
-            return walk._replace(rho=rho + walk.rho, p_first=p_first, stop=walk.stop | turning)
+            stop = walk.stop | turning(inverse_mass, before, walk.momenta)
+            return walk._replace(momenta=joined(before, walk.momenta), stop=stop)
 
         if waits:  # a leaf: all gradients are computed here, for all chains at once
             sync()
-        q, p, g, lp = leapfrog(log_density, leapfrogs_per_leaf, inverse_mass, walk.q, walk.p, walk.g, step, data)
+        q, g = tf.unstack(walk.place)
+        q, p, g, lp = leapfrog(log_density, leapfrogs_per_leaf, inverse_mass, q, walk.momenta[LAST], g, step, data)
+        place = tf.stack([q, g])
         energy = energy_of(inverse_mass, p, lp)
         log_weight = log_weight_of(energy, energy_0)
         total = log_add(walk.log_weight, log_weight)
         uniform = random.uniform(random.fold_in(key, tf.cast(walk.tally[1], tf.int32)), (), dtype)
-        proposal = choose(outweighs(uniform, walk.log_weight, log_weight), (q, g, lp, energy), walk.proposal)
+        proposal = choose(outweighs(uniform, walk.log_weight, log_weight), (place, lp, energy), walk.proposal)
         diverging = log_weight < -DIVERGENCE_THRESHOLD
         acceptance = tf.exp(tf.minimum(log_weight, 0))
         tally = walk.tally + tf.stack([acceptance, tf.ones_like(lp), tf.cast(diverging, dtype)])
-        return Walk(q, p, g, proposal, total, tally, rho=p, p_first=p, stop=diverging)
+        return Walk(place, momenta_at(p), proposal, total, tally, stop=diverging)
 
     @autobatch
     def transition(
@@ -126,34 +125,36 @@ def multinomial(
         p = momentum(metric, random.normal(keys[0], (dimensions,), dtype))
         uniform = random.uniform(keys[1], (max_tree_depth, 2), dtype)
         energy_0 = energy_of(metric.inverse, p, lp)
-        proposal = (q, g, lp, energy_0)
+        place = tf.stack([q, g])
+        proposal = (place, lp, energy_0)
         log_weight = tf.zeros_like(lp)
-        rho = p
-        walk = Walk(q, p, g, proposal, log_weight, tf.zeros((3,), dtype), rho=p, p_first=p, stop=tf.constant(False))
-        other_end = (q, p, g)
+        momenta = momenta_at(p)  # of the whole trajectory; its last point is where the walk stands
+        walk = Walk(place, momenta, proposal, log_weight, tf.zeros((3,), dtype), stop=tf.constant(False))
+        other_end = place
         step = step_size
         depth = 0
         stop = False
         while depth < limit and not stop:
             direction, luck = tf.unstack(tf.gather(uniform, depth))
             turn_round = direction < 0.5
-            this_end = (walk.q, walk.p, walk.g)
-            this_end, other_end = choose(turn_round, (other_end, this_end), (this_end, other_end))
+            place, other_end = choose(turn_round, (other_end, walk.place), (walk.place, other_end))
+            momenta = reversed_if(turn_round, momenta)
             step = choose(turn_round, -step, step)
 
-            q, p_seam, g = this_end
-            walk = walk._replace(q=q, p=p_seam, g=g, log_weight=tf.fill([], tf.constant(float("-inf"), dtype)))
+            nothing = tf.fill([], tf.constant(float("-inf"), dtype))
+            walk = walk._replace(place=place, momenta=momenta, log_weight=nothing)
             walk = build_tree(depth, walk, step, metric.inverse, energy_0, keys[2], data)
             accepted = luck < tf.exp(walk.log_weight - log_weight)
             proposal = choose(tf.logical_not(walk.stop) & accepted, walk.proposal, proposal)
             depth = depth + tf.where(walk.stop, 0, 1)
-            p_start = other_end[1]
-            turning = turning_anywhere(metric.inverse, p_start, p_seam, walk.p_first, walk.p, rho, walk.rho)
-            stop = walk.stop | turning
+            stop = walk.stop | turning(metric.inverse, momenta, walk.momenta)
             log_weight = log_add(log_weight, walk.log_weight)
-            rho = rho + walk.rho
+            momenta = joined(momenta, walk.momenta)
 
-        return proposal, statistics_of(proposal, walk.tally, depth, step_size)
+        place, lp, energy = proposal
+        q, g = tf.unstack(place)
+        drawn = (q, g, lp, energy)
+        return drawn, statistics_of(drawn, walk.tally, depth, step_size)
 
     return Kernel(build_tree, transition)
 

@@ -1,4 +1,4 @@
-"""The sampler's arithmetic on one example, free of control flow: leapfrog steps, energies, the U-turn criterion.
+"""The sampler's arithmetic on one example, free of control flow: leapfrog steps, energies, weights.
 
 Plain TensorFlow, opaque to pcbatch: it is traced into the basic blocks that call it.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.errors import PlacedError, Span
-from pcbatch.nuts.kernel.metrics import velocities, velocity
+from pcbatch.nuts.kernel.metrics import velocity
 
 Tensor = Any  # TensorFlow carries no types; a tf.Tensor of one example
 LogDensity = Callable[[Tensor, Any], Tensor]
@@ -94,38 +94,6 @@ def ratio(a: Tensor, b: Tensor) -> Tensor:
 def difference(a: Tensor, b: Tensor) -> Tensor:
     """`a - b`, of equal infinities 0."""
     return tf.where(tf.equal(a, b), tf.zeros_like(a), a - b)
-
-
-def turning(p_first: Tensor, p_last: Tensor, drift: Tensor) -> Tensor:
-    """Whether a trajectory's ends have begun to approach each other; NaN counts as yes.
-
-    `drift` is the velocity of its sum of momenta `rho`. The criterion is `p_sharp . rho > 0` at both ends, `p_sharp`
-    being an end's velocity (Betancourt 2017, appendix A.4.2); the inverse mass matrix is symmetric, so `p . drift` is
-    the same.
-    """
-    return tf.logical_not((dot(p_first, drift) > 0) & (dot(p_last, drift) > 0))
-
-
-def turning_anywhere(
-    inverse_mass: Tensor, p_first: Tensor, p_seam: Tensor, p_next: Tensor, p_last: Tensor, rho: Tensor, rho_next: Tensor
-) -> Tensor:
-    """The U-turn criterion for two adjacent trees: over both, and over each with the nearest point of the other.
-
-    `p_first` and `p_seam` are the momenta at the ends of the one, `p_next` and `p_last` of the other; the middle two
-    are neighbours. Without the checks across the seam, trajectories of half a period go on for a whole one (Stan,
-    2019).
-    """
-    both, first, last = velocities(inverse_mass, rho + rho_next, rho + p_next, rho_next + p_seam)
-    return turning(p_first, p_last, both) | turning(p_first, p_next, first) | turning(p_seam, p_last, last)
-
-
-def dot(a: Tensor, b: Tensor) -> Tensor:
-    """The inner product of two vectors.
-
-    As a matrix product: XLA's CPU compiler adds up the elements of a plain sum one after the other.
-    """
-    product = (a * b)[tf.newaxis]
-    return tf.squeeze(tf.linalg.matvec(product, tf.ones_like(a)), axis=0)
 
 
 def choose(condition: Tensor, if_true: Any, if_false: Any) -> Any:

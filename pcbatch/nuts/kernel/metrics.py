@@ -43,11 +43,9 @@ def velocity(inverse_mass: Tensor, p: Tensor) -> Tensor:
     return inverse_mass * p if inverse_mass.shape.rank == 1 else tf.linalg.matvec(inverse_mass, p)
 
 
-def velocities(inverse_mass: Tensor, *momenta: Tensor) -> list[Tensor]:
-    """The inverse mass matrix, which is symmetric, times each of several momenta `[d]`."""
-    if inverse_mass.shape.rank == 1:
-        return [inverse_mass * p for p in momenta]
-    return tf.unstack(tf.matmul(tf.stack(momenta), inverse_mass), num=len(momenta))
+def velocities(inverse_mass: Tensor, momenta: Tensor) -> Tensor:
+    """The inverse mass matrix, which is symmetric, times each of several momenta `[n, d]`."""
+    return inverse_mass * momenta if inverse_mass.shape.rank == 1 else tf.matmul(momenta, inverse_mass)
 
 
 def momentum(metric: Metric, noise: Tensor) -> Tensor:

@@ -1,0 +1,103 @@
+"""The U-turn criterion, and the momenta of a stretch of trajectory that it is asked of."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pcbatch.nuts.kernel import turning
+from pcbatch.nuts.kernel.turning import FIRST, LAST, SUM, joined, momenta_at, reversed_if
+
+METRICS = pytest.mark.parametrize(
+    "inverse_mass",
+    [np.ones(3), np.array([0.5, 2.0, 1.3]), np.array([[1.0, 0.4, 0.0], [0.4, 2.0, -0.3], [0.0, -0.3, 0.7]])],
+    ids=["unit", "diagonal", "dense"],
+)
+
+
+def stretch(*momenta):
+    """The momenta of a stretch, point by point."""
+    points = [momenta_at(tf.constant(each, tf.float64)) for each in momenta]
+    whole = points[0]
+    for point in points[1:]:
+        whole = joined(whole, point)
+    return whole
+
+
+def turns(before, after, inverse_mass=None):
+    """Whether two stretches turn; the metric is the unit matrix unless another is given."""
+    inverse_mass = np.ones(before.shape[1]) if inverse_mass is None else inverse_mass
+    return bool(turning.turning(tf.constant(inverse_mass), before, after))
+
+
+def turns_in_stan(inverse_mass, before, after):
+    """Stan's `compute_criterion` for two stretches of momenta, point by point, and across the seam."""
+    inverse = np.diag(inverse_mass) if np.ndim(inverse_mass) == 1 else np.asarray(inverse_mass)
+
+    def straight(first, last, rho):
+        return (inverse @ first) @ rho > 0 and (inverse @ last) @ rho > 0
+
+    return not (
+        straight(before[0], after[-1], before.sum(0) + after.sum(0))
+        and straight(before[0], after[0], before.sum(0) + after[0])
+        and straight(before[-1], after[-1], before[-1] + after.sum(0))
+    )
+
+
+def test_stretches_joined():
+    points = np.random.default_rng(0).normal(size=(4, 3))
+    np.testing.assert_array_equal(stretch(points[0]), [points[0]] * 3)
+    whole = joined(stretch(*points[:2]), stretch(*points[2:]))
+    np.testing.assert_allclose(whole[SUM], points.sum(0), rtol=1e-14)
+    np.testing.assert_array_equal(whole[FIRST], points[0])
+    np.testing.assert_array_equal(whole[LAST], points[-1])
+
+
+def test_an_end_that_is_no_number_stays_at_its_end():
+    whole = joined(stretch([1.0, np.inf]), stretch([np.nan, 2.0]))
+    np.testing.assert_array_equal(whole, [[np.nan, np.inf], [1.0, np.inf], [np.nan, 2.0]])
+
+
+def test_the_way_back():
+    points = np.random.default_rng(1).normal(size=(3, 2))
+    np.testing.assert_allclose(reversed_if(True, stretch(*points)), stretch(*points[::-1]), rtol=1e-14)
+    np.testing.assert_array_equal(reversed_if(False, stretch(*points)), stretch(*points))
+
+
+@METRICS
+def test_turning_is_stans_criterion(inverse_mass):
+    random = np.random.default_rng(6)
+    found = []
+    for _ in range(100):
+        before, after = (random.normal(size=(random.integers(1, 4), 3)) + 0.7 for _ in range(2))
+        found.append(turns(stretch(*before), stretch(*after), inverse_mass))
+        assert found[-1] == turns_in_stan(inverse_mass, before, after)
+    assert 20 < sum(found) < 80
+
+
+@pytest.mark.parametrize("lengths", [(1, 1), (4, 4)])
+def test_turning_is_the_same_there_and_back(lengths):
+    random = np.random.default_rng(7)
+    for _ in range(50):
+        before, after = (stretch(*random.normal(size=(length, 3)) + 0.7) for length in lengths)
+        assert turns(before, after) == turns(reversed_if(True, after), reversed_if(True, before))
+
+
+def test_turning_looks_at_both_ends():
+    assert not turns(stretch([1.0, 0.0]), stretch([1.0, 0.5]))
+    assert turns(stretch([1.0, 0.0], [5.0, 0.0]), stretch([5.0, 0.0], [-3.0, 0.5]))
+    assert turns(stretch([-3.0, 0.5], [5.0, 0.0]), stretch([5.0, 0.0], [1.0, 0.0]))
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_a_momentum_that_is_no_number_counts_as_turning(place):
+    points = np.ones((4, 2))
+    assert not turns(stretch(*points[:2]), stretch(*points[2:]))
+    points[place, 1] = np.nan
+    assert turns(stretch(*points[:2]), stretch(*points[2:]))
+
+
+def test_turning_is_seen_across_the_seam():
+    # Half a period each: the whole and the halves look straight, the neighbours across the seam do not.
+    assert not turns(stretch([1.0], [1.0]), stretch([1.0], [1.0]))
+    assert turns(stretch([1.0], [6.0], [1.0]), stretch([-4.0], [6.0], [1.0]))
+    assert turns(stretch([1.0], [6.0], [-4.0]), stretch([1.0], [6.0], [1.0]))
