@@ -196,6 +196,10 @@ class PcbatchError(Exception):
     """Tells TensorFlow's AutoGraph to leave the error's class alone when it is raised inside a tf.function."""
 
 
+SHARED_ARGUMENT = "an argument that all lanes share, as a table, is named so: `@pcbatch.autobatch(in_axes=(0, None))`"
+"""What to write who forgot it: each lane has a row of the table then, or a number."""
+
+
 class PieceRefusalError(PcbatchError):
     """Something that must not happen inside a piece; whoever traces the piece raises it anew at the user's line."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 
-from pcbatch.errors import Diagnostic, LeaveOut, Method, Note, Span
+from pcbatch.errors import SHARED_ARGUMENT, Diagnostic, LeaveOut, Method, Note, Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.dtypes import casts_into
 from pcbatch.ir.joins import ConflictError, Spelling, is_float, join
@@ -139,7 +139,7 @@ def store(
             f"cannot store into `{op.array}` with {len(indices)} index(es): it is {array}, which has "
             f"{len(array.shape)} axes",
             op.span,
-            help="write one index or slice for each axis, `m[i, j] = v`; a number has no elements",
+            help=f"write one index or slice for each axis, `m[i, j] = v`; {SHARED_ARGUMENT}",
         )
         return
     element = TensorType(array.dtype, (*spans, *array.shape[len(indices) :]))

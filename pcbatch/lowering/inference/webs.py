@@ -173,7 +173,10 @@ def _gather(
             seen[place] = reaching
             for name in ir.reads(node):
                 extra = (name, *place) if not _is_separable(node) and name in ir.writes(node) else None
-                unite(frozenset(each for each in reaching if each[0] == name), extra)
+                arriving = frozenset(each for each in reaching if each[0] == name)
+                unite(arriving, extra)
+                if extra in own and not arriving:  # behind a branch that never comes here
+                    seen[place] |= {extra}
             if isinstance(node, ir.Return):
                 returned |= {each for each in reaching if each[0] in function.results}
             elif index < len(block.ops):

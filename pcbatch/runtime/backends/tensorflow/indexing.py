@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.errors import PieceRefusalError
+from pcbatch.errors import SHARED_ARGUMENT, PieceRefusalError
 from pcbatch.ir.slices import Window
 from pcbatch.runtime.backends.tensorflow.array_indexing import is_positions, of_arrays
 from pcbatch.runtime.backends.tensorflow.bounded import Bounded
@@ -135,6 +135,8 @@ def _element(a: tf.Tensor, index: Any, site: int) -> tf.Tensor:
 def _expand(parts: tuple[Any, ...], shape: tf.TensorShape) -> list[Any]:
     """`parts` with the ellipsis and missing trailing axes spelled out as full slices."""
     taken = sum(part is not None and part is not Ellipsis for part in parts)
+    if taken and shape.rank == 0:
+        raise PieceRefusalError("PCB401", "a number has no elements", SHARED_ARGUMENT)
     if taken > shape.rank:
         raise IndexError(f"too many indices: {taken} for an array of rank {shape.rank}")
     missing = [slice(None)] * (shape.rank - taken)

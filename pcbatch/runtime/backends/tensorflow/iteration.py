@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.errors import LengthError, PieceRefusalError, RefusedBeforeError
+from pcbatch.errors import SHARED_ARGUMENT, LengthError, PieceRefusalError, RefusedBeforeError
 from pcbatch.ir import values
 from pcbatch.runtime.backends.tensorflow import written_out
 from pcbatch.runtime.backends.tensorflow.bounded import Bounded
@@ -134,7 +134,7 @@ def _length(sequence: Any, refusal: type[PieceRefusalError] = PieceRefusalError)
 def _no_sequence(value: Any) -> tuple[str, str]:
     """What `value`, which a loop cannot go over, is, and what to write instead."""
     if isinstance(value, (bool, int, float, Weak)) or _is_array(value):
-        return "a number", "write `for i in range(n):` to count up to a number"
+        return "a number", f"write `for i in range(n):` to count up to a number; {SHARED_ARGUMENT}"
     for kind, of in (
         (KeysView, "the keys of "),
         (ValuesView, "the values of "),

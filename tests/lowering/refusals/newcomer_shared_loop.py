@@ -1,0 +1,14 @@
+"""The same in a loop over what should be a table."""
+
+import numpy as np
+
+import pcbatch
+
+BATCH = (np.zeros(2, np.float32), np.arange(2, dtype=np.float32))
+
+
+@pcbatch.autobatch
+def newcomer_shared_loop(x, table):
+    for value in table:
+        x = x + value
+    return x
