@@ -47,7 +47,7 @@ _INPUT = Ban(
 _OUTPUT = Ban(
     "PCB119",
     "writes something, which would happen once, while the program is traced",
-    "return the value, or look at one example with `.single(..)`",
+    'return the value, or let each lane print it: `pcbatch.debug("x = {}", x)`',
 )
 _ASSERT = Ban(
     "PCB119",
