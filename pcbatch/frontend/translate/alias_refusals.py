@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from pcbatch.errors import Diagnostic, Note, Span
 from pcbatch.frontend.translate.changed_objects import changed_name
 from pcbatch.frontend.translate.constructors import DEFAULT
 from pcbatch.frontend.translate.sequences import ELEMENT
-from pcbatch.ir.program import Function, Op, Primitive, reads, statement, writes
+from pcbatch.ir.program import Call, Function, Op, Primitive, reads, statement, writes
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A store or a change of what `text` says, an object or an array, which has other names."""
+    """A store or a change of what `text` says, an object or an array, which has other names.
+
+    `texts` say which parts of the `others` it is; a `method` of the user's changes it.
+    """
 
     op: Op
     text: str
     others: tuple[str, ...]
     is_object: bool
+    texts: Mapping[str, str]
+    method: str = ""
 
 
 def refused(violation: Violation, function: Function, user_names: Set[str]) -> Diagnostic:
@@ -44,7 +49,9 @@ def refused(violation: Violation, function: Function, user_names: Set[str]) -> D
         )
     changing = {text.partition(".")[0].partition("[")[0], *others}
     earlier = _earlier(function, op, changing)
-    listed = ", ".join(f"`{other}`" for other in others if other in user_names)
+    parts = [violation.texts.get(other, other) for other in others if other in user_names]
+    listed = ", ".join(f"`{part}`" for part in parts)
+    is_part = is_store and any(part not in others for part in parts)
     if not listed:
         copied = f"for x in {'tf.identity' if is_store else 'copy.copy'}({text}):"
         return Diagnostic(
@@ -65,21 +72,46 @@ def refused(violation: Violation, function: Function, user_names: Set[str]) -> D
             "one object stands at two places of it: make each of them anew, `[Body(0.0) for _ in range(n)]`, "
             "`[[0.0] * 3 for _ in range(n)]`, or copy it, `copy.copy(p)`"
         )
+    elif is_part:
+        kind = "array or list"
+        help_ = (
+            "copy it where it gets its second name, `b = tf.identity(a)` of an array, `ys = [*xs]` of a list, "
+            "or use one name only"
+        )
     elif is_store:
         help_ = "copy the array where it gets its second name, `b = tf.identity(a)`, or use one name only"
     else:
-        help_ = (
-            "use one name only; or copy the object where it gets its second name, `q = copy.copy(p)`, "
-            "`ys = [*xs]`, `e = {**d}`"
-        )
+        help_ = _COPY
+    by = f", by `{violation.method}`" if violation.method else ""
     return Diagnostic(
         "PCB205",
-        f"`{text}` is changed here, and the same {kind} may be read later as {listed}",
+        f"`{text}` is changed here{by}, and the same {kind} may be read later as {listed}",
         op.span,
         f"Python would show the change in {listed} too",
         help_,
         tuple(Note(span, "a second name may come from here") for span in earlier[-1:]),
     )
+
+
+def changed_by_method(call: Call, changed: str, others: Sequence[str], changed_at: Span | None) -> Diagnostic:
+    """Why the call of a method that is part of the program is refused, which changes what has `others` for names."""
+    what = changed if changed == AN_OBJECT else f"`{changed}`"
+    listed = ", ".join(f"`{each}`" for each in others) or what
+    return Diagnostic(
+        "PCB205",
+        f"{what} is changed here, by `{call.function}`, and the same object may be read later as {listed}",
+        call.span,
+        f"Python would show the change in {listed} too",
+        _COPY,
+        (Note(changed_at, "changed here"),) if changed_at is not None else (),
+    )
+
+
+AN_OBJECT = "an object"
+"""What is changed, if it has no name."""
+_COPY = (
+    "use one name only; or copy the object where it gets its second name, `q = copy.copy(p)`, `ys = [*xs]`, `e = {**d}`"
+)
 
 
 def _is_element(function: Function, names: set[str]) -> bool:

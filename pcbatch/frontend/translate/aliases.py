@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pcbatch.errors import Diagnostic, Span
 from pcbatch.frontend.source.source import FunctionSource
-from pcbatch.frontend.translate.alias_refusals import Violation
+from pcbatch.frontend.translate.alias_refusals import AN_OBJECT, Violation, changed_by_method
 from pcbatch.frontend.translate.changed_arguments import (
     Summary,
     at_the_start,
@@ -27,6 +27,7 @@ from pcbatch.frontend.translate.changed_arguments import (
 )
 from pcbatch.frontend.translate.changed_objects import (
     Change,
+    calls_users_method,
     change_in,
     changed_by,
     objects_related,
@@ -34,10 +35,10 @@ from pcbatch.frontend.translate.changed_objects import (
     without_replaced,
 )
 from pcbatch.frontend.translate.kinds import kind_of_calls
-from pcbatch.frontend.translate.references import ANY, LIMIT, Hints, KindOf, Path, Place, Taking
+from pcbatch.frontend.translate.references import ANY, LIMIT, Hints, KindOf, Path, Place, Taking, inside_of, text_of
 from pcbatch.frontend.translate.same_objects import Facts, facts_after, is_implied
 from pcbatch.frontend.translate.sure_lists import depths_of_lists
-from pcbatch.frontend.translate.unrolling import STORES
+from pcbatch.frontend.translate.unrolling import STORES, MethodCall, is_inside
 from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
 from pcbatch.ir.code import Code
 from pcbatch.ir.program import (
@@ -73,6 +74,8 @@ class Aliases:
     """What functions do to what they are given, by name; empty where none changes an object."""
     objects: bool = False
     """Whether objects are followed that arrays do not have: lists and records inside each other."""
+    methods: Sequence[MethodCall] = ()
+    """The calls that are calls of methods."""
     after: dict[tuple[int, bool, Facts], Facts] = field(default_factory=dict)
     """What holds after ops, by their `id` and what holds before: every question goes through all of them again."""
 
@@ -100,9 +103,10 @@ class Aliases:
     # -- what is asked -------------------------------------------------------------------------------------------------
 
     def undecided(self) -> Iterator[Span]:
-        """The element stores of which types alone say whether they change an object."""
+        """The element stores, and the methods, of which types alone say whether, and what, they change in place."""
         for op in (op for block in self.function.blocks for op in block.ops):
-            if _is_element_store(op) and not self._is_known_to_change(op) and op.span is not None:
+            is_open = _is_element_store(op) and not self._is_known_to_change(op)
+            if op.span is not None and (is_open or self._method(op)):
                 yield op.span
 
     def readers(self) -> Iterator[Span]:
@@ -129,19 +133,45 @@ class Aliases:
             for block, at, facts in self.before_each_op():
                 op = block.ops[at]
                 change = changed_by(op)
-                place: Place
+                places: list[tuple[Place, str]] = []
                 if isinstance(op, Store) and (self.changes_object(op) if objects else op.array not in self.depths):
-                    place, text = (op.array, ()), op.array
+                    places = [((op.array, ()), op.array)]
                 elif change is not None and not change.is_put_back and objects:
-                    place, text = change.place, change.text
-                else:
-                    continue
-                related = {each for each in objects_related(place, facts) if not is_hidden(each[0])}
-                names = {name for name, path in related if name != place[0] or (place[1] and path != place[1])}
-                later = self.live[block.label][at] - (set(writes(op)) - {place[0]})
-                others = names & later | names - self.variables
-                found += [Violation(op, text, tuple(sorted(others)), objects)] if others else []
+                    inside = [
+                        (place, change.text + text_of(place[1][len(change.place[1]) :]))
+                        for place in self._changed_inside(op, facts)
+                    ]
+                    places = [(change.place, change.text), *inside]
+                for place, text in places:
+                    related = {each for each in objects_related(place, facts) if not is_hidden(each[0])}
+                    names = {name for name, path in related if name != place[0] or (place[1] and path != place[1])}
+                    later = self.live[block.label][at] - (set(writes(op)) - {place[0]})
+                    others = names & later | names - self.variables
+                    if others:
+                        texts = _texts(related)
+                        found.append(Violation(op, text, tuple(sorted(others)), objects, texts, self._method(op)))
+                        break
         return found
+
+    def _method(self, op: Op) -> str:
+        """The method of the user's that `op` calls, if it does."""
+        change = changed_by(op)
+        is_called = change is not None and isinstance(op, Coded) and calls_users_method(statement(op))
+        return change.method if change is not None and is_called else ""
+
+    def _changed_inside(self, op: Op, facts: Facts) -> list[Place]:
+        """The parts of its object that a method of the user's changes in place, as far as that is known.
+
+        Where it is to be assumed, all of them.
+        """
+        change = changed_by(op)
+        if change is None or not self._method(op):
+            return []
+        root, path = change.place
+        if self.assumed:
+            return [(root, (*path, *[ANY] * LIMIT)[:LIMIT])]
+        steps = (inside_of(method) for span, method in self.in_place if span == op.span)
+        return [(root, (*path, *inside)[:LIMIT]) for inside in sorted(filter(None, steps), key=repr)]
 
     def changing_calls(self) -> list[Diagnostic]:
         """Calls that change what is read later, here or elsewhere, or what they are given twice."""
@@ -161,7 +191,12 @@ class Aliases:
                 others = sorted(names & self.live[block.label][at] - set(op.outputs) | elsewhere | twice)
                 if others:
                     users = [name for name in others if name in self.source.locals or name in elsewhere]
-                    found.append(refusal(op, place, users, span))
+                    if any(each.name == op.function and _is_at(op, each.span) for each in self.methods):
+                        texts = _texts(places)
+                        changed = _texts([place])[place[0]] if place[0] in self.source.locals else AN_OBJECT
+                        found.append(changed_by_method(op, changed, [texts[user] for user in users], span))
+                    else:
+                        found.append(refusal(op, place, users, span))
                     break
         return found
 
@@ -199,7 +234,8 @@ class Aliases:
         twins: set[tuple[Path, Path]] = set()
         for block, _, op, facts in self._steps():
             is_object = op is not None and self.changes_object(op)
-            for name, path, span in changes_of(op, facts, self.summaries, is_object) if op is not None else ():
+            inside = self._changed_inside(op, facts) if op is not None else []
+            for name, path, span in changes_of(op, facts, self.summaries, is_object, inside) if op is not None else ():
                 changes.setdefault((name, path), span)
             if op is None and isinstance(block.terminator, Return):
                 returns |= {each for result in self.function.results for each in returns_of(result, facts)}
@@ -291,6 +327,19 @@ def _reads_attribute(op: Op) -> bool:
 def _is_inside(place: Place, whole: Place | None) -> bool:
     """Whether a place is `whole`, or a part of it."""
     return whole is not None and place[0] == whole[0] and place[1][: len(whole[1])] == whole[1]
+
+
+def _texts(places: Iterable[Place]) -> dict[str, str]:
+    """What to call a part of each variable in `places`: the shortest that is known."""
+    found: dict[str, str] = {}
+    for name, path in sorted(places, key=lambda place: (len(place[1]), repr(place))):
+        known = () if ANY in path else path
+        found.setdefault(name, name + text_of(known))
+    return found
+
+
+def _is_at(op: Op, span: Span) -> bool:
+    return op.span is not None and is_inside(op.span, span)
 
 
 def _number(value: ast.expr | None) -> int | None:

@@ -37,7 +37,10 @@ def shared_stores(
     """
     if not any(changed_name(op) for function in functions for block in function.blocks for op in block.ops):
         return [], list(functions)
-    every = [Aliases(function, sources[function.name], unrolling.in_place) for function in functions]
+    every = [
+        Aliases(function, sources[function.name], unrolling.in_place, methods=unrolling.methods)
+        for function in functions
+    ]
     _summarise(every)
     found: list[Diagnostic] = []
     results: list[Function] = []

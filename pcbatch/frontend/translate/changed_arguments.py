@@ -12,7 +12,7 @@ back what it was given, the result counts as a further name. Stores into arrays 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pcbatch.errors import Diagnostic, Note, Span
@@ -71,9 +71,12 @@ def taken_by_call(call: Call, summaries: Mapping[str, Summary]) -> tuple[Taking,
 
 
 def changes_of(
-    op: Op, facts: Facts, summaries: Mapping[str, Summary], is_object: bool
+    op: Op, facts: Facts, summaries: Mapping[str, Summary], is_object: bool, inside: Collection[Place]
 ) -> Iterator[tuple[str, Path, Span | None]]:
-    """Which of the objects that its function is given `op` changes; an element store does if it `is_object`."""
+    """Which of the objects that its function is given `op` changes; an element store does if it `is_object`.
+
+    A method of the user's changes what is `inside`, too.
+    """
     change = changed_by(op)
     places: list[tuple[Place, Span | None]] = []
     if isinstance(op, Call):
@@ -81,7 +84,7 @@ def changes_of(
     elif isinstance(op, Store):
         places += [((op.array, ()), op.span)] if is_object else []
     elif change is not None and not change.is_put_back and (is_object or not change.is_element):
-        places.append((change.place, op.span))
+        places += [(place, op.span) for place in (change.place, *inside)]
     for place, span in places:
         for name, path in objects_related(place, facts):
             if name.startswith(GIVEN):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from pcbatch.ir.code import Code
+from pcbatch.ir.pseudo_builtins import INSIDE
 
 Path = tuple[int | str, ...]
 ANY = "*"
@@ -113,6 +115,21 @@ def step_of(index: ast.expr) -> int | str:
         case ast.Constant(value=str(key)):
             return f"[{key!r}]"
     return ANY
+
+
+def text_of(path: Path) -> str:
+    """A path as it is written behind a name."""
+    return "".join(
+        step if isinstance(step, str) and step != ANY else f"[{'..' if step == ANY else step}]" for step in path
+    )
+
+
+def inside_of(method: str) -> Path | None:
+    """The path to the part that changes in place, where `method` says that one does: `!.rows[0]`."""
+    if not method.startswith(INSIDE):
+        return None
+    steps = re.findall(r"\.\w+|\[\d+\]|\['.*?'\]", method)
+    return tuple(int(step[1:-1]) if step[1:-1].isdigit() and step[0] == "[" else step for step in steps)
 
 
 def element(references: tuple[Reference, ...], step: int | str) -> Iterator[Reference]:
