@@ -6,7 +6,7 @@ A helper that cannot be traced is part of the program, and then its `round(x)` i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 from types import FunctionType, MethodType
@@ -95,16 +95,16 @@ class Plainly:
         key = plain, plain.__code__  # which can be set
         if key not in self._known:
             self._known[key] = None
-            self._known[key] = self._made(plain, value)
+            self._known[key] = self._made(plain)
         made = self._known[key]
         if made is None:  # it calls itself
             return partial(self._call, lambda: value)
         return value if made is plain else MethodType(made, value.__self__) if plain is not value else made
 
-    def _made(self, plain: FunctionType, value: Any) -> Callable[..., Any]:
+    def _made(self, plain: FunctionType) -> Callable[..., Any]:
+        """The copy of a method is for all objects: what it calls of its own is looked up there."""
         try:
-            source = read_function(value)
+            source = read_function(plain)
         except CompileError:
             return plain
-        given: Mapping[str, Any] = {} if source.receiver is None else {source.receiver: value.__self__}
-        return self.function(plain, source, Namespace(plain, given))
+        return self.function(plain, source, Namespace(plain))

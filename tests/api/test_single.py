@@ -127,3 +127,31 @@ def test_a_bool_matches_the_number_that_it_is() -> None:
     x = np.array([1.0, 2.0, 3.0, 4.0], np.float32)
     assert [matched.single(each) for each in x] == [20, 11, 11, 10]
     np.testing.assert_array_equal(matched.options(backend="reference")(x), [20, 11, 11, 10])
+
+
+class Mean:
+    def __init__(self):
+        self.total = 0.0
+        self.count = 0
+
+    def add(self, x):
+        self.total += x
+        self.count += 1
+
+    def mean(self):
+        return self.total / self.count
+
+    def twice(self):
+        return 2.0 * self.mean()
+
+
+@pcbatch.autobatch
+def mean_of(x):
+    mean = Mean()
+    mean.add(x)
+    mean.add(1.0)
+    return mean.twice()
+
+
+def test_a_method_that_calls_another_one_does_so_on_its_own_object():
+    assert [float(mean_of.single(np.float32(x))) for x in (1.0, 3.0, 5.0)] == [2.0, 4.0, 6.0]
