@@ -337,6 +337,6 @@ _FAMILIES: dict[str, type[CompileError]] = {
 
 def raise_all(diagnostics: Iterable[Diagnostic]) -> None:
     """Raise one error with all of `diagnostics`, sorted by place, of the class of the first; do nothing for none."""
-    found = sorted(set(diagnostics), key=lambda d: ((d.span is None), d.span or 0, d.code))
+    found = sorted(dict.fromkeys(diagnostics), key=lambda d: ((d.span is None), d.span or 0, d.code))
     if found:
         raise _FAMILIES.get(found[0].code[:4], CompileError)(found)

@@ -37,7 +37,7 @@ def _granted(make: Callable[[Grants], T], known: Grants) -> tuple[T, Grants]:
         except CompileError as error:
             if _is_final(error):
                 raise _final(error, error) from None
-            if before is not None and any(each.code < "PCB4" for each in error.diagnostics):
+            if before is not None and any(each.code < "PCB4" and each.wants is None for each in error.diagnostics):
                 raise _final(before, before) from None
             more = grants.extended(error)
             if more != grants and any(isinstance(each.wants, TakeIn) and each.wants.may for each in error.diagnostics):
