@@ -70,6 +70,12 @@ class SequenceLoop:
         """The condition that there is an element."""
         return self._placed(gast.Compare(self.length_of(self.sequence), [gast.Gt()], [self._placed(constant(0))]))
 
+    def has_elements(self) -> Any:
+        """The condition that there is an element of each sequence, ranges apart: it is known with the types."""
+        fixed = [end for end in self.sequence.ends if not (isinstance(end, gast.Call) and end.func.id == COUNT)]
+        length = call(LENGTH, *fixed)
+        return self._placed(gast.Compare(length, [gast.Gt()], [self._placed(constant(0))]))
+
     def begin_turn(self) -> None:
         """Give the targets the element."""
         value = self.sequence.element(self._placed(load(self.counter)))

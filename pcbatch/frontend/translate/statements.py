@@ -13,7 +13,7 @@ from pcbatch.errors import Diagnostic, Span
 from pcbatch.frontend.check.refusals import gives_back
 from pcbatch.frontend.source.changes import called_part, root_of
 from pcbatch.frontend.source.hints import is_debug
-from pcbatch.frontend.source.iteration import range_arguments
+from pcbatch.frontend.source.iteration import range_arguments, wrapper
 from pcbatch.frontend.source.mapping import is_map
 from pcbatch.frontend.source.nested import definition
 from pcbatch.frontend.source.nodes import assigned_in, call, constant, dotted, load, unparse
@@ -208,7 +208,7 @@ class Statements(Assignments):
             self._first_turn(loop, node, left_out, body, orelse)
         else:
             if isinstance(loop, SequenceLoop) and self._may_be_empty(node.iter):
-                self.condition(loop.has_turns(), head, orelse)
+                self.condition(loop.has_elements(), head, orelse)
             else:
                 self.jump(head, span)
             self.draft.open(head)
@@ -284,7 +284,11 @@ class Statements(Assignments):
         return True
 
     def _may_be_empty(self, node: Any) -> bool:
-        """Whether a loop goes over the rest of the arguments, of which there may be none."""
+        """Whether a loop goes over the rest of the arguments, or a part of it, of which there may be none."""
+        if wrapper(node, self.is_builtin) is not None:
+            return any(map(self._may_be_empty, node.args))
+        if isinstance(node, gast.Subscript) and isinstance(node.slice, gast.Slice):
+            node = node.value
         rest = {parameter.name for parameter in self.source.parameters if parameter.kind == "rest"}
         return isinstance(node, gast.Name) and node.id in rest
 
