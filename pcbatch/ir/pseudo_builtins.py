@@ -5,9 +5,6 @@ from __future__ import annotations
 CHANGED, STORED, TAKEN, WITHIN = "__changed__", "__stored__", "__taken__", "__within__"
 """What changes of structures are made of; see `pcbatch.frontend.translate.changes`."""
 
-INSIDE = "!"
-"""Begins what is said of a method that changes a part of its object in place: `!.rows[0]`."""
-
 ROW = "__row__"
 """A tuple or a list that is stored as an element: an array where it goes into one."""
 BLANK, MAPPED = "__blank__", "__mapped__"

@@ -52,6 +52,16 @@ def refused(violation: Violation, function: Function, user_names: Set[str]) -> D
     parts = [violation.texts.get(other, other) for other in others if other in user_names]
     listed = ", ".join(f"`{part}`" for part in parts)
     is_part = is_store and any(part not in others for part in parts)
+    by = f", by `{violation.method}`" if violation.method else ""
+    if not listed and not _is_gone_over(function, {*others}):
+        return Diagnostic(
+            "PCB205",
+            f"`{text}` is changed here{by}, and what was taken from it before may be read later",
+            op.span,
+            "Python would show the change there too",
+            f"copy it where it is taken, `copy.copy({text})`, or change it in a statement before or after this",
+            tuple(Note(span, "taken here") for span in earlier[-1:]),
+        )
     if not listed:
         copied = f"for x in {'tf.identity' if is_store else 'copy.copy'}({text}):"
         return Diagnostic(
@@ -82,7 +92,6 @@ def refused(violation: Violation, function: Function, user_names: Set[str]) -> D
         help_ = "copy the array where it gets its second name, `b = tf.identity(a)`, or use one name only"
     else:
         help_ = _COPY
-    by = f", by `{violation.method}`" if violation.method else ""
     return Diagnostic(
         "PCB205",
         f"`{text}` is changed here{by}, and the same {kind} may be read later as {listed}",
@@ -119,6 +128,12 @@ def _is_element(function: Function, names: set[str]) -> bool:
     ops = (each for block in function.blocks for each in block.ops if isinstance(each, Primitive))
     taking = (each for each in ops if names & set(writes(each)) and names & set(reads(each)))
     return any(ELEMENT in statement(each).text for each in taking)
+
+
+def _is_gone_over(function: Function, names: set[str]) -> bool:
+    """Whether a loop goes over one of `names`."""
+    ops = (each for block in function.blocks for each in block.ops if isinstance(each, Primitive))
+    return any(ELEMENT in statement(each).text and names & set(reads(each)) for each in ops)
 
 
 def _earlier(function: Function, op: Op, names: set[str]) -> list[Span]:

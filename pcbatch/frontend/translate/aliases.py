@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pcbatch.errors import Diagnostic, Span
 from pcbatch.frontend.source.source import FunctionSource
@@ -26,8 +26,11 @@ from pcbatch.frontend.translate.changed_arguments import (
     twins_of,
 )
 from pcbatch.frontend.translate.changed_objects import (
+    BUILT_IN,
     Change,
-    calls_users_method,
+    after_method,
+    anywhere,
+    calls_method,
     change_in,
     changed_by,
     objects_related,
@@ -35,12 +38,13 @@ from pcbatch.frontend.translate.changed_objects import (
     without_replaced,
 )
 from pcbatch.frontend.translate.kinds import kind_of_calls
-from pcbatch.frontend.translate.references import ANY, LIMIT, Hints, KindOf, Path, Place, Taking, inside_of, text_of
+from pcbatch.frontend.translate.references import ANY, LIMIT, Hints, KindOf, Path, Place, Taking, text_of
 from pcbatch.frontend.translate.same_objects import Facts, facts_after, is_implied
 from pcbatch.frontend.translate.sure_lists import depths_of_lists
 from pcbatch.frontend.translate.unrolling import STORES, MethodCall, is_inside
 from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
 from pcbatch.ir.code import Code
+from pcbatch.ir.method_effects import Effect, effects_in, is_of_effects
 from pcbatch.ir.program import (
     Block,
     Call,
@@ -69,14 +73,14 @@ class Aliases:
     in_place: Collection[tuple[Span, str]] = frozenset()
     assumed: bool = False
     """Whether every element store that may be into a list counts as one."""
-    taken: dict[tuple[Code, bool], tuple[Taking, ...]] = field(default_factory=dict)
+    taken: dict[tuple[Code, bool, bool], tuple[Taking, ...]] = field(default_factory=dict)
     summaries: Mapping[str, Summary] = field(default_factory=dict)
     """What functions do to what they are given, by name; empty where none changes an object."""
     objects: bool = False
     """Whether objects are followed that arrays do not have: lists and records inside each other."""
     methods: Sequence[MethodCall] = ()
     """The calls that are calls of methods."""
-    after: dict[tuple[int, bool, Facts], Facts] = field(default_factory=dict)
+    after: dict[tuple[int, bool, bool, Facts], Facts] = field(default_factory=dict)
     """What holds after ops, by their `id` and what holds before: every question goes through all of them again."""
 
     def __post_init__(self) -> None:
@@ -91,6 +95,10 @@ class Aliases:
         attributes = {method[1:] for _, method in self.in_place if method.startswith(".")}
         methods = {name.removesuffix("()") for name in attributes if name.endswith("()")}
         self.hints = Hints(self.depths, attributes, methods)
+        self.effects: dict[Span | None, list[Effect]] = {}
+        for span, text in sorted(self.in_place):
+            if is_of_effects(text):
+                self.effects.setdefault(span, []).extend(effects_in(text))
         self.has_changes = any(
             self.changes_object(op) if isinstance(op, Store) else changed_by(op) is not None for op in ops
         )
@@ -106,7 +114,7 @@ class Aliases:
         """The element stores, and the methods, of which types alone say whether, and what, they change in place."""
         for op in (op for block in self.function.blocks for op in block.ops):
             is_open = _is_element_store(op) and not self._is_known_to_change(op)
-            if op.span is not None and (is_open or self._method(op)):
+            if op.span is not None and (is_open or calls_method(op)):
                 yield op.span
 
     def readers(self) -> Iterator[Span]:
@@ -128,50 +136,63 @@ class Aliases:
     def violations(self) -> list[Violation]:
         """Stores and changes of what has other names, with these: of variables that are read later, or free ones."""
         found: list[Violation] = []
-        for objects in (False, True) if self.summaries else (False,):
-            self.objects = objects
+        for objects, views in self._rounds():
+            self.objects, self.hints = objects, replace(self.hints, views=views)
             for block, at, facts in self.before_each_op():
                 op = block.ops[at]
-                change = changed_by(op)
-                places: list[tuple[Place, str]] = []
-                if isinstance(op, Store) and (self.changes_object(op) if objects else op.array not in self.depths):
-                    places = [((op.array, ()), op.array)]
-                elif change is not None and not change.is_put_back and objects:
-                    inside = [
-                        (place, change.text + text_of(place[1][len(change.place[1]) :]))
-                        for place in self._changed_inside(op, facts)
-                    ]
-                    places = [(change.place, change.text), *inside]
-                for place, text in places:
+                for place, text in self._changed(op):
                     related = {each for each in objects_related(place, facts) if not is_hidden(each[0])}
                     names = {name for name, path in related if name != place[0] or (place[1] and path != place[1])}
                     later = self.live[block.label][at] - (set(writes(op)) - {place[0]})
                     others = names & later | names - self.variables
                     if others:
                         texts = _texts(related)
-                        found.append(Violation(op, text, tuple(sorted(others)), objects, texts, self._method(op)))
+                        found.append(Violation(op, text, tuple(sorted(others)), objects, texts, self.method(op)))
                         break
+        self.hints = replace(self.hints, views=True)
         return found
 
-    def _method(self, op: Op) -> str:
-        """The method of the user's that `op` calls, if it does."""
-        change = changed_by(op)
-        is_called = change is not None and isinstance(op, Coded) and calls_users_method(statement(op))
-        return change.method if change is not None and is_called else ""
+    def _rounds(self) -> Iterator[tuple[bool, bool]]:
+        """What is looked at, one after the other: arrays, objects, and what methods change inside these."""
+        yield False, True
+        if self.summaries:
+            yield True, True
+            if any(self._changed_inside(op) for block in self.function.blocks for op in block.ops):
+                yield True, False
 
-    def _changed_inside(self, op: Op, facts: Facts) -> list[Place]:
+    def _changed(self, op: Op) -> list[tuple[Place, str]]:
+        """The places that `op` changes, of those that are looked at, and their texts.
+
+        What a method changes inside its object is a list or another object: a slice of it is none of its names.
+        """
+        change = changed_by(op)
+        if isinstance(op, Store):
+            is_meant = self.hints.views and (self.changes_object(op) if self.objects else op.array not in self.depths)
+            return [((op.array, ()), op.array)] if is_meant else []
+        if change is None or change.is_put_back or not self.objects:
+            return []
+        if self.hints.views:
+            return [(change.place, change.text)]
+        start = len(change.place[1])
+        return [(place, change.text + text_of(place[1][start:])) for place in self._changed_inside(op)]
+
+    def method(self, op: Op) -> str:
+        """The method of the user's that `op` calls, if it does: it may have the name of a list's."""
+        name = calls_method(op)
+        return name if name not in BUILT_IN or self.assumed or op.span in self.effects else ""
+
+    def _changed_inside(self, op: Op) -> list[Place]:
         """The parts of its object that a method of the user's changes in place, as far as that is known.
 
         Where it is to be assumed, all of them.
         """
         change = changed_by(op)
-        if change is None or not self._method(op):
+        if change is None or not self.method(op):
             return []
         root, path = change.place
         if self.assumed:
             return [(root, (*path, *[ANY] * LIMIT)[:LIMIT])]
-        steps = (inside_of(method) for span, method in self.in_place if span == op.span)
-        return [(root, (*path, *inside)[:LIMIT]) for inside in sorted(filter(None, steps), key=repr)]
+        return [(root, (*path, *each.path)[:LIMIT]) for each in self.effects.get(op.span, ()) if each.kind == "changes"]
 
     def changing_calls(self) -> list[Diagnostic]:
         """Calls that change what is read later, here or elsewhere, or what they are given twice."""
@@ -234,7 +255,7 @@ class Aliases:
         twins: set[tuple[Path, Path]] = set()
         for block, _, op, facts in self._steps():
             is_object = op is not None and self.changes_object(op)
-            inside = self._changed_inside(op, facts) if op is not None else []
+            inside = self._changed_inside(op) if op is not None else []
             for name, path, span in changes_of(op, facts, self.summaries, is_object, inside) if op is not None else ():
                 changes.setdefault((name, path), span)
             if op is None and isinstance(block.terminator, Return):
@@ -277,7 +298,7 @@ class Aliases:
         """What holds after `op`."""
         if isinstance(op, Call):  # what it does depends on the summaries
             return self._through_anew(op, facts)
-        key = (id(op), self.objects, facts)
+        key = (id(op), self.objects, self.hints.views, facts)
         if key not in self.after:
             self.after[key] = self._through_anew(op, facts)
         return self.after[key]
@@ -298,10 +319,17 @@ class Aliases:
                 code = statement(op)
                 change = change_in(code)
                 objects = self.objects or (change is not None and self._is_into_list(change))
-                if (code, objects) not in self.taken:
-                    self.taken[code, objects] = takings(code, self.kind_of, objects=objects, hints=self.hints)
+                if change is not None and self.method(op) and not self.assumed:
+                    return after_method(change, self.effects.get(op.span, ()), facts)
                 before = facts if change is None else without_replaced(change, facts)
-                after = facts_after(frozenset(code.writes), self.taken[code, objects], before)
+                known = code, objects, self.hints.views
+                if known not in self.taken:
+                    self.taken[known] = takings(
+                        code, self.kind_of, objects=objects, hints=self.hints, keeps=self.assumed
+                    )
+                after = facts_after(frozenset(code.writes), self.taken[known], before)
+                if change is not None and self.method(op):
+                    return anywhere(change, after)
                 if change is None or not change.is_put_back:
                     return after
                 return frozenset(fact for fact in after if fact in before or not is_implied(fact, before))

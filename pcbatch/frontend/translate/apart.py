@@ -22,7 +22,7 @@ APART = "__apart__"
 
 def checked(aliases: Aliases) -> Function:
     """The function with a check behind each call that must give something new for its stores to be right."""
-    possible = PossibleNames(aliases.function, aliases.kind_of, aliases.live)
+    possible = PossibleNames(aliases.function, aliases.kind_of, aliases.live, aliases.method)
     with_parts = possible.calls_with_parts()
     spots = list(dict.fromkeys((*possible.calls_to_check(), *with_parts)))
     blocks = {block.label: block for block in aliases.function.blocks}
@@ -59,8 +59,15 @@ def _check(
     every = [each for each_block in aliases.function.blocks for each in each_block.ops]
     stores = (each for each in every if isinstance(each, Store) or ((c := changed_by(each)) and c.is_element))
     arrays = any(changed_name(each) in related | set(writes(op)) for each in stores)
-    code = Code(f"{APART}({_tuple(writes(op))}, {_tuple(given)}{'' if arrays else ', False'})")
-    return (Primitive((), tuple(name for name in code.reads if name in aliases.variables), code, op.span),)
+    change = changed_by(op)
+    is_known = change is not None and change.taken  # what the value of a method has of its object
+    every_results = [[name] for name in writes(op)] if is_known else [writes(op)]
+    codes = [
+        Code(f"{APART}({_tuple(results)}, {_tuple(given)}{'' if arrays else ', False'})") for results in every_results
+    ]
+    return tuple(
+        Primitive((), tuple(name for name in code.reads if name in aliases.variables), code, op.span) for code in codes
+    )
 
 
 def _tuple(names: Sequence[str]) -> str:

@@ -7,9 +7,10 @@ What Python changes in place is named here by a *place*, as in `references`: `st
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import get_args
 
 from pcbatch.frontend.translate.reader import assignments, references_of
 from pcbatch.frontend.translate.references import (
@@ -26,8 +27,9 @@ from pcbatch.frontend.translate.references import (
     element,
     step_of,
 )
-from pcbatch.frontend.translate.same_objects import Fact, Facts
+from pcbatch.frontend.translate.same_objects import Fact, Facts, fact_of, facts_after
 from pcbatch.ir.code import Code
+from pcbatch.ir.method_effects import Effect, Kind
 from pcbatch.ir.payload import WITH_FIELD, WITH_ITEM
 from pcbatch.ir.program import Coded, Op, Store, statement
 from pcbatch.ir.pseudo_builtins import CHANGED, STORED, TAKEN, WITHIN
@@ -146,27 +148,32 @@ def _given(call: ast.Call, first: int) -> tuple[ast.expr, ...]:
     return (*call.args[first:], *(keyword.value for keyword in call.keywords))
 
 
-def calls_users_method(code: Code) -> bool:
-    """Whether `code` calls a method of which nobody knows what it keeps of its arguments."""
-    change = change_in(code)
-    is_method = change is not None and change.step is None
-    return is_method and change is not None and change.method not in OF_ONE | OF_ELEMENTS | OF_NOTHING
+BUILT_IN = OF_ONE | OF_ELEMENTS | OF_NOTHING
+
+
+def calls_method(op: Op) -> str:
+    """The method that `op` calls and that may change its object, "" if there is none."""
+    change = changed_by(op)
+    return change.method if change is not None and change.step is None else ""
 
 
 # -- what names take ---------------------------------------------------------------------------------------------------
 
 
-def takings(code: Code, kind_of: KindOf, *, objects: bool = True, hints: Hints = NO_HINTS) -> tuple[Taking, ...]:
+def takings(
+    code: Code, kind_of: KindOf, *, objects: bool = True, hints: Hints = NO_HINTS, keeps: bool = False
+) -> tuple[Taking, ...]:
     """What the variables that `code` assigns get, and from where; `objects` and `hints` as in `assignments`.
 
-    Without them an element store counts as one of a number into an array.
+    Without them an element store counts as one of a number into an array. What a method gives may be any part. If it is
+    to be assumed that methods are the user's, each `keeps` what it is given.
     """
     change = change_in(code)
     if change is None:
         return assignments(code, kind_of, objects=objects, hints=hints)
     root, path = change.place
     target: list[Reference] = [((), change.place if change.is_part else (root, ()))]
-    inside: Path = () if change.is_part else path
+    inside = _inside(change)
     taken: list[Reference] = [((), (root, (*path, ANY)[:LIMIT]))]
     for value in () if change.is_element and not objects else change.given:
         found = references_of(value, kind_of, objects=objects, hints=hints)
@@ -181,8 +188,54 @@ def takings(code: Code, kind_of: KindOf, *, objects: bool = True, hints: Hints =
             target += list(_below((*inside, ANY), tuple(element((((), (root, path)),), ANY)))) * 2
         elif change.method in OF_ELEMENTS:
             target += _below((*inside, ANY), tuple(element(found, ANY)))
+        if keeps and change.method not in OF_ONE:
+            target += _below((*inside, ANY), found)
     every = [(change.target, reference) for reference in target]
     return (*every, *((change.taken, reference) for reference in taken)) if change.taken is not None else tuple(every)
+
+
+def after_method(change: Change, effects: Iterable[Effect], facts: Facts) -> Facts:
+    """What holds after a method of the user's of which the `effects` are known. What it keeps is seen by `apart`.
+
+    What its value is, or was, of the object is none of the object's parts any more unless the method `gives` that.
+    """
+    (root, path), value, inside = change.place, change.taken, _inside(change)
+    at: dict[str, list[tuple[Path, Path]]] = {kind: [] for kind in get_args(Kind)}
+    for each in effects:
+        at[each.kind].append((each.path, each.place))
+    given, gives = facts, []
+    if value is not None:
+        gave = tuple((value, (place, (root, (*path, *part)[:LIMIT]))) for part, place in at["gave"])
+        every = facts_after(frozenset({value}), gave, facts)
+        given = frozenset(each for each in every if {value, root} != {name for name, _ in each})
+        gives = [(change.target, ((*inside, *part)[:LIMIT], (value, place))) for part, place in at["gives"]]
+    moves = [
+        (change.target, ((*inside, *part)[:LIMIT], (root, (*path, *place)[:LIMIT]))) for part, place in at["moves"]
+    ]
+    left = {(root, (*path, *part)) for part, _ in {*at["leaves"]}.difference(at["stays"])}
+    staying = frozenset(fact for fact in given if not any(place in left and len(place[1]) < LIMIT for place in fact))
+    rebound = frozenset({change.target})
+    kept: Taking = (change.target, ((), change.place if change.is_part else (root, ())))
+    after = facts_after(rebound, (kept, *gives), staying)
+    moved = facts_after(rebound, (*gives, *moves), given) if moves else after
+    return after | {each for each in moved if {name for name, _ in each} != rebound}
+
+
+def anywhere(change: Change, facts: Facts) -> Facts:
+    """`facts`, and that a part of the object of a `change` may be at any other place of it."""
+    target, inside = change.target, _inside(change)
+    found = set(facts)
+    for fact in facts:
+        for (name, path), other in (fact, fact[::-1]):
+            if name == target and other[0] != target and path[: len(inside)] == inside and len(path) > len(inside):
+                places = ((target, (*inside, *[ANY] * steps)) for steps in range(1, LIMIT - len(inside) + 1))
+                found.update(fact_of(place, other) for place in places)
+    return frozenset(found)
+
+
+def _inside(change: Change) -> Path:
+    """The path to what changes in the variable that gets the new value."""
+    return () if change.is_part else change.place[1]
 
 
 def _below(path: Path, references: Sequence[Reference]) -> Iterator[Reference]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from pcbatch.frontend.translate.changed_objects import calls_users_method, changed_by, changed_name, takings
+from pcbatch.frontend.translate.changed_objects import changed_by, changed_name, takings
 from pcbatch.frontend.translate.references import KindOf, has_unknown_call, repeats
 from pcbatch.ir.analysis.dataflow import Analysis, solve
 from pcbatch.ir.program import Block, Coded, Function, Op, Store, reads, statement, writes
@@ -23,9 +23,18 @@ Clash = tuple[Spot, int]
 
 
 class PossibleNames:
-    """Asks one function. `live` has what is live after each op, by block."""
+    """Asks one function. `live` has what is live after each op, by block.
 
-    def __init__(self, function: Function, kind_of: KindOf, live: Mapping[str, tuple[frozenset[str], ...]]):
+    `calls_users` says whether an op calls a method of which nobody knows what it keeps of its arguments.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        kind_of: KindOf,
+        live: Mapping[str, tuple[frozenset[str], ...]],
+        calls_users: Callable[[Op], object],
+    ):
         self.function, self.live = function, live
         self.places = {(block.label, at): op for block in function.blocks for at, op in enumerate(block.ops)}
         every = (name for op in self.places.values() for name in (*_names_read(op), *writes(op)))
@@ -41,9 +50,7 @@ class PossibleNames:
         self.unknown = [
             spot
             for spot, op in self.places.items()
-            if isinstance(op, Coded)
-            and op.outputs
-            and (has_unknown_call(statement(op), kind_of) or calls_users_method(statement(op)))
+            if isinstance(op, Coded) and op.outputs and (has_unknown_call(statement(op), kind_of) or calls_users(op))
         ]
         self.products = [
             spot for spot, op in self.places.items() if objects and isinstance(op, Coded) and repeats(statement(op))
@@ -53,6 +60,10 @@ class PossibleNames:
             for spot, op in self.places.items()
             for taken in [takings(statement(op), kind_of, objects=objects) if isinstance(op, Coded) else ()]
         }
+        for spot in self.unknown:  # what a method of the user's keeps is not known by the name that a list's has, too
+            change = changed_by(self.places[spot])
+            if change is not None:
+                self.sources[spot] = self._bits((change.place[0],))
 
     def calls_to_check(self) -> list[Spot]:
         """The ops with calls that must give something new for the stores of the function to be right."""

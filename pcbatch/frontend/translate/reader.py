@@ -113,7 +113,7 @@ class Reader:
             case ast.Subscript(value=value, slice=index):
                 if any(isinstance(each, ast.Slice) for each in (index, *ast.iter_child_nodes(index))):
                     references = tuple(self.of(value))
-                    is_list = isinstance(value, ast.Name) and value.id in self.hints.lists
+                    is_list = (isinstance(value, ast.Name) and value.id in self.hints.lists) or not self.hints.views
                     if is_list:
                         yield from [((), _new(node))] if self.objects else ()
                     else:
@@ -127,8 +127,9 @@ class Reader:
             case ast.Attribute(value=value, attr=name):
                 references = tuple(self.of(value))
                 yield from element(references, f".{name}")
-                if self.objects and name in self.hints.methods:
+                if self.objects and (name in self.hints.methods or name == "__dict__"):
                     yield from references
+                    yield from _inside(ANY, element(references, ANY)) if name == "__dict__" else ()
                 for _ in range(_DEEP if self.objects and name in self.hints.properties else 0):
                     references = tuple(element(references, ANY))
                     yield from references

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pcbatch.ir import method_effects
 from pcbatch.ir.code import Code
-from pcbatch.ir.pseudo_builtins import INSIDE
 
-Path = tuple[int | str, ...]
-ANY = "*"
+Path = method_effects.Path
+ANY = method_effects.ANY
 """The path step of an index that is not known here."""
 NEW = "new "
 """Begins the names of objects that a statement makes: they hold inside the statement only."""
@@ -58,6 +57,8 @@ class Hints:
     """The attributes that may be computed ones, which give parts of their object."""
     methods: Container[str] = ()
     """The attributes that may be methods, which hold their object."""
+    views: bool = True
+    """Whether a slice may be of an array, which shares its elements: one of a list is a list of its own."""
 
 
 NO_HINTS = Hints()
@@ -122,14 +123,6 @@ def text_of(path: Path) -> str:
     return "".join(
         step if isinstance(step, str) and step != ANY else f"[{'..' if step == ANY else step}]" for step in path
     )
-
-
-def inside_of(method: str) -> Path | None:
-    """The path to the part that changes in place, where `method` says that one does: `!.rows[0]`."""
-    if not method.startswith(INSIDE):
-        return None
-    steps = re.findall(r"\.\w+|\[\d+\]|\['.*?'\]", method)
-    return tuple(int(step[1:-1]) if step[1:-1].isdigit() and step[0] == "[" else step for step in steps)
 
 
 def element(references: tuple[Reference, ...], step: int | str) -> Iterator[Reference]:

@@ -8,18 +8,15 @@
     r = o.rows      # a property that gives a part of `o`: what is stored there is in `r`, too
     g = o.move      # a method of `o`: called later, it sees what `o` is then
 
-    o.put(x)        # a method that changes a part in place: who has that by another name sees it
-
 Which of the two it is, is known when types are inferred. The program is built as if it were numbers and arrays, and
-anew where it is not; of stores, methods and attributes that is asked where it matters (`frontend.translate.aliasing`).
+anew where it is not; of stores and attributes that is asked where it matters (`frontend.translate.aliasing`).
+What methods do inside their objects is asked there, too; see `inside`.
 """
 
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Collection, Iterator
-from contextlib import suppress
 from functools import cached_property
 from types import BuiltinMethodType, MethodType
 from typing import Any
@@ -27,14 +24,13 @@ from typing import Any
 from pcbatch.errors import InPlaceError, Span
 from pcbatch.ir import records
 from pcbatch.ir.code import Code
-from pcbatch.ir.pseudo_builtins import CHANGED, INSIDE, STORED, TAKEN
+from pcbatch.ir.pseudo_builtins import STORED
 from pcbatch.ir.values import copied
 from pcbatch.lowering.codegen.builtins import BUILTINS, OPS
 from pcbatch.lowering.codegen.environment import Environment
 
-LOOK, LOOK_INSIDE = "_pcb_in_place", "_pcb_inside"
-"""The names by which a traced piece knows the functions below."""
-_CALLING = frozenset({BUILTINS[CHANGED], BUILTINS[TAKEN]})
+LOOK = "_pcb_in_place"
+"""The name by which a traced piece knows the function below."""
 _STORES = "__setitem__"
 _KINDS: dict[str, tuple[type, ...]] = {
     "__iadd__": (list,),
@@ -79,20 +75,6 @@ def _root(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def called(code: Code, span: Span, environment: Environment) -> Iterator[str]:
-    """Looks, as code, at what the methods that the translated `code` at `span` calls change inside their objects."""
-    nodes = [node for each in code.body for node in ast.walk(each)] if span in environment.suspects else []
-    known = sorted(method for place, method in environment.in_place if place == span)
-    for node in nodes:
-        match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name)) if owner == OPS and name in _CALLING:
-                options = [each for each in node.keywords if each.arg != "site"]
-                look = ast.Call(
-                    ast.Name(LOOK_INSIDE), [ast.Tuple([ast.Constant(each) for each in known]), *node.args], options
-                )
-                yield ast.unparse(look)
-
-
 def _augmented(code: Code) -> str:
     """What the augmented assignment that became `code` is of: the left operand; "" where that is not seen."""
     match code.value:
@@ -122,45 +104,13 @@ def look(value: Any, method: str) -> None:
             raise InPlaceError("PCB205", "this method holds its object", "call it where it is needed", method)
         return
     if method.startswith("."):
-        if _is_computed(value, method[1:]) and not _held(value).keys().isdisjoint(_held(_given(value, method[1:]))):
+        whole = copied(value)  # a property may change its object
+        if _is_computed(whole, method[1:]) and not _held(whole).keys().isdisjoint(_held(_given(whole, method[1:]))):
             raise InPlaceError("PCB205", "this gives a part of its object", "give a copy", method)
         return
     is_record = records.fields_of(value) is not None and hasattr(type(value), method)
     if isinstance(value, _KINDS[method]) or is_record:
         raise InPlaceError("PCB205", "this changes an object in place", "write `x = x + y` for a new one", method)
-
-
-def look_inside(known: Collection[str], value: Any, method: str, *args: Any, **options: Any) -> None:
-    """InPlaceError if `value.method(..)`, of an object of the user's, changes a part in place that is not `known`.
-
-    What the call raises is told by the statement itself.
-    """
-    if isinstance(value, (list, dict, tuple)) or records.fields_of(value) is None:
-        return
-    whole = copied(value)
-    before = [(path, part, records.parts_of(part) or ()) for path, part in _changeable(whole, INSIDE)]
-    with suppress(Exception):
-        getattr(whole, method)(*args, **options)
-    for path, part, parts in before:
-        now = records.parts_of(part) or ()
-        if path not in known and not (len(now) == len(parts) and all(map(operator.is_, now, parts))):
-            raise InPlaceError("PCB205", "this changes a part of its object in place", "copy the part", path)
-
-
-def _changeable(whole: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """What in a value can change in place, without itself, by its path."""
-    if isinstance(whole, dict):
-        parts = [(f"{path}[{key!r}]", part) for key, part in whole.items()]
-    elif isinstance(whole, (list, tuple)) and not hasattr(whole, "_fields"):
-        parts = [(f"{path}[{at}]", part) for at, part in enumerate(whole)]
-    else:
-        parts = [(f"{path}.{name}", part) for name, part in (records.fields_of(whole) or {}).items()]
-    for inside, part in parts:
-        if records.parts_of(part) is None:
-            continue
-        if not records.is_frozen(part):
-            yield inside, part
-        yield from _changeable(part, inside)
 
 
 def _given(value: Any, name: str) -> Any:

@@ -22,7 +22,7 @@ from pcbatch.ir.pseudo_builtins import CHANGED, TAKEN
 from pcbatch.lowering.codegen.builtins import BUILTINS, OPS
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import Statement
-from pcbatch.lowering.inference import complaints, in_place, reached
+from pcbatch.lowering.inference import complaints, in_place, inside, reached
 from pcbatch.runtime.backends.protocol import Backend
 
 LOOK, CHECK, SEEN = "_pcb_look", "_pcb_check", "_pcb_seen"
@@ -136,7 +136,7 @@ def guarded(
         if each.span is not None and not each.opens:
             for target, method in in_place.asked(each.code, each.span, environment, variables):
                 yield Statement(Code(f"{in_place.LOOK}({target}, {method!r})"), each.span)
-            for look in in_place.called(each.code, each.span, environment):
+            for look in inside.asked(each.code, each.span, environment):
                 yield Statement(Code(look), each.span)
         before, behind = (None if each.closes else reaching.around(each)) or (None, None)
         if before is not None:
@@ -184,7 +184,7 @@ def helpers(backend: Backend, reaching: Reaching) -> Mapping[str, Any]:
         return [list(_held(value, set())) if _is_value(value, backend) else [] for value in values]
 
     own = {REACH: reaching.look, REACHED: reaching.check}
-    return {LOOK: look, CHECK: check, in_place.LOOK: in_place.look, in_place.LOOK_INSIDE: in_place.look_inside, **own}
+    return {LOOK: look, CHECK: check, in_place.LOOK: in_place.look, inside.LOOK: inside.look, **own}
 
 
 def _is_value(value: Any, backend: Backend) -> bool:
