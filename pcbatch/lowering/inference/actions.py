@@ -289,7 +289,8 @@ class Actions:
         """The types of the run's outputs under the values of `bound`; `found` takes the static values among them."""
         variables = frozenset((*run.text.reads, *(n for each in run.text.statements for n in each.code.writes)))
         reaching = Reaching(self.environment, run.function, variables, self.around)
-        statements = tuple(guarded(run.text.statements, variables, self.environment, reaching))
+        reads = tuple(name for name in run.text.reads if name not in bound)
+        statements = tuple(guarded(run.text.statements, reads, variables, self.environment, reaching))
         values: dict[str, Any] = {
             **helpers(self.environment.backend, reaching),
             **{name: known.value for name, known in bound.items()},
@@ -299,7 +300,6 @@ class Actions:
             values[KNOWN] = partial(self._note, run, noted)
             looks = (Statement(Code(f"{n} = {KNOWN}({n!r}, {n})"), run.spans[n]) for n in run.sought)
             statements = (*statements, *looks)
-        reads = tuple(name for name in run.text.reads if name not in bound)
         types: list[Type] = []
         for name in reads:
             type_ = plain(given[name])

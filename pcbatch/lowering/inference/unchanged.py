@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -22,11 +23,11 @@ from pcbatch.ir.pseudo_builtins import CHANGED, TAKEN
 from pcbatch.lowering.codegen.builtins import BUILTINS, OPS
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import Statement
-from pcbatch.lowering.inference import complaints, in_place, inside, reached
+from pcbatch.lowering.inference import complaints, in_place, inside, reached, selected
 from pcbatch.runtime.backends.protocol import Backend
 
-LOOK, CHECK, SEEN = "_pcb_look", "_pcb_check", "_pcb_seen"
-"""The names by which a traced piece knows the functions below, and what the first has seen."""
+BEGIN, LOOK, CHECK, SEEN = "_pcb_begin", "_pcb_look", "_pcb_check", "_pcb_seen"
+"""The names by which a traced piece knows the functions below, and what the second has seen."""
 REACH, REACHED = "_pcb_reach", "_pcb_reached"
 """The names by which it knows those of `Reaching`."""
 
@@ -41,7 +42,7 @@ class Reaching:
         self._namespace = environment.namespaces[function]
         self._variables = variables
         self._known = known
-        self._roots: list[tuple[Span | None, list[tuple[str, Any]], frozenset[str]]] = []
+        self._roots: list[tuple[Span | None, list[tuple[str, Any]], frozenset[str], list[str]]] = []
         self._reach = reached.Reach((), frozenset())
         self._changed: dict[Span | None, str] = {}
         self._reads: dict[Span | None, Diagnostic] = {}
@@ -59,19 +60,19 @@ class Reaching:
         if not given and not reached.reach(roots, attributes).places:
             return None
         number = len(self._roots)
-        self._roots.append((each.span, roots, attributes))
+        self._roots.append((each.span, roots, attributes, given))
         before = Code(f"{REACH}({', '.join((str(number), *given))})")
         return Statement(before, each.span), Statement(Code(f"{REACHED}({number})"), each.span)
 
     def look(self, number: int, *values: Any) -> None:
         """Before a statement: what can change of what it reaches, by its names or as methods of `values`."""
-        _, roots, names = self._roots[number]
-        given = [("", reached.code_of(value)) for value in values]
+        _, roots, names, given_names = self._roots[number]
+        given = [(name, reached.code_of(value)) for name, value in zip(given_names, values, strict=True)]
         self._reach = reached.reach([*roots, *given], names)
 
     def check(self, number: int) -> None:
         """Behind it: note what has changed."""
-        span, _, _ = self._roots[number]
+        span, *_ = self._roots[number]
         for place in self._reach.places:
             changed = place.changed()
             if changed is not None:
@@ -126,12 +127,20 @@ class Known:
 
 
 def guarded(
-    statements: Sequence[Statement], variables: frozenset[str], environment: Environment, reaching: Reaching
+    statements: Sequence[Statement],
+    reads: Sequence[str],
+    variables: frozenset[str],
+    environment: Environment,
+    reaching: Reaching,
 ) -> Iterator[Statement]:
     """`statements` with a look at what each is given before it, and a check behind it, where it calls something.
 
-    Before what might change an object, or give a part of one, stands a look at that.
+    Where code of the user's may run without that (an operator, a property, a method that is kept), what the piece
+    `reads` is checked. Before what might change an object, or give a part of one, stands a look at that.
     """
+    calling = any(calls_something(each.code) for each in statements)
+    if any(may_run_code(each.code) or each.closes for each in statements):
+        yield Statement(Code(f"{BEGIN}({{{', '.join(f'{name!r}: {name}' for name in reads)}}})"))
     for each in statements:
         if each.span is not None and not each.opens:
             for target, method in in_place.asked(each.code, each.span, environment, variables):
@@ -141,20 +150,18 @@ def guarded(
         before, behind = (None if each.closes else reaching.around(each)) or (None, None)
         if before is not None:
             yield before
-        yield from _guarded(each, variables)
+        noting = replace(each, code=selected.noted(each.code)) if calling else each
+        if calls_something(each.code):
+            read = [name for name in each.code.reads if name in variables]
+            yield Statement(Code(f"{SEEN} = {LOOK}({', '.join(read)})"), each.span)
+            yield noting
+            yield Statement(Code(f"{CHECK}({SEEN}, {read!r})"), each.span)
+        else:
+            yield noting
+            if may_run_code(each.code) or each.closes:
+                yield Statement(Code(f"{CHECK}((), ())"), each.span)
         if behind is not None:
             yield behind
-
-
-def _guarded(each: Statement, variables: frozenset[str]) -> Iterator[Statement]:
-    """The same of one statement."""
-    read = [name for name in each.code.reads if name in variables] if calls_something(each.code) else []
-    if not read:
-        yield each
-        return
-    yield Statement(Code(f"{SEEN} = {LOOK}({', '.join(read)})"), each.span)
-    yield each
-    yield Statement(Code(f"{CHECK}({SEEN}, {read!r})"), each.span)
 
 
 @lru_cache(maxsize=4096)
@@ -162,6 +169,17 @@ def calls_something(code: Code) -> bool:
     """Whether the translated `code` calls anything but the backend's operations, which may call methods of users."""
     calls = (node.func for each in code.body for node in ast.walk(each) if isinstance(node, ast.Call))
     return any(not isinstance(f, ast.Attribute) or not _is_operation(f) or f.attr in _METHODS for f in calls)
+
+
+@lru_cache(maxsize=4096)
+def may_run_code(code: Code) -> bool:
+    """Whether the translated `code` may run code of the user's: calls, operators, attributes, `with`."""
+    nodes = (node for each in code.body for node in ast.walk(each))
+    return any(
+        isinstance(node, ast.Call | ast.BinOp | ast.UnaryOp | ast.Compare | ast.With)
+        or (isinstance(node, ast.Attribute) and not _is_operation(node))
+        for node in nodes
+    )
 
 
 _METHODS = frozenset({BUILTINS[CHANGED], BUILTINS[TAKEN]})
@@ -172,19 +190,41 @@ def _is_operation(function: ast.Attribute) -> bool:
     return isinstance(function.value, ast.Name) and function.value.id == OPS
 
 
-Seen = list[list[tuple[Any, tuple[Any, ...]]]]
-"""For each value what it holds that can change, with the parts of that."""
+Held = list[tuple[Any, tuple[Any, ...]]]
+"""What in a value can change, with the parts of that."""
 
 
 def helpers(backend: Backend, reaching: Reaching) -> Mapping[str, Any]:
     """What a piece with such looks and checks is given. What no lane can keep (a tape) may change as it likes."""
+    noted: list[tuple[Held, str]] = []
 
-    def look(*values: Any) -> Seen:
+    def begin(reads: Mapping[str, Any]) -> None:
+        """What a piece is given stays as it is: only what is assigned goes on from it."""
+        noted[:] = [(held, name) for name, value in reads.items() if (held := list(_held(value, set())))]
+
+    def look(*values: Any) -> list[Held]:
         """What can change in `values`, as it is now."""
         return [list(_held(value, set())) if _is_value(value, backend) else [] for value in values]
 
-    own = {REACH: reaching.look, REACHED: reaching.check}
-    return {LOOK: look, CHECK: check, in_place.LOOK: in_place.look, inside.LOOK: inside.look, **own}
+    def note(value: Any, is_new: bool, names: Mapping[str, Any]) -> Any:
+        """`value`, one of several parts of what has these `names`, or, if it `is_new`, something with such parts."""
+        held = [each for each in _held(value, set()) if not (is_new and each[0] is value)]
+        if held:
+            noted.append((held, _holder(names)))
+        return value
+
+    def check_all(seen: Sequence[Held], names: Sequence[str]) -> None:
+        """Refuse changes of what has been seen, and of what has been noted up to here."""
+        check(seen, names)
+        check([held for held, _ in noted], [name for _, name in noted], may_grow=True)
+
+    own = {REACH: reaching.look, REACHED: reaching.check, selected.NOTE: note, BEGIN: begin}
+    return {LOOK: look, CHECK: check_all, in_place.LOOK: in_place.look, inside.LOOK: inside.look, **own}
+
+
+def _holder(named: Mapping[str, Any]) -> str:
+    """The first name of something that can change; "" if there is none."""
+    return next((name for name, value in named.items() if any(_held(value, set()))), "")
 
 
 def _is_value(value: Any, backend: Backend) -> bool:
@@ -197,11 +237,16 @@ def _is_value(value: Any, backend: Backend) -> bool:
     return True
 
 
-def check(seen: Seen, names: Sequence[str]) -> None:
-    """ChangeError PCB424 if something is not as it was `seen`, in the variables of these `names`."""
+def check(seen: Sequence[Held], names: Sequence[str], *, may_grow: bool = False) -> None:
+    """ChangeError PCB424 if something is not as it was `seen`, in what has these `names`.
+
+    Where it `may_grow` an object may have got more attributes: what a property keeps for the next time.
+    """
     for each, name in zip(seen, names, strict=True):
-        for whole, parts in each:
+        for whole, parts in each if name else ():
             now = records.parts_of(whole) or ()
+            if may_grow and records.fields_of(whole) is not None:
+                now = now[: len(parts)]
             if len(now) != len(parts) or any(a is not b for a, b in zip(now, parts, strict=True)):
                 raise ChangeError(
                     "PCB424",
