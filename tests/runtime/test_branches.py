@@ -164,3 +164,22 @@ def test_elements_beyond_an_end_are_the_nearest(function, expected):
     """Whether TensorFlow knows the index or not: both ways of reading an element are one."""
     table = tf.reshape(tf.range(12), [4, 3])
     assert compiled(lambda table: function(table), table)[0].tolist() == expected
+
+
+@pytest.mark.parametrize("kept", [lambda each: each, tf.identity, lambda each: turns(1, tf.identity, each)])
+def test_loops_hand_on_a_constant_that_no_turn_changes(kept):
+    """Known around the loop that they are in: TensorFlow would look through the last one twice."""
+
+    def function(x):
+        known = tf.constant(np.arange(200.0))
+
+        def one(same, y):
+            def body(s):
+                return [s[0] + 1, kept(s[1]), s[2] + tf.reduce_sum(s[1])]
+
+            return branches.loop(lambda s: s[0] < 2, body, [tf.constant(0), same, y])[1:]
+
+        return turns(2, lambda y: one(*one(*one(known, y)))[1], x)
+
+    found, _ = compiled(function, tf.constant(0.5, tf.float64))
+    assert found == 0.5 + 12 * np.sum(np.arange(200.0))

@@ -117,7 +117,17 @@ def loop(
         "parallel_iterations": ready.integer_attribute(1),
         **(_IN_XLA if any(map(may_be_known, captured)) else {}),
     }
-    return _made("While", [test, turn], inputs, [tensor.dtype for tensor in inputs], attributes)[: len(start)]
+    ends = _made("While", [test, turn], inputs, [tensor.dtype for tensor in inputs], attributes)[: len(start)]
+    # What no turn changes is not handed on by the loop: where XLA knows it, and three loops hand it on to each other
+    # in a fourth one, TensorFlow gives the last of them a body of its own, then looks for that where it is not.
+    unchanged = map(_is_same, turn.outputs, arguments[1])
+    return [before if same else end for before, same, end in zip(start, unchanged, ends, strict=True)]
+
+
+def _is_same(after: tf.Tensor, before: tf.Tensor) -> bool:
+    while after.op.type == "Identity":
+        (after,) = after.op.inputs
+    return after is before
 
 
 def may_be_known(tensor: tf.Tensor) -> bool:
