@@ -25,6 +25,8 @@ CALLS = frozenset(_CALLS.split())
 COMPILED = "_XlaMustCompile"
 """What a function has that XLA compiles, and perhaps a call of it."""
 
+_ARGUMENT = "pcbatch_argument_"
+
 
 class NotPortableError(Exception):
     """A program that depends on something of this process: its text says on what."""
@@ -39,6 +41,7 @@ def portable(main: str, definitions: Sequence[Any]) -> tuple[str, list[Any]]:
         copy = tf.compat.v1.GraphDef().library.function.add()
         copy.CopyFrom(known[name])
         copy.signature.name = ""
+        _number_arguments(copy)
         for node in copy.node_def:
             check(node)
             rename(node, names)
@@ -46,6 +49,23 @@ def portable(main: str, definitions: Sequence[Any]) -> tuple[str, list[Any]]:
         copy.signature.name = names[name] = new
         found[new] = copy
     return names[main], list(found.values())
+
+
+def _number_arguments(definition: Any) -> None:
+    """Name a function's arguments by their number: TensorFlow names some of a loop's after functions of its own."""
+    numbers = {each.name: f"{_ARGUMENT}{number}" for number, each in enumerate(definition.signature.input_arg)}
+
+    def renamed(given: str) -> str:
+        name, colon, output = given.removeprefix("^").partition(":")
+        return f"{'^' if given.startswith('^') else ''}{numbers.get(name, name)}{colon}{output}"
+
+    for each in definition.signature.input_arg:
+        each.name = numbers[each.name]
+    for node in definition.node_def:
+        node.input[:] = map(renamed, node.input)
+    for returned in (definition.ret, definition.control_ret):
+        for name, given in [*returned.items()]:
+            returned[name] = renamed(given)
 
 
 def content_names(definitions: Sequence[Any]) -> dict[str, str]:
