@@ -20,7 +20,7 @@ from pcbatch.frontend.source.nodes import assigned_in, constant, load, walk_scop
 from pcbatch.function.linkable import Linkable
 from pcbatch.lowering.captures.captured import Namespace
 
-_PART = "is part of the program, since it branches or loops on values of a lane, or calls a batched function"
+_PART = "is part of the program, since it branches, loops or stores by values of a lane, or calls a batched function"
 
 
 class Taken(Linkable):

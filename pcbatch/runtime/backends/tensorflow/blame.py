@@ -50,7 +50,12 @@ _ATTRIBUTE = re.compile(
 )
 _NONE = re.compile(r"^None values not supported\.?")
 _BOOL = re.compile(r"^Value passed to parameter '\w+' has DataType bool not in list of allowed values.*", re.DOTALL)
+_STORED = "an array of NumPy's cannot hold a number that differs from lane to lane"
 _HELPS = (
+    (
+        re.compile(_STORED),
+        "make the array of its elements, `tf.stack([0.0, v])`, or store in the batched function or in a method",
+    ),
     (_BOOL, "write `tf.cast(flag, tf.int32)` for what is counted, or `1 if flag else 0`"),
     (_DTYPES, _CAST),
     (re.compile(r"unexpected keyword argument 'key'"), "compare in a loop, and keep the best so far and where it was"),
@@ -359,6 +364,8 @@ def reason(error: BaseException) -> str:
         cause = cause.__cause__ or cause.__context__
     if isinstance(error, NotImplementedError) and isinstance(error.__context__, TypeError):
         error = error.__context__  # of an operator, whose other operand, an array, TensorFlow asked then
+    if str(error).startswith("setting an array element with a sequence") and _NO_VALUE.search(str(error.__cause__)):
+        return _STORED
     text = _clean(str(error))
     if type(error) in (TypeError, ValueError):
         return text or type(error).__name__

@@ -1,0 +1,125 @@
+"""Helpers and methods that make an array with NumPy and store numbers of a lane in it: they are part of the program."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pcbatch
+from pcbatch.errors import NameResolutionError, PrimitiveError
+
+X = np.array([-1.0, 0.5, 2.0], np.float32)
+TABLE = np.zeros(3, np.float32)
+
+
+def powers(v):
+    found = np.zeros(3, np.float32)
+    found[0] = v
+    for i in range(1, 3):
+        found[i] = found[i - 1] * v
+    return found
+
+
+def rows(v):
+    found = np.zeros((2, 2), np.float32)
+    found[0] = [v, 1.0]
+    found[1, 0] = 2.0 * v
+    return found
+
+
+def inside(v):
+    def stored(w):
+        found = np.ones(2, np.float32)
+        found[-1] = w
+        return found
+
+    return stored(v) + 1.0
+
+
+class Stack:
+    def __init__(self):
+        self.items = np.zeros(4, np.float32)
+        self.count = 0
+
+    def push(self, v):
+        self.items[self.count] = v
+        self.count += 1
+
+    def pop(self):
+        self.count -= 1
+        return self.items[self.count]
+
+
+class Filled:
+    def __init__(self, v):
+        self.items = np.zeros(2, np.float32)
+        self.items[0] = v
+
+
+@pcbatch.autobatch(jit=False)
+def by_helpers(x):
+    return powers(x), rows(x), inside(x), tf.stack([powers(y) for y in (x, 2.0 * x)])
+
+
+@pcbatch.autobatch(jit=False)
+def by_methods(x):
+    stack = Stack()
+    stack.push(x)
+    stack.push(x * x)
+    if x > 0.0:
+        stack.push(stack.pop() + 1.0)
+    return stack.items, stack.count, stack.pop() * stack.pop()
+
+
+@pytest.mark.parametrize("function", [by_helpers, by_methods])
+def test_as_one_by_one(function):
+    batch = function(X)
+    for lane, x in enumerate(X):
+        python = function.__wrapped__(x)
+        for found, single, wanted in zip(*map(tf.nest.flatten, (batch, function.single(x), python)), strict=True):
+            np.testing.assert_allclose(found[lane], wanted, rtol=1e-6)
+            np.testing.assert_allclose(single, wanted, rtol=1e-6)
+
+
+def test_the_gradient_goes_through_a_store_in_a_helper():
+    x = tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        total = tf.reduce_sum(by_helpers(x)[0])
+    np.testing.assert_allclose(tape.gradient(total, x), 1 + 2 * X + 3 * X**2, rtol=1e-6)
+
+
+def test_a_constructor_is_no_part_of_a_program():
+    @pcbatch.autobatch
+    def made(x):
+        return Filled(x).items
+
+    with pytest.raises(PrimitiveError, match=r"(?s)NumPy's cannot hold .* helper `__init__`.*tf\.stack\(\[0\.0, v\]\)"):
+        made(X)
+
+
+def test_a_table_of_others_is_not_stored_into():
+    def stored(v):
+        TABLE[0] = v
+        return TABLE[0]
+
+    @pcbatch.autobatch
+    def changing(x):
+        return stored(x)
+
+    with pytest.raises(NameResolutionError, match="PCB204: an element of `TABLE` is assigned"):
+        changing(X)
+    assert not TABLE.any()
+
+
+def test_a_sequence_in_an_element_is_what_numpy_says():
+    def stored(v):
+        found = np.zeros(2, np.float32)
+        found[0] = [1.0, 2.0]
+        return found + v
+
+    @pcbatch.autobatch
+    def wrong(x):
+        return stored(x)
+
+    with pytest.raises(PrimitiveError, match="setting an array element with a sequence"):
+        wrong(X)
