@@ -1,9 +1,16 @@
 """Which names a statement reads and assigns."""
 
+import ast
+
 import pytest
 
 from pcbatch.ir.analysis.scope import inputs_and_outputs
 from pcbatch.ir.code import CaptureError, Code
+
+
+def as_written(code):
+    """The text that this Python writes for `code`: 3.10 puts other parentheses and blanks."""
+    return ast.unparse(ast.parse(code))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +62,7 @@ def test_a_free_name_is_no_input():
 )
 def test_renaming_never_captures(code, reads, after):
     mapping = dict(pair.split(":") for pair in reads.split())
-    assert Code(code).renamed(mapping).text == after
+    assert Code(code).renamed(mapping).text == as_written(after)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +75,7 @@ def test_renaming_never_captures(code, reads, after):
     ],
 )
 def test_what_is_read_and_what_is_assigned_are_renamed_apart(code, reads, writes, after):
-    assert Code(code).renamed(reads, writes).text == after
+    assert Code(code).renamed(reads, writes).text == as_written(after)
 
 
 @pytest.mark.parametrize(
