@@ -7,7 +7,14 @@ import dis
 from collections.abc import Iterator
 from types import CodeType, TracebackType
 
-_SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_COMPREHENSIONS: dict[str, type[Comprehension]] = {
+    "<listcomp>": ast.ListComp,
+    "<setcomp>": ast.SetComp,
+    "<dictcomp>": ast.DictComp,
+    "<genexpr>": ast.GeneratorExp,
+}
+_SCOPES = (ast.Lambda, *_COMPREHENSIONS.values())
 """What has bytecode of its own."""
 
 
@@ -48,7 +55,19 @@ def _bodies(line: ast.Module, code: CodeType) -> list[ast.AST]:
     """The parts of a line that `code` may be of."""
     if code.co_name == "<lambda>":
         return [each.body for each in ast.walk(line) if isinstance(each, ast.Lambda)]
+    if code.co_name in _COMPREHENSIONS:
+        kind = _COMPREHENSIONS[code.co_name]
+        return [_turn(each) for each in ast.walk(line) if isinstance(each, kind)]
     return [line]
+
+
+def _turn(node: Comprehension) -> ast.Tuple:
+    """What a turn of a comprehension computes, in order; what it goes over first is computed around it."""
+    parts: list[ast.expr] = []
+    for number, each in enumerate(node.generators):
+        parts += [each.iter] * (number > 0) + [each.target, *each.ifs]
+    parts += [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+    return ast.Tuple(parts, ast.Load())
 
 
 def _computed(node: ast.AST) -> Iterator[ast.expr]:
