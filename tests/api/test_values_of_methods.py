@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.errors import CompileError
+from tests.api.refused import assert_refused
 
 X = np.array([1.0, 2.0, 3.0], np.float32)
 
@@ -192,13 +192,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("function", REFUSED, ids=lambda function: function.__name__)
 def test_a_change_that_python_would_show_elsewhere_is_refused(function):
-    message, line = REFUSED[function]
-    with pytest.raises(CompileError) as caught:
-        pcbatch.autobatch(function)(X)
-    (diagnostic,) = caught.value.diagnostics
-    assert message in diagnostic.message
-    assert line in diagnostic.span.text
-    assert "copy" in diagnostic.help
+    assert_refused(function, X, *REFUSED[function])
 
 
 def numbers_are_given(x):

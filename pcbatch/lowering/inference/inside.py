@@ -69,7 +69,7 @@ def _effects(whole: Any, method: str, args: tuple[Any, ...], options: dict[str, 
     given: Any = None
     try:
         given = getattr(whole, method)(*args, **options)
-    except Exception:
+    except Exception:  # whatever it is, the statement itself raises it, too, and tells it at the user's line
         if isinstance(whole, (list, dict)):
             yield from (Effect("changes", (ANY,)), Effect("gives", (ANY,)), Effect("gave", (ANY,)))
     after = list(_parts(whole, ()))
