@@ -142,10 +142,12 @@ class Course:
         lanes = (origin.keys, *origin.state._replace(**changes))
         shared = self._shared(actions, count, thin)
 
-        def part(group: slice) -> Run:
-            return self.chain.run(*(lanes if self._is_native else padded(lanes, group)), *shared)
+        chain, is_native = self.chain, self._is_native  # found by this thread: each would find, and compile, its own
 
-        groups = [slice(0, settings.chains)] if self._is_native else groups_of(settings.chains, self._work.cost)
+        def part(group: slice) -> Run:
+            return chain.run(*(lanes if is_native else padded(lanes, group)), *shared)
+
+        groups = [slice(0, settings.chains)] if is_native else groups_of(settings.chains, self._work.cost)
         runs = side_by_side(part, groups)
         *fields, positions, rows = together([run.value for run in runs], settings.chains)
         state = ChainState(*fields)
