@@ -36,6 +36,7 @@ from pcbatch.lowering.inference.static import Static
 from pcbatch.lowering.inference.typed import Typed
 from pcbatch.lowering.inference.types import infer
 from pcbatch.lowering.machine import lower_stacks
+from pcbatch.once import once
 from pcbatch.optimize.machine.compaction import Row
 from pcbatch.optimize.machine.forks import apart, loss
 from pcbatch.optimize.pipeline import machine_passes, optimize, run_passes, verifying
@@ -228,13 +229,13 @@ class Pipeline:
         program = machine.with_kept(program, self.environment.kept)
         return replace(program, name=self.options.name or program.name)
 
-    @cached_property
+    @once
     def machine(self) -> Executable:
         """The machine that runs the table."""
         digest = partial(program_digest, self.table, ())
         return make_executable(self.table, self.options, digest, self._traces, self.lessons)
 
-    @cached_property
+    @once
     def reverse(self) -> Reverse:
         """Reverse mode of the table."""
         return make_reverse(self.table, self.options, self.machine)

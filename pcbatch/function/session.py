@@ -33,6 +33,7 @@ from pcbatch.lowering.captures.kept import holds, kept, objects
 from pcbatch.lowering.captures.look import Look
 from pcbatch.lowering.captures.reads import watching
 from pcbatch.lowering.codegen.environment import Environment
+from pcbatch.once import once
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named, following
 from pcbatch.runtime.backends.protocol import Backend
@@ -81,7 +82,7 @@ class Session:
     def _backend(self) -> Backend:
         return backend_named(self._options.backend)
 
-    @cached_property
+    @once
     def _keys(self) -> Keys:
         return Keys(self._backend)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from pcbatch.ir.analysis.forks import forking, groups, without_forks
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
+from pcbatch.once import once
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.runtime.adjoint.forks.reverse import ForkedReverse
 from pcbatch.runtime.adjoint.forks.way import ForkedWay
@@ -135,7 +136,7 @@ class Reverse(Way):
             self._by_sources[key] = self._anew(sources=sources, by_lane=by_lane)
         return self._by_sources[key]
 
-    @cached_property
+    @once
     def fixed(self) -> Reverse:
         """The same inside a caller's compiled program: tapes with room for so many rows, and for as many runs."""
         assert self.most is not None
@@ -143,7 +144,7 @@ class Reverse(Way):
         sizes = Sizes(guesses=False, batches=1, rows=self.most, bytes=2**62, log=log)
         return self._anew(sizes=sizes, sources=self._sources, is_fixed=True)
 
-    @cached_property
+    @once
     def mixed(self) -> Reverse | None:
         """The same of runs with native code between the blocks that are taped; None where that does not pay."""
         if self.mixing is None or self.is_mixed:
@@ -153,7 +154,7 @@ class Reverse(Way):
             return None
         return self._anew(sources=self._sources, by_lane=self.by_lane, lockstep=lockstep, capacity=self.capacity)
 
-    @cached_property
+    @once
     def forked(self) -> ForkedReverse | None:
         """The same of runs whose calls are forked; None where none are."""
         program, forks = self._forked_program, self._forks

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 from pcbatch.errors import Span, UsageError
 from pcbatch.ir.machine import Program
 from pcbatch.ir.verify.machine import validate
+from pcbatch.once import once
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.optimize.machine.merging import MERGING, Merging
 from pcbatch.optimize.machine.predication import PREDICATION, Predication
@@ -174,7 +174,7 @@ class Machine:
         # A program in a graph is traced for one number, which is known there, or for none.
         return Pool.of(self.rooms.of(lanes) if isinstance(lanes, int) and self.backend.runs_now() else lanes)
 
-    @cached_property
+    @once
     def rooms(self) -> Rooms:
         """For how many lanes programs of whole runs are compiled."""
         return Rooms(lambda: spare_lanes(self.legs.loop.row_costs, self.legs.layout.elements))

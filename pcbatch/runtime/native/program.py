@@ -15,6 +15,7 @@ import numpy as np
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
+from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.machine import Machine
@@ -73,7 +74,7 @@ class NativeProgram(WholeRuns):
         registers = (self.low if self._is_low else self.one).registers
         return registers.entries if registers.stacks else 0
 
-    @cached_property
+    @once
     def rooms(self) -> Rooms:
         # Lanes that are idle cost nothing but room.
         return Rooms(lambda: spare_lanes([], self.machine.legs.layout.elements))
