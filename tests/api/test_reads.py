@@ -415,14 +415,14 @@ def mostly_plain(x, n):
 
 def test_only_pieces_that_may_reach_the_users_code_are_followed(monkeypatch):
     followed = set()
-    called = Watch.called
+    is_to_follow = Watch.is_to_follow
 
-    def spy(self, frame, event, arg):
+    def spy(self, frame):
         if frame.f_code.co_filename.startswith(GENERATED):
             followed.add(frame.f_code)
-        return called(self, frame, event, arg)
+        return is_to_follow(self, frame)
 
-    monkeypatch.setattr(Watch, "called", spy)
+    monkeypatch.setattr(Watch, "is_to_follow", spy)
     mostly_plain(X, np.array([2, 0]))
     assert followed
     assert all("helper_of_one_piece" in code.co_names for code in followed)

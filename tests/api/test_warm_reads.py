@@ -76,6 +76,7 @@ def test_a_change_is_seen_at_the_next_call(kind):
         assert after != before or name == "the order of a dict", name
 
 
+@pytest.mark.filterwarnings("ignore:Setting the:DeprecationWarning")  # NumPy 2.5: it still can be set
 def test_numbers_that_change_in_place():
     """NumPy's arrays, and variables, are the same objects with other numbers; so may shapes and dtypes be."""
     array, variable = np.array([1.0, 2.0], np.float32), tf.Variable([3.0, 4.0])

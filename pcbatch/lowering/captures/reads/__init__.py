@@ -12,6 +12,6 @@ values, 6 with 10 and 17 with 100, beside 1.2 ms of the call itself.
 """
 
 from pcbatch.lowering.captures.reads.record import Record
-from pcbatch.lowering.captures.reads.watch import watching
+from pcbatch.lowering.captures.reads.watching import watching
 
 __all__ = ["Record", "watching"]
