@@ -23,7 +23,8 @@ def test_r_hat(draws):
     found = diagnostics.r_hat(draws)
     assert found.shape == draws.shape[2:]
     numbers = np.moveaxis(draws.reshape(*draws.shape[:2], -1), -1, 0)
-    np.testing.assert_allclose(found.reshape(-1), [float(arviz.rhat(x, method="rank")) for x in numbers], rtol=1e-9)
+    expected = [float(arviz.rhat(x, method="rank")) for x in numbers]
+    np.testing.assert_allclose(found.reshape(-1), expected, rtol=1e-8)  # ArviZ 1 sums some of float32 draws in float32
 
 
 def test_r_hat_of_nothing_to_compare():
