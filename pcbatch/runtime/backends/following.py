@@ -1,6 +1,6 @@
 """Where user code runs while a program is traced: there it is followed, and nowhere else.
 
-What it reads is followed by a trace function of Python's, under which all code runs half as fast, pcbatch's and
+Before Python 3.12, what it reads is followed by a trace function, under which all code runs half as fast, pcbatch's and
 TensorFlow's, too. So that is set aside, and only set for the pieces that may reach code of the user's: of the sampler's
 75 traces those of its gradient.
 """
@@ -16,13 +16,13 @@ from pcbatch.ir.types import Type
 
 
 class Follower(Protocol):
-    """Whoever follows the user's code in this thread, by a trace function."""
+    """Whoever follows the user's code in this thread."""
 
     def is_set(self) -> bool | None:
-        """Whether its trace function is that of this thread; None if another one is, as a debugger's."""
+        """Whether it does; None if that cannot be changed: the trace function of this thread is a debugger's."""
 
     def set(self, follows: bool) -> None:
-        """Set it, or none."""
+        """Do, or do not."""
 
     def may_reach_users(self, function: Callable[..., Any], types: Iterable[Type]) -> bool:
         """Whether a piece's `function` may run code of the user's, on values of these types."""

@@ -47,7 +47,6 @@ class Monitored:
         finally:
             own.remove(self)
             self.runs.clear()
-            _EVENTS.leave()
 
     def is_set(self) -> bool | None:
         """See `following.Follower`."""
@@ -182,6 +181,12 @@ class _Events:
 _EVENTS = _Events()
 
 
-def begun() -> bool:
-    """Whether a watch can follow by events; it is to do so, then: `Monitored.following` ends what begins here."""
-    return sys.version_info >= (3, 12) and _EVENTS.enter()
+@contextlib.contextmanager
+def events() -> Iterator[bool]:
+    """Inside, `Monitored` can follow; but if the result is False: there are no events, or other tools have all."""
+    are_given = _monitoring is not None and _EVENTS.enter()
+    try:
+        yield are_given
+    finally:
+        if are_given:
+            _EVENTS.leave()

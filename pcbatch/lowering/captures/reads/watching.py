@@ -24,10 +24,11 @@ def watching(record: Record, seeds: Iterable[Any]) -> Iterator[None]:
     if watch.is_idle:
         yield
         return
-    follower = Monitored(watch) if monitored.begun() else Traced(watch)
     try:
-        with follower.following(), watch.knowing_collections(), following.by(follower):
-            yield
+        with monitored.events() as are_given:
+            follower = Monitored(watch) if are_given else Traced(watch)
+            with follower.following(), watch.knowing_collections(), following.by(follower):
+                yield
     finally:
         if watch.has_run:
             record.settle()
