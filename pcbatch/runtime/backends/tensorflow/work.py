@@ -6,6 +6,7 @@ once for all lanes. An unknown size counts as 1.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
@@ -79,10 +80,19 @@ def _operation(operation: Any) -> float:
 
 def bodies(operation: Any) -> list[Any]:
     """The graphs of the functions that an operation runs, if known: all arms of a conditional, for lanes take each."""
+    if not _has_functions(operation.type):  # to read the attributes takes long: constants are among them
+        return []
     names: list[str] = []
     for attribute in operation.node_def.attr.values():
         names += filter(None, [attribute.func.name, *(function.name for function in attribute.list.func)])
     return [body for name in names if (body := _body(operation, name)) is not None]
+
+
+@functools.lru_cache(maxsize=4096)
+def _has_functions(kind: str) -> bool:
+    """Whether operations of this type have functions among their attributes."""
+    known = private.definition(kind)
+    return known is None or any(attribute.type in ("func", "list(func)") for attribute in known.attr)
 
 
 def _body(operation: Any, name: str) -> Any:
