@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import graphs, private, ready
+from pcbatch.runtime.backends.tensorflow import bridged, graphs, private, ready
 from pcbatch.runtime.backends.tensorflow.rules.family import aligned
 from pcbatch.runtime.backends.tensorflow.xla_cpu import sums
 
@@ -76,6 +76,8 @@ def _is_array(value: Converted) -> bool:
 
 def _made(operation: Any, inputs: Sequence[tf.Tensor], **changes: Any) -> Sequence[tf.Tensor]:
     """Such an operation on other inputs, with `changes` of its attributes."""
+    if operation.type in bridged.INSTEAD and graphs.in_outer_xla():
+        return [bridged.INSTEAD[operation.type](*inputs)]
     dtypes = [output.dtype for output in operation.outputs]
     attributes = operation.node_def.attr
     if changes:
