@@ -333,7 +333,7 @@ def _line_of_operation(piece: Piece, operation: Any) -> int | None:
     code = piece.compiled.__code__
     first = code.co_firstlineno
     last = first + len(piece.spans) + 1
-    for frame in operation.traceback:
+    for frame in operation.traceback or ():
         if frame.filename == code.co_filename and first < frame.lineno <= last:
             return int(frame.lineno)
     return None

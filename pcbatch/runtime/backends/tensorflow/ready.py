@@ -59,13 +59,25 @@ def once_in_program(key: Hashable, make: Callable[[], T]) -> T:
 
 def constant(value: int | bool | tuple[Any, ...], dtype: tf.DType = tf.int32) -> tf.Tensor:
     """A constant of integers or bools, several as (nested) tuples."""
-    return once(("constant", value, dtype), lambda: tf.constant(value, dtype))
+    return once(("constant", value, dtype), lambda: _constant(value, dtype))
 
 
-def constant_like(tensor: tf.Tensor) -> tf.Tensor | None:
-    """The constant of the present graph that is what a constant of another graph is, if it is that and small."""
+def _constant(value: Any, dtype: tf.DType) -> tf.Tensor:
+    if not in_program():
+        return tf.constant(value, dtype)
+    # Tuples of equal numbers are equal, and so are True and 1, but those of one dtype are one constant.
+    proto = once_in_program(("proto", value, dtype), lambda: tf.make_tensor_proto(value, dtype))
+    return _made("Const", (), dtype, value=tf.compat.v1.AttrValue(tensor=proto), dtype=type_attribute(dtype))
+
+
+def constant_like(tensor: tf.Tensor) -> Callable[[], tf.Tensor] | None:
+    """What gives the constant of the present graph that is what `tensor` is, if that is one of another, and small."""
     if tensor.op.type != "Const" or (tensor.shape.num_elements() or 0) > LARGEST:
         return None
+    return functools.partial(_constant_like, tensor)
+
+
+def _constant_like(tensor: tf.Tensor) -> tf.Tensor:
     here = tf.compat.v1.get_default_graph()
     value = once_in_program(("value", tensor.ref()), lambda: tensor.op.get_attr("value"))
     attributes = {"value": tf.compat.v1.AttrValue(tensor=value), "dtype": type_attribute(tensor.dtype)}
@@ -199,6 +211,15 @@ def expanded(array: tf.Tensor) -> tf.Tensor:
         return tf.expand_dims(array, 1)
     types = {"T": type_attribute(array.dtype), "Tdim": type_attribute(tf.int32)}
     return _made("ExpandDims", (array, constant(1)), array.dtype, **types)
+
+
+def stack(scalars: Sequence[tf.Tensor]) -> tf.Tensor:
+    """The vector of some scalars of one dtype."""
+    if not _in_graph(*scalars):
+        return tf.stack(scalars)
+    dtype = scalars[0].dtype
+    counts = {"N": integer_attribute(len(scalars)), "axis": integer_attribute(0)}
+    return _made("Pack", scalars, dtype, T=type_attribute(dtype), **counts)
 
 
 def unstack(vector: tf.Tensor, count: int) -> list[tf.Tensor]:

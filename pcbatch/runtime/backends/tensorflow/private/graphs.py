@@ -66,26 +66,51 @@ def _is_around(outer: Any, graph: Any) -> bool:
     return graph is outer
 
 
-def new_body(name: str, instead: Callable[[tf.Tensor], tf.Tensor | None]) -> Any:
-    """The same, which does not capture a tensor for which `instead` has another, made in this graph."""
+Instead = Callable[[tf.Tensor], Callable[[], tf.Tensor] | None]
+
+
+def new_body(name: str, instead: Instead) -> Any:
+    """The same, which does not capture a tensor for which `instead` makes another in this graph.
+
+    No gradient is asked of what is in it, and nothing in it waits for another operation.
+    """
     return _body_class()(name, instead)
 
 
 @functools.cache
 def _body_class() -> Any:
     class Body(lookup.needed(lookup.FUNC_GRAPH)):  # type: ignore[misc]
-        def __init__(self, name: str, instead: Callable[[tf.Tensor], tf.Tensor | None]):
+        def __init__(self, name: str, instead: Instead):
             super().__init__(name)
             self._instead = instead
+            self._standing: dict[int, tuple[tf.Tensor, tf.Tensor]] = {}
 
         def capture(self, tensor: Any, *rest: Any, **named: Any) -> Any:
             """What stands for `tensor` here."""
-            if hasattr(tensor, "op") and tensor.graph is not self:
-                with self.as_default():
-                    found = self._instead(tensor)
-                if found is not None:
-                    return found
-            return super().capture(tensor, *rest, **named)
+            graph = getattr(tensor, "graph", None) if hasattr(tensor, "op") else None
+            if graph is None or graph is self:
+                return super().capture(tensor, *rest, **named)
+            if id(tensor) not in self._standing:
+                make = self._instead(tensor)
+                if make is None:
+                    found = self._stand_in(tensor)
+                else:
+                    with self.as_default():
+                        found = make()
+                if found is None:
+                    found = super().capture(tensor, *rest, **named)
+                self._standing[id(tensor)] = tensor, found
+            return self._standing[id(tensor)][1]
+
+        def _stand_in(self, tensor: tf.Tensor) -> tf.Tensor | None:
+            """A new placeholder, in a third of TensorFlow's time; None where more is to be known of it."""
+            if tensor.dtype in (tf.resource, tf.variant) or not hasattr(self, "add_capture"):
+                return None
+            shape = tf.compat.v1.AttrValue(shape=tensor.shape.as_proto())
+            dtype = tf.compat.v1.AttrValue(type=tensor.dtype.as_datatype_enum)
+            found: tf.Tensor = operation(self, "Placeholder", (), (tensor.dtype,), {"dtype": dtype, "shape": shape})[0]
+            self.add_capture(tensor, found)
+            return found
 
     return Body
 
@@ -97,10 +122,20 @@ def operation(
 
     The attributes are all that the type has, as `AttrValue`s. This is the end of the way that TensorFlow's functions
     go, after they have converted and dispatched and looked everything up: it takes a third of their time. Tapes do not
-    see the operation.
+    see the operation. In a body nobody asks where an operation was made, which takes half of what is left.
     """
-    create = getattr(graph, "_create_op_internal", graph.create_op)  # the public one, half as fast, checks once more
-    return create(kind, inputs, dtypes, attrs=attributes).outputs
+    if isinstance(graph, _body_class()) and makes_at_once(graph):
+        inside = [each if getattr(each, "graph", None) is graph else graph.capture(each) for each in inputs]
+        node = tf.compat.v1.NodeDef(op=kind, name=graph.unique_name(kind), attr=attributes)
+        made = lookup.needed(lookup.CREATE)(graph, node, inside, (), extract_traceback=False)
+        return graph._create_op_from_tf_operation(made).outputs
+    make = getattr(graph, "_create_op_internal", graph.create_op)  # the public one, half as fast, checks once more
+    return make(kind, inputs, dtypes, attrs=attributes).outputs
+
+
+def makes_at_once(graph: Any) -> bool:
+    """Whether `operation` can make one in a body without all that TensorFlow else does for it."""
+    return lookup.find(lookup.CREATE) is not None and hasattr(graph, "_create_op_from_tf_operation")
 
 
 def makes_functions() -> bool:

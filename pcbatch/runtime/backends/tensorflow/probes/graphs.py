@@ -62,7 +62,12 @@ def _operations_are_made() -> bool:
     with graph.as_default():
         (output,) = private.operation(graph, "LogicalAnd", [given, given], [tf.bool], {})
     ((captured, _),) = private.captures(graph)
-    return hasattr(graph, "_create_op_internal") and captured is given and output.shape == [2]
+    body = private.new_body("probe", lambda tensor: None)
+    with body.as_default():
+        (inside,) = private.operation(body, "LogicalAnd", [given, given], [tf.bool], {})
+    ((standing, _),) = private.captures(body)
+    are_captured = captured is given and standing is given
+    return private.makes_at_once(body) and are_captured and output.shape == inside.shape == [2]
 
 
 def _functions_are_made() -> bool:
