@@ -291,10 +291,11 @@ class Session:
 
     def _compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:
         fewest = Grants(forking=self._options.may_fork)
-        known = self._grants.get(arguments.signature)
-        if known is None:
-            known = self._of_relatives(lambda relative: relative._grants.get(arguments.signature)) or fewest
+        find = partial(self._of_relatives, lambda relative: relative._grants.get(arguments.signature))
+        known = self._grants.get(arguments.signature) or find() or fewest
         make = partial(self._compiled_with, arguments)
+        if self._options.may_be_native:
+            self._backend.ask_for_native()
         with self._lock, collector.paused():
             try:
                 found, grants = granted(make, known, fewest)
@@ -391,10 +392,6 @@ class Session:
             yield
         if statistics.compilations > before[0]:
             pipeline.reads.settle()
-            logger.info(
-                "%s: compiled %s for %s lanes in %.2f s",
-                self._function.__name__,
-                arguments.described,
-                arguments.lanes if isinstance(arguments.lanes, int) else "any number of",
-                statistics.compile_seconds - before[1],
-            )
+            lanes = arguments.lanes if isinstance(arguments.lanes, int) else "any number of"
+            name, seconds = self._function.__name__, statistics.compile_seconds - before[1]
+            logger.info("%s: compiled %s for %s lanes in %.2f s", name, arguments.described, lanes, seconds)

@@ -11,7 +11,10 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import tensorflow as tf
@@ -191,8 +194,13 @@ def witness(arrays: Sequence[tf.Tensor]) -> tf.Tensor:
     XLA aborts the whole process if a native function has an argument that its results do not depend on, and what they
     depend on is known only when all is optimised. So this is a result as well, to be returned by the whole program.
     """
-    firsts = [tf.cast(_real(tf.reshape(array, [-1])[0]), tf.int32) for array in arrays if array.shape.num_elements()]
+    firsts = [tf.cast(_real(_first(array)), tf.int32) for array in arrays if array.shape.num_elements()]
     return tf.add_n(firsts) if firsts else tf.constant(0)
+
+
+def _first(array: tf.Tensor) -> tf.Tensor:
+    zeros, ones = (0,) * array.shape.rank, (1,) * array.shape.rank
+    return ready.reshape(ready.part(array, ready.constant(zeros), ones), ()) if zeros else array
 
 
 def _real(number: tf.Tensor) -> tf.Tensor:
@@ -210,13 +218,36 @@ def _has_parts() -> bool:
     return slices and private.makes_functions() and private.has_modules()
 
 
+_beside = threading.Lock()
+_asked: list[Future[bool]] = []
+
+
+def ask() -> None:
+    """Begin to find out whether they are made, beside what this thread does: it takes 0.1 s, once."""
+    with _beside:
+        if not _asked and xla_cpu.is_on() and not graphs.on_gpu() and _has_parts():
+            thread = ThreadPoolExecutor(1, thread_name_prefix="pcbatch-native")
+            _asked.append(thread.submit(_are_heeded))
+            thread.shutdown(wait=False)
+
+
+if hasattr(os, "register_at_fork"):  # the thread does not live on in a child
+    os.register_at_fork(after_in_child=_asked.clear)
+
+
 @functools.cache
 def _heeded() -> bool:
     """Whether XLA makes one function of a loop if asked to: the attribute is its own affair, and may lose its meaning.
 
-    A loop of one turn is compiled (0.1 s, once). What is a call to this attribute is one in the optimised program.
+    A loop of one turn is compiled. What is a call to this attribute is one in the optimised program.
     """
+    ask()
+    with _beside:
+        asked = [*_asked]
+    return any(each.result() for each in asked) or _are_heeded()  # the switch may have been off meanwhile
 
+
+def _are_heeded() -> bool:
     def twice(number: tf.Tensor) -> list[tf.Tensor]:
         with ready.reusing():
             body = functools.partial(branches.loop, lambda x: x[0] < 10, lambda x: [x[0] + x[0]])
@@ -272,7 +303,14 @@ def element(array: tf.Tensor, indices: Sequence[tf.Tensor]) -> tf.Tensor:
         sizes = array.shape[: len(indices)]
         clipped = [tf.clip_by_value(index, 0, size - 1) for index, size in zip(indices, sizes, strict=True)]
         return tf.gather_nd(array, tf.stack(clipped))
-    starts, sizes = _starts(indices, len(rest)), (*[1] * len(indices), *rest)
+    sizes = (*[1] * len(indices), *rest)
+    places = [tf.get_static_value(index) for index in indices]
+    if all(place is not None for place in places):
+        lengths = array.shape[: len(indices)]
+        inside = [min(max(int(place), 0), length - 1) for place, length in zip(places, lengths, strict=True)]
+        first = ready.constant((*inside, *[0] * len(rest)))
+        return ready.reshape(ready.part(array, first, sizes), tuple(rest))
+    starts = _starts(indices, len(rest))
     # Both are one operation of XLA's, which takes the nearest element beyond an end. TensorFlow makes XLA's text of its
     # own in a tenth of the time, but refuses bounds that it knows to be beyond.
     known = branches.may_be_known(starts)
@@ -307,5 +345,5 @@ def other_than(array: tf.Tensor) -> tf.Tensor:
 
 
 def _starts(indices: Sequence[tf.Tensor], rest: int) -> tf.Tensor:
-    zeros = [ready.constant(0)] * rest
-    return tf.stack([*indices, *zeros])
+    key = "starts", *(index.ref() for index in indices), rest
+    return ready.once(key, lambda: ready.stack([*indices, *[ready.constant(0)] * rest]))
