@@ -24,6 +24,7 @@ from pcbatch.frontend.translate.aliases import Aliases
 from pcbatch.frontend.translate.apart import checked
 from pcbatch.frontend.translate.changed_objects import changed_name
 from pcbatch.frontend.translate.unrolling import Unrolling
+from pcbatch.ir.method_effects import is_of_effects
 from pcbatch.ir.program import Function
 
 
@@ -70,11 +71,16 @@ def _summarise(every: Sequence[Aliases]) -> None:
 
 
 def _suspect(every: Sequence[Aliases], unrolling: Unrolling) -> None:
-    """Note the stores of which it is not known whether they change objects, if something is wrong where they do."""
+    """Note the stores of which it is not known whether they change objects, if something is wrong where they do.
+
+    Where it has been asked what methods do, something was: what is assumed is the same whatever the answers are.
+    """
     undecided = {span for aliases in every for span in aliases.undecided()}
     if not undecided:
         return
-    assumed = [replace(aliases, assumed=True, taken={}, after={}) for aliases in every]
-    _summarise(assumed)
-    if any(aliases.violations() or aliases.changing_calls() for aliases in assumed):
-        unrolling.suspects.update(undecided)
+    if not any(is_of_effects(text) for _, text in unrolling.in_place):
+        assumed = [replace(aliases, assumed=True, taken={}, after={}) for aliases in every]
+        _summarise(assumed)
+        if not any(aliases.violations() or aliases.changing_calls() for aliases in assumed):
+            return
+    unrolling.suspects.update(undecided)

@@ -260,10 +260,11 @@ def without_replaced(change: Change, facts: Facts) -> Facts:
         return None if steps[len(path)] == change.step else place
 
     found: set[Fact] = set()
-    for first, second in facts:
-        places = after(first), after(second)
-        if places[0] is not None and places[1] is not None and places[0] != places[1]:
-            found.add(min((places[0], places[1]), (places[1], places[0]), key=repr))
+    for fact in facts:
+        first, second = after(fact[0]), after(fact[1])
+        if first is not None and second is not None and first != second:
+            is_same = first is fact[0] and second is fact[1]
+            found.add(fact if is_same else fact_of(first, second))
     return frozenset(found)
 
 

@@ -6,17 +6,21 @@ import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence, Set
 
-from pcbatch.frontend.translate.references import ANY, LIMIT, NEW, Path, Place, Taking
+from pcbatch.frontend.translate.references import ANY, LIMIT, NEW, Path, Place, Reference, Taking
 
 Fact = tuple[Place, Place]
 """Two places, in order, that may hold the same object (and then also the same parts)."""
 Facts = frozenset[Fact]
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=1 << 16)
 def fact_of(first: Place, second: Place) -> Fact:
     """That two places may hold the same object."""
-    return min((first, second), (second, first), key=repr)
+    return (first, second) if _order(first) <= _order(second) else (second, first)
+
+
+def _order(place: Place) -> tuple[str, tuple[str, ...]]:
+    return place[0], tuple(map(repr, place[1]))
 
 
 def is_implied(fact: Fact, facts: Facts) -> bool:
@@ -38,22 +42,37 @@ def parts_related(name: str, facts: Facts, others: Set[str]) -> Iterator[str]:
                 yield name + "".join(step if isinstance(step, str) else f"[{step}]" for step in known)
 
 
-def facts_after(rebound: frozenset[str], taken: tuple[Taking, ...], facts: Facts) -> Facts:
-    """What holds after names are rebound to what they take."""
+def facts_after(rebound: frozenset[str], taken: Sequence[Taking], facts: Facts) -> Facts:
+    """What holds after names are rebound to what they take. One that is taken from itself keeps what it was, too."""
+    unchanged = {name for name, origin in taken if origin == _whole(name)}
+    rebound, taken = rebound - unchanged, [each for each in taken if each[1] != _whole(each[0])]
     kept = {fact for fact in facts if fact[0][0] not in rebound and fact[1][0] not in rebound}
     sources = {source for _, (_, (source, _)) in taken}
     near = [fact for fact in facts if fact[0][0] in sources or fact[1][0] in sources]
-    # Every name that is not rebound keeps what it was: it is taken from itself.
-    others = {name for fact in near for name, _ in fact} | sources
-    staying = sorted(name for name in others - rebound if not name.startswith(NEW))
-    everything = [*taken, *((name, ((), (name, ()))) for name in staying)]
     paths: dict[tuple[str, str], list[tuple[Path, Path]]] = {}
-    for (first, path), (second, path2) in near:
-        paths.setdefault((first, second), []).append((path, path2))
-        paths.setdefault((second, first), []).append((path2, path))
-    for new, other in itertools.product(taken, everything):
-        kept.update(_meeting(new, other, paths))
+    related: dict[str, list[tuple[Path, Place]]] = {name: [((), (name, ()))] for name in sources}
+    for first, second in near:
+        for (name, path), (other, path2) in ((first, second), (second, first)):
+            paths.setdefault((name, other), []).append((path, path2))
+            if name in sources:
+                related[name].append((path, (other, path2)))
+    # Every name that is not rebound keeps what it was.
+    for name, (path, (source, inside)) in taken:
+        for old, (other, path2) in related[source]:
+            if other in rebound or other.startswith(NEW) or (met := _meet(inside, old)) is None:
+                continue
+            below, onward = met
+            places = (name, (*path, *below)[:LIMIT]), (other, (*path2, *onward)[:LIMIT])
+            if places[0] != places[1] or ANY in places[0][1]:
+                kept.add(fact_of(*places))
+    for new, other_new in itertools.product(taken, taken):
+        kept.update(_meeting(new, other_new, paths))
     return frozenset(kept)
+
+
+def _whole(name: str) -> Reference:
+    """Where the value of a variable comes from that is taken from itself."""
+    return (), (name, ())
 
 
 def _meeting(
