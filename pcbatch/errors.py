@@ -109,10 +109,10 @@ class InPlace:
 
 @dataclass(frozen=True)
 class Change:
-    """A fault that would be none if methods called at `span` for their value might change the variable `name`, too."""
+    """A fault that would be none if methods called at `span` for their value might change the variables `names`."""
 
     span: Span
-    name: str
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -212,14 +212,14 @@ class PieceRefusalError(PcbatchError):
 
 
 class ChangeError(PieceRefusalError):
-    """What is called changes the variable `name`, which was not known when it was translated; see `Change`."""
+    """What is called changes the variables `names`, which was not known when it was translated; see `Change`."""
 
-    def __init__(self, code: str, message: str, help: str, name: str):
+    def __init__(self, code: str, message: str, help: str, names: tuple[str, ...]):
         super().__init__(code, message, help)
-        self.name = name
+        self.names = names
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.code, self.message, self.help, self.name)
+        return type(self), (self.code, self.message, self.help, self.names)
 
 
 class LengthError(PieceRefusalError):

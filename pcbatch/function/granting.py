@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from pcbatch.errors import CompileError, Diagnostic, TakeIn
+from pcbatch.errors import CompileError, Diagnostic, InPlace, TakeIn
 from pcbatch.function.grants import Grants
 
 T = TypeVar("T")
@@ -37,7 +37,8 @@ def _granted(make: Callable[[Grants], T], known: Grants) -> tuple[T, Grants]:
         except CompileError as error:
             if _is_final(error):
                 raise _final(error, error) from None
-            if before is not None and any(each.code < "PCB4" and each.wants is None for each in error.diagnostics):
+            is_wrong = any(each.code < "PCB4" and each.wants is None for each in error.diagnostics)
+            if before is not None and is_wrong and not _asks(error):
                 raise _final(before, before) from None
             more = grants.extended(error)
             if more != grants and any(isinstance(each.wants, TakeIn) and each.wants.may for each in error.diagnostics):
@@ -51,7 +52,12 @@ def _granted(make: Callable[[Grants], T], known: Grants) -> tuple[T, Grants]:
 
 
 def _is_final(error: CompileError) -> bool:
-    return any(each.trait == "final" for each in error.diagnostics)
+    return any(each.trait == "final" for each in error.diagnostics) and not _asks(error)
+
+
+def _asks(error: CompileError) -> bool:
+    """Whether it must be known what methods do, before anything is told."""
+    return any(isinstance(each.wants, InPlace) for each in error.diagnostics)
 
 
 def _final(first: CompileError, last: CompileError) -> CompileError:

@@ -80,7 +80,8 @@ class Grants:
                 lengths[place] = want.length
                 measured.add(place)
         in_place = self.in_place.union((want.span, want.method) for want in wants if isinstance(want, InPlace))
-        takings = self.takings.union((want.span, want.name) for want in wants if isinstance(want, Change))
+        changes = (want for want in wants if isinstance(want, Change))
+        takings = self.takings.union((want.span, name) for want in changes for name in want.names)
         methods = set(self.methods)
         for want in wants:
             if isinstance(want, TakeIn) and want.method is not None and want.span is not None:

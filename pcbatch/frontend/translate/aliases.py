@@ -134,13 +134,17 @@ class Aliases:
         return change is not None and (self._is_into_list(change) or (op.span, STORES) in self.in_place)
 
     def violations(self) -> list[Violation]:
-        """Stores and changes of what has other names, with these: of variables that are read later, or free ones."""
+        """Stores and changes of what has other names, with these: of variables that are read later, or free ones.
+
+        Of an object that is changed with what is inside it, the object.
+        """
         found: list[Violation] = []
         for objects, views in self._rounds():
             self.objects, self.hints = objects, replace(self.hints, views=views)
             for block, at, facts in self.before_each_op():
                 op = block.ops[at]
-                for place, text in self._changed(op):
+                is_told = not views and any(each.op is op for each in found)
+                for place, text in () if is_told else self._changed(op):
                     related = {each for each in objects_related(place, facts) if not is_hidden(each[0])}
                     names = {name for name, path in related if name != place[0] or (place[1] and path != place[1])}
                     later = self.live[block.label][at] - (set(writes(op)) - {place[0]})

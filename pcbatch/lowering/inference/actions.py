@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,8 @@ from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import PieceText, Statement, compile_piece, write_piece
 from pcbatch.lowering.inference import complaints, unchanged
 from pcbatch.lowering.inference.constants import Candidates, is_literal
+from pcbatch.lowering.inference.looks import Looks
+from pcbatch.lowering.inference.runs import Failure, Outcome, Run
 from pcbatch.lowering.inference.static import Known, Static, is_static, plain
 from pcbatch.lowering.inference.unchanged import Reaching, guarded, helpers
 from pcbatch.runtime.backends.pieces import Signature
@@ -30,64 +32,6 @@ ONE_BY_ONE = 3
 """So many statements of a run are tried to be written leniently one by one; then all that are left are."""
 KNOWN = "_pcb_known"
 """The name by which a traced piece knows the function that looks for static values."""
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """A maximal run of primitives in a block: its piece and the spans of its outputs' last assignments.
-
-    `users` has the user's names of variables that have another. `wanted` are those of its outputs whose values should
-    be found if they are static, `candidates` the variables of the function that may be constants. `written(spans)` is
-    the piece with the statements at `spans` written leniently, for a piece that fails.
-    """
-
-    function: str
-    users: Mapping[str, str]
-    text: PieceText
-    spans: Mapping[str, Span | None]
-    wanted: frozenset[str]
-    candidates: Candidates
-    written: Callable[[Collection[Span | None]], PieceText]
-
-    @property
-    def sought(self) -> tuple[str, ...]:
-        """The outputs whose values should be found, for whatever reason."""
-        return tuple(name for name in self.text.writes if name in self.wanted or name in self.candidates.names)
-
-    def place(self, name: str) -> Span | None:
-        """The first statement that reads `name`."""
-        return next((each.span for each in self.text.statements if name in each.code.reads), None)
-
-    def without(self, span: Span) -> Run:
-        """The run without the statement at `span`, and without all that depends on it."""
-        written = self.written
-        return replace(self, text=_without(self.text, span), written=lambda spans: _without(written(spans), span))
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run gives: the types or values of its outputs.
-
-    `bound` are the variables that it reads as constants. `sized` are those of the others on which the shape of
-    something depends that lanes compute.
-    """
-
-    known: tuple[Known, ...]
-    bound: frozenset[str] = frozenset()
-    sized: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a run does not run, and the variables on which shapes depend in it, see `Outcome`."""
-
-    error: CompileError
-    sized: frozenset[str] = frozenset()
-
-    @property
-    def is_final(self) -> bool:
-        """Whether nothing else is to be tried."""
-        return any(each.trait == "final" for each in self.error.diagnostics)
 
 
 Straight = ir.Primitive | ir.Enter | ir.Exit
@@ -208,18 +152,24 @@ class Actions:
     ) -> Failure:
         """The failure of a run, with those of statements that do not depend on the one that fails.
 
-        So all that they ask for is granted at once, and the user is told of all of them.
+        So all that they ask for is granted at once, and the user is told of all of them; of those that ask for nothing
+        only once it is known what methods do.
         """
         diagnostics, last, rest = [*failure.error.diagnostics], failure, run
+        asked = [*failure.asked]
         while last.error.diagnostics and (span := last.error.diagnostics[0].span) is not None and not last.is_final:
             fewer = rest.without(span)
             if not fewer.text.statements or len(fewer.text.statements) == len(rest.text.statements):
                 break
             rest, found = fewer, self._leniently(fewer, inputs, parameters)
+            asked += found.asked
             if not isinstance(found, Failure):
                 break
             diagnostics += found.error.diagnostics
             last = found
+        if asked:
+            wanting = (each for each in diagnostics if each.wants is not None and each.trait != "final")
+            return replace(failure, error=CompileError(dict.fromkeys((*asked, *wanting))))
         return failure if last is failure else replace(failure, error=CompileError(diagnostics))
 
     def _leniently(self, run: Run, inputs: tuple[Known, ...], parameters: frozenset[str]) -> Outcome | Failure:
@@ -231,15 +181,15 @@ class Actions:
         before = lenient = spans & self.lenient
         found = self._trace(replace(run, text=run.written(lenient)), inputs, parameters)
         while isinstance(found, Failure):
-            failed = _place(found)
+            failed = found.place
             if failed is None or failed not in spans - lenient:
                 return found
             wanted = lenient | {failed} if len(lenient - before) < ONE_BY_ONE else spans
             other = self._trace(replace(run, text=run.written(wanted)), inputs, parameters)
-            while isinstance(other, Failure) and (place := _place(other)) in wanted - lenient and place != failed:
-                wanted = wanted - {place}
+            while isinstance(other, Failure) and other.place in wanted - lenient and other.place != failed:
+                wanted = wanted - {other.place}
                 other = self._trace(replace(run, text=run.written(wanted)), inputs, parameters)
-            if isinstance(other, Failure) and _place(other) == failed:
+            if isinstance(other, Failure) and other.place == failed:
                 return other
             lenient, found = wanted, other
         self.lenient |= lenient
@@ -289,17 +239,19 @@ class Actions:
         """The types of the run's outputs under the values of `bound`; `found` takes the static values among them."""
         variables = frozenset((*run.text.reads, *(n for each in run.text.statements for n in each.code.writes)))
         reaching = Reaching(self.environment, run.function, variables, self.around)
+        looks = Looks()
         reads = tuple(name for name in run.text.reads if name not in bound)
-        statements = tuple(guarded(run.text.statements, reads, variables, self.environment, reaching))
+        statements = tuple(guarded(run.text.statements, reads, variables, self.environment, reaching, looks))
         values: dict[str, Any] = {
             **helpers(self.environment.backend, reaching),
+            **looks.helpers,
             **{name: known.value for name, known in bound.items()},
         }
         noted: dict[str, Static] = {}
         if found is not None:
             values[KNOWN] = partial(self._note, run, noted)
-            looks = (Statement(Code(f"{n} = {KNOWN}({n!r}, {n})"), run.spans[n]) for n in run.sought)
-            statements = (*statements, *looks)
+            notes = (Statement(Code(f"{n} = {KNOWN}({n!r}, {n})"), run.spans[n]) for n in run.sought)
+            statements = (*statements, *notes)
         types: list[Type] = []
         for name in reads:
             type_ = plain(given[name])
@@ -316,12 +268,12 @@ class Actions:
                 signature = Signature(types, shared, known)
                 wrong = reaching.diagnostics(partial(self._is_the_same_again, piece, signature))
                 if wrong:
-                    return Failure(PrimitiveError(wrong))
+                    return Failure(PrimitiveError(wrong), asked=looks.found)
             except CompileError as error:
-                return Failure(error, self._sized(piece, types, shared))
+                return Failure(error, self._sized(piece, types, shared), looks.found)
             if found is not None:
                 found.update(noted)
-            return Outcome(known, sized=self._sized(piece, types, shared))
+            return Outcome(known, sized=self._sized(piece, types, shared), asked=looks.found)
 
     def _is_the_same_again(self, piece: Piece, signature: Signature) -> bool:
         """Whether a piece that changes something around it does the same when it is traced again."""
@@ -343,29 +295,6 @@ class Actions:
             return value
         found[name] = Static(value)
         return 0 if plain(found[name]) is None else value
-
-
-def _place(failure: Failure) -> Span | None:
-    """The statement that failed; None where the program is to be built in another way for that, or not at all."""
-    found = failure.error.diagnostics
-    return found[0].span if found and not failure.is_final and not any(each.wants for each in found) else None
-
-
-def _without(text: PieceText, span: Span) -> PieceText:
-    """`text` without the statements at `span` and those that read what these, or others left out, write.
-
-    Nothing is left of one with a `with` block.
-    """
-    lost: set[str] = set()
-    kept = []
-    for each in text.statements:
-        if each.span == span or not lost.isdisjoint((*each.code.reads, *each.code.writes)):
-            lost.update(each.code.writes)
-        else:
-            kept.append(each)
-    if any(each.opens for each in text.statements):
-        kept = []
-    return replace(text, statements=tuple(kept), writes=tuple(name for name in text.writes if name not in lost))
 
 
 def _holds_ints(type_: Type) -> bool:
@@ -395,7 +324,7 @@ def _in_users_words(diagnostic: Diagnostic, users: Mapping[str, str]) -> Diagnos
 
     wants = diagnostic.wants
     if isinstance(wants, Change):
-        wants = replace(wants, name=users.get(wants.name, wants.name))
+        wants = replace(wants, names=tuple(users.get(name, name) for name in wants.names))
     return replace(diagnostic, message=words(diagnostic.message), label=words(diagnostic.label), wants=wants)
 
 

@@ -38,6 +38,8 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "__ior__": (dict,),
     _STORES: (list, dict),
 }
+AUGMENTED = frozenset(_KINDS) - {_STORES}
+"""The methods by which augmented assignments change objects."""
 
 
 def asked(code: Code, span: Span, environment: Environment, variables: Collection[str]) -> Iterator[tuple[str, str]]:

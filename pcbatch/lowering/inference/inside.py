@@ -30,7 +30,7 @@ _CALLING = frozenset({BUILTINS[CHANGED], BUILTINS[TAKEN]})
 
 
 def asked(code: Code, span: Span, environment: Environment) -> Iterator[str]:
-    """Looks, as code, at what the methods that the translated `code` at `span` calls do inside their objects."""
+    """What to look at, as arguments of `look`: the methods that the translated `code` at `span` calls, known or not."""
     nodes = [node for each in code.body for node in ast.walk(each)] if span in environment.suspects else []
     known = sorted(text for place, text in environment.in_place if place == span and is_of_effects(text))
     for node in nodes:
@@ -38,7 +38,7 @@ def asked(code: Code, span: Span, environment: Environment) -> Iterator[str]:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name)) if owner == OPS and name in _CALLING:
                 options = [each for each in node.keywords if each.arg != "site"]
                 call = ast.Call(ast.Name(LOOK), [ast.Tuple([*map(ast.Constant, known)]), *node.args], options)
-                yield ast.unparse(call)
+                yield ast.unparse(call).removeprefix(f"{LOOK}(").removesuffix(")")
 
 
 def look(known: Collection[str], value: Any, method: str, *args: Any, **options: Any) -> None:

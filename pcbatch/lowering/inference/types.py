@@ -20,7 +20,7 @@ from pcbatch.lowering.captures.captured import function_variables
 from pcbatch.lowering.codegen.builtins import OPS
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.inference import complaints
-from pcbatch.lowering.inference.actions import Actions, Failure, Outcome, Run
+from pcbatch.lowering.inference.actions import Actions
 from pcbatch.lowering.inference.constants import Candidates, candidates
 from pcbatch.lowering.inference.instances import (
     Instance,
@@ -32,6 +32,7 @@ from pcbatch.lowering.inference.instances import (
     reachable,
     still_decided,
 )
+from pcbatch.lowering.inference.runs import Failure, Outcome, Run
 from pcbatch.lowering.inference.sizes import NOTHING, Numbers, sized_parameters, unfit
 from pcbatch.lowering.inference.static import Binding, Known, Static, plain, static_arguments, wanted
 from pcbatch.lowering.inference.tail_calls import with_equal_results
@@ -279,6 +280,7 @@ class _Inference:
                 self._note_sizes(mine, action, outcome)
                 if isinstance(outcome, Failure):
                     return
+                mine.complain(*outcome.asked)
                 mine.instance.assigned[place] = dict(zip(text.writes, map(plain, outcome.known), strict=True))
                 mine.instance.bound[place] = outcome.bound
                 for variable, known in zip(text.writes, outcome.known, strict=True):

@@ -23,7 +23,8 @@ from pcbatch.ir.pseudo_builtins import CHANGED, TAKEN
 from pcbatch.lowering.codegen.builtins import BUILTINS, OPS
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import Statement
-from pcbatch.lowering.inference import complaints, in_place, inside, reached, selected
+from pcbatch.lowering.inference import complaints, reached, selected
+from pcbatch.lowering.inference.looks import Looks
 from pcbatch.runtime.backends.protocol import Backend
 
 BEGIN, LOOK, CHECK, SEEN = "_pcb_begin", "_pcb_look", "_pcb_check", "_pcb_seen"
@@ -132,6 +133,7 @@ def guarded(
     variables: frozenset[str],
     environment: Environment,
     reaching: Reaching,
+    looks: Looks,
 ) -> Iterator[Statement]:
     """`statements` with a look at what each is given before it, and a check behind it, where it calls something.
 
@@ -142,11 +144,7 @@ def guarded(
     if any(may_run_code(each.code) or each.closes for each in statements):
         yield Statement(Code(f"{BEGIN}({{{', '.join(f'{name!r}: {name}' for name in reads)}}})"))
     for each in statements:
-        if each.span is not None and not each.opens:
-            for target, method in in_place.asked(each.code, each.span, environment, variables):
-                yield Statement(Code(f"{in_place.LOOK}({target}, {method!r})"), each.span)
-            for look in inside.asked(each.code, each.span, environment):
-                yield Statement(Code(look), each.span)
+        yield from looks.before(each, environment, variables)
         before, behind = (None if each.closes else reaching.around(each)) or (None, None)
         if before is not None:
             yield before
@@ -219,7 +217,7 @@ def helpers(backend: Backend, reaching: Reaching) -> Mapping[str, Any]:
         check([held for held, _ in noted], [name for _, name in noted], may_grow=True)
 
     own = {REACH: reaching.look, REACHED: reaching.check, selected.NOTE: note, BEGIN: begin}
-    return {LOOK: look, CHECK: check_all, in_place.LOOK: in_place.look, inside.LOOK: inside.look, **own}
+    return {LOOK: look, CHECK: check_all, **own}
 
 
 def _holder(named: Mapping[str, Any]) -> str:
@@ -242,19 +240,28 @@ def check(seen: Sequence[Held], names: Sequence[str], *, may_grow: bool = False)
 
     Where it `may_grow` an object may have got more attributes: what a property keeps for the next time.
     """
+    known: set[int] = set()
+    changed: list[str] = []  # one object that has two names is told, and asked for, by the first
     for each, name in zip(seen, names, strict=True):
-        for whole, parts in each if name else ():
-            now = records.parts_of(whole) or ()
-            if may_grow and records.fields_of(whole) is not None:
-                now = now[: len(parts)]
-            if len(now) != len(parts) or any(a is not b for a, b in zip(now, parts, strict=True)):
-                raise ChangeError(
-                    "PCB424",
-                    f"what is called here changes `{name}`, which it is given",
-                    f"a method changes its own object, and nothing else that it is given: change `{name}` by one of "
-                    f"its own, `{name}.method(..)`; have a helper return a new object, `{name} = helper({name})`",
-                    name,
-                )
+        found = {id(whole) for whole, parts in each if name and _has_changed(whole, parts, may_grow)}
+        changed += [name] if found - known else []
+        known |= found
+    if changed:
+        name = changed[0]
+        raise ChangeError(
+            "PCB424",
+            f"what is called here changes `{name}`, which it is given",
+            f"a method changes its own object, and nothing else that it is given: change `{name}` by one of "
+            f"its own, `{name}.method(..)`; have a helper return a new object, `{name} = helper({name})`",
+            tuple(changed),
+        )
+
+
+def _has_changed(whole: Any, parts: tuple[Any, ...], may_grow: bool) -> bool:
+    now = records.parts_of(whole) or ()
+    if may_grow and records.fields_of(whole) is not None:
+        now = now[: len(parts)]
+    return len(now) != len(parts) or any(a is not b for a, b in zip(now, parts, strict=True))
 
 
 def _held(value: Any, known: set[int]) -> Iterator[tuple[Any, tuple[Any, ...]]]:

@@ -139,7 +139,7 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
             in_place = None if found.span is None else InPlace(found.span, error.method)
             return PrimitiveError([replace(found, wants=in_place)])
         if isinstance(error, ChangeError):
-            change = None if found.span is None else Change(found.span, error.name)
+            change = None if found.span is None else Change(found.span, error.names)
             return PrimitiveError([replace(found, wants=change)])
         if isinstance(error, MapError):
             mapped = None if found.span is None else Map(found.span, error.length, error.type, error.turns)
