@@ -28,6 +28,7 @@ from pcbatch.errors import (
 from pcbatch.frontend.source.iteration import loops_around
 from pcbatch.frontend.translate.unrolling import MethodCall, Turns, Unrolling, places
 from pcbatch.function.taken import Taken, TakenMethod
+from pcbatch.ir.called import name_of_class
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import Type
 
@@ -127,6 +128,7 @@ class Grants:
                 method.is_property,
                 self.functions[labels[method]].gives_back,
                 frozenset(place for place, other in self.left_out if other == method),
+                name_of_class(method.owner),
             )
             for span, method in sorted(self.methods, key=lambda each: (each[0], labels[each[1]]))
         )

@@ -17,8 +17,8 @@ from pcbatch.installed import OWN, is_installed
 HEAP_TYPE = 1 << 9
 """The flag of classes that a `class` statement has made (CPython's Py_TPFLAGS_HEAPTYPE)."""
 _OWN_ACCESS = ("__slots__", "__new__", "__setattr__", "__getattr__", "__getattribute__", "__delattr__")
-_MORE_THAN_FIELDS = ("__call__", "__array__", "__array_interface__", "__tf_tensor__", "__dlpack__")
-"""What makes an object a function, or an array."""
+_MORE_THAN_FIELDS = ("__array__", "__array_interface__", "__tf_tensor__", "__dlpack__")
+"""What makes an object an array."""
 
 
 def is_record_class(value: Any) -> bool:
@@ -34,7 +34,7 @@ def is_simple_class(cls: type) -> bool:
     """Whether objects of `cls`, which is no dataclass, are what their `__dict__` says and nothing else.
 
     It and its bases are the user's own, made by `class` statements without `__slots__`, a metaclass or access to
-    attributes of their own, and its objects are neither functions nor arrays.
+    attributes of their own, and its objects are no arrays.
     """
     known: bool = _is_simple_class(cls)
     return known
@@ -68,6 +68,12 @@ def fields_of(value: Any) -> dict[str, Any] | None:
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     return dict(vars(value)) or None if is_simple_class(type(value)) else None
+
+
+def is_called(value: Any) -> bool:
+    """Whether a value is a record, or a mere token, that can be called."""
+    is_record = fields_of(value) is not None or is_simple_class(type(value))
+    return is_record and callable(value)
 
 
 def field_names(cls: type) -> tuple[str, ...] | None:

@@ -238,7 +238,7 @@ class Times:
 
 
 @pytest.mark.parametrize(
-    "way", [lambda y: lambda x: x * y, lambda y: functools.partial(tf.add, y), Times, lambda y: Times(y).__call__]
+    "way", [lambda y: lambda x: x * y, lambda y: functools.partial(tf.add, y), lambda y: Times(y).__call__]
 )
 def test_a_function_of_the_lanes_values_is_not_static(way):
     """Their tensors belong to the piece that makes it; it is refused at the line that hands it over."""
@@ -249,6 +249,15 @@ def test_a_function_of_the_lanes_values_is_not_static(way):
         return applied(x, made)
 
     with pytest.raises(pcbatch.CompileError, match=r"PCB404: `made` (.|\n)*made = way\(y\)(.|\n)*hand that over"):
+        outer(np.ones(2, np.float32), np.ones(2, np.float32))
+
+
+def test_an_object_with_the_lanes_values_is_not_static():
+    @pcbatch.autobatch(jit=False)
+    def outer(x, y):
+        return applied(x, Times(y))
+
+    with pytest.raises(pcbatch.CompileError, match=r"PCB310: the static parameter `way` (.|\n)*factor=float32\[\]"):
         outer(np.ones(2, np.float32), np.ones(2, np.float32))
 
 

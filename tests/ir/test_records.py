@@ -75,7 +75,6 @@ NO_RECORDS = [
     object(),
     type("Empty", (), {})(),
     own(__slots__=("x",)),
-    own(__call__=len),
     own(__getattr__=len),
     own(__array__=len),
     own(__setattr__=object.__setattr__),
@@ -83,6 +82,14 @@ NO_RECORDS = [
     own((threading.Thread,)),
     collections.Counter(),
 ]
+
+
+def test_an_object_that_is_called_is_a_record_a_function_is_none():
+    called = own(__call__=lambda self: self.x)
+    assert records.fields_of(called) == {"x": 1}
+    assert records.is_called(called)
+    assert not records.is_called(own())
+    assert not records.is_called(len)
 
 
 @pytest.mark.parametrize("value", NO_RECORDS)

@@ -12,6 +12,7 @@ from typing import Any
 import gast
 
 from pcbatch.frontend.source.nodes import walk_scope
+from pcbatch.ir.called import CALL
 
 TAKING = frozenset({"pop", "popitem", "setdefault"})
 """Methods that change their object, and whose value is what they are called for."""
@@ -79,6 +80,26 @@ def is_one_part(step: Any) -> bool:
     return not isinstance(index, gast.Slice | gast.Tuple | gast.Starred) and not (
         isinstance(index, gast.Constant) and not isinstance(index.value, int | str)
     )
+
+
+def with_called_objects(function: Any) -> None:
+    """Let a statement `o(x)` call the method of an object that is a variable: it may change that.
+
+    A function that is defined here, or is a name for what comes from around, is none.
+    """
+    nodes = list(gast.walk(function))
+    stored = {each.id for each in nodes if isinstance(each, gast.Name) and not isinstance(each.ctx, gast.Load)}
+    others = {node.name for node in nodes if isinstance(node, gast.FunctionDef)}
+    for node in nodes:
+        match node:
+            case gast.Assign(targets=[gast.Name(id=name)], value=gast.Lambda()):
+                others.add(name)
+            case gast.Assign(targets=[gast.Name(id=name)], value=gast.Name() | gast.Attribute() as value):
+                others |= {name} if root_of(value) not in stored else set()
+    for node in nodes:
+        match node:
+            case gast.Expr(value=gast.Call(func=gast.Name(id=name) as called) as call) if name in stored - others:
+                call.func = gast.copy_location(gast.Attribute(called, CALL, gast.Load()), called)
 
 
 def changed_in(nodes: Sequence[Any]) -> frozenset[str]:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import gast
 
 from pcbatch.errors import Span
+from pcbatch.frontend.source.changes import with_called_objects
 from pcbatch.frontend.source.mapping import with_comprehensions
 from pcbatch.frontend.source.nodes import assigned_in, consumed_by, names_in, span_of
 from pcbatch.frontend.source.parsing import check_nesting
@@ -102,6 +103,7 @@ def from_tree(
     for each in (each for call in gast.walk(tree) for each in consumed_by(call)):
         each.is_consumed = True
     _use_character_columns(tree, lines)
+    with_called_objects(tree)
     arguments = tree.args
     stars = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
     parameters = parameters_of(arguments)

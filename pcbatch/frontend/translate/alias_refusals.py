@@ -102,13 +102,15 @@ def refused(violation: Violation, function: Function, user_names: Set[str]) -> D
     )
 
 
-def changed_by_method(call: Call, changed: str, others: Sequence[str], changed_at: Span | None) -> Diagnostic:
+def changed_by_method(
+    call: Call, method: str, changed: str, others: Sequence[str], changed_at: Span | None
+) -> Diagnostic:
     """Why the call of a method that is part of the program is refused, which changes what has `others` for names."""
     what = changed if changed == AN_OBJECT else f"`{changed}`"
     listed = ", ".join(f"`{each}`" for each in others) or what
     return Diagnostic(
         "PCB205",
-        f"{what} is changed here, by `{call.function}`, and the same object may be read later as {listed}",
+        f"{what} is changed here, by `{method}`, and the same object may be read later as {listed}",
         call.span,
         f"Python would show the change in {listed} too",
         _COPY,

@@ -216,10 +216,12 @@ class Aliases:
                 others = sorted(names & self.live[block.label][at] - set(op.outputs) | elsewhere | twice)
                 if others:
                     users = [name for name in others if name in self.source.locals or name in elsewhere]
-                    if any(each.name == op.function and _is_at(op, each.span) for each in self.methods):
+                    names_here = {each.name for each in self.methods if _is_at(op, each.span)}
+                    method = next((name for name in names_here if _is_version(op.function, name)), None)
+                    if method is not None:
                         texts = _texts(places)
                         changed = _texts([place])[place[0]] if place[0] in self.source.locals else AN_OBJECT
-                        found.append(changed_by_method(op, changed, [texts[user] for user in users], span))
+                        found.append(changed_by_method(op, method, changed, [texts[user] for user in users], span))
                     else:
                         found.append(refusal(op, place, users, span))
                     break
@@ -372,6 +374,12 @@ def _texts(places: Iterable[Place]) -> dict[str, str]:
 
 def _is_at(op: Op, span: Span) -> bool:
     return op.span is not None and is_inside(op.span, span)
+
+
+def _is_version(function: str, name: str) -> bool:
+    """Whether a function of the program has this name of the user's, or is a further one of it."""
+    number = function.removeprefix(name)
+    return function.startswith(name) and (not number or (number[0] == "_" and number[1:].isdigit()))
 
 
 def _number(value: ast.expr | None) -> int | None:

@@ -61,7 +61,7 @@ def build(entry: FunctionSource, resolve: Resolve, unrolling: Unrolling | None =
         return names[source]
 
     name_of(entry)
-    versions, marked = Versions(), Marked(unrolling.takings, unrolling.methods)
+    versions, marked = Versions(), Marked(unrolling.takings, unrolling.methods, unrolling.called)
     sources: dict[str, FunctionSource] = {}
     for each in queue:  # grows while callees are found
         source, faults = with_nested(marked.source(each))

@@ -27,27 +27,37 @@ from pcbatch.frontend.source.changes import (
 from pcbatch.frontend.source.nodes import constant, load, span_of, walk_scope
 from pcbatch.frontend.source.source import FunctionSource
 from pcbatch.frontend.translate.unrolling import MethodCall
+from pcbatch.ir.called import CALL, parts_of_call, text_of_call
+
+_OWNERS = "_pcb_owners"
+"""The attribute of the `o.__call__` that stands for `o`: the classes whose method that may be."""
 
 
 class Marked:
     """Trees in which such calls are marked; one for each function, whatever versions of it there are.
 
     `takings` are places, and the variables that methods change there which are called for their value; `methods` are
-    calls of methods that are functions of the program.
+    calls of methods that are functions of the program, `called` those of objects.
     """
 
-    def __init__(self, takings: Collection[tuple[Span, str]], methods: Collection[MethodCall]):
-        self._takings, self._methods = takings, methods
+    def __init__(
+        self,
+        takings: Collection[tuple[Span, str]],
+        methods: Collection[MethodCall],
+        called: Collection[tuple[Span, str]] = (),
+    ):
+        self._takings, self._methods, self._called = takings, methods, called
         self._trees: dict[int, Any] = {}
 
     def source(self, source: FunctionSource) -> FunctionSource:
         """`source` with its calls marked; functions inside it are parts of its tree."""
-        places = (*(span for span, _ in self._takings), *(each.span for each in self._methods))
+        every = (*self._takings, *self._called)
+        places = (*(span for span, _ in every), *(each.span for each in self._methods))
         if source.is_nested or not any(span.file == source.file for span in places):
             return source
         known = id(source.tree)
         if known not in self._trees:
-            tree = copy.deepcopy(source.tree)
+            tree = _Objects(self._called, source).visit(copy.deepcopy(source.tree))
             for node in _calls(tree):
                 if self._is_taking(node, source):
                     mark_taking(node)
@@ -63,6 +73,33 @@ class Marked:
         )  # the variables of functions that stand where they are called have other names there
 
 
+class _Objects(gast.NodeTransformer):  # type: ignore[misc]  # gast has no types
+    """Calls the method of an object that is called: `o.__call__(x)` for `o(x)`."""
+
+    def __init__(self, called: Collection[tuple[Span, str]], source: FunctionSource):
+        self.called, self.source = called, source
+
+    def visit_Call(self, node: Any) -> Any:
+        self.generic_visit(node)
+        here = span_of(node, self.source.file)
+        meant = (text for span, text in self.called if _is_within(here, span) and self._is_meant(node.func, text))
+        owners = frozenset(parts_of_call(text)[2] for text in meant)
+        if owners:
+            node.func = gast.copy_location(gast.Attribute(node.func, CALL, gast.Load()), node.func)
+            setattr(node.func, _OWNERS, owners)
+        return node
+
+    def _is_meant(self, called: Any, text: str) -> bool:
+        """Whether the call is the one of `text`; the variables of the compiler's own are not known here."""
+        root, steps, _ = parts_of_call(text)
+        own_root, own_steps, _ = parts_of_call(text_of_call(called))
+        if own_root in self.source.names and own_root not in self.source.locals:
+            return False
+        if root in self.source.names:
+            return (root, steps) == (own_root, own_steps)
+        return own_steps == steps or (not steps and not isinstance(called, gast.Attribute))
+
+
 class _Methods(gast.NodeTransformer):  # type: ignore[misc]  # gast has no types
     """Puts calls of functions of the program in the place of calls of methods."""
 
@@ -76,7 +113,8 @@ class _Methods(gast.NodeTransformer):  # type: ignore[misc]  # gast has no types
         if root is not None and root in self.source.names and root not in self.source.locals:
             return None  # an object from around the function: its methods are found by their names
         named = [each for each in self.methods if (each.name, each.is_property) == (node.attr, is_property)]
-        fits = [each for each in named if _is_within(here, each.span)]
+        owners = getattr(node, _OWNERS, None)
+        fits = [each for each in named if _is_within(here, each.span) and (owners is None or each.owner in owners)]
         return next((each for each in fits if here not in each.left_out), fits[0] if len(fits) > 1 else None)
 
     def visit_Attribute(self, node: Any) -> Any:

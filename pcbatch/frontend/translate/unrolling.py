@@ -16,6 +16,7 @@ import gast
 from pcbatch.errors import Diagnostic, Note, Span
 from pcbatch.frontend.source.iteration import Place, are_nested, key_of
 from pcbatch.frontend.source.nodes import walk
+from pcbatch.ir.called import is_of_call
 from pcbatch.ir.types import Type
 
 MOST_TURNS = 64
@@ -43,6 +44,8 @@ class MethodCall:
     is_property: bool
     gives_back: bool
     left_out: frozenset[Span] = frozenset()
+    owner: str = ""
+    """The class, see `called`."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,11 @@ class Unrolling:
     """The headers of loops that are written out for that."""
     long: list[tuple[Span, Span, int]] = field(default_factory=list, init=False)
     """Loops that make too many turns: their lines, their headers and how many, those of loops around it multiplied."""
+
+    @property
+    def called(self) -> frozenset[tuple[Span, str]]:
+        """The calls that are known to be of objects."""
+        return frozenset((span, text) for span, text in self.in_place if is_of_call(text))
 
     def length(self, span: Span, turns: Turns) -> int | None:
         """How many turns or elements there are, None where that is not known, or differs."""

@@ -9,14 +9,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pcbatch.errors import Change, CompileError, Diagnostic, PrimitiveError, Span
+from pcbatch.errors import Change, CompileError, Diagnostic, InPlace, PrimitiveError, Span
 from pcbatch.ir import program as ir
+from pcbatch.ir import records
 from pcbatch.ir.analysis.dataflow import live_after_each_op, liveness
+from pcbatch.ir.called import in_users_words as called_in_users_words
+from pcbatch.ir.called import is_of_call
 from pcbatch.ir.code import Code, assign
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.pseudo_builtins import STORED
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import Type, leaves
+from pcbatch.ir.values import copied
 from pcbatch.lowering.captures.captured import function_variables
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import PieceText, Statement, compile_piece, write_piece
@@ -201,7 +205,8 @@ class Actions:
         It may be that only this value of a variable does not run, which has others too.
         """
         given = dict(zip(run.text.reads, inputs, strict=True))
-        every = {name: known for name, known in given.items() if isinstance(known, Static)}
+        known_ones = ((name, known) for name, known in given.items() if isinstance(known, Static))
+        every = {name: known if name in parameters else _own(known) for name, known in known_ones}
         fixed = {name: known for name, known in every.items() if name in parameters}
         constants = {
             name: known
@@ -244,7 +249,7 @@ class Actions:
         statements = tuple(guarded(run.text.statements, reads, variables, self.environment, reaching, looks))
         values: dict[str, Any] = {
             **helpers(self.environment.backend, reaching),
-            **looks.helpers,
+            **looks.helpers(self.environment.backend),
             **{name: known.value for name, known in bound.items()},
         }
         noted: dict[str, Static] = {}
@@ -297,6 +302,11 @@ class Actions:
         return 0 if plain(found[name]) is None else value
 
 
+def _own(known: Static) -> Static:
+    """What is known, made anew if it is an object that a call may change."""
+    return Static(copied(known.value)) if records.is_called(known.value) else known
+
+
 def _holds_ints(type_: Type) -> bool:
     return any(leaf.dtype.startswith(("int", "uint")) for leaf in leaves(type_))
 
@@ -325,6 +335,8 @@ def _in_users_words(diagnostic: Diagnostic, users: Mapping[str, str]) -> Diagnos
     wants = diagnostic.wants
     if isinstance(wants, Change):
         wants = replace(wants, names=tuple(users.get(name, name) for name in wants.names))
+    if isinstance(wants, InPlace) and is_of_call(wants.method):
+        wants = replace(wants, method=called_in_users_words(wants.method, users))
     return replace(diagnostic, message=words(diagnostic.message), label=words(diagnostic.label), wants=wants)
 
 

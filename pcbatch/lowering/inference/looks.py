@@ -1,4 +1,6 @@
-"""Looks at what the statements of a piece change, while it is traced for its types; see `in_place` and `inside`.
+"""Looks at what the statements of a piece change and call, while it is traced for its types.
+
+See `in_place`, `inside` and `called`.
 
 What they find is asked for, and the program is built anew. What it does is the same then, unless an augmented
 assignment changes an object: so the trace goes on behind all others, and what it finds is asked for at once.
@@ -14,7 +16,8 @@ from pcbatch.errors import Diagnostic, InPlace, InPlaceError, Span
 from pcbatch.ir.code import Code
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import Statement
-from pcbatch.lowering.inference import in_place, inside
+from pcbatch.lowering.inference import called, in_place, inside
+from pcbatch.runtime.backends.protocol import Backend
 
 
 class Looks:
@@ -22,6 +25,7 @@ class Looks:
 
     def __init__(self) -> None:
         self._spans: list[Span] = []
+        self._known: dict[int, list[str]] = {}
         self._found: dict[InPlace, Diagnostic] = {}
 
     @property
@@ -39,12 +43,26 @@ class Looks:
         for arguments in inside.asked(each.code, each.span, environment):
             yield Statement(Code(f"{inside.LOOK}({number}, {arguments})"), each.span)
 
-    @property
-    def helpers(self) -> Mapping[str, Any]:
+    def in_calls(self, each: Statement, environment: Environment, variables: frozenset[str]) -> Code:
+        """The code of a statement, in which is looked at what it calls."""
+        if each.span is None:
+            return each.code
+        number = len(self._spans)
+        self._spans.append(each.span)
+        self._known[number] = [text for place, text in environment.in_place if place == each.span]
+        return called.noted(each.code, variables, number)
+
+    def helpers(self, backend: Backend) -> Mapping[str, Any]:
         """What a piece with such looks is given."""
+
+        def look(number: int, text: str, whole: Any, *method: str) -> Any:
+            self._look(partial(called.look, backend, self._known[number]), number, text, whole, *method)
+            return whole
+
         return {
             in_place.LOOK: partial(self._look, in_place.look),
             inside.LOOK: partial(self._look, inside.look),
+            called.LOOK: look,
         }
 
     def _look(self, look: Callable[..., None], number: int, *args: Any, **options: Any) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from pcbatch.errors import Span
 from pcbatch.ir import program as ir
+from pcbatch.ir import records
 from pcbatch.ir.code import Code
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
@@ -82,7 +83,27 @@ def _plain_value(value: Any) -> Type | None:
                 fields = getattr(value, "_fields", ())
                 named = (type(value).__name__, items, fields, type(value)) if fields else ("tuple", items)
                 return StructType(*named)
+        case _ if records.is_called(value) and (fields := records.fields_of(value)):
+            return _plain_parts(type(value).__name__, fields, type(value))
     return None
+
+
+def _plain_part(value: Any) -> Type | None:
+    """The type of a part of an object that can be called, which may have arrays and lists."""
+    match value:
+        case list():
+            return _plain_parts("list", dict(enumerate(value)))
+        case dict() if all(isinstance(key, str) for key in value):
+            return _plain_parts("dict", value)
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return TensorType(value.dtype.name, tuple(value.shape))
+    return _plain_value(value)
+
+
+def _plain_parts(kind: str, parts: Mapping[Any, Any], constructor: type | None = None) -> Type | None:
+    types = tuple(type_ for type_ in map(_plain_part, parts.values()) if type_ is not None)
+    names = () if kind == "list" else tuple(parts)
+    return StructType(kind, types, names, constructor) if len(types) == len(parts) else None
 
 
 def meet(old: Known | None, new: Known | None) -> Known | None:
@@ -116,6 +137,8 @@ def is_static(value: Any, backend: Backend) -> bool:
             return all(is_static(item, backend) for item in value)
     if backend.is_array(value) or _holds_lane_value(value, backend):
         return False
+    if records.is_called(value):  # a function, too
+        return records.is_simple_class(type(value))
     try:
         backend.type_of(value)
     except TypeError:

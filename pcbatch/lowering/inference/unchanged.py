@@ -148,7 +148,7 @@ def guarded(
         before, behind = (None if each.closes else reaching.around(each)) or (None, None)
         if before is not None:
             yield before
-        noting = replace(each, code=selected.noted(each.code)) if calling else each
+        noting = replace(each, code=selected.noted(looks.in_calls(each, environment, variables))) if calling else each
         if calls_something(each.code):
             read = [name for name in each.code.reads if name in variables]
             yield Statement(Code(f"{SEEN} = {LOOK}({', '.join(read)})"), each.span)

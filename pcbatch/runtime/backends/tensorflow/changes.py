@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from pcbatch.errors import PieceRefusalError
 from pcbatch.ir import records
+from pcbatch.ir.called import CALL
 from pcbatch.ir.dtypes import casts_into
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import TensorType
@@ -288,6 +289,9 @@ def _no_attribute(value: Any, name: str) -> str:
 
 
 def _no_change(value: Any, method: str) -> PieceRefusalError:
+    if method == CALL and callable(value):
+        why = "the value of this statement is discarded: what is called is no object of yours that changes"
+        return PieceRefusalError("PCB111", why, "assign the value, or remove the statement")
     if isinstance(value, list) and hasattr(value, method):
         help_ = (
             "what depends on values differs by lane, a list does not: keep a flag beside each element, or take "
