@@ -26,12 +26,15 @@ OTHERS = ("step_limit", "structured_argument", "ackermann", "queens", "tak")
 
 
 def runs(name, schedule, jit):
-    """A corpus program's batch, masked and gathered."""
+    """A corpus program's batch, masked and gathered.
+
+    Without merging: cheap blocks that run as one, as "auto" has them, run in another order than gathered ones.
+    """
     program = load(name)
     bound, compilation, captured = program.function.session.pipeline(program.arguments(BATCH), {})
-    limits = {"max_depth": compilation.options.max_depth, "max_steps": compilation.options.max_steps}
+    options = {"max_depth": compilation.options.max_depth, "max_steps": compilation.options.max_steps, "merging": None}
     for compaction in (None, EVERY_BLOCK):
-        machine = Machine(compilation.table, BACKEND, schedule=schedule, jit=jit, compaction=compaction, **limits)
+        machine = Machine(compilation.table, BACKEND, schedule=schedule, jit=jit, compaction=compaction, **options)
         outcome = machine.run(*arrays_of(machine, compilation.parameters(), bound, captured.leaves), BATCH)
         yield Run.of(compilation.table, outcome)
 
