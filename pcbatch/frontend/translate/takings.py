@@ -25,6 +25,7 @@ from pcbatch.frontend.source.changes import (
     takes,
 )
 from pcbatch.frontend.source.nodes import constant, load, span_of, walk_scope
+from pcbatch.frontend.source.scopes import Scoped, bound_in
 from pcbatch.frontend.source.source import FunctionSource
 from pcbatch.frontend.translate.unrolling import MethodCall
 from pcbatch.ir.called import CALL, parts_of_call, text_of_call
@@ -100,21 +101,31 @@ class _Objects(gast.NodeTransformer):  # type: ignore[misc]  # gast has no types
         return own_steps == steps or (not steps and not isinstance(called, gast.Attribute))
 
 
-class _Methods(gast.NodeTransformer):  # type: ignore[misc]  # gast has no types
+class _Methods(Scoped):
     """Puts calls of functions of the program in the place of calls of methods."""
 
     def __init__(self, methods: Collection[MethodCall], source: FunctionSource):
         self.methods, self.source = methods, source
+        self._inner: frozenset[str] = frozenset()
+        """The variables of the comprehensions and lambdas around."""
+
+    def inside(self, scope: Any) -> None:
+        around = self._inner
+        self._inner = around | bound_in(scope)
+        self.generic_visit(scope)
+        self._inner = around
 
     def _found(self, node: Any, place: Any, *, is_property: bool) -> MethodCall | None:
         """What the call, or the attribute, at `place` is a call of; the first where all are known to be wrong."""
         here = span_of(place, self.source.file)
         root = root_of(node)
-        if root is not None and root in self.source.names and root not in self.source.locals:
+        if root is not None and root in self.source.names - self._inner and root not in self.source.locals:
             return None  # an object from around the function: its methods are found by their names
         named = [each for each in self.methods if (each.name, each.is_property) == (node.attr, is_property)]
         owners = getattr(node, _OWNERS, None)
         fits = [each for each in named if _is_within(here, each.span) and (owners is None or each.owner in owners)]
+        if root in self._inner:
+            fits = [each for each in fits if not each.gives_back]  # what changes there, as an element, would be lost
         return next((each for each in fits if here not in each.left_out), fits[0] if len(fits) > 1 else None)
 
     def visit_Attribute(self, node: Any) -> Any:
@@ -128,7 +139,7 @@ class _Methods(gast.NodeTransformer):  # type: ignore[misc]  # gast has no types
         if found is None:
             return node
         root = root_of(node.func)
-        if root in self.source.locals and all(map(is_one_part, steps_of(node.func.value))):
+        if root in self.source.locals - self._inner and all(map(is_one_part, steps_of(node.func.value))):
             mark_function(node, found.label, gives_back=found.gives_back)
             return node
         called = _call_of(found.label, node, [node.func.value, *node.args], node.keywords)
