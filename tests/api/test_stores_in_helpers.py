@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.errors import NameResolutionError, PrimitiveError
+from pcbatch.errors import BatchTypeError, NameResolutionError, PrimitiveError
 
 X = np.array([-1.0, 0.5, 2.0], np.float32)
 TABLE = np.zeros(3, np.float32)
@@ -123,3 +123,50 @@ def test_a_sequence_in_an_element_is_what_numpy_says():
 
     with pytest.raises(PrimitiveError, match="setting an array element with a sequence"):
         wrong(X)
+
+
+def counted(xs, size):
+    """Made of a size that the caller hands over."""
+    found, places = np.zeros(size, np.int32), np.arange(size)
+    for x in xs:
+        if x >= 0:
+            found[x % size] += 1
+    return found + places * 2, np.eye(size, k=1)[0], np.ones((2, size), bool)
+
+
+@pcbatch.autobatch
+def by_sizes(xs):
+    return counted(xs, 3), counted(xs, size=2)[0]
+
+
+def test_a_helper_makes_arrays_of_the_size_that_it_is_given():
+    xs = np.array([[0, 1, 5, -1], [3, 3, 2, 2]], np.int32)
+    for backend in ("tensorflow", "reference"):
+        given = tf.nest.flatten(by_sizes.options(backend=backend)(xs))
+        for lane, row in enumerate(xs):
+            expected = tf.nest.flatten((counted(row, 3), counted(row, 2)[0]))
+            for one, two, three in zip(given, expected, tf.nest.flatten(by_sizes.single(row)), strict=True):
+                np.testing.assert_array_equal(one[lane], two)
+                np.testing.assert_array_equal(three, two)
+                assert one.dtype == np.asarray(three).dtype
+
+
+def test_a_size_that_lanes_have_is_refused_by_its_name():
+    @pcbatch.autobatch
+    def made(n):
+        return np.zeros((n, 2), np.float32) + 1.0
+
+    with pytest.raises(BatchTypeError, match="PCB313: `n` is used as a size"):
+        made(np.array([2]))
+
+
+def test_a_traced_helper_with_a_size_that_lanes_have_is_told_so():
+    def ones(n):
+        return np.ones(n)
+
+    @pcbatch.autobatch
+    def made(n):
+        return ones(n)
+
+    with pytest.raises(PrimitiveError, match=r"(?s)differs from lane to lane is used as a size.*same shape in all"):
+        made(np.array([2]))

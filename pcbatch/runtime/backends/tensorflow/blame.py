@@ -51,6 +51,13 @@ _ATTRIBUTE = re.compile(
 _NONE = re.compile(r"^None values not supported\.?")
 _BOOL = re.compile(r"^Value passed to parameter '\w+' has DataType bool not in list of allowed values.*", re.DOTALL)
 _STORED = "an array of NumPy's cannot hold a number that differs from lane to lane"
+_ONE_SHAPE = (
+    "arrays have the same shape in all lanes: take the largest length, a constant, and mask what is too much; or write "
+    "a loop, `for i in range(n)`"
+)
+_SIZED = re.compile(
+    r"^(?:TypeError: )?expected a sequence of integers or a single integer, got '<tf\.Tensor.*", re.DOTALL
+)
 _HELPS = (
     (
         re.compile(_STORED),
@@ -62,6 +69,7 @@ _HELPS = (
     (re.compile(r"must support iteration"), "write a loop, `for x in xs:`, which goes over arrays, too"),
     (re.compile(r"a dict takes constant indices only"), "take an array, `prices[n]`, or compare: `5 if n == 1 else 7`"),
     (_NONE, "test for it before: `if x is None:`"),
+    (_SIZED, _ONE_SHAPE),
     (re.compile(r"must be rank 2 but is rank 1 for MatMul"), operands.PRODUCT),
 )
 _PLAINLY = (
@@ -76,6 +84,7 @@ _PLAINLY = (
     (_ATTRIBUTE, r"a tensor has no attribute `\1`"),
     (_NONE, "None is used as if it were a number"),
     (_BOOL, "a bool is no number"),
+    (_SIZED, "a number that differs from lane to lane is used as a size"),
     (re.compile(r"'(SymbolicTensor|Weak)' object is"), "a lane's number is"),
     (re.compile(r"(unsupported operand type\(s\) for [^:]+: )'(?:SymbolicTensor|Weak)'"), r"\1a lane's number"),
     (
@@ -110,10 +119,6 @@ _HANDED = (
 _TENSORS = (
     "in a comprehension, a lambda and the arguments of what is not batched a lane's number is a tensor that has no "
     "value yet: write a loop, or TensorFlow's operations"
-)
-_ONE_SHAPE = (
-    "arrays have the same shape in all lanes: take the largest length, a constant, and mask what is too much; or write "
-    "a loop, `for i in range(n)`"
 )
 _NO_NUMBER = (
     "give each text a number, `START, END = 0, 1`, and call each function in the arm where it is chosen, "

@@ -17,6 +17,7 @@ from pcbatch.runtime.backends.tensorflow.numpy_elementwise import ELEMENTWISE, E
 from pcbatch.runtime.backends.tensorflow.numpy_matrices import MATRICES
 from pcbatch.runtime.backends.tensorflow.numpy_reductions import REDUCTIONS
 from pcbatch.runtime.backends.tensorflow.numpy_series import SERIES
+from pcbatch.runtime.backends.tensorflow.numpy_sized import SIZED
 from pcbatch.runtime.backends.tensorflow.numpy_sorting import SORTING, take
 from pcbatch.runtime.backends.tensorflow.weak import is_lane_value
 
@@ -49,7 +50,7 @@ def _cast(dtype: Any) -> Equivalent:
 
 _CASTS = ("bool_", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 
-_FUNCTIONS = {**ELEMENTWISE, **REDUCTIONS, **MATRICES, **ARRANGING, **SERIES, **SORTING}
+_FUNCTIONS = {**ELEMENTWISE, **REDUCTIONS, **MATRICES, **ARRANGING, **SERIES, **SIZED, **SORTING}
 EQUIVALENTS: dict[str, Equivalent] = {
     path.replace(".", "_"): _equivalent(path, function) for path, function in _FUNCTIONS.items()
 } | {name: _cast(getattr(np, name)) for name in _CASTS}
