@@ -12,6 +12,7 @@ from pcbatch.frontend.translate.references import (
     LIMIT,
     NEW,
     NO_HINTS,
+    VIEWS,
     Hints,
     KindOf,
     Maker,
@@ -144,6 +145,8 @@ class Reader:
                 yield from self.of(value)  # of a dict, which is looked at again whenever this is
             case ast.Call(args=[value, *_]) if self.kind_of(node) == "view":
                 yield from self.of(value)
+            case ast.Call(func=ast.Attribute(value=value, attr=name)) if name in VIEWS and self._is_arrays(node, value):
+                yield from self.of(value)
             case ast.Call(args=[*given], keywords=changed) if self.kind_of(node) == "copy":
                 if self.objects:
                     yield (), _new(node)
@@ -172,6 +175,10 @@ class Reader:
                     yield from _inside(ANY, elements if kind == "row" else _inside(ANY, elements))
             case _:
                 yield (), _new(node)
+
+    def _is_arrays(self, node: ast.Call, whole: ast.expr) -> bool:
+        """Whether a method may be an array's: among objects, where one may have a method of that name, a part's."""
+        return self.kind_of(node) == "unknown" and not (self.objects and isinstance(whole, ast.Name))
 
     def made(self, node: ast.Call, maker: Maker) -> Iterator[Reference]:
         """Where the parts of the object come from that a class makes in this call."""

@@ -67,6 +67,8 @@ Kind = Literal["new", "view", "copy", "row", "rows", "unknown"] | tuple[str, ...
 elements in the same order; one of its arguments' elements, or of tuples of them; nobody knows; a record of its
 arguments, with these fields if they are known; an object that a class makes."""
 KindOf = Callable[[ast.Call], Kind]
+VIEWS = frozenset({"diagonal", "ravel", "reshape", "squeeze", "swapaxes", "transpose"})
+"""The methods of NumPy's arrays whose results share elements with their array, or may."""
 
 
 def has_unknown_call(code: Code, kind_of: KindOf) -> bool:

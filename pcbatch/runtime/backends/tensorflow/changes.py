@@ -91,7 +91,8 @@ def within(whole: Any, part: Any, key: Any, is_field: bool) -> Any:
     """`whole` with the changed `part` back in its place: Python lets a part change in whatever it is."""
     if is_field:
         fields = records.fields_of(whole)
-        assert fields is not None, "what has been read as an attribute is one"
+        if fields is None:  # `m.T[i, j] = v`
+            raise _fixed(whole, f"nothing can be stored by its attribute `{key}`", "store in the array: `m[j, i] = v`")
         return records.made(type(whole), {**fields, key: part})
     if isinstance(whole, tuple):
         parts = [*whole]
