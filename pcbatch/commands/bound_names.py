@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from pcbatch.syntax import parse
+
 UNSEEN = {"globals", "vars", "locals", "exec", "eval", "setattr", "__dict__", "__getattr__", "modules"}
 """Names by which a module can bind others that its text does not show."""
 
 
 def can_bind(text: bytes, name: str) -> bool:
     """Whether the module of this text can have `name`, or `Class.name`, once it is imported; True where in doubt."""
-    module = ast.parse(text)
+    module = parse(text)
     mentioned = {each.id for each in ast.walk(module) if isinstance(each, ast.Name)}
     mentioned |= {each.attr for each in ast.walk(module) if isinstance(each, ast.Attribute)}
     mentioned |= {each.name for each in ast.walk(module) if isinstance(each, ast.FunctionDef)}

@@ -16,6 +16,7 @@ from pcbatch.errors import UsageError
 from pcbatch.frontend import read_module
 from pcbatch.function.batched import Batched
 from pcbatch.lowering.codegen.tabletext import is_reserved
+from pcbatch.syntax import parse
 from pcbatch.version import __version__
 
 LITERALS = (bool, int, float, str, bytes, type(None))
@@ -47,7 +48,7 @@ def compiled_module(path: Path, batched: Batched[..., Any], batch: Sequence[Any]
         "",
         *_constructor(name, batched, pipeline),
     ]
-    for statement in reversed(ast.parse(text).body):
+    for statement in reversed(parse(text).body):
         bound = _bound_name(statement)
         if bound in module.functions or bound in {source.name for source in module.functions.values()}:
             first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from pcbatch.syntax import parse
+
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 Role = Literal["outer", "own", "either", "store", "inner"]
 """What a name in a statement is: read from outside, read after the statement bound it, perhaps one and perhaps the
@@ -128,7 +130,7 @@ class _Analysis:
 
 @lru_cache(maxsize=16384)
 def _analysis(text: str) -> _Analysis:
-    tree = ast.parse(text)
+    tree = parse(text)
     found: list[tuple[str, Role, bool]] = []
     walk = _Walk(lambda node, role, late: found.append((node.id, role, late)))
     walk.visit(tree)
@@ -313,7 +315,7 @@ _Pairs = tuple[tuple[str, str], ...]
 def _renamed(text: str, reads: _Pairs, writes: _Pairs) -> Code:
     if not reads and not writes:
         return Code(text)
-    tree = ast.parse(text)
+    tree = parse(text)
     _make_room(tree, dict(reads), dict(writes))
     loads, stores = dict(reads), dict(writes)
 

@@ -15,6 +15,7 @@ from pcbatch.frontend.source.nodes import INNER_SCOPES, consumed_by, dotted, spa
 from pcbatch.frontend.source.scope import is_builtin
 from pcbatch.frontend.source.scopes import bound_in
 from pcbatch.frontend.source.source import Closure, FunctionSource, Parameter
+from pcbatch.syntax import parse
 
 Resolve = Callable[[FunctionSource, str], FunctionSource | None]
 Report = Callable[[Diagnostic], None]
@@ -327,7 +328,7 @@ def _default(parameter: Parameter, callee: FunctionSource, name: str) -> Any:
             p.name for p in callee.root.parameters if p.kind in ("positional", "either") and p.default is not None
         ]
         place = f"__defaults__[{defaults.index(parameter.name)}]"
-    return gast.parse(f"{name}.{place}").body[0].value
+    return gast.ast_to_gast(parse(f"{name}.{place}")).body[0].value
 
 
 def _signature(source: FunctionSource) -> str:

@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 import gast
 
 from pcbatch.errors import Span
+from pcbatch.syntax import parse
 
 WRAPPERS = ("enumerate", "zip", "reversed")
 
@@ -98,7 +99,7 @@ def _text(file: str) -> str:
 def _loops(text: str) -> tuple[tuple[int, int], ...]:
     """The first and the last lines of all `for` loops, without their `else`."""
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except SyntaxError:  # a file that has changed
         return ()
     loops = (node for node in ast.walk(tree) if isinstance(node, ast.For))
@@ -113,7 +114,7 @@ def _has_key(node: ast.AST) -> TypeGuard[ast.Call]:
 @lru_cache(maxsize=64)
 def _comprehensions(text: str) -> tuple[Place, ...]:
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except SyntaxError:
         return ()
     nodes = (node for node in ast.walk(tree) if isinstance(node, ast.ListComp | ast.GeneratorExp) or _has_key(node))

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from pcbatch.errors import Diagnostic, Span, UnsupportedSyntaxError
 from pcbatch.frontend.source.refusal import Refusal
+from pcbatch.syntax import parse
 
 PYTHON_2 = Refusal("PCB125", "this is syntax of Python 2", "here", "write Python 3")
 
@@ -21,7 +22,7 @@ takes 200 parentheses and 100 blocks, but any number of operators and `elif`s.""
 def parse_lines(lines: tuple[str, ...], file: str) -> ast.Module:
     """The tree of a file's text; UnsupportedSyntaxError if it is not Python."""
     try:
-        return ast.parse("".join(lines), filename=file)
+        return parse("".join(lines), filename=file)
     except SyntaxError as error:
         line, column = error.lineno or 1, max(0, (error.offset or 1) - 1)
         width = error.end_offset - (error.offset or 1) if error.end_lineno == line and error.end_offset else 1

@@ -40,6 +40,7 @@ from pcbatch.frontend.translate.plain_code import (
 )
 from pcbatch.ir.slices import Window
 from pcbatch.ir.values import copied
+from pcbatch.syntax import parse
 
 
 def read_window(read: Callable[[Any, Any], Any], array: Any, index: Any) -> Any:
@@ -126,7 +127,7 @@ def plain_function(
     tree = Mangled(function).visit(gast.gast_to_ast(source.tree))
     rewriting = Helped(helped, calls, is_as_called, source.file)
     definition = rewriting.visit(tree)
-    own = ast.parse("\n".join(f"{name} = {OWN}({name})" for name in values)).body
+    own = parse("\n".join(f"{name} = {OWN}({name})" for name in values)).body
     definition.body[:0] = [_placed(each, definition.body[0]) for each in own]
     used = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
     stored, inside = storing(is_array, store)
@@ -147,8 +148,8 @@ def plain_function(
     # Nested in a function whose parameters are the closure's names, the copy sees them as free variables.
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells |= {name: _cell(value) for name, value in given.items()}
-    outer = ast.parse(f"def outer({', '.join(cells)}): pass")
-    outer.body[0].body = [definition]  # type: ignore[attr-defined]
+    outer = parse(f"def outer({', '.join(cells)}): pass")
+    outer.body[0].body = [definition]
     code = compile(ast.fix_missing_locations(outer), source.file, "exec")
     inner = _code_named(_code_named(code, "outer"), "_pcb_helped")
     closure = tuple(cells[name] for name in inner.co_freevars)

@@ -22,6 +22,7 @@ from pcbatch.ir.payload import (
     Unpack,
 )
 from pcbatch.ir.text.type_parser import parse_type
+from pcbatch.syntax import parse
 
 Names = tuple[str, ...]
 
@@ -53,7 +54,7 @@ def explicit_at(text: str) -> tuple[Names, Names, Explicit] | None:
     """
     if match := _UNPACK.fullmatch(text):
         outputs: list[str] = []
-        pattern = _pattern(ast.parse(match["targets"], mode="eval").body, outputs)
+        pattern = _pattern(parse(match["targets"], mode="eval").body, outputs)
         return tuple(outputs), (match["inputs"],), Unpack(pattern)
     for form, build in _FORMS:
         if match := form.fullmatch(text):

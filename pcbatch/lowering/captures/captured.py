@@ -20,6 +20,7 @@ from pcbatch.ir.code import Code
 from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
 from pcbatch.ir.types import Type
 from pcbatch.ir.values import flatten
+from pcbatch.syntax import parse
 
 
 class Namespace:
@@ -204,7 +205,7 @@ def free_values(program: ir.Program) -> FreeValues:
 
 def _steps(path: str) -> tuple[Step, ...]:
     """The steps from a name to the value at the end of `path`."""
-    node: ast.expr = ast.parse(path, mode="eval").body
+    node: ast.expr = parse(path, mode="eval").body
     steps: list[Step] = []
     while True:
         match node:

@@ -31,6 +31,7 @@ from pcbatch.lowering.codegen.faults import (
     ZERO_DIVISION,
 )
 from pcbatch.lowering.codegen.truth import asked_for_truth, is_bool
+from pcbatch.syntax import parse
 
 LENIENT: dict[type[ast.AST], str] = {
     ast.Add: "add",
@@ -75,7 +76,7 @@ def translate(
     checked, too, and operators and attributes are those of NumPy's arrays: for a statement that TensorFlow alone
     refuses.
     """
-    tree = ast.parse(code.text)
+    tree = parse(code.text)
     asked = asked_for_truth(tree, lambda name: name == "bool" and name not in own)
     translated = _Translator(site, operands, own, equivalent, may_fail, lenient, asked).visit(tree)
     return Code(ast.unparse(ast.fix_missing_locations(translated)))

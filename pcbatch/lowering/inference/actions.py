@@ -31,6 +31,7 @@ from pcbatch.lowering.inference.runs import Failure, Outcome, Run
 from pcbatch.lowering.inference.static import Known, Static, is_static, plain
 from pcbatch.lowering.inference.unchanged import Reaching, guarded, helpers
 from pcbatch.runtime.backends.pieces import Signature
+from pcbatch.syntax import parse
 
 ONE_BY_ONE = 3
 """So many statements of a run are tried to be written leniently one by one; then all that are left are."""
@@ -125,7 +126,7 @@ class Actions:
         texts = tuple(index_text(index, known[index], function) for index in store.indices)
         key = (id(store), texts)
         if key not in self.part_stores:
-            value = ast.parse(f"{STORED}({store.array}, {store.value}, {', '.join(texts)})", mode="eval").body
+            value = parse(f"{STORED}({store.array}, {store.value}, {', '.join(texts)})", mode="eval").body
             code = assign(store.array, value)
             inputs = tuple(name for name in code.reads if name in function_variables(function))
             op = ir.Primitive((store.array,), inputs, code, store.span)

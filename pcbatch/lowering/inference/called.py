@@ -21,6 +21,7 @@ from pcbatch.ir.code import Code
 from pcbatch.ir.pseudo_builtins import CHANGED, TAKEN
 from pcbatch.lowering.codegen.builtins import BUILTINS, OPS
 from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.syntax import parse
 
 LOOK = "_pcb_called"
 """The name by which a traced piece knows the function below."""
@@ -31,7 +32,7 @@ _CALLING = frozenset({BUILTINS[CHANGED], BUILTINS[TAKEN]})
 def noted(code: Code, variables: frozenset[str], number: int) -> Code:
     """The translated `code`, in which look `number` is at what it calls of the `variables`."""
     noting = _Noting(variables | _bound_in(code), number)
-    tree = noting.visit(ast.parse(code.text))
+    tree = noting.visit(parse(code.text))
     return Code(ast.unparse(ast.fix_missing_locations(tree))) if noting.has_found else code
 
 

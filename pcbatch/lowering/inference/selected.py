@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from pcbatch.ir.code import Code
 from pcbatch.lowering.codegen.builtins import BUILTINS, OPS
+from pcbatch.syntax import parse
 
 NOTE = "_pcb_selected"
 """The name by which a traced piece knows the function that notes it."""
@@ -27,7 +28,7 @@ def noted(code: Code) -> Code:
     """The translated `code`, which notes what it selects; itself where it selects nothing."""
     if not any(f"{OPS}.{name}(" in code.text for name in _SELECTING):
         return code
-    return Code(ast.unparse(ast.fix_missing_locations(_Noting().visit(ast.parse(code.text)))))
+    return Code(ast.unparse(ast.fix_missing_locations(_Noting().visit(parse(code.text)))))
 
 
 class _Noting(ast.NodeTransformer):

@@ -8,6 +8,8 @@ import os
 from collections.abc import Collection
 from functools import lru_cache
 
+from pcbatch.syntax import parse
+
 
 def line_text(file: str, line: int) -> str:
     """A line without its ending, tabs as spaces; "" where there is none."""
@@ -25,7 +27,7 @@ def extent(file: str, lines: Collection[int]) -> range:
 def _functions(text: tuple[str, ...]) -> tuple[range, ...]:
     """The lines of each function of a file; none of a file that is no longer Python."""
     try:
-        tree = ast.parse("".join(text))
+        tree = parse("".join(text))
     except SyntaxError:
         return ()
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]

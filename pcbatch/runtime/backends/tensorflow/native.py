@@ -305,8 +305,8 @@ def element(array: tf.Tensor, indices: Sequence[tf.Tensor]) -> tf.Tensor:
         return tf.gather_nd(array, tf.stack(clipped))
     sizes = (*[1] * len(indices), *rest)
     places = [tf.get_static_value(index) for index in indices]
-    if all(place is not None for place in places):
-        lengths = array.shape[: len(indices)]
+    lengths = array.shape[: len(indices)]
+    if all(place is not None for place in places) and all(lengths):
         inside = [min(max(int(place), 0), length - 1) for place, length in zip(places, lengths, strict=True)]
         first = ready.constant((*inside, *[0] * len(rest)))
         return ready.reshape(ready.part(array, first, sizes), tuple(rest))

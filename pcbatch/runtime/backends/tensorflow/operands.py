@@ -10,6 +10,7 @@ from types import TracebackType
 
 from pcbatch.errors import Span
 from pcbatch.runtime.backends.tensorflow.bytecode import in_order
+from pcbatch.syntax import parse
 
 _MIXED = (
     re.compile(r"must have the same dtype, got tf\.(?P<left>\w+) != tf\.(?P<right>\w+)"),
@@ -117,7 +118,7 @@ def product(place: TracebackType | None) -> str | None:
 def _cast(text: str, dtype: str) -> str:
     """The cast of an operand; of a function of a number inside it, as the function would round to float32 before."""
     try:
-        node = ast.parse(text, mode="eval").body
+        node = parse(text, mode="eval").body
     except SyntaxError:
         node = None
     match node:
@@ -183,7 +184,7 @@ def _tree(span: Span | None) -> ast.AST | None:
     lines[-1] = lines[-1][: span.end_column]
     lines[0] = lines[0][span.column :]
     try:
-        return ast.parse("".join(lines).strip())
+        return parse("".join(lines).strip())
     except SyntaxError:  # a part of a statement, or of an expression in brackets
         return None
 
@@ -194,12 +195,12 @@ def _node(place: TracebackType) -> ast.expr | None:
     line = linecache.getline(code.co_filename, place.tb_lineno).strip()
     try:
         if not hasattr(code, "co_positions"):
-            return in_order(ast.parse(line), place)
+            return in_order(parse(line), place)
         found = next(itertools.islice(code.co_positions(), place.tb_lasti // 2, None), None)
         if found is None or None in found or found[0] != found[1]:
             return None
         text = linecache.getline(code.co_filename, found[0] or 0).encode()[found[2] : found[3]].decode()
-        return ast.parse(text, mode="eval").body
+        return parse(text, mode="eval").body
     except SyntaxError:
         return None
 

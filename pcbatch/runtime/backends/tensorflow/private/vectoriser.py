@@ -13,6 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow.private import lookup
+from pcbatch.syntax import parse
 
 Converter = Callable[[Any], Any]
 """From the inputs of an operation, as pfor hands them over, to its outputs, wrapped."""
@@ -34,7 +35,7 @@ def copy_of_pfor(register: Callable[[MutableMapping[str, Converter], Any], None]
     TensorFlow have it in the copy, too.
     """
     pfor = lookup.needed(lookup.PFOR)
-    tree = ast.parse(inspect.getsource(pfor))
+    tree = parse(inspect.getsource(pfor))
     # A module's statements other than imports, definitions and assignments act on others: this one defines a flag.
     tree.body = [statement for statement in tree.body if not isinstance(statement, ast.Expr)]
     copy: Any = ModuleType(pfor.__name__)
