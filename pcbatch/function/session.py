@@ -294,8 +294,6 @@ class Session:
         find = partial(self._of_relatives, lambda relative: relative._grants.get(arguments.signature))
         known = self._grants.get(arguments.signature) or find() or fewest
         make = partial(self._compiled_with, arguments)
-        if self._options.may_be_native:
-            self._backend.ask_for_native()
         with self._lock, collector.paused():
             try:
                 found, grants = granted(make, known, fewest)
@@ -320,6 +318,8 @@ class Session:
         if pipeline is None and self._keys.find_computed(statics, linked):
             return self._compiled_with(arguments, grants)
         if pipeline is None or not is_held:
+            if self._options.may_be_native:
+                self._backend.ask_for_native()
             others = [value for _, _, value in captured.statics]
             tapes = any(map(backend.takes_gradients, objects(others)))
             if tapes and arguments.variables:
