@@ -268,3 +268,14 @@ def test_a_method_of_the_name_of_another_class_is_told_by_its_own_name():
 
     with pytest.raises(CompileError, match=r"PCB205: `t.first` is changed here, by `__call__`"):
         twice(X)
+
+
+def test_a_number_that_is_called_as_a_statement():
+    @pcbatch.autobatch
+    def f(number, x):
+        number(x)
+        return x
+
+    with pytest.raises(pcbatch.PcbatchError, match="PCB423: a number is called as if it were a function") as caught:
+        f(np.ones(2, np.float32), np.ones(2, np.float32))
+    assert "number(x)" in str(caught.value)

@@ -293,6 +293,9 @@ def _no_change(value: Any, method: str) -> PieceRefusalError:
     if method == CALL and callable(value):
         why = "the value of this statement is discarded: what is called is no object of yours that changes"
         return PieceRefusalError("PCB111", why, "assign the value, or remove the statement")
+    if method == CALL:
+        why = f"{_described(value)} is called as if it were a function"
+        return PieceRefusalError("PCB423", why, "call a function, or an object whose class has a `__call__`")
     if isinstance(value, list) and hasattr(value, method):
         help_ = (
             "what depends on values differs by lane, a list does not: keep a flag beside each element, or take "
