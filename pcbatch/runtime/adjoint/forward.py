@@ -99,7 +99,7 @@ class Forward:
     @property
     def recorded(self) -> int:
         """How many arrays the tape of a segment is."""
-        return len(self.segments.tapes.specs(None))
+        return len(self.segments.tapes.keys)
 
     def pool(self, arrays: Sequence[Array], lanes: int | None) -> Pool:
         """The pool of a run on what its program is given."""
@@ -216,7 +216,7 @@ class Forward:
         return list(packed[: len(packed) - self.recorded])
 
     def _unpacked(self, packed: Sequence[Array], pool: Pool) -> Segment:
-        return self.segments.unpack([*packed, *self.segments.tapes.specs(None)], pool)
+        return self.segments.unpack([*packed, *self.segments.tapes.keys], pool)
 
     def segment(self, pool: Pool, fixed: int | None = None) -> Callable[..., Any]:
         """The program of a segment: from flat snapshot, shared operands and the number of examples to a packed segment.

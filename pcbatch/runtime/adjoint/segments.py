@@ -113,7 +113,7 @@ class Segments:
             *(now.outputs[key] for key in self.layout.outputs),
             segment.goes_on,
             segment.lacking,
-            *(segment.tape[key] for key in self.tapes.specs(None)),
+            *(segment.tape[key] for key in self.tapes.keys),
         ]
 
     def unpack(self, arrays: Sequence[Array], pool: Pool) -> Segment:
@@ -123,7 +123,7 @@ class Segments:
             _next(remaining, keys) for keys in (self.keys, self.legs.loop.counter_specs, self.layout.outputs)
         )
         goes_on, lacking = next(remaining), next(remaining)
-        tape = _next(remaining, self.tapes.specs(None))
+        tape = _next(remaining, self.tapes.keys)
         return Segment(Snapshot(pool, state, counters, {}, outputs), tape, goes_on, lacking)
 
 

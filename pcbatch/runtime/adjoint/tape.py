@@ -272,8 +272,13 @@ class Tapes:
         """The keys of the counts."""
         return [*(tape.used for tape in self.blocks.values()), LOGGED]
 
+    @cached_property
+    def keys(self) -> list[str]:
+        """The keys of all that a segment leaves behind, in the order in which it is passed on."""
+        return [*self.specs(None)]
+
     def specs(self, lanes: int | None) -> dict[str, Spec]:
-        """The dtypes and shapes of all that a segment leaves behind, by key, in the order in which it is passed on."""
+        """The dtypes and shapes of what `keys` says."""
         found: dict[str, Spec] = {}
         for tape in self.blocks.values():
             count = None if lanes is None else self.length(tape, lanes)
