@@ -35,6 +35,7 @@ CODES: dict[str, str] = {
     "PCB129": "`range`, `enumerate`, `zip` and `reversed` in combinations that a loop does not take",
     "PCB130": "a comprehension or a loop that cannot be written out",
     "PCB131": "`pcbatch.debug(..)` as a value, or with arguments that do not fit",
+    "PCB132": "a gradient, inside a batched function, through a batched call",
     "PCB150": "something other than a plain Python function is made into a batched function",
     "PCB151": "a function that does not stand in its file as it is now",
     "PCB152": "a file that is not valid Python",

@@ -51,7 +51,8 @@ WITH_CONTROL = Refusal(
     "PCB107",
     "control flow inside `with` is not supported",
     "this may leave the block, or branch in it",
-    "keep assignments in the block and decide after it; or move the block into a plain function and call that",
+    "keep assignments in the block and decide after it; what a tape is to see write with tf.where and "
+    "tf.while_loop(.., maximum_iterations=n); a block that decides by no value of a lane may stand in a plain function",
 )
 WITH_STORE = Refusal(
     "PCB107",

@@ -9,10 +9,17 @@ import gast
 
 from pcbatch.errors import Diagnostic
 from pcbatch.frontend.source.changes import root_of
+from pcbatch.frontend.source.hints import calls
 from pcbatch.frontend.source.nodes import INNER_SCOPES, assigned_in, children, unparse
 from pcbatch.frontend.translate.expressions import Expressions
 from pcbatch.frontend.translate.functions import stands_here
 from pcbatch.ir.program import Exit
+
+TAPES = (
+    *("tensorflow.GradientTape", "tensorflow._api.v2.GradientTape", "tensorflow.python.eager.backprop.GradientTape"),
+    *("tensorflow.autodiff.ForwardAccumulator", "tensorflow.python.eager.forwardprop.ForwardAccumulator"),
+)
+"""The paths of what takes gradients of all that is done inside its block."""
 
 
 def emit_with(code: Expressions, node: Any, statement: Callable[[Any], None]) -> None:
@@ -43,13 +50,14 @@ def _emit(code: Expressions, node: Any, statement: Callable[[Any], None], contex
 
 
 def _report(code: Expressions, node: Any) -> None:
-    for expression in _expressions(node):
+    for expression, is_taped in _expressions(code, node):
         for part in gast.walk(expression):
             called = (
                 code.callees.closure(part.func) if isinstance(part, gast.Call) and code.callees.called(part) else None
             )
             if called is not None and not stands_here(code, called):
-                code.report(_called(code, part, is_taken=called.source.is_taken))
+                say = _taped if is_taped else _called
+                code.report(say(code, part, is_taken=called.source.is_taken))
                 break
         else:
             branching = next(_branching(code, expression), None)
@@ -72,20 +80,37 @@ def _called(code: Expressions, node: Any, *, is_taken: bool) -> Diagnostic:
     )
 
 
+def _taped(code: Expressions, node: Any, *, is_taken: bool) -> Diagnostic:
+    """That a gradient is to go through such a call."""
+    name = unparse(node.func)
+    what = f"helper `{name}`, which branches or loops on values of a lane" if is_taken else f"batched function `{name}`"
+    return Diagnostic(
+        "PCB132",
+        f"a gradient inside a batched function cannot go through the {what}",
+        code.span(node),
+        "called on a tape here",
+        "take the gradient outside, on a tape around the batch; or make what is differentiated one piece: a plain "
+        "function with tf.where for `if` and tf.while_loop(.., maximum_iterations=n) for a loop",
+    )
+
+
 def _refusal(code: Expressions, node: Any, what: str, label: str) -> Diagnostic:
     help_ = "do it before the block or after it, and use its value inside"
     return Diagnostic("PCB107", f"{what} inside `with`", code.span(node), label, help_)
 
 
-def _expressions(node: Any) -> Iterator[Any]:
-    """The expressions of a block and of the blocks inside it."""
+def _expressions(code: Expressions, node: Any, is_taped: bool = False) -> Iterator[tuple[Any, bool]]:
+    """The expressions of a block and of the blocks inside it, each with whether a tape sees it."""
     for item in node.items:
-        yield item.context_expr
+        yield item.context_expr, is_taped
+        is_taped |= isinstance(item.context_expr, gast.Call) and calls(
+            item.context_expr, code.source.locals, code.source.scope, TAPES
+        )
     for statement in node.body:
         if isinstance(statement, gast.With):
-            yield from _expressions(statement)
+            yield from _expressions(code, statement, is_taped)
         elif getattr(statement, "value", None) is not None:
-            yield statement.value
+            yield statement.value, is_taped
 
 
 def _branching(code: Expressions, node: Any) -> Iterator[Any]:
