@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import pcbatch
 from pcbatch.runtime.adjoint import tape as tapes
 from pcbatch.runtime.adjoint.forks import reverse
 from pcbatch.runtime.adjoint.forks.way import ForkedWay
+from pcbatch.runtime.machine.forking import Report
 from tests.adjoint.truth import assert_alike
 from tests.threads import in_threads
 
@@ -162,3 +164,40 @@ def test_tapes_that_are_as_large_as_they_get_are_compiled_once(monkeypatch):
     for n in (3, 5, 6):
         slopes(function, tf.fill([64], n))
     assert len(made) == 1
+
+
+def test_hardly_too_few_lanes_are_enough():
+    """Another number of lanes is compiled anew: not for a few calls that wait a little."""
+    pools = program().pipeline(X, SMALL).machine.pools
+    now, size = pools.learned.now, pools.exactly(64)
+    larger = replace(size, pool=replace(size.pool, lanes=2 * LANES))
+
+    def spread(lanes, last=size):
+        """What the next run begins with, if a lane for each call would have been so many."""
+        return pools.after(now, size, last, Report(lanes - 64, LANES, 3, 0, 0, 0), 64).spread
+
+    assert spread(LANES + LANES // 8) == now.spread
+    assert spread(LANES + LANES // 2) > now.spread
+    assert spread(LANES + LANES // 8, larger) > now.spread, "a run that had to go on with more"
+
+
+def test_a_tape_whose_last_chunk_has_no_room_is_longer_in_the_next_run(monkeypatch):
+    """A chunk begins only where a whole one fits, however few rows it has."""
+    found, run = [], ForkedWay.run_taped
+
+    def seen(self, *given):
+        taped = run(self, *given)
+        found.append((self.rows, int(taped.segments)))
+        return taped
+
+    monkeypatch.setattr(ForkedWay, "run_taped", seen)
+    function, n = program(), tf.constant([7] * 19 + [6] * 45)
+    function(X, LARGE)  # so that there are lanes enough
+    expected = slopes(function.options(backend="reference", jit=True), n)
+    for _ in range(2):
+        assert_alike(slopes(function, n), expected)
+    rows = found[0][0]
+    assert rows - reverse.CHUNK < 19 * 34 + 45 * 21 <= rows, "calls that make no others"
+    assert found[0] == (rows, 2)
+    assert found[-1][0] > rows
+    assert found[-1][1] == 1

@@ -94,15 +94,17 @@ class Pools:
     def after(self, now: Lesson, first: Size, last: Size, report: Report, examples: int) -> Lesson:
         """The lesson with what a run could have used besides, which began with one size and ended with another.
 
-        One that was short of lanes would have needed one for each call at most. Where there are to be few lanes that is
-        what many runs are; fewer examples are run at once if some could not end.
+        One that was short of lanes would have needed one for each call at most; where that is hardly more than it had,
+        the next one has as many. Where there are to be few lanes many runs are short; fewer examples are run at once if
+        some could not end.
         """
-        pool, spread = first.pool, now.spread
+        pool, spread, room = first.pool, now.spread, first.pool.examples
         wanted = -(-(examples + report.forked) // examples)
+        enough = CPU.enough_lanes if last.pool.lanes == pool.lanes else 1.0
         if self.most is not None:
             spread = min(2 * spread if report.stuck else spread, self.most)
-        elif report.short and wanted * pool.examples > pool.lanes >= pool.examples * spread:
-            spread = min(bucket(wanted), max(spread * MOST_GROWTH, last.pool.lanes // pool.examples))
+        elif report.short and wanted * room > enough * pool.lanes >= enough * room * spread:
+            spread = min(bucket(wanted), max(spread * MOST_GROWTH, last.pool.lanes // room))
         return replace(now, spread=spread, capacity=max(now.capacity, last.capacity), is_known=True)
 
     def _lanes(self, capacity: int) -> int:

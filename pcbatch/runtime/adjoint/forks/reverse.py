@@ -19,6 +19,7 @@ from pcbatch.runtime.adjoint.forks.in_graphs import UNKNOWN, DescribedTaped, InG
 from pcbatch.runtime.adjoint.forks.way import ForkedWay
 from pcbatch.runtime.adjoint.way import Taped
 from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.forked import Told, noted
 from pcbatch.runtime.machine.forking import Report
 from pcbatch.runtime.machine.learned import Lesson
@@ -28,10 +29,12 @@ from pcbatch.runtime.machine.pools import Pools, Size
 from pcbatch.runtime.machine.rooms import Rooms
 
 LEAST = 64
-"""So many rows the tape of a block has at least."""
+"""The tape of a block has a multiple of so many rows."""
 FIRST = 10
 """So many for each example, before any run has said how many it has; and after one, by how much more than it had:"""
 SLACK = 1.125
+CHUNK = max(CPU.cheap_chunk, CPU.expensive_chunk_of_ends, CPU.expensive_chunk)
+"""So many rows more, as a chunk begins only where a whole one has room."""
 TRIES = 2
 """So often a run begins, if it turns out to need more than it began with: the second time it has that."""
 
@@ -91,7 +94,7 @@ class ForkedReverse:
         """
         now = self.pools.learned.now
         share = max(FIRST if now.rows is None else now.rows, now.spread / 2)
-        rows = max(LEAST, -(-int(examples * share) // LEAST) * LEAST)
+        rows = -(-int(examples * share + CHUNK) // LEAST) * LEAST
         key = rows, now.is_known and (anew or (rows, False) not in self._ways)
         if key not in self._ways:
             self._ways.setdefault(key, self._make(*key))
@@ -158,8 +161,8 @@ class ForkedReverse:
         def after(now: Lesson) -> Lesson:
             then = self.pools.after(now, size, last, report, examples)
             # What has another number of lanes is compiled anew in any case.
-            more = then.spread > now.spread or (int(taped.segments) > 1 and rows > way.rows)
-            return replace(then, rows=SLACK * rows / examples) if more else then
+            more = then.spread > now.spread or (int(taped.segments) > 1 and rows + CHUNK > way.rows)
+            return replace(then, rows=max(now.rows or 0.0, SLACK * rows / examples)) if more else then
 
         is_new = self.pools.learned.learn(after)
         return Told(report, tuple(dict.fromkeys((size.pool.lanes, lanes))), examples, left), is_new
