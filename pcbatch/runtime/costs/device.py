@@ -117,8 +117,8 @@ class Device:
     spread: int
     """How many lanes for each example a run begins with in which calls are forked."""
     enough_lanes: float
-    """Where a lane for each call would be so many times the lanes of a run, which had calls wait for free ones, the next
-    run has as few. 58 small TreeLSTMs take 1.02 of the time with 928 lanes in place of 1,052, a training step of them
+    """Where a lane for each call would be so many times the lanes of a run in which calls waited, the next run has as
+    few. 58 small TreeLSTMs take 1.02 of the time with 928 lanes in place of 1,052, a training step of them
     1.03; another number of lanes is compiled anew (10 s). Large ones with 3,712 for 5,262 make 1.2 times the trips."""
     least_bytes: int
     """Bytes of lanes with which such a run begins, however few examples there are, unless these are many lanes: it goes
