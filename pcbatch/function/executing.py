@@ -27,7 +27,7 @@ from pcbatch.runtime.machine.learned import Lessons
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.native.between import Between
-from pcbatch.runtime.native.fitness import loss, mixture, obstacle, signature_of
+from pcbatch.runtime.native.fitness import Obstacle, loss, mixture, obstacle, signature_of
 from pcbatch.runtime.native.mixed import MixedProgram
 from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.store import opening
@@ -118,7 +118,10 @@ def _executable(
         why = loss(program, machine.legs.loop.row_costs)
         if why is not None:
             return _mixed(machine, why, options)
-    found = obstacle(program, backend, machine.context.limits.max_depth)
+    if backend.place() == "GPU":  # XLA would run one lane after another there, an operation at a time
+        found: Obstacle | None = Obstacle(_without(backend))
+    else:
+        found = obstacle(program, backend, machine.context.limits.max_depth)
     if found is None:
         return NativeProgram(machine)
     if options.form == "native":
@@ -155,7 +158,11 @@ def _of_options(options: Options, backend: Backend) -> str | None:
     """Why options want lockstep, or the machine has nothing else; None where they leave it open."""
     if not options.jit:
         return "jit=False"
-    return _of_trips(options) or (None if backend.has_native() else "there is no native form here")
+    return _of_trips(options) or (None if backend.has_native() else _without(backend))
+
+
+def _without(backend: Backend) -> str:
+    return f"there is no native form {'on a GPU' if backend.place() == 'GPU' else 'here'}"
 
 
 def _of_trips(options: Options) -> str | None:
