@@ -14,14 +14,16 @@ from pcbatch.function.arguments import Arguments
 from pcbatch.ir.analysis.forks import groups, without_forks
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
-from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC, PAIRED
+from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC, PAIRED, Compaction
+from pcbatch.optimize.machine.merging import MERGING
+from pcbatch.optimize.machine.predication import PREDICATION
 from pcbatch.options import Options
 from pcbatch.runtime.adjoint.reverse import Forks, Reverse
 from pcbatch.runtime.adjoint.through import run_through
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.compiling import choice
-from pcbatch.runtime.costs.device import CPU
+from pcbatch.runtime.costs.device import CPU, device_of
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.learned import Lessons
 from pcbatch.runtime.machine.machine import Machine
@@ -97,7 +99,9 @@ def _executable(
         jit=jit,
         max_depth=options.max_depth,
         max_steps=options.max_steps,
-        compaction=DETERMINISTIC if options.deterministic else PAIRED,
+        compaction=_compaction(options, backend, PAIRED),
+        merging=replace(MERGING, device=device_of(backend.place())),
+        predication=replace(PREDICATION, device=device_of(backend.place())),
         trace=options.trace,
         digest=digest,
     )
@@ -127,6 +131,11 @@ def _executable(
     if options.form == "native":
         raise UsageError("PCB534", f"{program.name} cannot run in the native form: {found.why}", found.span)
     return _mixed(machine, found.why, options)
+
+
+def _compaction(options: Options, backend: Backend, usual: Compaction) -> Compaction:
+    """Which blocks run on gathered lanes."""
+    return replace(DETERMINISTIC if options.deterministic else usual, device=device_of(backend.place()))
 
 
 def _mixed(machine: Machine, why: str, options: Options) -> Machine | MixedProgram:
@@ -193,7 +202,7 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
         max_depth=options.max_depth,
         max_steps=options.max_steps,
         statistics=executable.statistics,
-        compaction=DETERMINISTIC if options.deterministic else DEFAULT,
+        compaction=_compaction(options, backend, DEFAULT),
         tape=options.tape,
         mixing=Between() if mixes else None,
         most=options.max_tape,

@@ -14,8 +14,10 @@ from pcbatch import nuts
 from pcbatch.errors import UsageError
 from pcbatch.nuts.running.driver import Course
 from pcbatch.nuts.running.groups import device, groups_of
+from pcbatch.optimize.machine.merging import Merging
 from pcbatch.runtime.backends.tensorflow import graphs, native, private, xla_cpu
 from pcbatch.runtime.costs.device import CPU, GPU
+from tests.harness import AUTO, BATCH, check
 
 ON_GPU = "lockstep: there is no native form on a GPU"
 N = np.arange(12, dtype=np.int32)
@@ -115,21 +117,81 @@ def gaussian(q):
 @pytest.mark.filterwarnings("ignore::pcbatch.nuts.SamplerWarning")
 def test_the_sampler_runs_in_lockstep_on_a_gpu(gpu):
     """One chain after another, as in native code, would be as slow as can be there."""
-
-    def sampled():
-        return nuts.sample(gaussian, np.zeros(2, np.float32), draws=60, warmup=60, seed=1, progress=False)
-
-    assert groups_of(64, 1.0) == [slice(0, 64)]
-    there = sampled()
-    assert not Course.after(there)._is_native
     with tf.device("/CPU:0"):
-        here = sampled()
-        assert Course.after(here)._is_native
-    for found in (there, here):
-        assert 0.7 < found["x"].std() < 1.4
+        found = nuts.sample(gaussian, np.zeros(2, np.float32), draws=60, warmup=60, seed=1, progress=False)
+        assert Course.after(found)._is_native
+    assert 0.7 < found["x"].std() < 1.4
+    assert not Course.after(found)._is_native
+    assert groups_of(64, 1.0) == [slice(0, 64)]
 
 
 def test_the_gpus_numbers_are_for_the_gpu(gpu):
     assert device() is GPU
     with tf.device("/CPU:0"):
         assert device() is CPU
+
+
+def functional(graph):
+    """The conditionals and loops of a plain graph, and of its functions, that TensorFlow does not write out.
+
+    Not those of functions that XLA compiles.
+    """
+    definition = graph.as_graph_def()
+    known = {each.signature.name: each for each in definition.library.function}
+    found, seen, waiting = [], set(), [definition.node]
+    while waiting:
+        for node in waiting.pop():
+            if node.op in ("If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase"):
+                found += [] if node.attr["_lower_using_switch_merge"].b else [node.name]
+            for name in {each.func.name for each in node.attr.values() if each.HasField("func")} & known.keys() - seen:
+                seen.add(name)
+                if not known[name].attr["_XlaMustCompile"].b:
+                    waiting.append(known[name].node_def)
+    return found
+
+
+@pytest.mark.parametrize("options", [{}, {"tape": "replay"}, {"fork": True}], ids=["keep", "replay", "forks"])
+def test_gradients_in_plain_graphs_beside_a_gpu(gpu, options):
+    """Ints in conditionals that TensorFlow runs as one operation would be looked for in the wrong memory."""
+    weight = tf.Variable(0.5)
+
+    @pcbatch.autobatch(**options)
+    def tree(n, x):
+        if n < 2:
+            return tf.tanh(x * weight)
+        return tree(n - 2, x) + weight * tree(n - 1, x + 1.0)
+
+    n, x = np.arange(5, dtype=np.int32), np.linspace(0.0, 1.0, 5, dtype=np.float32)
+
+    def gradient(results):
+        with tf.GradientTape() as tape:
+            loss = tf.add_n(tf.unstack(results()))
+        return tape.gradient(loss, weight)
+
+    traced = tf.function(lambda: gradient(lambda: tree(n, x))).get_concrete_function()
+    assert functional(traced.graph) == []
+    if not options:
+        expected = gradient(lambda: tf.stack([tree.single(*each) for each in zip(n, x, strict=True)]))
+        np.testing.assert_allclose(traced(), expected, rtol=1e-4)
+
+
+WITHOUT_GUARDS = (
+    "assert_fails", "break_continue", "depth_limit", "fibonacci", "insertion_sort", "mixed_failures", "random_walk",
+    "step_limit",
+)  # fmt: skip
+"""Programs of few blocks."""
+
+
+@pytest.mark.parametrize("name", WITHOUT_GUARDS)
+def test_programs_without_guards(name, gpu, monkeypatch):
+    """Of few cheap blocks all run in every trip there: the lanes' results, faults and steps are what they are."""
+    without = []
+    does_without = Merging.does_without_guards
+
+    def noted(merging, rows, lanes):
+        without.append(does_without(merging, rows, lanes))
+        return without[-1]
+
+    monkeypatch.setattr(Merging, "does_without_guards", noted)
+    check(name, AUTO, BATCH)
+    assert any(without)

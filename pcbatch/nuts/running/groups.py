@@ -16,14 +16,14 @@ from typing import TypeVar
 
 from pcbatch.nuts.running.chain import LANES
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.costs.device import CPU, GPU, Device
+from pcbatch.runtime.costs.device import GPU, Device, device_of
 
 Result = TypeVar("Result")
 
 
 def device() -> Device:
     """What gradients are computed on."""
-    return GPU if backend_named("tensorflow").place() == "GPU" else CPU
+    return device_of(backend_named("tensorflow").place())
 
 
 def are_expensive(chains: int, work: float) -> bool:
