@@ -24,8 +24,8 @@ _numbers = itertools.count()
 def apply(*, seldom: bool = False) -> bool:
     """Whether conditionals and loops that are traced now may be made here; in plain graphs those that `seldom` run.
 
-    Not in plain graphs where there is a GPU: TensorFlow has the numbers that such an operation hands on in the GPU's
-    memory, and those that its arms take in the host's. A gradient in a `tf.function` ended in a segmentation fault.
+    Not in plain graphs where there is a GPU: gradients in a `tf.function` ended in a segmentation fault there. By its
+    sources TensorFlow has int32 numbers that `If` hands on in the GPU's memory, what functions take in the host's.
     """
     in_graph = seldom and not graphs.has_gpu()
     return ready.in_program() and (graphs.in_outer_xla() or in_graph) and private.makes_functions()
