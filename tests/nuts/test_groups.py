@@ -98,7 +98,8 @@ def test_chains_wait_at_gradients_that_are_expensive_and_draw_the_same(monkeypat
     """The program has a block at which lanes wait where gradients are expensive, or the schedule knows no prices."""
 
     def drawn(expensive):
-        monkeypatch.setattr(groups, "CPU", replace(CPU, expensive_gradients=0.0 if expensive else np.inf))
+        some = replace(CPU, expensive_gradients=0.0 if expensive else np.inf)
+        monkeypatch.setattr(groups, "device", lambda: some)
         monkeypatch.setattr(groups, "cores", lambda: 1)
         settings = {"chains": 8, "warmup": 20, "draws": 10, "seed": 5, "kernel": kernel, "schedule": schedule}
         with warnings.catch_warnings():
