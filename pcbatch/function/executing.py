@@ -14,20 +14,22 @@ from pcbatch.function.arguments import Arguments
 from pcbatch.ir.analysis.forks import groups, without_forks
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
-from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC, PAIRED
+from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC, PAIRED, Compaction
+from pcbatch.optimize.machine.merging import MERGING
+from pcbatch.optimize.machine.predication import PREDICATION
 from pcbatch.options import Options
 from pcbatch.runtime.adjoint.reverse import Forks, Reverse
 from pcbatch.runtime.adjoint.through import run_through
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.compiling import choice
-from pcbatch.runtime.costs.device import CPU
+from pcbatch.runtime.costs.device import CPU, device_of
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.learned import Lessons
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.native.between import Between
-from pcbatch.runtime.native.fitness import loss, mixture, obstacle, signature_of
+from pcbatch.runtime.native.fitness import Obstacle, loss, mixture, obstacle, signature_of
 from pcbatch.runtime.native.mixed import MixedProgram
 from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.store import opening
@@ -97,7 +99,9 @@ def _executable(
         jit=jit,
         max_depth=options.max_depth,
         max_steps=options.max_steps,
-        compaction=DETERMINISTIC if options.deterministic else PAIRED,
+        compaction=_compaction(options, backend, PAIRED),
+        merging=replace(MERGING, device=device_of(backend.place())),
+        predication=replace(PREDICATION, device=device_of(backend.place())),
         trace=options.trace,
         digest=digest,
     )
@@ -118,12 +122,20 @@ def _executable(
         why = loss(program, machine.legs.loop.row_costs)
         if why is not None:
             return _mixed(machine, why, options)
-    found = obstacle(program, backend, machine.context.limits.max_depth)
+    if backend.place() == "GPU":  # XLA would run one lane after another there, an operation at a time
+        found: Obstacle | None = Obstacle(_without(backend))
+    else:
+        found = obstacle(program, backend, machine.context.limits.max_depth)
     if found is None:
         return NativeProgram(machine)
     if options.form == "native":
         raise UsageError("PCB534", f"{program.name} cannot run in the native form: {found.why}", found.span)
     return _mixed(machine, found.why, options)
+
+
+def _compaction(options: Options, backend: Backend, usual: Compaction) -> Compaction:
+    """Which blocks run on gathered lanes."""
+    return replace(DETERMINISTIC if options.deterministic else usual, device=device_of(backend.place()))
 
 
 def _mixed(machine: Machine, why: str, options: Options) -> Machine | MixedProgram:
@@ -155,7 +167,11 @@ def _of_options(options: Options, backend: Backend) -> str | None:
     """Why options want lockstep, or the machine has nothing else; None where they leave it open."""
     if not options.jit:
         return "jit=False"
-    return _of_trips(options) or (None if backend.has_native() else "there is no native form here")
+    return _of_trips(options) or (None if backend.has_native() else _without(backend))
+
+
+def _without(backend: Backend) -> str:
+    return f"there is no native form {'on a GPU' if backend.place() == 'GPU' else 'here'}"
 
 
 def _of_trips(options: Options) -> str | None:
@@ -186,7 +202,7 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
         max_depth=options.max_depth,
         max_steps=options.max_steps,
         statistics=executable.statistics,
-        compaction=DETERMINISTIC if options.deterministic else DEFAULT,
+        compaction=_compaction(options, backend, DEFAULT),
         tape=options.tape,
         mixing=Between() if mixes else None,
         most=options.max_tape,

@@ -28,7 +28,8 @@ class Keys:
         """What tells programs apart, but for what the user's code has read while they were traced."""
         operands = tuple((function, *paths.items()) for function, paths in captured.operands.items())
         tapes_know = variables(captured.leaves, self._backend.is_variable)
-        return arguments.signature, tuple(captured.types.items()), operands, statics, tapes_know
+        types = tuple(captured.types.items())
+        return self._backend.place(), arguments.signature, types, operands, statics, tapes_know
 
     def statics(self, captured: Captured) -> Statics:
         """The keys of the captured values that are part of the program; what is made anew at each look has none."""

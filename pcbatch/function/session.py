@@ -215,12 +215,12 @@ class Session:
         Whether somebody watches counts, who may ask for gradients: then it is another run.
         How many were passed counts: a default is one for all lanes, and an array that is passed is not.
         """
-        passed = len(args)
+        passed, place = len(args), self._backend.place()
         specs = self._backend.specs_of(args) if passed == self._plain_arity else None
         if specs is not None:
-            return (passed, is_unseen, specs), args
+            return (passed, place, is_unseen, specs), args
         known = specs_of((*args, *self._defaults[passed:]), self._static_places, self._backend.spec_of)
-        return None if known is None else ((passed, is_unseen, known[0]), known[1])
+        return None if known is None else ((passed, place, is_unseen, known[0]), known[1])
 
     @cached_property
     def _defaults(self) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ from pcbatch import nuts
 from pcbatch.nuts.running import groups
 from pcbatch.nuts.running.driver import Course
 from pcbatch.nuts.running.groups import groups_of, side_by_side
+from pcbatch.runtime.backends.tensorflow import graphs
 from pcbatch.runtime.costs.device import CPU
 from tests.nuts.densities import QUIET
 
@@ -31,7 +32,7 @@ from tests.nuts.densities import QUIET
 )
 def test_groups_are_equal_and_multiples_of_four(monkeypatch, chains, cores, work, sizes):
     monkeypatch.setattr(groups, "cores", lambda: cores)
-    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
+    monkeypatch.setattr(graphs, "has_gpu", lambda: False)
     found = groups_of(chains, work)
     assert [group.stop - group.start for group in found] == sizes
     assert np.concatenate([np.arange(chains)[group] for group in found]).tolist() == list(range(chains))
@@ -97,7 +98,8 @@ def test_chains_wait_at_gradients_that_are_expensive_and_draw_the_same(monkeypat
     """The program has a block at which lanes wait where gradients are expensive, or the schedule knows no prices."""
 
     def drawn(expensive):
-        monkeypatch.setattr(groups, "CPU", replace(CPU, expensive_gradients=0.0 if expensive else np.inf))
+        some = replace(CPU, expensive_gradients=0.0 if expensive else np.inf)
+        monkeypatch.setattr(groups, "device", lambda: some)
         monkeypatch.setattr(groups, "cores", lambda: 1)
         settings = {"chains": 8, "warmup": 20, "draws": 10, "seed": 5, "kernel": kernel, "schedule": schedule}
         with warnings.catch_warnings():

@@ -25,6 +25,7 @@ from pcbatch.nuts.running.gradients import GradientRows
 from pcbatch.nuts.running.groups import are_expensive, device, groups_of, side_by_side
 from pcbatch.nuts.settings import Settings
 from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.costs.device import GPU
 from pcbatch.runtime.report.run import Run
 
 LONGEST_CHUNK = 250
@@ -242,7 +243,9 @@ class Course:
         """
         settings = self.settings
         work = self._work.cost + settings.leapfrogs_per_leaf * self.state.metric.inverse[0].size
-        if work > device().native_work or settings.schedule != "auto" or settings.is_compared or self._meets:
+        if device() is GPU or work > device().native_work:
+            return None
+        if settings.schedule != "auto" or settings.is_compared or self._meets:
             return None
         chain = self._chain(waits=False, form="native")
         known = _NATIVE.setdefault(chain, set())

@@ -14,17 +14,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
 
-import tensorflow as tf
-
 from pcbatch.nuts.running.chain import LANES
-from pcbatch.runtime.costs.device import CPU, GPU, Device
+from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.costs.device import GPU, Device, device_of
 
 Result = TypeVar("Result")
 
 
 def device() -> Device:
     """What gradients are computed on."""
-    return GPU if tf.config.list_physical_devices("GPU") else CPU
+    return device_of(backend_named("tensorflow").place())
 
 
 def are_expensive(chains: int, work: float) -> bool:
@@ -53,7 +52,8 @@ def side_by_side(run: Callable[[slice], Result], groups: Sequence[slice]) -> lis
     """`run(group)` for each at the same time, the first in this thread, where Ctrl-C is noticed."""
     if len(groups) == 1:
         return [run(groups[0])]
-    others = [_threads().submit(run, group) for group in groups[1:]]
+    there = backend_named("tensorflow").carried(run)
+    others = [_threads().submit(there, group) for group in groups[1:]]
     try:
         first = run(groups[0])
     finally:  # whatever has happened, nothing goes on behind the caller's back

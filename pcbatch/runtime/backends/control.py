@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.arrays import Array
 from pcbatch.runtime.store.opening import Name
 
+P = ParamSpec("P")
+T = TypeVar("T")
 PullBack = Callable[[Sequence[Array | None]], Sequence[Array | None]]
 """From gradients by the results of a function to those by its arguments."""
 
@@ -126,6 +128,12 @@ class Control(Protocol):
 
     def has_native(self) -> bool:
         """Whether `natively` makes native functions here."""
+
+    def place(self) -> str:
+        """What this thread's programs are for, "CPU" or "GPU": one for the one is none for the other."""
+
+    def carried(self, function: Callable[P, T]) -> Callable[P, T]:
+        """`function`, to be called by another thread at the place of this one."""
 
     def natively(self, function: Callable[..., list[Array]], arrays: Sequence[Array], changed: int = 0) -> list[Array]:
         """`function(*arrays)`, by the library's compiler made one native function, loops and all, if it can.

@@ -43,6 +43,8 @@ class Visit:
     """Where arrivals are written, int32 `[followed]`, its values of no account; None for a new one.
 
     One that is handed from trip to trip costs nothing; XLA fills and copies a new one for every guard."""
+    is_guarded: bool = True
+    """Whether nothing is computed where nobody waits. Else its rows are junk there, which changes nothing."""
 
 
 Form = Callable[[Visit, State, Array], tuple[State, Array]]
@@ -118,12 +120,12 @@ class GuardedBlocks:
 
         arrival_counters = [] if counter is None else [counter]
         in_place = self.runners[visit.number].in_place
-        results = self.backend.guarded(
-            predicate,
-            block,
-            [*(state[key] for key in keys), *arrival_counters],
-            [*(key in in_place for key in keys), *(False for _ in arrival_counters)],
-        )
+        before = [*(state[key] for key in keys), *arrival_counters]
+        if visit.is_guarded or visit.chunks is not None:
+            places = [*(key in in_place for key in keys), *(False for _ in arrival_counters)]
+            results = self.backend.guarded(predicate, block, before, places)
+        else:
+            results = block(predicate, *before)
         return {**state, **dict(zip(keys, results, strict=False))}, None if counter is None else results[-1]
 
     def repeated(

@@ -71,7 +71,8 @@ class Loop:
         costs = [*self.row_costs]
         for first, members in flow.merged.items():
             costs[first] = sum(self.row_costs[number] for number in members)
-        return Prices(costs, lanes)
+        compaction = self.context.compaction
+        return Prices(costs, lanes) if compaction is None else Prices(costs, lanes, compaction.device)
 
     @property
     def counter_specs(self) -> dict[str, tuple[str, tuple[int, ...]]]:
@@ -110,6 +111,7 @@ class Loop:
         program = self.chunked(every)
         chunks = [block.chunks for block in program.blocks]
         flow = self.flow.with_merged(program.merged)
+        is_guarded = not self.does_without_guards(every)
         prices = functools.partial(self.prices, every if isinstance(every, int) else USUAL_LANES, flow)
 
         def turn(carried: Carried) -> tuple[Carried, Array]:
@@ -119,7 +121,7 @@ class Loop:
                 number: int, predicate: Array, lanes: Array, state: State, followed: Sequence[int], again: Again | None
             ) -> tuple[State, list[Array], dict[int, Turns], Array]:
                 counter = arrival_counters.get(number) if followed == flow.ahead[number] else None
-                visit = Visit(number, lanes, followed, shared, chunks[number], counter)
+                visit = Visit(number, lanes, followed, shared, chunks[number], counter, is_guarded)
                 if number in flow.merged:
                     return self.guarded.merged(visit, flow.merged[number], predicate, state, again, counted)
                 if again is not None:
@@ -217,6 +219,12 @@ class Loop:
         if compaction is not None:
             program = compaction.chunked(program, self.rows, known)
         return program if merging is None else merging.merged(program, self.rows, known)
+
+    def does_without_guards(self, lanes: Array | int) -> bool:
+        """Whether every block runs in every trip, whoever waits; where blocks are counted, only those that have to."""
+        merging = None if self.context.counts else self.context.merging
+        known = lanes if isinstance(lanes, int) else None
+        return merging is not None and merging.does_without_guards(self.rows, known)
 
     def _after(self, before: Counters, trip: Trip, chunks: Sequence[Chunks | None], lanes: Array | int) -> Counters:
         """What is counted of blocks, after a trip."""

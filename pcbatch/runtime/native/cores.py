@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Event
 from typing import TypeVar
 
+from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.device import CPU
 
 T = TypeVar("T")
@@ -41,7 +42,8 @@ class Cores:
     in parts than as a whole, the next ones are whole.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
         self._runs: dict[int, int] = {}
         self._seconds: dict[int, float] = {}
         self._threaded: set[int] = set()
@@ -71,10 +73,10 @@ class Cores:
         self.note(lanes, time.perf_counter() - started, len(parts))
         return found
 
-    @staticmethod
-    def all_of(call: Callable[[Part], T], parts: Sequence[Part], stop: Event | None = None) -> Sequence[T]:
+    def all_of(self, call: Callable[[Part], T], parts: Sequence[Part], stop: Event | None = None) -> Sequence[T]:
         """`call` of every part, the first in this thread; where that ends early, others are told by `stop`."""
-        others = [_threads().submit(call, part) for part in parts[1:]]
+        there = self._backend.carried(call)
+        others = [_threads().submit(there, part) for part in parts[1:]]
         try:
             return [call(parts[0]), *(other.result() for other in others)]
         except BaseException:

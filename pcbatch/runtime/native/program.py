@@ -61,7 +61,7 @@ class NativeProgram(WholeRuns):
         self._bounds: dict[Bounds, Array] = {}
         self._chunks: dict[int, Chunks] = {}
         self._blank: dict[int, Sequence[Array]] = {}
-        self._cores = Cores()
+        self._cores = Cores(self.backend)
         self._compiled: dict[tuple[int, int, int, bool, bool], Callable[..., Any]] = {}
 
     @cached_property

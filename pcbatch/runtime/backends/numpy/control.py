@@ -9,13 +9,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.control import Ended, Explanation, PullBack, Spec
 from pcbatch.runtime.store.opening import Name
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class NumPyControl:
@@ -70,6 +73,12 @@ class NumPyControl:
 
     def has_native(self) -> bool:
         return False
+
+    def place(self) -> str:
+        return "CPU"
+
+    def carried(self, function: Callable[P, T]) -> Callable[P, T]:
+        return function
 
     def natively(self, function: Callable[..., list[Any]], arrays: Sequence[Any], changed: int = 0) -> list[Any]:
         return [*function(*arrays), np.int32(0)]

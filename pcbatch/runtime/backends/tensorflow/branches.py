@@ -22,8 +22,13 @@ _numbers = itertools.count()
 
 
 def apply(*, seldom: bool = False) -> bool:
-    """Whether conditionals and loops that are traced now may be made here; in plain graphs those that `seldom` run."""
-    return ready.in_program() and (seldom or graphs.in_outer_xla()) and private.makes_functions()
+    """Whether conditionals and loops that are traced now may be made here; in plain graphs those that `seldom` run.
+
+    Not in plain graphs where there is a GPU: gradients in a `tf.function` ended in a segmentation fault there. By its
+    sources TensorFlow has int32 numbers that `If` hands on in the GPU's memory, what functions take in the host's.
+    """
+    in_graph = seldom and not graphs.has_gpu()
+    return ready.in_program() and (graphs.in_outer_xla() or in_graph) and private.makes_functions()
 
 
 def conditional(

@@ -74,11 +74,11 @@ class Traced:
 
     def direct(self, arrays: Sequence[tf.Tensor]) -> Callable[[Sequence[tf.Tensor]], Sequence[Any]]:
         """How to call it on tensors like `arrays`, in ordinary code that no tape sees: without looking at them."""
-        switch, is_on = xla_cpu.switch, xla_cpu.is_on()
+        switch, was_on = xla_cpu.switch, xla_cpu.switch.on
         call = self._direct_of(self._ready_for(self.function, arrays))
         if call is None:
             return lambda given: self(*given)
-        return lambda given: call(given) if switch.on is is_on else self(*given)
+        return lambda given: call(given) if switch.on is was_on else self(*given)
 
     def _direct_of(self, ready: Any) -> Callable[[Sequence[tf.Tensor]], Sequence[Any]] | None:
         if isinstance(ready, stored.Kept):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from string import Formatter
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import tensorflow as tf
 
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Ended
 from pcbatch.runtime.backends.tensorflow import private
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def in_outer_xla() -> bool:
@@ -28,8 +32,30 @@ def _in_xla() -> bool | None:
 
 
 def on_gpu() -> bool:
-    """Whether TensorFlow has a GPU to run on."""
-    return bool(tf.config.list_physical_devices("GPU"))
+    """Whether what this thread traces and calls now is for a GPU: there is one, and no `tf.device("/CPU:0")` around."""
+    return has_gpu() and "/device:CPU:" not in private.device_now()
+
+
+@functools.cache
+def has_gpu() -> bool:
+    """Whether TensorFlow has a GPU to run on: one that `tf.config.set_visible_devices` hides is none.
+
+    To know that, TensorFlow has to begin; nothing can be hidden after that.
+    """
+    return bool(tf.config.list_logical_devices("GPU"))
+
+
+def carried(function: Callable[P, T]) -> Callable[P, T]:
+    """`function`, for another thread: on the device that this one is told to use, which TensorFlow keeps by thread."""
+    name = private.device_now()
+    if not name:
+        return function
+
+    def there(*args: P.args, **kwargs: P.kwargs) -> T:
+        with tf.device(name):
+            return function(*args, **kwargs)
+
+    return there
 
 
 def source(tensor: tf.Tensor) -> tf.Tensor:

@@ -209,7 +209,7 @@ def _real(number: tf.Tensor) -> tf.Tensor:
 
 def are_made() -> bool:
     """Whether XLA compiles for a CPU, may be asked for native functions, and heeds that."""
-    return xla_cpu.is_on() and not graphs.on_gpu() and _has_parts() and _heeded()
+    return xla_cpu.is_on() and _has_parts() and _heeded()
 
 
 def _has_parts() -> bool:
@@ -225,9 +225,9 @@ _asked: list[Future[bool]] = []
 def ask() -> None:
     """Begin to find out whether they are made, beside what this thread does: it takes 0.1 s, once."""
     with _beside:
-        if not _asked and xla_cpu.is_on() and not graphs.on_gpu() and _has_parts():
+        if not _asked and xla_cpu.is_on() and _has_parts():
             thread = ThreadPoolExecutor(1, thread_name_prefix="pcbatch-native")
-            _asked.append(thread.submit(_are_heeded))
+            _asked.append(thread.submit(graphs.carried(_are_heeded)))
             thread.shutdown(wait=False)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import private, xla_cpu
+from pcbatch.runtime.backends.tensorflow import graphs, private, xla_cpu
 from pcbatch.runtime.backends.tensorflow.definitions import NotPortableError, is_compiled, portable
 from pcbatch.runtime.backends.tensorflow.described import content
 from pcbatch.runtime.backends.tensorflow.invariants import moved_inside
@@ -64,7 +64,7 @@ def run_of(function: Any, arrays: Sequence[tf.Tensor], name: Name) -> Kept | Non
 
 def _library() -> tuple[Any, ...]:
     """What TensorFlow says of itself."""
-    devices = [device.device_type for device in tf.config.list_physical_devices()]
+    devices = [device.device_type for device in tf.config.list_logical_devices()]
     return tf.__version__, tf.version.GIT_VERSION, tf.version.COMPILER_VERSION, *devices
 
 
@@ -74,7 +74,8 @@ def _settings() -> tuple[Any, ...]:
     options = sorted(tf.config.optimizer.get_experimental_options().items())
     threads = (tf.config.threading.get_intra_op_parallelism_threads(), tf.config.optimizer.get_jit(), options)
     tf32 = tf.config.experimental.tensor_float_32_execution_enabled()
-    return xla_cpu.is_on(), private.is_deterministic(), tf32, tf.config.get_soft_device_placement(), threads, rules
+    place = xla_cpu.is_on(), graphs.on_gpu()
+    return place, private.is_deterministic(), tf32, tf.config.get_soft_device_placement(), threads, rules
 
 
 def _own_rules() -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import tensorflow as tf
 
@@ -24,6 +24,9 @@ from pcbatch.runtime.backends.tensorflow import (
 from pcbatch.runtime.backends.tensorflow import records as record_lists
 from pcbatch.runtime.backends.tensorflow.xla_cpu import guards
 from pcbatch.runtime.store.opening import Name
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class TensorFlowControl:
@@ -131,6 +134,12 @@ class TensorFlowControl:
 
     def has_native(self) -> bool:
         return native.are_made()
+
+    def place(self) -> str:
+        return "GPU" if graphs.on_gpu() else "CPU"
+
+    def carried(self, function: Callable[P, T]) -> Callable[P, T]:
+        return graphs.carried(function)
 
     def natively(
         self, function: Callable[..., list[tf.Tensor]], arrays: Sequence[tf.Tensor], changed: int = 0

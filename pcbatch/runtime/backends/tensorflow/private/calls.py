@@ -115,6 +115,15 @@ def at_once(concrete: Any, compiled: bool = False) -> Callable[[Sequence[tf.Tens
     return _at_once(context, function.name, len(function.function_type.flat_outputs), compiled)
 
 
+def device_now() -> str:
+    """The whole name of the device that `with tf.device(..)` around tells this thread to use, "" where there is none.
+
+    And where this version does not tell: then all is taken to run where TensorFlow would have it.
+    """
+    known = lookup.find(lookup.CONTEXT)
+    return (getattr(known(), "device_name", None) or "") if known else ""
+
+
 def spec(tensor: tf.Tensor) -> tuple[Any, Any]:
     """The dtype and shape of a tensor that is there, to be compared with others: a `TensorShape` takes 2 us to hash."""
     dtype, shape = getattr(tensor, "_datatype_enum", None), getattr(tensor, "_shape_tuple", None)

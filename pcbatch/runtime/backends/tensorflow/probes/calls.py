@@ -36,6 +36,12 @@ def _functions_are_called_at_once() -> bool:
     return float(doubled) == 4.0 and type(doubled) is private.TENSOR_NOW
 
 
+def _devices_are_told() -> bool:
+    with tf.device("/CPU:0"):
+        inside = private.device_now()
+    return "/device:CPU:0" in inside
+
+
 def _nothing_waits() -> bool:
     def two_effects() -> None:
         tf.raw_ops.PrintV2(input="1")
@@ -69,6 +75,7 @@ USES = (
     Use("calls of traced functions", _calls_are_made, "each call of a program takes longer"),
     Use("calls without a look", _functions_are_called_directly, "each warm call of a program takes longer"),
     Use("calls without a question", _functions_are_called_at_once, "each warm call of a program takes a little longer"),
+    Use("a thread's device", _devices_are_told, "beside a GPU, what is run on the CPU is compiled as for the GPU"),
     Use("functions as data", _definitions_are_called, "pcbatch.cache keeps nothing"),
     Use("functions without an order", _nothing_waits, "programs take longer to run without XLA"),
 )

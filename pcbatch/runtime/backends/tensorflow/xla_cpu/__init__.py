@@ -30,13 +30,13 @@ switch = _Switch(wanted(os.environ))
 
 
 def is_on() -> bool:
-    """Whether programs that are traced now may be tuned."""
-    return switch.on
+    """Whether programs that are traced now may be tuned: they are for a CPU."""
+    return switch.on and not graphs.on_gpu()
 
 
 def applies() -> bool:
-    """Whether what is traced now may be tuned, and XLA compiles it for a CPU."""
-    return switch.on and graphs.in_outer_xla() and not graphs.on_gpu()
+    """Whether what is traced now may be tuned, and XLA compiles it."""
+    return is_on() and graphs.in_outer_xla()
 
 
 @contextlib.contextmanager

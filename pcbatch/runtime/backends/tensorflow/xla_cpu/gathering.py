@@ -40,7 +40,7 @@ def is_split(array: tf.Tensor) -> bool:
 
     A bool array counts as one that it would not: `unsplit` needs numbers.
     """
-    if not xla_cpu.is_on() or graphs.on_gpu() or array.dtype == tf.bool:
+    if not xla_cpu.is_on() or array.dtype == tf.bool:
         return False
     return graphs.bytes_of(array) >= CPU.split_read
 
