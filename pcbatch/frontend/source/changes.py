@@ -112,6 +112,11 @@ def changed_in(nodes: Sequence[Any]) -> frozenset[str]:
                     found.add(root_of(each))
                 case gast.Expr(value=gast.Call() as call):
                     found.add(root_of(called_part(call)))
-                case gast.Call() if takes(each):
-                    found.add(root_of(called_part(each)))
+    found |= {root_of(part) for part in changed_parts(nodes)}
     return frozenset(name for name in found if name is not None)
+
+
+def changed_parts(nodes: Sequence[Any]) -> list[Any]:
+    """The paths of what methods change in `nodes` that give a value, in the scope of these."""
+    every = (each for node in nodes for each in walk_scope(node))
+    return [called_part(each) for each in every if takes(each) and (function_of(each) or ("", True))[1]]

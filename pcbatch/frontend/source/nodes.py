@@ -150,6 +150,16 @@ def target_leaves(target: Any) -> list[Any]:
     return [target]
 
 
+def literal(node: Any) -> int | None:
+    """The value of an integer literal, which may have a sign; None for everything else."""
+    match node:
+        case gast.Constant(value=int(value)) if not isinstance(value, bool):
+            return int(value)
+        case gast.UnaryOp(op=gast.USub(), operand=gast.Constant(value=int(value))) if not isinstance(value, bool):
+            return -int(value)
+    return None
+
+
 def names_in(node: Any) -> frozenset[str]:
     """Every name inside `node`, whatever its scope."""
     every = list(walk(node))

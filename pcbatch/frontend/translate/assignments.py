@@ -10,11 +10,11 @@ import gast
 
 from pcbatch.errors import Diagnostic, Span
 from pcbatch.frontend.source.changes import steps_of
-from pcbatch.frontend.source.nodes import call, load, store, target_leaves
+from pcbatch.frontend.source.nodes import call, literal, load, store, target_leaves
 from pcbatch.frontend.source.scope import Origin
 from pcbatch.frontend.translate import changes
 from pcbatch.frontend.translate.expressions import Expressions
-from pcbatch.frontend.translate.ranges import literal
+from pcbatch.frontend.translate.paths import readable
 from pcbatch.frontend.translate.stores import are_rows, row_by_row, store_indices, stored_element
 from pcbatch.ir.program import Store
 from pcbatch.ir.pseudo_builtins import ROW
@@ -87,7 +87,7 @@ class Assignments(Expressions):
             return target
         inside = [target.slice, *later] if isinstance(target, gast.Subscript) else later
         settled = copy.copy(target)
-        settled.value = changes.readable(self, target.value, inside)
+        settled.value = readable(self, target.value, inside)
         return settled
 
     def _indices(self, target: Any, later: Sequence[Any] = ()) -> list[Any]:

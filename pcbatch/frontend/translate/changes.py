@@ -18,30 +18,11 @@ import gast
 
 from pcbatch.errors import Diagnostic, Span
 from pcbatch.frontend.source.changes import function_of, root_of, steps_of
-from pcbatch.frontend.source.nodes import call, constant, dotted, load, store, unparse
+from pcbatch.frontend.source.nodes import call, constant, load, store, unparse
 from pcbatch.frontend.translate.expressions import Expressions
-from pcbatch.frontend.translate.ranges import literal
+from pcbatch.frontend.translate.paths import readable, settled_index
 from pcbatch.ir.payload import WITH_FIELD, WITH_ITEM
 from pcbatch.ir.pseudo_builtins import CHANGED, STORED, TAKEN, WITHIN
-
-
-def readable(code: Expressions, part: Any, later: Sequence[Any] = ()) -> Any:
-    """The path `part` as an expression that may be read several times, its indices having been evaluated."""
-    if isinstance(part, gast.Name):
-        return load(part.id, part)
-    whole = readable(code, part.value, [*([] if isinstance(part, gast.Attribute) else [part.slice]), *later])
-    if isinstance(part, gast.Attribute):
-        return gast.copy_location(gast.Attribute(whole, part.attr, gast.Load()), part)
-    return gast.copy_location(gast.Subscript(whole, _index(code, part.slice, later), gast.Load()), part)
-
-
-def _index(code: Expressions, index: Any, later: Sequence[Any]) -> Any:
-    """An index that may be read again: what is known without a lane stays as it is written."""
-    path = dotted(index)
-    is_free = path is not None and path.partition(".")[0] not in code.variables
-    if is_free or isinstance(index, gast.Constant) or literal(index) is not None:
-        return index
-    return load(code.operand(index, later), index)
 
 
 def assign_field(code: Expressions, part: Any, name: str, value: str, span: Span) -> None:
@@ -82,7 +63,7 @@ def augment(code: Expressions, part: Any, method: str, value: Any, span: Span) -
 def delete(code: Expressions, target: Any, span: Span) -> None:
     """Emit `del part[key]`."""
     part = readable(code, target.value, [target.slice])
-    _put_back(code, part, call(CHANGED, part, constant("__delitem__"), _index(code, target.slice, [])), span)
+    _put_back(code, part, call(CHANGED, part, constant("__delitem__"), settled_index(code, target.slice, [])), span)
 
 
 def take(code: Expressions, node: Any) -> str:

@@ -14,10 +14,10 @@ import gast
 
 from pcbatch.errors import Diagnostic, Span
 from pcbatch.frontend.source.iteration import range_arguments
-from pcbatch.frontend.source.nodes import call, constant, load, store, target_leaves, unparse
+from pcbatch.frontend.source.nodes import call, constant, literal, load, store, target_leaves, unparse
 from pcbatch.frontend.source.scopes import renamed
 from pcbatch.frontend.translate.expressions import Expressions
-from pcbatch.frontend.translate.ranges import INDEX, literal
+from pcbatch.frontend.translate.ranges import INDEX
 from pcbatch.frontend.translate.sequences import LENGTH, SequenceLoop
 
 MOST = 64

@@ -39,6 +39,7 @@ from pcbatch.frontend.translate.chains import links, stops_if_true
 from pcbatch.frontend.translate.draft import Draft
 from pcbatch.frontend.translate.effects import Effects
 from pcbatch.frontend.translate.functions import Versions, as_values, stand_here, stands_here, too_many
+from pcbatch.frontend.translate.paths import is_same_later, readable
 from pcbatch.frontend.translate.unrolling import Turns, Unrolling
 from pcbatch.ir.code import Code
 from pcbatch.ir.program import Branch, Call, Enter, Jump, Primitive
@@ -179,13 +180,20 @@ class Expressions(ABC):
             return load(name, node)
         parts = children(node)
         last = max(index for index, part in enumerate(parts) if self.effects.splits(part))
-        settled = [self.settled(part, parts[index + 1 : last + 1]) for index, part in enumerate(parts[:last])]
+        settled = [self._settled_part(node, parts[index : last + 1]) for index in range(last)]
         behind = [as_values(self, part) for part in parts[last + 1 :]]
         return replace_children(node, [*settled, self.rewrite(parts[last]), *behind])
 
     @abstractmethod
     def take(self, node: Any) -> str:
         """Emit `xs.pop()`; gives the variable with its value. `Statements` knows how."""
+
+    def _settled_part(self, node: Any, parts: Sequence[Any]) -> Any:
+        """The first of these `parts` of `node`, rewritten; see `settled`."""
+        first, *later = parts
+        if isinstance(node, gast.Call) and first is node.func and is_same_later(self, first, later):
+            return replace_children(first, [readable(self, first.value, later)])
+        return self.settled(first, later)
 
     def settled(self, node: Any, later: Sequence[Any]) -> Any:
         """`node` rewritten such that it may be evaluated after `later` expressions, which follow it in the source."""

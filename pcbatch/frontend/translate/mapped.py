@@ -21,11 +21,11 @@ import gast
 
 from pcbatch.errors import Span
 from pcbatch.frontend.source.iteration import range_arguments
-from pcbatch.frontend.source.nodes import call, constant, load, store, target_leaves
+from pcbatch.frontend.source.nodes import call, constant, literal, load, store, target_leaves
 from pcbatch.frontend.source.scopes import renamed
 from pcbatch.frontend.translate.comprehensions import MOST, as_list
 from pcbatch.frontend.translate.expressions import Expressions
-from pcbatch.frontend.translate.ranges import INDEX, literal
+from pcbatch.frontend.translate.ranges import INDEX
 from pcbatch.frontend.translate.sequences import LENGTH, SequenceLoop
 from pcbatch.ir.program import Store
 from pcbatch.ir.pseudo_builtins import BLANK, MAPPED

@@ -13,7 +13,7 @@ from typing import Any
 import gast
 
 from pcbatch.frontend.source.changes import changed_in
-from pcbatch.frontend.source.nodes import assigned_in, call, constant, load, names_in
+from pcbatch.frontend.source.nodes import assigned_in, call, constant, literal, load, names_in
 from pcbatch.frontend.translate.expressions import Expressions
 from pcbatch.ir.program import Fault
 
@@ -143,13 +143,3 @@ def refuse_zero_step(code: Expressions, step: Any, node: Any) -> None:
 def signed(value: int) -> Any:
     """The literal of an int, placed nowhere yet."""
     return gast.UnaryOp(gast.USub(), constant(-value)) if value < 0 else constant(value)
-
-
-def literal(node: Any) -> int | None:
-    """The value of an integer literal, which may have a sign; None for everything else."""
-    match node:
-        case gast.Constant(value=int(value)) if not isinstance(value, bool):
-            return int(value)
-        case gast.UnaryOp(op=gast.USub(), operand=gast.Constant(value=int(value))) if not isinstance(value, bool):
-            return -int(value)
-    return None

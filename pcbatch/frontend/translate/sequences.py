@@ -16,9 +16,9 @@ import gast
 from pcbatch.frontend.source.calls import is_literal
 from pcbatch.frontend.source.changes import changed_in
 from pcbatch.frontend.source.iteration import range_arguments, wrapper
-from pcbatch.frontend.source.nodes import assigned_in, call, constant, dotted, load
+from pcbatch.frontend.source.nodes import assigned_in, call, constant, dotted, literal, load
 from pcbatch.frontend.translate.expressions import Expressions
-from pcbatch.frontend.translate.ranges import INDEX, literal, refuse_zero_step
+from pcbatch.frontend.translate.ranges import INDEX, refuse_zero_step
 from pcbatch.ir.pseudo_builtins import COUNT
 
 LENGTH = "__length__"

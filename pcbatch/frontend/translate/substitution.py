@@ -9,9 +9,9 @@ from typing import Any
 
 import gast
 
-from pcbatch.frontend.source.nodes import names_in
+from pcbatch.frontend.source.nodes import literal, names_in
 from pcbatch.frontend.source.scopes import Scoped, bound_in, make_room
-from pcbatch.frontend.translate.ranges import literal, signed
+from pcbatch.frontend.translate.ranges import signed
 
 _BINARY: dict[type[Any], Callable[[int, int], int]] = {
     gast.Add: operator.add,

@@ -19,9 +19,9 @@ import gast
 from pcbatch.errors import Diagnostic
 from pcbatch.frontend.source.changes import changed_in, root_of, steps_of
 from pcbatch.frontend.source.iteration import range_arguments, wrapper
-from pcbatch.frontend.source.nodes import assigned_in, call, constant, load, names_in, walk
+from pcbatch.frontend.source.nodes import assigned_in, call, constant, literal, load, names_in, walk
 from pcbatch.frontend.translate.expressions import Expressions
-from pcbatch.frontend.translate.ranges import INDEX, literal
+from pcbatch.frontend.translate.ranges import INDEX
 from pcbatch.frontend.translate.sequences import ELEMENT, LENGTH, SEQUENCE
 from pcbatch.frontend.translate.substitution import substituted
 from pcbatch.ir.pseudo_builtins import COUNT
