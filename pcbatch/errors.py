@@ -49,12 +49,36 @@ class Note:
 
 @dataclass(frozen=True)
 class Method:
-    """What the attribute `name` of objects is whose class is, or inherits from, `owner`: a method, or a property."""
+    """What the attribute `name` of objects is whose class is, or inherits from, `owner`: its `function`.
+
+    That of the "class" is given `cls`, the class of the object; a "static" one is given nothing but its arguments.
+    """
 
     owner: type
     name: str
     function: FunctionType
-    is_property: bool
+    kind: Literal["method", "property", "static", "class"] = "method"
+    cls: type | None = None
+
+    @property
+    def is_property(self) -> bool:
+        """Whether it is read, not called."""
+        return self.kind == "property"
+
+    @staticmethod
+    def of(cls: type, name: str) -> Method | None:
+        """What `name` is of objects of class `cls`; None where that is no function of Python's."""
+        owner = next((base for base in cls.__mro__ if name in vars(base)), cls)
+        match vars(owner).get(name):
+            case FunctionType() as function:
+                return Method(owner, name, function)
+            case property(fget=FunctionType() as function):
+                return Method(owner, name, function, "property")
+            case staticmethod(__func__=FunctionType() as function):
+                return Method(owner, name, function, "static")
+            case classmethod(__func__=FunctionType() as function):
+                return Method(owner, name, function, "class", cls)
+        return None
 
 
 @dataclass(frozen=True)

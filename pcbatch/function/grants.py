@@ -146,10 +146,14 @@ class Grants:
     def functions(self) -> dict[str, TakenMethod]:
         """The methods that are functions of the program, by the names that they have there."""
         found: dict[str, TakenMethod] = {}
-        for method in sorted({method for _, method in self.methods}, key=lambda each: each.function.__qualname__):
+        for method in sorted({method for _, method in self.methods}, key=_order):
             names = (f"{method.owner.__name__}.{method.name}{number or ''}" for number in itertools.count())
             found[next(name for name in names if name not in found)] = TakenMethod(method, self.takings)
         return found
+
+
+def _order(method: Method) -> tuple[str, str]:
+    return method.function.__qualname__, "" if method.cls is None else name_of_class(method.cls)
 
 
 def _widens(before: Type, now: Type) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 from pcbatch.errors import Method
 from pcbatch.frontend import Built, FunctionSource
+from pcbatch.frontend.source.calls import METHOD
 from pcbatch.frontend.translate.build import build
 from pcbatch.function.grants import NOTHING, Grants, taken
 from pcbatch.function.linkable import Linkable
@@ -171,8 +172,8 @@ def _link(entry: Linkable, known: Mapping[Any, Linkable], grants: Grants) -> Lin
 
     def resolve(source: FunctionSource, name: str) -> FunctionSource | None:
         namespace = owner[source].namespace
-        if name in grants.functions:
-            method = grants.functions[name]
+        if name.startswith(METHOD):
+            method = grants.functions[name.removeprefix(METHOD)]
             owner.setdefault(method.function_source, method)
             return method.function_source
         batched = _denoted(namespace, name, {**known, **helpers}, grants)

@@ -17,9 +17,12 @@ from pcbatch.frontend import FunctionSource, read_function, read_method
 from pcbatch.frontend.source.changes import changed_in
 from pcbatch.frontend.source.live import capture
 from pcbatch.frontend.source.nodes import assigned_in, constant, load, walk_scope
+from pcbatch.frontend.source.source import Parameter
 from pcbatch.function.linkable import Linkable
 from pcbatch.lowering.captures.captured import Namespace
 
+_OBJECT = "_pcb_object"
+"""The parameter of a method of a class for the object by which it is called."""
 _PART = "is part of the program, since it branches, loops or stores by values of a lane, or calls a batched function"
 
 
@@ -105,17 +108,18 @@ class TakenMethod(Taken):
                 return amount                           return (amount, self)
             return 0.0                              return (0.0, self)
 
-    `takings` are the places where methods change a variable and give a value.
+    `takings` are the places where methods change a variable and give a value. One that is static, or of the class, is
+    given its object, too, which says that it is the one that is meant: its class has no other.
     """
 
     def __init__(self, method: Method, takings: Collection[tuple[Span, str]]):
         super().__init__(method.function)
         self.method, self._takings = method, takings
+        self.receiver = method.cls
 
     def is_same(self) -> bool:
         """Whether the class still has this method."""
-        found = vars(self.method.owner).get(self.method.name)
-        return (found.fget if isinstance(found, property) else found) is self.method.function
+        return Method.of(self.method.cls or self.method.owner, self.method.name) == self.method
 
     def _own(self, source: FunctionSource) -> set[str]:
         return {source.parameters[0].name}
@@ -126,7 +130,7 @@ class TakenMethod(Taken):
     @cached_property
     def gives_back(self) -> bool:
         """Whether it changes its object, or gives nothing else."""
-        source = capture(self.method.function)
+        source = self._given_object(capture(self.method.function))
         nodes = [node for statement in source.tree.body for node in walk_scope(statement)]
         gives = any(isinstance(node, gast.Return) and node.value is not None for node in nodes)
         return not self.method.is_property and (self._changes(source) or not gives)
@@ -137,8 +141,18 @@ class TakenMethod(Taken):
         inside = (name for place, name in self._takings if place.file == source.file and first <= place.line <= last)
         return receiver in {*changed_in(source.tree.body), *inside}
 
+    def _given_object(self, source: FunctionSource) -> FunctionSource:
+        """The source with the object as its first parameter."""
+        if self.method.kind not in ("static", "class"):
+            return source
+        source = source.bound() if self.method.kind == "class" else source
+        parameters = (Parameter(_OBJECT, "positional"), *source.parameters)
+        own, every = source.locals | {_OBJECT}, source.names | {_OBJECT}
+        return replace(source, parameters=parameters, locals=own, names=every)
+
     def _prepared(self, source: FunctionSource) -> FunctionSource:
         """The source with the object beside what is returned, if it is given back."""
+        source = self._given_object(source)
         (receiver,) = self._own(source)
         tree = _Mangled(self.method.owner.__name__).visit(copy.deepcopy(source.tree))
         if self.method.is_property and self._changes(source):

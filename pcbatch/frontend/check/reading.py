@@ -30,7 +30,7 @@ def read_function(function: Any) -> FunctionSource:
 def read_method(function: FunctionType, prepared: Callable[[FunctionSource], FunctionSource]) -> FunctionSource:
     """The source of a method whose object is an argument like others, as it is `prepared`; see `read_function`."""
     source = prepared(capture(function))
-    raise_all(check_syntax(source.tree, source.file, source.locals, source.scope))
+    raise_all(check_syntax(source.tree, source.file, source.locals, source.scope, source.receiver))
     return source
 
 

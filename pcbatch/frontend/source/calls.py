@@ -19,6 +19,8 @@ from pcbatch.syntax import parse
 
 Resolve = Callable[[FunctionSource, str], FunctionSource | None]
 Report = Callable[[Diagnostic], None]
+METHOD = "."
+"""Begins the name that is asked for a method which is a function of the program: `Account.fee` may be another one."""
 
 
 class Callees:
@@ -41,9 +43,10 @@ class Callees:
             return None
         if name in self.source.functions:
             return self.source.functions[name].source
-        if name not in self._known:
-            self._known[name] = self._resolve(self.source.root, name)
-        return self._known[name]
+        asked = METHOD + name if is_label else name
+        if asked not in self._known:
+            self._known[asked] = self._resolve(self.source.root, asked)
+        return self._known[asked]
 
     def has_calls(self, node: Any) -> bool:
         """Whether a comprehension calls functions of the program, for which nothing can stand."""

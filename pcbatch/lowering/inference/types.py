@@ -393,8 +393,7 @@ def _has_method(known: Known | None, method: Method) -> bool:
     if known is None:
         return True
     cls = known.constructor if isinstance(known, StructType) else None
-    found = next((vars(base)[method.name] for base in cls.__mro__ if method.name in vars(base)), None) if cls else None
-    return (found.fget if isinstance(found, property) else found) is method.function
+    return cls is not None and Method.of(cls, method.name) == method
 
 
 def _unusable(value: Known | None) -> str:

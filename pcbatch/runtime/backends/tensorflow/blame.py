@@ -201,9 +201,10 @@ def _in_operator(place: TracebackType | None) -> bool:
 def _taken_in(piece: Piece, error: BaseException) -> TakeIn | None:
     """The user's helper in which `error` was raised, if the piece itself calls it."""
     own = set(_codes(piece.compiled.__code__))
-    called = _own(piece, error)
+    called, callers = _own(piece, error), []
     # A comprehension or a lambda of the piece, or what calls a method that changes its object, comes between.
     while called is not None and (called.tb_frame.f_code in own or methods.is_caller(called.tb_frame.f_code)):
+        callers.append(called.tb_frame)
         called = called.tb_next
     if called is None:
         return None
@@ -212,8 +213,9 @@ def _taken_in(piece: Piece, error: BaseException) -> TakeIn | None:
     if not is_users:
         return None
     line = _line_of_traceback(piece, error)
-    receiver = called.tb_frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
-    return TakeIn(code, methods.of_code(receiver, code), _span(piece, line))
+    first = called.tb_frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+    method = methods.of_code(first, code) or methods.of_class(code, first, called.tb_frame, callers)
+    return TakeIn(code, method, _span(piece, line))
 
 
 def unbatched(piece: Piece, operations: Sequence[Any], error: BaseException) -> PrimitiveError:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from types import CodeType, FunctionType
+from collections.abc import Iterable, Iterator
+from types import CodeType, FrameType
 from typing import Any
 
 from pcbatch.errors import Method
@@ -14,13 +15,39 @@ def of_code(receiver: Any, code: CodeType) -> Method | None:
     """The method, or property, of `receiver` that has this code; None where that is no record, or has none such."""
     if records.fields_of(receiver) is None and not records.is_simple_class(type(receiver)):
         return None
-    name = code.co_name
-    owner = next((base for base in type(receiver).__mro__ if name in vars(base)), None)
-    found = None if owner is None else vars(owner)[name]
-    function = found.fget if isinstance(found, property) else found
-    if owner is None or not isinstance(function, FunctionType) or function.__code__ is not code:
-        return None
-    return Method(owner, name, function, isinstance(found, property))
+    return _with_code(type(receiver), code)
+
+
+def of_class(code: CodeType, given: Any, callee: FrameType, callers: Iterable[FrameType]) -> Method | None:
+    """The method of a class that has this code: one that was `given` its class, or a static one.
+
+    Of which class that is does not show where it runs: the classes are searched of what its `callers` have, and those
+    of its module.
+    """
+    if isinstance(given, type):
+        return _with_code(given, code)
+    seen: dict[int, Any] = {}
+    classes = [type(each) for frame in callers for each in _records(list(frame.f_locals.values()), seen)]
+    classes += [each for each in callee.f_globals.values() if isinstance(each, type)]
+    found = (_with_code(each, code) for each in classes)
+    return next((each for each in found if each is not None and each.kind == "static"), None)
+
+
+def _with_code(cls: type, code: CodeType) -> Method | None:
+    found = Method.of(cls, code.co_name)
+    return found if found is not None and found.function.__code__ is code else None
+
+
+def _records(values: Iterable[Any], seen: dict[int, Any]) -> Iterator[Any]:
+    """The objects of the user's classes among `values`, and in them, each once."""
+    for value in values:
+        if id(value) in seen:
+            continue
+        seen[id(value)] = value
+        parts = records.parts_of(value)
+        if parts is not None or records.is_simple_class(type(value)):
+            yield value
+        yield from _records(parts or (), seen)
 
 
 def is_caller(code: CodeType) -> bool:
