@@ -51,7 +51,8 @@ class Note:
 class Method:
     """What the attribute `name` of objects is whose class is, or inherits from, `owner`: its `function`.
 
-    That of the "class" is given `cls`, the class of the object; a "static" one is given nothing but its arguments.
+    That of the "class" is given `cls`, the class of the object; a "static" one is given nothing but its arguments. By
+    `super()` the attribute is looked for `behind` a class.
     """
 
     owner: type
@@ -59,6 +60,7 @@ class Method:
     function: FunctionType
     kind: Literal["method", "property", "static", "class"] = "method"
     cls: type | None = None
+    behind: type | None = None
 
     @property
     def is_property(self) -> bool:
@@ -66,18 +68,19 @@ class Method:
         return self.kind == "property"
 
     @staticmethod
-    def of(cls: type, name: str) -> Method | None:
+    def of(cls: type, name: str, behind: type | None = None) -> Method | None:
         """What `name` is of objects of class `cls`; None where that is no function of Python's."""
-        owner = next((base for base in cls.__mro__ if name in vars(base)), cls)
+        bases = cls.__mro__ if behind is None else cls.__mro__[cls.__mro__.index(behind) + 1 :]
+        owner = next((base for base in bases if name in vars(base)), object)
         match vars(owner).get(name):
             case FunctionType() as function:
-                return Method(owner, name, function)
+                return Method(owner, name, function, behind=behind)
             case property(fget=FunctionType() as function):
-                return Method(owner, name, function, "property")
+                return Method(owner, name, function, "property", behind=behind)
             case staticmethod(__func__=FunctionType() as function):
-                return Method(owner, name, function, "static")
+                return Method(owner, name, function, "static", behind=behind)
             case classmethod(__func__=FunctionType() as function):
-                return Method(owner, name, function, "class", cls)
+                return Method(owner, name, function, "class", cls, behind)
         return None
 
 

@@ -27,7 +27,8 @@ from pcbatch.errors import (
 )
 from pcbatch.frontend.source.iteration import loops_around
 from pcbatch.frontend.translate.unrolling import MethodCall, Turns, Unrolling, places
-from pcbatch.function.taken import Taken, TakenMethod
+from pcbatch.function.taken import Taken
+from pcbatch.function.taken_methods import TakenMethod
 from pcbatch.ir.called import name_of_class
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import Type
@@ -146,9 +147,12 @@ class Grants:
     def functions(self) -> dict[str, TakenMethod]:
         """The methods that are functions of the program, by the names that they have there."""
         found: dict[str, TakenMethod] = {}
-        for method in sorted({method for _, method in self.methods}, key=_order):
+        called = sorted({method for _, method in self.methods}, key=_order)
+        for method in called:  # grows while methods are found that these call by `super()`
             names = (f"{method.owner.__name__}.{method.name}{number or ''}" for number in itertools.count())
-            found[next(name for name in names if name not in found)] = TakenMethod(method, self.takings)
+            taken = TakenMethod(method, self.takings, self.methods, found)
+            found[next(name for name in names if name not in found)] = taken
+            called += [each for each in taken.supers if each not in called]
         return found
 
 

@@ -20,7 +20,8 @@ from pcbatch.frontend.source.calls import METHOD
 from pcbatch.frontend.translate.build import build
 from pcbatch.function.grants import NOTHING, Grants, taken
 from pcbatch.function.linkable import Linkable
-from pcbatch.function.taken import Taken, TakenMethod
+from pcbatch.function.taken import Taken
+from pcbatch.function.taken_methods import TakenMethod
 from pcbatch.lowering.captures.captured import FreeValues, Namespace, free_values
 from pcbatch.lowering.captures.glance import MISSING, Glance, Place, places
 

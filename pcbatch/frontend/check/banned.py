@@ -67,6 +67,11 @@ _KIND = Ban(
 )
 _TEXT = Ban("PCB120", "makes a string, which no lane can hold", "keep the number; text is for `assert` and `raise`")
 _NAMESPACE = Ban("PCB120", "works on names, which batched code does not keep", "pass values as arguments")
+_SUPER = Ban(
+    "PCB120",
+    "is known as `super().f(..)` alone, in methods that are not batched themselves and not in functions inside them",
+    "call the method by its class, `Base.f(self, ..)`, or in a method that is not batched, and call that",
+)
 _LOOP = Ban("PCB119", "keeps its place in hidden state", "loop with `while` or `for .. in range(..)`")
 _MUTATE = Ban(
     "PCB112",
@@ -91,9 +96,10 @@ BUILTINS: dict[str, Ban] = {
     **dict.fromkeys(("isinstance", "type", "id", "hash", "hasattr"), _KIND),
     **dict.fromkeys(("str", "repr", "format", "ascii"), _TEXT),
     **dict.fromkeys(
-        ("eval", "exec", "compile", "globals", "locals", "vars", "setattr", "delattr", "__import__", "super"),
+        ("eval", "exec", "compile", "globals", "locals", "vars", "setattr", "delattr", "__import__"),
         _NAMESPACE,
     ),
+    "super": _SUPER,
     **dict.fromkeys(("iter", "next"), _LOOP),
     **dict.fromkeys(("set", "frozenset"), _SET),
     "bytearray": _MUTATE,

@@ -41,12 +41,18 @@ def is_builtin(scope: Scope, name: str) -> bool:
 
 @dataclass(frozen=True)
 class LiveScope:
-    """The closure, globals and builtins of a live function, looked up when asked: names resolve at first use."""
+    """The closure, globals and builtins of a live function, looked up when asked: names resolve at first use.
+
+    A method that is bound to an object has `supers`, names for its `super()`, too.
+    """
 
     function: FunctionType
+    supers: frozenset[str] = frozenset()
 
     def origin(self, name: str) -> Origin | None:
         """See `Scope`."""
+        if name in self.supers:
+            return Origin("builtins.super")
         cells = dict(zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True))
         if name in cells:
             try:

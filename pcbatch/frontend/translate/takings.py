@@ -17,6 +17,7 @@ import gast
 from pcbatch.errors import Span
 from pcbatch.frontend.source.changes import (
     called_part,
+    function_of,
     is_one_part,
     mark_function,
     mark_taking,
@@ -135,7 +136,8 @@ class _Methods(Scoped):
 
     def visit_Call(self, node: Any) -> Any:
         self.generic_visit(node)
-        found = self._found(node.func, node, is_property=False) if isinstance(node.func, gast.Attribute) else None
+        is_asked = isinstance(node.func, gast.Attribute) and function_of(node) is None
+        found = self._found(node.func, node, is_property=False) if is_asked else None
         if found is None:
             return node
         root = root_of(node.func)

@@ -251,6 +251,14 @@ def too_many(function: str, parameters: tuple[str, ...], limit: int, span: Span 
 def other_method(method: Method, name: str, type_: Known | None, span: Span | None) -> Diagnostic:
     """A call of a method that is a function of the program has an object whose method that is not."""
     kind = type_.kind if isinstance(type_, StructType) else str(type_)
+    if method.behind is not None:
+        return Diagnostic(
+            "PCB425",
+            f"`super().{method.name}` is `{method.owner.__name__}.{method.name}` here, and of a `{kind}` another one",
+            span,
+            "a class with several bases has another order of them",
+            f"call the method by its class, `{method.owner.__name__}.{method.name}(self, ..)`",
+        )
     return Diagnostic(
         "PCB425",
         f"`.{method.name}` is `{method.owner.__name__}.{method.name}` here, and of a `{kind}` it is another one",

@@ -393,7 +393,8 @@ def _has_method(known: Known | None, method: Method) -> bool:
     if known is None:
         return True
     cls = known.constructor if isinstance(known, StructType) else None
-    return cls is not None and Method.of(cls, method.name) == method
+    is_behind = cls is not None and (method.behind is None or method.behind in cls.__mro__)
+    return cls is not None and is_behind and Method.of(cls, method.name, method.behind) == method
 
 
 def _unusable(value: Known | None) -> str:

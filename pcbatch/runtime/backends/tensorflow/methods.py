@@ -34,8 +34,9 @@ def of_class(code: CodeType, given: Any, callee: FrameType, callers: Iterable[Fr
 
 
 def _with_code(cls: type, code: CodeType) -> Method | None:
-    found = Method.of(cls, code.co_name)
-    return found if found is not None and found.function.__code__ is code else None
+    private = [f"_{base.__name__.lstrip('_')}{code.co_name}" for base in cls.__mro__]  # of `__name`
+    found = (Method.of(cls, name) for name in (code.co_name, *private))
+    return next((each for each in found if each is not None and each.function.__code__ is code), None)
 
 
 def _records(values: Iterable[Any], seen: dict[int, Any]) -> Iterator[Any]:
