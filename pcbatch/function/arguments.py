@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from pcbatch.axes import leaf_axes
 from pcbatch.errors import UsageError
 from pcbatch.ir import values
-from pcbatch.ir.types import TensorType, Type, with_leaves
+from pcbatch.ir.types import TensorType, Type, leaves, with_leaves
 from pcbatch.lowering.captures.fingerprints import static_key
 from pcbatch.options import Options
 from pcbatch.runtime.backends.protocol import Backend
@@ -115,10 +115,10 @@ def _numbers_for_all(values: Mapping[str, Any], axes: Mapping[str, Any], lanes: 
     return numbers if lanes is not None or len(numbers) < len(batched) else []
 
 
-def one_example(backend: Backend, value: Any, axes: Any, path: str) -> Any:
+def one_example(backend: Backend, value: Any, axes: Any, path: str, floats: str | None = None) -> Any:
     """One example's argument as plain Python sees it: arrays, but numbers and variables that all lanes share stay.
 
-    UsageError PCB511 for what is no array.
+    Python's own floats are of the dtype `floats`, if that is given. UsageError PCB511 for what is no array.
     """
     try:
         arrays = backend.as_arrays(value, example=True)
@@ -126,13 +126,31 @@ def one_example(backend: Backend, value: Any, axes: Any, path: str) -> Any:
     except (TypeError, RecursionError) as error:
         raise _no_array(path, value, error) from None
     leaves = zip(values.flatten(type_, value), values.flatten(type_, arrays), leaf_axes(axes, type_, path), strict=True)
-    return values.pack(
-        type_,
-        [
-            given if axis is None and (_is_number(given) or backend.is_variable(given)) else array
-            for given, array, (_, axis) in leaves
-        ],
-    )
+
+    def seen(given: Any, array: Any, axis: int | None) -> Any:
+        if axis is None and (_is_number(given) or backend.is_variable(given)):
+            return given
+        is_cast = floats is not None and type(given) is float
+        return backend.as_arrays(np.asarray(given, floats), example=True) if is_cast else array
+
+    return values.pack(type_, [seen(given, array, axis) for given, array, (_, axis) in leaves])
+
+
+def floats_beside(backend: Backend, given: Sequence[Any], examples: Sequence[Any]) -> str | None:
+    """The dtype of the float arrays among arguments, if there are any and all have the same.
+
+    `given` are the arguments, `examples` the same as arrays. A batch has arrays for Python's own floats, too, of which
+    nothing but those beside them says what dtype they have.
+    """
+    types = map(backend.type_of, examples)
+    every = (pair for type_, value in zip(types, given, strict=True) for pair in _typed(type_, value))
+    found = {leaf.dtype for leaf, value in every if "float" in leaf.dtype and type(value) is not float}
+    return found.pop() if len(found) == 1 else None
+
+
+def _typed(type_: Type, value: Any) -> Iterator[tuple[TensorType, Any]]:
+    """The leaves of a value, each with its type."""
+    return zip(leaves(type_), values.flatten(type_, value), strict=True)
 
 
 def _no_array(name: str, value: Any, error: Exception) -> UsageError:

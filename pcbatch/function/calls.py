@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, ov
 from pcbatch.errors import PieceRefusalError
 from pcbatch.frontend import FunctionSource
 from pcbatch.frontend.translate.unrolling import Unrolling
-from pcbatch.function.arguments import one_example
+from pcbatch.function.arguments import floats_beside, one_example
 from pcbatch.function.boundary import OURS, not_for_autograph, without_internals
 from pcbatch.function.inside import compiling
 from pcbatch.function.linkable import Linkable
@@ -192,8 +192,7 @@ class Calls(Linkable, Generic[P, R]):
         argument that is no array.
         """
         bound = self.__signature__.bind(*args, **kwargs)
-        for name, value in bound.arguments.items():
-            bound.arguments[name] = self.as_example(name, value)
+        bound.arguments = self._as_examples(bound.arguments)
         token, examples = _running_singly.set(True), dict(bound.arguments)
         try:
             with asking(lambda: self._unrolling(examples)):
@@ -208,12 +207,25 @@ class Calls(Linkable, Generic[P, R]):
         finally:
             _running_singly.reset(token)
 
-    def as_example(self, parameter: str, value: Any) -> Any:
-        """One example's argument as `single` sees it: arrays, but static ones and shared numbers stay as they are."""
+    def as_example(self, parameter: str, value: Any, floats: str | None = None) -> Any:
+        """One example's argument as `single` sees it: arrays, but static ones and shared numbers stay as they are.
+
+        Python's own floats are of the dtype `floats`, if that is given.
+        """
         if parameter in self.static_argnames:
             return value
         axes = self._options.axes(tuple(self.__signature__.parameters))[parameter]
-        return one_example(backend_named(self._options.backend), value, axes, parameter)
+        return one_example(backend_named(self._options.backend), value, axes, parameter, floats)
+
+    def _as_examples(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments as `single` sees them; Python's own floats are of the dtype of the float arrays among them."""
+        found = {name: self.as_example(name, value) for name, value in given.items()}
+        dynamic = [name for name in given if name not in self.static_argnames]
+        backend = backend_named(self._options.backend)
+        floats = floats_beside(backend, [given[name] for name in dynamic], [found[name] for name in dynamic])
+        if floats in (None, "float32"):
+            return found
+        return {name: self.as_example(name, value, floats) for name, value in given.items()}
 
     def _unrolling(self, examples: Mapping[str, Any]) -> Unrolling:
         """What the program knows of its loops and maps that runs a batch of such examples."""

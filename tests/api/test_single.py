@@ -155,3 +155,45 @@ def mean_of(x):
 
 def test_a_method_that_calls_another_one_does_so_on_its_own_object():
     assert [float(mean_of.single(np.float32(x))) for x in (1.0, 3.0, 5.0)] == [2.0, 4.0, 6.0]
+
+
+@pcbatch.autobatch
+def grown(x, least):
+    while x < least:
+        x = x + least * 0.1
+    return x, least
+
+
+@pcbatch.autobatch
+def scaled(x, by):
+    return x * by["scale"] + by["shift"]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, np.float32])
+def test_pythons_floats_are_of_the_dtype_of_the_floats_beside_them(dtype):
+    x, least = np.array([0.25, 3.0], dtype), np.array([1.7, 0.1], dtype)
+    batch = grown(x, least)
+    for lane in range(2):
+        for one in (grown.single(x[lane], float(least[lane])), grown.single(float(x[lane]), least[lane])):
+            for each, wanted in zip(one, batch, strict=True):
+                assert each.dtype == wanted.dtype == dtype
+                np.testing.assert_allclose(each, wanted[lane], rtol=4 * np.finfo(dtype).eps)
+    assert grown.single(0.25, 1.5)[0].dtype == np.float32
+
+
+def test_so_they_are_beside_arrays_and_in_structures():
+    x = np.array([[1.0, 2.0], [3.0, 4.0]])
+    shift = np.array([0.1, 0.3])
+    batch = scaled(x, {"scale": np.array([0.7, 0.7]), "shift": shift})
+    for lane in range(2):
+        one = scaled.single(x[lane], {"scale": 0.7, "shift": shift[lane]})
+        np.testing.assert_allclose(one, batch[lane], rtol=1e-15)
+
+
+def test_of_floats_of_several_dtypes_none_counts():
+    @pcbatch.autobatch
+    def apart(x, y, z):
+        return x, y, z
+
+    given = apart.single(np.float64(1.0), np.float16(1.0), 0.5)
+    assert [each.dtype for each in given] == [np.float64, np.float16, np.float32]
