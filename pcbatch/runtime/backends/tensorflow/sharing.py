@@ -11,6 +11,7 @@ import tensorflow as tf
 from pcbatch.errors import PieceRefusalError
 from pcbatch.ir import records
 from pcbatch.runtime.backends.tensorflow import private
+from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.weak import is_number
 
 
@@ -64,7 +65,13 @@ def _parts(value: Any) -> list[Any] | None:
 
 
 def _changeable(value: Any, arrays: bool) -> Iterator[Any]:
-    """What can change in a value: arrays, numbers apart (nothing is stored into one), lists, dicts and objects."""
+    """What can change in a value: arrays, numbers apart (nothing is stored into one), lists, dicts and objects.
+
+    A bounded list is one object: what changes it makes its array anew, and `pop` leaves that as it is.
+    """
+    if isinstance(value, Bounded):
+        yield value
+        return
     parts = _parts(value)
     if parts is not None:
         if not records.is_frozen(value):
