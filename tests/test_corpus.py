@@ -58,11 +58,11 @@ DEAREST = (
 """Programs that take 8 to 14 s to compile in one of the other modes: quickly in those that every program runs in."""
 OTHERS = tuple(name for name in NAMES if name not in DEAREST)
 WITH_GROUPS = (
-    "adaptive_simpson", "argument_order", "call_in_store", "comprehensions", "computed_defaults", "counted_maps",
-    "fibonacci", "forward_functions", "function_arguments", "hanoi", "helpers", "keyed_by_calls", "keyword_default",
-    "many_live", "mapped_calls", "method_calls", "mixed_ints", "nested_functions", "none_by_default",
-    "optional_arguments", "optional_values", "raise_fails", "static_arguments", "tak", "taken_methods", "tree_sum",
-    "tribonacci", "tuple_call_results",
+    "adaptive_simpson", "argument_order", "call_in_store", "called_objects", "comprehensions", "computed_defaults",
+    "counted_maps", "fibonacci", "forward_functions", "function_arguments", "hanoi", "helpers", "inheritance",
+    "keyed_by_calls", "keyword_default", "many_live", "mapped_calls", "method_calls", "methods_of_classes",
+    "mixed_ints", "nested_functions", "none_by_default", "optional_arguments", "optional_values", "raise_fails",
+    "static_arguments", "tak", "taken_methods", "tree_sum", "tribonacci", "tuple_call_results",
 )  # fmt: skip
 """The programs with calls that can be made at the same time."""
 FORKED_UNDER_XLA = ("call_in_store", "fibonacci", "many_live", "tak")
