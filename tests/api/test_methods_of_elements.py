@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -96,3 +98,34 @@ def test_a_method_that_changes_an_element_stays_refused():
 
 def test_a_part_that_a_method_makes_is_nobody_elses():
     np.testing.assert_array_equal(pcbatch.autobatch(seen_by_another_name)(X), [9, 9, 9])
+
+
+class Counter:
+    def __init__(self, n):
+        self.n = n
+
+    def bumped(self):
+        self.n += 1
+        return self.n
+
+
+def bumped(x):
+    counters = [Counter(x), Counter(2)]
+    return [each.bumped() for each in counters], counters[0].n
+
+
+def summed(x):
+    counters = [Counter(x), Counter(2)]
+    return sum(each.bumped() for each in counters) + counters[0].n
+
+
+@pytest.mark.parametrize("function", [bumped, summed])
+def test_a_change_of_an_element_is_told_in_the_users_words(function):
+    with pytest.raises(CompileError) as caught:
+        pcbatch.autobatch(function).check(X)
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == "PCB424"
+    assert "each.bumped()" in diagnostic.span.text
+    assert "an object that it is given" in diagnostic.message
+    assert "for p in ps" in diagnostic.help
+    assert not re.search(r"`t\d", str(diagnostic))

@@ -112,7 +112,7 @@ class Actions:
         def written(lenient: Collection[Span | None]) -> PieceText:
             return write(is_lenient=lambda number: ops[number].span in lenient)
 
-        return Run(function.name, users, written(self.lenient), spans, wanted, constants, written)
+        return Run(function.name, users, written(self.lenient), spans, wanted, constants, written, function.made)
 
     def part_store(
         self,
@@ -147,7 +147,7 @@ class Actions:
             found = self._leniently(run, inputs, parameters)
             if isinstance(found, Failure):
                 found = self._with_others(found, run, inputs, parameters)
-                words = CompileError([_in_users_words(each, run.users) for each in found.error.diagnostics])
+                words = CompileError([_in_users_words(each, run.users, run.made) for each in found.error.diagnostics])
                 found = replace(found, error=words)
             self.traced[key] = found
         return self.traced[key]
@@ -327,14 +327,23 @@ def index_text(name: str, known: Known | None, function: ir.Function) -> str:
     return name
 
 
-def _in_users_words(diagnostic: Diagnostic, users: Mapping[str, str]) -> Diagnostic:
-    """`diagnostic` with the user's names of variables in place of those of their webs."""
+_WITHOUT_NAME = "what is called here changes an object that it is given"
+_NAME_IT = (
+    "a method changes its object where that has a name: write a loop in place of a comprehension, `for p in ps:` and "
+    "`total += p.method(..)`, or assign the object first; have a helper return a new object"
+)
+
+
+def _in_users_words(diagnostic: Diagnostic, users: Mapping[str, str], made: Collection[str]) -> Diagnostic:
+    """`diagnostic` with the user's names of variables in place of those of their webs; nobody knows those `made`."""
 
     def words(text: str) -> str:
         return re.sub(r"`(\w+)`", lambda found: f"`{users.get(found[1], found[1])}`", text)
 
     wants = diagnostic.wants
     if isinstance(wants, Change):
+        if wants.names[0] in made:
+            diagnostic = replace(diagnostic, message=_WITHOUT_NAME, help=_NAME_IT)
         wants = replace(wants, names=tuple(users.get(name, name) for name in wants.names))
     if isinstance(wants, InPlace) and is_of_call(wants.method):
         wants = replace(wants, method=called_in_users_words(wants.method, users))

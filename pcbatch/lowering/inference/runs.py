@@ -15,9 +15,10 @@ from pcbatch.lowering.inference.static import Known
 class Run:
     """A maximal run of primitives in a block: its piece and the spans of its outputs' last assignments.
 
-    `users` has the user's names of variables that have another. `wanted` are those of its outputs whose values should
-    be found if they are static, `candidates` the variables of the function that may be constants. `written(spans)` is
-    the piece with the statements at `spans` written leniently, for a piece that fails.
+    `users` has the user's names of variables that have another, `made` are those of the compiler's own. `wanted` are
+    those of its outputs whose values should be found if they are static, `candidates` the variables of the function
+    that may be constants. `written(spans)` is the piece with the statements at `spans` written leniently, for a piece
+    that fails.
     """
 
     function: str
@@ -27,6 +28,7 @@ class Run:
     wanted: frozenset[str]
     candidates: Candidates
     written: Callable[[Collection[Span | None]], PieceText]
+    made: Collection[str] = ()
 
     @property
     def sought(self) -> tuple[str, ...]:
