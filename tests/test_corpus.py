@@ -53,7 +53,8 @@ IN_TURN = tuple(mode for mode in MODES if mode not in (*ALWAYS, *INTERPRETERS))
 OFTEN = 30
 """How many programs each of the other modes runs at least."""
 DEAREST = (
-    "comprehensions", "forward_functions", "keyed_by_calls", "none_by_default", "reductions", "written_out_loops",
+    "called_objects", "comprehensions", "forward_functions", "inheritance", "keyed_by_calls", "methods_of_classes",
+    "none_by_default", "reductions", "written_out_loops",
 )  # fmt: skip
 """Programs that take 8 to 14 s to compile in one of the other modes: quickly in those that every program runs in."""
 OTHERS = tuple(name for name in NAMES if name not in DEAREST)
@@ -67,8 +68,8 @@ WITH_GROUPS = (
 """The programs with calls that can be made at the same time."""
 FORKED_UNDER_XLA = ("call_in_store", "fibonacci", "many_live", "tak")
 LONG_FORKED = (
-    "comprehensions", "counted_maps", "forward_functions", "function_arguments", "helpers", "mapped_calls",
-    "nested_functions",
+    "called_objects", "comprehensions", "counted_maps", "forward_functions", "function_arguments", "helpers",
+    "inheritance", "mapped_calls", "methods_of_classes", "nested_functions",
 )  # fmt: skip
 """Those of them that take seconds more to compile with their calls made at the same time."""
 UNFORKED_XLA = tuple(name for name in WITH_GROUPS if name not in FORKED_UNDER_XLA)
