@@ -156,12 +156,12 @@ class ForkedReverse:
         report = Report(forked, most, short, 0, left if short else 0, 0)
         last = Size(Pool(lanes, size.pool.examples), capacity)
         rows = max((int(np.asarray(taped.outcome.active)[n]) for n in way.tapes.blocks), default=0)
-        rows = min(rows, way.tapes.useful)
+        rows, wanted = (min(each, way.tapes.useful) for each in (rows, rows + CHUNK))
 
         def after(now: Lesson) -> Lesson:
             then = self.pools.after(now, size, last, report, examples)
             # What has another number of lanes is compiled anew in any case.
-            more = then.spread > now.spread or (int(taped.segments) > 1 and rows + CHUNK > way.rows)
+            more = then.spread > now.spread or (int(taped.segments) > 1 and wanted > way.rows)
             return replace(then, rows=max(now.rows or 0.0, SLACK * rows / examples)) if more else then
 
         is_new = self.pools.learned.learn(after)
