@@ -65,3 +65,25 @@ def test_another_order_of_arguments_is_another_program() -> None:
         concrete = tf.function(function, autograph=False).get_concrete_function(spec, spec)
         names.add(portable(*private.definitions(concrete))[0])
     assert len(names) == 2
+
+
+def test_functions_are_in_one_order_whatever_the_order_of_attributes() -> None:
+    """A map of Protocol Buffers has an order that depends on the process and on what was put in first."""
+    names = [f"called_{number}" for number in range(30)]
+
+    def calling(keys: list[str]) -> list[Any]:
+        library = tf.compat.v1.GraphDef().library
+        for number, name in enumerate(names):
+            called = library.function.add()
+            called.signature.name = name
+            called.node_def.add(name=f"node_{number}", op="NoOp")
+        main = library.function.add()
+        main.signature.name = "main"
+        node = main.node_def.add(name="choice", op="Case")
+        for key in keys:
+            node.attr[key].func.name = key
+        return [*library.function]
+
+    forwards, backwards = (portable("main", calling(keys)) for keys in (names, names[::-1]))
+    assert len(forwards[1]) == 31
+    assert forwards == backwards

@@ -84,8 +84,9 @@ def rename(node: Any, names: Mapping[str, str]) -> None:
 
 
 def _references(node: Any) -> Iterator[Any]:
-    """The functions that are named by an operation's attributes."""
-    for attribute in node.attr.values():
+    """The functions that are named by an operation's attributes, in one order: the map has none."""
+    for key in sorted(node.attr):
+        attribute = node.attr[key]
         kind = attribute.WhichOneof("value")
         if kind == "func":
             yield attribute.func
