@@ -39,7 +39,7 @@ from pcbatch.frontend.translate.changed_objects import (
 )
 from pcbatch.frontend.translate.kinds import kind_of_calls
 from pcbatch.frontend.translate.references import ANY, LIMIT, Hints, KindOf, Path, Place, Taking, text_of
-from pcbatch.frontend.translate.same_objects import Facts, facts_after, is_implied
+from pcbatch.frontend.translate.same_objects import MOST, Facts, TooManyFactsError, facts_after, is_implied
 from pcbatch.frontend.translate.sure_lists import depths_of_lists
 from pcbatch.frontend.translate.unrolling import STORES, MethodCall, is_inside
 from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
@@ -306,7 +306,9 @@ class Aliases:
             return self._through_anew(op, facts)
         key = (id(op), self.objects, self.hints.views, facts)
         if key not in self.after:
-            self.after[key] = self._through_anew(op, facts)
+            after = self.after[key] = self._through_anew(op, facts)
+            if self.assumed and len(after) > MOST:
+                raise TooManyFactsError
         return self.after[key]
 
     def _through_anew(self, op: Op, facts: Facts) -> Facts:

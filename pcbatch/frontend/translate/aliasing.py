@@ -23,6 +23,7 @@ from pcbatch.frontend.translate.alias_refusals import refused
 from pcbatch.frontend.translate.aliases import Aliases
 from pcbatch.frontend.translate.apart import checked
 from pcbatch.frontend.translate.changed_objects import changed_name
+from pcbatch.frontend.translate.same_objects import TooManyFactsError
 from pcbatch.frontend.translate.unrolling import Unrolling
 from pcbatch.ir.method_effects import is_of_effects
 from pcbatch.ir.program import Function
@@ -76,11 +77,16 @@ def _suspect(every: Sequence[Aliases], unrolling: Unrolling) -> None:
     Where it has been asked what methods do, something was: what is assumed is the same whatever the answers are.
     """
     undecided = {span for aliases in every for span in aliases.undecided()}
-    if not undecided:
-        return
-    if not any(is_of_effects(text) for _, text in unrolling.in_place):
-        assumed = [replace(aliases, assumed=True, taken={}, after={}) for aliases in every]
+    has_asked = any(is_of_effects(text) for _, text in unrolling.in_place)
+    if undecided and (has_asked or _may_be_wrong(every)):
+        unrolling.suspects.update(undecided)
+
+
+def _may_be_wrong(every: Sequence[Aliases]) -> bool:
+    """Whether something is wrong where all stores are into lists, or whether that has too many consequences to tell."""
+    assumed = [replace(aliases, assumed=True, taken={}, after={}) for aliases in every]
+    try:
         _summarise(assumed)
-        if not any(aliases.violations() or aliases.changing_calls() for aliases in assumed):
-            return
-    unrolling.suspects.update(undecided)
+        return any(aliases.violations() or aliases.changing_calls() for aliases in assumed)
+    except TooManyFactsError:
+        return True

@@ -11,6 +11,12 @@ from pcbatch.frontend.translate.references import ANY, LIMIT, NEW, Path, Place, 
 Fact = tuple[Place, Place]
 """Two places, in order, that may hold the same object (and then also the same parts)."""
 Facts = frozenset[Fact]
+MOST = 1000
+"""Facts that are followed where every element store is assumed to be into a list: what is known has under 400."""
+
+
+class TooManyFactsError(Exception):
+    """What is assumed has so many consequences that it takes less time to ask the types."""
 
 
 @functools.lru_cache(maxsize=1 << 16)
