@@ -31,77 +31,26 @@ from pcbatch.errors import (
 from pcbatch.installed import OWN, is_installed, is_rewritten
 from pcbatch.ir.code import Code
 from pcbatch.ir.machine import Piece
-from pcbatch.runtime.backends.tensorflow import methods, operands, twins
+from pcbatch.runtime.backends.tensorflow import methods, operands
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError
-from pcbatch.runtime.backends.tensorflow.weak import WeakTypeError
+from pcbatch.runtime.backends.tensorflow.wording import (
+    NO_VALUE,
+    ONE_SHAPE,
+    UNTRACED,
+    clean,
+    help_for,
+    plainly,
+    reason,
+)
 
 _NO_RULE = (
     "write it with operations that TensorFlow can batch; or say how a whole batch is computed with "
     "pcbatch.primitive(fn, batched=..); or loop over the lanes in this one call with pcbatch.fallback(fn)"
 )
-_DTYPES = re.compile(
-    r"passed to parameter|was expected to be an? \w+ tensor|conversion requested dtype|that does not match type"
-)
-_CAST = "nothing is cast by itself, as everywhere in TensorFlow: write tf.cast(.., ..) for one of the operands"
-_ATTRIBUTE = re.compile(
-    r"(?:AttributeError: )?'?(?:SymbolicTensor|EagerTensor|Tensor)'? object has no attribute '(\w+)'"
-    r"(?:\.\s+If you are looking for numpy.*)?",
-    re.DOTALL,
-)
-_NONE = re.compile(r"^None values not supported\.?")
-_BOOL = re.compile(r"^Value passed to parameter '\w+' has DataType bool not in list of allowed values.*", re.DOTALL)
-_STORED = "an array of NumPy's cannot hold a number that differs from lane to lane"
-_ONE_SHAPE = (
-    "arrays have the same shape in all lanes: take the largest length, a constant, and mask what is too much; or write "
-    "a loop, `for i in range(n)`"
-)
-_SIZED = re.compile(
-    r"^(?:TypeError: )?expected a sequence of integers or a single integer, got '<tf\.Tensor.*", re.DOTALL
-)
-_HELPS = (
-    (
-        re.compile(_STORED),
-        "make the array of its elements, `tf.stack([0.0, v])`, or store in the batched function or in a method",
-    ),
-    (_BOOL, "write `tf.cast(flag, tf.int32)` for what is counted, or `1 if flag else 0`"),
-    (_DTYPES, _CAST),
-    (re.compile(r"unexpected keyword argument 'key'"), "compare in a loop, and keep the best so far and where it was"),
-    (re.compile(r"must support iteration"), "write a loop, `for x in xs:`, which goes over arrays, too"),
-    (re.compile(r"a dict takes constant indices only"), "take an array, `prices[n]`, or compare: `5 if n == 1 else 7`"),
-    (_NONE, "test for it before: `if x is None:`"),
-    (_SIZED, _ONE_SHAPE),
-    (re.compile(r"must be rank 2 but is rank 1 for MatMul"), operands.PRODUCT),
-)
-_PLAINLY = (
-    (
-        re.compile(r"Input '[xy]' of '(\w+)' Op has type (\w+) that does not match type (\w+) of argument '[xy]'\.?"),
-        r"TensorFlow's \1 takes operands of one dtype, not \3 and \2",
-    ),
-    (
-        re.compile(r"Expected (\w+) passed to parameter '[xy]' of op '(\w+)', got (\S+) of type '(\w+)' instead\."),
-        r"TensorFlow's \2 takes operands of one dtype, not \1 and the \4 \3",
-    ),
-    (_ATTRIBUTE, r"a tensor has no attribute `\1`"),
-    (_NONE, "None is used as if it were a number"),
-    (_BOOL, "a bool is no number"),
-    (_SIZED, "a number that differs from lane to lane is used as a size"),
-    (re.compile(r"'(SymbolicTensor|Weak)' object is"), "a lane's number is"),
-    (re.compile(r"(unsupported operand type\(s\) for [^:]+: )'(?:SymbolicTensor|Weak)'"), r"\1a lane's number"),
-    (
-        re.compile(r"(unsupported operand type\(s\) for [^:]+: .*) and '(?:SymbolicTensor|Weak)'"),
-        r"\1 and a lane's number",
-    ),
-    (re.compile(r"len is not well defined for a symbolic Tensor.*"), "a tensor has no len() yet"),
-    (re.compile(r"<tf\.Tensor '[^']*' shape=\(([^)]*?),?\) dtype=(\w+)>"), r"\2[\1]"),
-)
-"""Messages of TensorFlow that name its own parameters and classes, and the same in words that the user knows."""
 _OF_OPERATORS = ("BINARY_", "COMPARE_", "CONTAINS_", "INPLACE_", "LOAD_ATTR", "LOAD_METHOD", "UNARY_")
 """How the names of Python's instructions begin that are operators, subscripts and attributes."""
 CALLED, LENGTH = "PCB405", "PCB130"
 """The codes of a batched call in a helper, and in a comprehension over something whose length is not known yet."""
-_NO_VALUE = re.compile(r"SymbolicTensor|[Ss]ymbolic `?(tf\.)?Tensor|\bWeak\b")
-_UNTRACED = re.compile(rf"{_NO_VALUE.pattern}|differs from lane to lane")
-"""What is said of values that have no number while they are traced; the rest says what to write, too."""
 _HELPER_OF_TENSORS = (
     "a function that is not called by its name in the batched function sees tensors that have no value yet, as in a "
     "tf.function: write `tf.sin` for `math.sin` and `np.sin`, tf.where for `if`, `a.shape[0]` for `len(a)`; or call "
@@ -160,14 +109,12 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
         return PrimitiveError([_at(piece, "PCB401", why, _line_of_traceback(piece, error), _NO_NUMBER)])
     why = reason(error)
     helper = _helper(piece, error)
-    lacking = _ATTRIBUTE.search(why)
-    help = next((help for pattern, help in _HELPS if pattern.search(why)), "")
-    help = help if lacking is None else twins.instead_of(lacking[1])
-    if not help and _NO_VALUE.search(why):
+    help = help_for(why)
+    if not help and NO_VALUE.search(why):
         help = _TENSORS if helper is None else _HELPER_OF_TENSORS.format(helper.tb_frame.f_code.co_name)
     line = _line_of_traceback(piece, error)
     place = _innermost(piece, error) if helper is None else helper
-    product = operands.product(place) if _NO_VALUE.search(why) else None
+    product = operands.product(place) if NO_VALUE.search(why) else None
     if product is not None:
         why, help = product, operands.PRODUCT
     mixed = operands.mixed(why, place, _span(piece, line) if helper is None else None)
@@ -177,15 +124,15 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     span = _span(piece, line)
     if notes and span is not None and span.file.startswith(OWN):  # pcbatch's own code calls what it was handed
         help = _HANDED if help.startswith(_HELPER_OF_TENSORS[:20]) else help
-        return PrimitiveError([Diagnostic("PCB401", _plainly(why), notes[0].span, help=help)])
-    found = _at(piece, "PCB401", _plainly(why), line, help, notes)
+        return PrimitiveError([Diagnostic("PCB401", plainly(why), notes[0].span, help=help)])
+    found = _at(piece, "PCB401", plainly(why), line, help, notes)
     at = found.span
     if not help and at is not None and at.text[at.column :].startswith("range(") and _SIZE.search(why):
         found = replace(found, help=_LANES_RANGE)
     of_operator = None if wants is None or not _in_operator(helper) else replace(wants, may=True)
     if why.endswith(operands.UNCAST):
         return PrimitiveError([replace(found, wants=of_operator, trait="settled")])
-    if not _UNTRACED.search(why):
+    if not UNTRACED.search(why):
         return PrimitiveError([replace(found, wants=of_operator)])
     return PrimitiveError([replace(found, wants=wants, trait="untraced")])
 
@@ -229,8 +176,8 @@ def unbatched(piece: Piece, operations: Sequence[Any], error: BaseException) -> 
         return PrimitiveError([replace(found, help=_HANDED) if is_own and error.code == "PCB414" else found])
     missing = re.search(r"No pfor vectorization defined for (\w+)", str(error))
     kind = missing[1] if missing else operations[-1].type
-    why = "it has no vectorisation rule" if missing else _clean(str(error))
-    help = {"StridedSlice": _MOVING_SLICE, "Slice": _MOVING_SLICE, "Range": _ONE_SHAPE}.get(kind, _NO_RULE)
+    why = "it has no vectorisation rule" if missing else clean(str(error))
+    help = {"StridedSlice": _MOVING_SLICE, "Slice": _MOVING_SLICE, "Range": ONE_SHAPE}.get(kind, _NO_RULE)
     message = f"TensorFlow's {kind} cannot be batched: {why}"
     return PrimitiveError([diagnostic(piece, "PCB402", message, operation=operations[0], help=help)])
 
@@ -357,41 +304,3 @@ def _line_that_assigns(piece: Piece, name: str) -> int | None:
             continue
         found = line if name in stored else found
     return found
-
-
-# -- wording -----------------------------------------------------------------------------------------------------------
-
-
-def reason(error: BaseException) -> str:
-    """What went wrong, in one paragraph. Our own message, where TensorFlow caught it and raised a vaguer one."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, WeakTypeError):
-            return str(cause)
-        cause = cause.__cause__ or cause.__context__
-    if isinstance(error, NotImplementedError) and isinstance(error.__context__, TypeError):
-        error = error.__context__  # of an operator, whose other operand, an array, TensorFlow asked then
-    if str(error).startswith("setting an array element with a sequence") and _NO_VALUE.search(str(error.__cause__)):
-        return _STORED
-    text = _clean(str(error))
-    if type(error) in (TypeError, ValueError):
-        return text or type(error).__name__
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _plainly(text: str) -> str:
-    for pattern, words in _PLAINLY:
-        text = pattern.sub(words, text)
-    return text
-
-
-def _clean(text: str) -> str:
-    """TensorFlow's message without node names and instructions."""
-    text = re.sub(r"\{\{(function_)?node [^}]*\}\}\s*", "", text)
-    text = re.sub(r" for '= (\w+)\[[^']*'", r" for \1", text)
-    text = re.sub(r" Error: Expected .*", "", text)
-    text = re.sub(
-        r" You can attempt the following resolutions.*| This error may indicate .*", "", text, flags=re.DOTALL
-    )
-    text = re.sub(r"\s*\[Op:\w+\]( name:.*)?", "", text)
-    return text.strip().split("\n\n")[0].strip()

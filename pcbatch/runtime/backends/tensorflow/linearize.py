@@ -23,7 +23,7 @@ from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends import following
 from pcbatch.runtime.backends.pieces import Apart, Backward, Element, Leaves, Note, Origin, Signature, Wanted
-from pcbatch.runtime.backends.tensorflow import blame, elements, marked, pieces, private, ready, traces
+from pcbatch.runtime.backends.tensorflow import blame, elements, marked, pieces, private, ready, traces, wording
 from pcbatch.runtime.backends.tensorflow.anatomy import Anatomy, Meeting, makes_functions
 from pcbatch.runtime.backends.tensorflow.connected import Connected
 from pcbatch.runtime.backends.tensorflow.contributions import Contributions, gradients_of
@@ -161,7 +161,7 @@ class Linearized:
             with contextlib.suppress(KeyError, ValueError):
                 operation = self.traced.graph.get_operation_by_name(named[1] or named[2])
         kind = "an operation" if operation is None else f"TensorFlow's {operation.type}"
-        why = "" if isinstance(error, LookupError) else f": {blame.reason(error)}"
+        why = "" if isinstance(error, LookupError) else f": {wording.reason(error)}"
         span = blame.span_of(self.piece, operation)
         message = f"{kind} has no gradient{why}"
         return GradientError(Diagnostic("PCB602", message, span, help=_NO_GRADIENT).render())
@@ -208,7 +208,7 @@ class Linearized:
             raise
         except Exception as error:
             span = blame.span_of(self.piece, None)
-            message = f"in the gradient, what runs here cannot be batched: {blame.reason(error)}"
+            message = f"in the gradient, what runs here cannot be batched: {wording.reason(error)}"
             raise GradientError(Diagnostic("PCB603", message, span, help=_NO_GRADIENT).render()) from error
         _shape(rows, outputs, lanes)
         by_place = dict(zip(self.read_gradients, rows, strict=False))

@@ -28,7 +28,9 @@ def member(value: Any, name: str) -> Any:
 
 def _shape(given: tuple[Any, ...]) -> Any:
     """`2, 3` or `(2, 3)`, as a method takes a shape or axes."""
-    return given[0] if len(given) == 1 and not isinstance(given[0], int) else list(given)
+    if len(given) != 1 or isinstance(given[0], int) or getattr(given[0], "shape", None) == ():
+        return list(given)
+    return given[0]
 
 
 def _reshape(x: tf.Tensor, *shape: Any) -> tf.Tensor:

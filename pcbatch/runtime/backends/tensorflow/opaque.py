@@ -17,7 +17,7 @@ from pcbatch.errors import PieceRefusalError
 from pcbatch.ir import values
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends.tensorflow import blame, marked
+from pcbatch.runtime.backends.tensorflow import marked, wording
 from pcbatch.runtime.backends.tensorflow.recorder import is_recording
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.weak import Weak, is_number
@@ -128,7 +128,7 @@ def _batched_body(call: _Call, batched: Callable[..., Any], shared: frozenset[st
         except Exception as error:
             raise PieceRefusalError(
                 "PCB412",
-                f"the batched form of `{call.name}` failed: {blame.reason(error)}",
+                f"the batched form of `{call.name}` failed: {wording.reason(error)}",
                 "every argument has a leading lane axis there, unless `shared=` names it",
             ) from error
         return _checked(call, value, lanes)

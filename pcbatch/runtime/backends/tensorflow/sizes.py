@@ -57,6 +57,15 @@ def sizes(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozen
 def _sizes(graph: Any) -> Iterator[tf.Tensor]:
     """The tensors that say which shape something has that is not known."""
     for operation in graph.get_operations():
-        if operation.type in PLACES and not all(output.shape.is_fully_defined() for output in operation.outputs):
+        if operation.type in PLACES and not _is_known(operation):
             given = (operation.inputs[place] for place in PLACES[operation.type])
             yield from (tensor for tensor in given if tf.get_static_value(tensor) is None)
+
+
+def _is_known(operation: Any) -> bool:
+    """Whether the shapes of what an operation gives are known whatever the numbers are.
+
+    Of one dimension that is not given TensorFlow says what it must be, so that a lane's number is only checked against
+    that: XLA compiles no such check.
+    """
+    return operation.type != "Reshape" and all(output.shape.is_fully_defined() for output in operation.outputs)

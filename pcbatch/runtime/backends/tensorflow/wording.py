@@ -1,0 +1,142 @@
+"""What errors of opaque operations say, in words that a user knows, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+
+from pcbatch.runtime.backends.tensorflow import operands, twins
+from pcbatch.runtime.backends.tensorflow.weak import WeakTypeError
+
+_DTYPES = re.compile(
+    r"passed to parameter|was expected to be an? \w+ tensor|conversion requested dtype|that does not match type|"
+    r"that don't all match|Cannot convert a list containing a tensor of dtype"
+)
+_CAST = "nothing is cast by itself, as everywhere in TensorFlow: write tf.cast(.., ..) for one of the operands"
+_ATTRIBUTE = re.compile(
+    r"(?:AttributeError: )?'?(?:SymbolicTensor|EagerTensor|Tensor)'? object has no attribute '(\w+)'"
+    r"(?:\.\s+If you are looking for numpy.*)?",
+    re.DOTALL,
+)
+_NONE = re.compile(r"^None values not supported\.?")
+_BOOL = re.compile(r"^Value passed to parameter '\w+' has DataType bool not in list of allowed values.*", re.DOTALL)
+_STORED = "an array of NumPy's cannot hold a number that differs from lane to lane"
+ONE_SHAPE = (
+    "arrays have the same shape in all lanes: take the largest length, a constant, and mask what is too much; or write "
+    "a loop, `for i in range(n)`"
+)
+_SIZED = re.compile(
+    r"^(?:TypeError: )?expected a sequence of integers or a single integer, got '<tf\.Tensor.*", re.DOTALL
+)
+_CONSTANT = re.compile(
+    r"^(?:TypeError: )?Expected (?:any non-tensor type, but got a tensor instead"
+    r"|\w+, but got Tensor\(.*\) of type 'SymbolicTensor')\.?",
+    re.DOTALL,
+)
+_HELPS = (
+    (_CONSTANT, "write tf.stack for a list of values, `tf.cast(x, ..)` for another dtype, and else the value itself"),
+    (
+        re.compile(_STORED),
+        "make the array of its elements, `tf.stack([0.0, v])`, or store in the batched function or in a method",
+    ),
+    (_BOOL, "write `tf.cast(flag, tf.int32)` for what is counted, or `1 if flag else 0`"),
+    (_DTYPES, _CAST),
+    (re.compile(r"unexpected keyword argument 'key'"), "compare in a loop, and keep the best so far and where it was"),
+    (re.compile(r"must support iteration"), "write a loop, `for x in xs:`, which goes over arrays, too"),
+    (re.compile(r"a dict takes constant indices only"), "take an array, `prices[n]`, or compare: `5 if n == 1 else 7`"),
+    (_NONE, "test for it before: `if x is None:`"),
+    (_SIZED, ONE_SHAPE),
+    (re.compile(r"must be rank 2 but is rank 1 for MatMul"), operands.PRODUCT),
+)
+_PLAINLY = (
+    (
+        re.compile(r"Input '[xy]' of '(\w+)' Op has type (\w+) that does not match type (\w+) of argument '[xy]'\.?"),
+        r"TensorFlow's \1 takes operands of one dtype, not \3 and \2",
+    ),
+    (
+        re.compile(r"Expected (\w+) passed to parameter '[xy]' of op '(\w+)', got (\S+) of type '(\w+)' instead\."),
+        r"TensorFlow's \2 takes operands of one dtype, not \1 and the \4 \3",
+    ),
+    (
+        re.compile(r"Tensors in list passed to '\w+' of '\w+' Op have types \[(.*)\] that don't all match\."),
+        r"a list of several dtypes is made one array: \1",
+    ),
+    (
+        re.compile(r"Cannot convert a list containing a tensor of dtype <dtype: '(\w+)'> to <dtype: '(\w+)'> \(.*\)"),
+        r"a list of several dtypes is made one array: \2, \1",
+    ),
+    (_ATTRIBUTE, r"a tensor has no attribute `\1`"),
+    (
+        re.compile(r"^(?:NotImplementedError: )?Cannot convert a symbolic tf\.Tensor \([^)]*\) to a numpy array\."),
+        "NumPy or Python reads a lane's number here, which has no value yet",
+    ),
+    (
+        re.compile(r"^must be real number, not (?:SymbolicTensor|Weak)"),
+        "Python reads a lane's number here, which has no value yet",
+    ),
+    (
+        re.compile(
+            r"^(?:OperatorNotAllowedInGraphError: )?Using a symbolic `tf\.Tensor` as a Python `bool` is not allowed\."
+        ),
+        "Python branches on a lane's value here, which is not known yet",
+    ),
+    (_NONE, "None is used as if it were a number"),
+    (_BOOL, "a bool is no number"),
+    (_CONSTANT, "tf.constant takes numbers that are known, not a value that may differ from lane to lane"),
+    (_SIZED, "a number that differs from lane to lane is used as a size"),
+    (re.compile(r"'(SymbolicTensor|Weak)' object is"), "a lane's number is"),
+    (re.compile(r"(unsupported operand type\(s\) for [^:]+: )'(?:SymbolicTensor|Weak)'"), r"\1a lane's number"),
+    (
+        re.compile(r"(unsupported operand type\(s\) for [^:]+: .*) and '(?:SymbolicTensor|Weak)'"),
+        r"\1 and a lane's number",
+    ),
+    (re.compile(r"len is not well defined for a symbolic Tensor.*"), "a tensor has no len() yet"),
+    (re.compile(r"<tf\.Tensor '[^']*' shape=\(([^)]*?),?\) dtype=(\w+)>"), r"\2[\1]"),
+)
+"""Messages of TensorFlow that name its own parameters and classes, and the same in words that the user knows."""
+NO_VALUE = re.compile(r"SymbolicTensor|[Ss]ymbolic `?(tf\.)?Tensor|\bWeak\b")
+UNTRACED = re.compile(rf"{NO_VALUE.pattern}|differs from lane to lane")
+"""What is said of values that have no number while they are traced; the rest says what to write, too."""
+
+
+def reason(error: BaseException) -> str:
+    """What went wrong, in one paragraph. Our own message, where TensorFlow caught it and raised a vaguer one."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, WeakTypeError):
+            return str(cause)
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(error, NotImplementedError) and isinstance(error.__context__, TypeError):
+        error = error.__context__  # of an operator, whose other operand, an array, TensorFlow asked then
+    if str(error).startswith("setting an array element with a sequence") and NO_VALUE.search(str(error.__cause__)):
+        return _STORED
+    text = clean(str(error))
+    if type(error) in (TypeError, ValueError):
+        return text or type(error).__name__
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def help_for(why: str) -> str:
+    """What to write in place of what fails for the reason `why`; "" where that is not known."""
+    lacking = _ATTRIBUTE.search(why)
+    if lacking is not None:
+        return twins.instead_of(lacking[1])
+    return next((help for pattern, help in _HELPS if pattern.search(why)), "")
+
+
+def plainly(text: str) -> str:
+    """A reason without TensorFlow's own parameters and classes."""
+    for pattern, words in _PLAINLY:
+        text = pattern.sub(words, text)
+    return text
+
+
+def clean(text: str) -> str:
+    """TensorFlow's message without node names and instructions."""
+    text = re.sub(r"\{\{(function_)?node [^}]*\}\}\s*", "", text)
+    text = re.sub(r" for '= (\w+)\[[^']*'", r" for \1", text)
+    text = re.sub(r" Error: Expected .*", "", text)
+    text = re.sub(
+        r" You can attempt the following resolutions.*| This error may indicate .*", "", text, flags=re.DOTALL
+    )
+    text = re.sub(r"\s*\[Op:\w+\]( name:.*)?", "", text)
+    return text.strip().split("\n\n")[0].strip()
