@@ -12,7 +12,7 @@ from typing import Any
 import gast
 
 from pcbatch.frontend.source.nodes import dotted
-from pcbatch.frontend.source.scope import Scope
+from pcbatch.frontend.source.scope import Origin, Scope
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,12 @@ METHODS: dict[str, Ban] = {
 MUTATORS = frozenset({"add", "append", "clear", "discard", "extend", "insert", "remove", "reverse", "sort", "update"})
 
 
+DTYPES = frozenset({"numpy.float64", "numpy.int64", "numpy.uint32", "numpy.uint64"})
+"""What makes a number of a dtype that holds more than int32 does."""
+WITH_DTYPE = frozenset({"tensorflow.cast", "tensorflow.constant", "tensorflow.convert_to_tensor"})
+"""What takes a number and a dtype."""
+
+
 def ban_on(
     node: Any, local_names: Set[str], scope: Scope, *, discarded: bool = False, receiver: str | None = None
 ) -> Ban | None:
@@ -167,7 +173,7 @@ def ban_on(
     if origin is not None:
         if not rest and origin.path == f"builtins.{root}":
             return BUILTINS.get(root)
-        full = (f"{origin.path}.{rest}" if rest else origin.path).replace("tensorflow._api.v2.", "tensorflow.")
+        full = _full(origin, rest)
         for prefix, ban in PATHS.items():
             if full.startswith(prefix):
                 return ban
@@ -176,3 +182,18 @@ def ban_on(
     if isinstance(node.func, gast.Attribute) and not in_module and not unknown:
         return _MUTATE if discarded and node.func.attr in MUTATORS else METHODS.get(node.func.attr)
     return None
+
+
+def _full(origin: Origin, rest: str) -> str:
+    return (f"{origin.path}.{rest}" if rest else origin.path).replace("tensorflow._api.v2.", "tensorflow.")
+
+
+def gives_dtype(node: Any, local_names: Set[str], scope: Scope) -> bool:
+    """Whether the call `node` makes a number of its first argument with a dtype that is written there."""
+    path = dotted(node.func)
+    root, _, rest = (path or "").partition(".")
+    origin = None if path is None or root in local_names else scope.origin(root)
+    if origin is None:
+        return False
+    has_dtype = len(node.args) > 1 or any(each.arg == "dtype" for each in node.keywords)
+    return _full(origin, rest) in (WITH_DTYPE if has_dtype else DTYPES)

@@ -10,7 +10,7 @@ import gast
 
 from pcbatch.errors import Diagnostic
 from pcbatch.frontend.check import refusals
-from pcbatch.frontend.check.banned import METHODS, ban_on
+from pcbatch.frontend.check.banned import METHODS, ban_on, gives_dtype
 from pcbatch.frontend.source.changes import called_part, is_one_part, root_of, steps_of, takes
 from pcbatch.frontend.source.hints import is_debug, is_sync, is_text
 from pcbatch.frontend.source.nested import own_names
@@ -291,7 +291,8 @@ class Checker:
         if not (takes(node) and not self.inner and self._changes(node)) and self._banned(node):
             return
         self.visit(node.func)
-        self.all(node.args)
+        is_wide = node.args and _is_integer(node.args[0]) and gives_dtype(node, self.local_names, self.scope)
+        self.all(node.args[1:] if is_wide else node.args)
         for keyword in node.keywords:
             self.visit(keyword.value)
 
@@ -353,3 +354,9 @@ def _statements_in(node: Any) -> list[Any]:
         case gast.AsyncFor():
             return [*node.body, *node.orelse]
     return []
+
+
+def _is_integer(node: Any) -> bool:
+    """Whether `node` is an integer that is written out."""
+    value = node.operand if isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.USub) else node
+    return isinstance(value, gast.Constant) and isinstance(value.value, int)

@@ -179,7 +179,7 @@ INT32 = Refusal(
     "PCB117",
     "this integer does not fit in int32",
     "larger than 2147483647",
-    "make it a tensor outside the function, `BIG = tf.constant(.., tf.int64)`, and use that name",
+    "say of which dtype it is: `np.int64(..)`, `np.uint32(..)` or `tf.constant(.., tf.int64)`",
 )
 
 

@@ -48,7 +48,10 @@ def _cast(dtype: Any) -> Equivalent:
     return lambda x=0: made(x, dtype) if is_lane_value(x) else tf.constant(x, dtype)
 
 
-_CASTS = ("bool_", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
+_CASTS = (
+    *("bool_", "float16", "float32", "float64"),
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+)
 
 _FUNCTIONS = {**ELEMENTWISE, **REDUCTIONS, **MATRICES, **ARRANGING, **SERIES, **SIZED, **SORTING}
 EQUIVALENTS: dict[str, Equivalent] = {

@@ -117,6 +117,11 @@ def _output_type(piece: Piece, name: str, value: Any) -> Type:
                 "a function may be used between two calls, branches or loops, or be a static argument if it captures "
                 "nothing that lanes compute: hand that over as arguments of its own"
             )
+        elif any(map(callable, tf.nest.flatten(value))):
+            help = (
+                "a list of functions may not be kept across a call, a branch or a loop: go over them where they are "
+                "written, `for f in (lambda x: .., g):`, or call each by its name where it is chosen"
+            )
         raise blame.error(
             piece, "PCB404", f"`{name}` is {what}, which a lane cannot keep", name=name, help=help
         ) from None
