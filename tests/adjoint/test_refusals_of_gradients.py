@@ -52,6 +52,21 @@ def jacobian(x, **how):
     return tape.jacobian(y, x, **how)
 
 
+def forward_mode_by_weights(x):
+    """The first call of a function that reads a variable, so that it is traced there."""
+    weight = tf.Variable([[0.5, 0.0], [0.0, 0.5]])
+
+    @pcbatch.autobatch
+    def turned(x, n):
+        for _ in range(n):
+            x = tf.tanh(tf.linalg.matvec(weight, x))
+        return x
+
+    with tf.autodiff.ForwardAccumulator(weight, tf.ones([2, 2])) as accumulator:
+        y = turned(tf.stack([x, x]), [1, 2])
+    return accumulator.jvp(y)
+
+
 def forward_mode(x):
     with tf.autodiff.ForwardAccumulator(x, tf.ones(2)) as accumulator:
         y = halved(x)
@@ -63,6 +78,7 @@ def forward_mode(x):
     [
         (lambda x: slope(halved.options(progress=True), x), "PCB601: .*progress"),
         (forward_mode, "PCB601: .*forward mode"),
+        (forward_mode_by_weights, "PCB601: .*forward mode"),
         (second, "PCB604"),
         (tf.function(second), "PCB604"),
         (second_by_upstream, "PCB604"),

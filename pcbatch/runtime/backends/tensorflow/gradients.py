@@ -75,6 +75,8 @@ def seal(function: Any, name: str) -> Callable[..., Any]:
             found = refused(error, arrays)
             return found if variables is None else (found, refused(error, variables))
 
+        if tf.executing_eagerly() and private.has_tangents(arrays):  # it would follow what is traced now, too
+            raise error
         run = function.ready(arrays)  # outside of the pause: tapes inside pieces must record
         # Without this pause a tape builds the gradient of the machine's loop at once, which fails even if nobody asks
         # for it.

@@ -48,6 +48,7 @@ from pcbatch.runtime.backends.tensorflow.private.graphs import (
 from pcbatch.runtime.backends.tensorflow.private.lookup import MissingError
 from pcbatch.runtime.backends.tensorflow.private.tapes import (
     has_own_gradient,
+    has_tangents,
     is_unseen,
     is_watched,
     may_record,
@@ -115,6 +116,7 @@ __all__ = [
     "has_modules",
     "has_own_gradient",
     "has_rule",
+    "has_tangents",
     "in_operator",
     "in_product_of_bool",
     "in_vectorized_map",

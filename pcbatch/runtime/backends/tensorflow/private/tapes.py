@@ -42,6 +42,12 @@ def is_watched(tensors: Sequence[tf.Tensor]) -> bool:
     return may_record() and (asked is None or bool(asked(list(tensors))))
 
 
+def has_tangents(tensors: Sequence[tf.Tensor]) -> bool:
+    """Whether a `ForwardAccumulator` follows one of `tensors`; no, where that cannot be asked."""
+    packed = lookup.find(lookup.TANGENTS)
+    return packed is not None and may_record() and bool(packed(list(tensors)).tangents)
+
+
 def records() -> bool:
     """Whether `record_as_one` works; where not, `tf.custom_gradient` does the same, more slowly."""
     return lookup.find(lookup.RECORD) is not None

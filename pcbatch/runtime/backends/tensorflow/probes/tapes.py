@@ -39,6 +39,13 @@ def _watchers_are_known() -> bool:
     return (before, watched, private.is_watched([x])) == (False, True, False)
 
 
+def _forward_mode_is_known() -> bool:
+    x, y = tf.constant(3.0), tf.constant(2.0)
+    with tf.autodiff.ForwardAccumulator(x, tf.constant(1.0)):
+        inside = private.has_tangents([y, x * 2.0]), private.has_tangents([y])
+    return inside == (True, False) and not private.has_tangents([x])
+
+
 def _gradients_are_set() -> bool:
     graph = private.new_graph("probe")
     with graph.as_default():
@@ -73,6 +80,11 @@ USES = (
         "who watches",
         _watchers_are_known,
         "under any tape every batched call is recorded, whether the tape watches it or not",
+    ),
+    Use(
+        "forward mode",
+        _forward_mode_is_known,
+        "the first call of a program in forward mode may fail with an error of TensorFlow's own, not PCB601",
     ),
     Use(
         "gradients of operations",
