@@ -13,6 +13,7 @@ from pcbatch.ir import records, values
 from pcbatch.ir.types import Type
 from pcbatch.runtime.backends.foreign import as_numpy, is_foreign, with_numpy
 from pcbatch.runtime.backends.tensorflow import private, structures
+from pcbatch.runtime.backends.tensorflow.weak import with_sign
 
 
 def as_arrays(value: Any, example: bool = False) -> Any:
@@ -92,6 +93,8 @@ def _converted(value: Any) -> tf.Tensor:
             return tf.identity(tf.experimental.dlpack.from_dlpack(value.__dlpack__()))  # not the memory of the other
     if isinstance(value, list) and is_foreign(_first(value)):
         return tf.convert_to_tensor(with_numpy(value))
+    if isinstance(value, float):
+        return tf.constant(with_sign(value), tf.float64 if isinstance(value, np.floating) else tf.float32)
     return tf.convert_to_tensor(value)
 
 

@@ -61,11 +61,25 @@ def power(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 def int_power(base: tf.Tensor, exponent: tf.Tensor) -> tf.Tensor:
     """`base ** exponent` of integer tensors; negative exponents give the result truncated to an int and never raise."""
     if exponent.dtype.is_unsigned:
-        return tf.pow(base, exponent)
-    zero, one = tf.zeros_like(exponent), tf.ones_like(base)
-    sign = tf.where(tf.math.floormod(exponent, 2) == 0, one, base)
-    inverse = tf.where(tf.abs(base) == 1, sign, tf.zeros_like(base))
-    return tf.where(exponent < 0, inverse, tf.pow(base, tf.maximum(exponent, zero)))
+        return _unsigned_power(base, exponent)
+    zero = tf.zeros_like(exponent)
+    return tf.where(exponent < 0, inverse_power(base, exponent), tf.pow(base, tf.maximum(exponent, zero)))
+
+
+def inverse_power(base: tf.Tensor, exponent: tf.Tensor) -> tf.Tensor:
+    """`base ** exponent` of a negative exponent, as an int."""
+    sign = tf.where(tf.math.floormod(exponent, 2) == 0, tf.ones_like(base), base)
+    return tf.where(tf.abs(base) == 1, sign, tf.zeros_like(base))
+
+
+def _unsigned_power(base: tf.Tensor, exponent: tf.Tensor) -> tf.Tensor:
+    """The same of dtypes of which TensorFlow has no powers: the last bits of those of int64."""
+    wide, dtype = tf.cast(base, tf.int64), base.dtype
+    if dtype != tf.uint64:
+        return tf.cast(tf.pow(wide, tf.cast(exponent, tf.int64)), dtype)
+    one = tf.ones_like(exponent)
+    root = tf.pow(wide, tf.cast(tf.bitwise.right_shift(exponent, one), tf.int64))
+    return tf.cast(root * root * tf.where(tf.equal(exponent & one, 0), tf.ones_like(wide), wide), dtype)
 
 
 def left_shift(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:

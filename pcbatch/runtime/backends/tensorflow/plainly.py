@@ -105,6 +105,15 @@ def _shifted(python: Callable[[Any, Any], Any], function: Callable[[tf.Tensor, t
     return shift
 
 
+def _power(a: Any, b: Any) -> Any:
+    """`a ** b`, of unsigned integers, too, of which TensorFlow has no powers."""
+    dtype = next((each.dtype for each in (a, b) if isinstance(each, _ARRAYS)), tf.int32)
+    if not dtype.is_unsigned:
+        return a**b
+    x, y, _ = unify(a, b)
+    return arithmetic.int_power(x, y)
+
+
 _equal = _comparison(operator.eq, operators.matched)
 
 
@@ -122,7 +131,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "op_truediv": _operator(operator.truediv, operators.numbers),
     "op_floordiv": _operator(operator.floordiv, operators.numbers),
     "op_mod": _operator(operator.mod, operators.numbers),
-    "op_pow": _operator(operator.pow, operators.numbers),
+    "op_pow": _operator(_power, operators.numbers),
     "op_matmul": _matrix_product,
     "op_lshift": _shifted(operator.lshift, arithmetic.left_shift),
     "op_rshift": _shifted(operator.rshift, arithmetic.right_shift),

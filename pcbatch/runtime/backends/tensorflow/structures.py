@@ -12,7 +12,7 @@ from pcbatch.ir.dtypes import casts_into
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends.tensorflow.weak import Weak, commit, is_committed, is_number, weak
+from pcbatch.runtime.backends.tensorflow.weak import Weak, commit, is_committed, is_number, weak, with_sign
 
 
 class NotATensorError(TypeError):
@@ -159,7 +159,7 @@ def wrap(value: Any, type_: Type) -> Any:
 def _leaf(value: Any, type_: TensorType) -> tf.Tensor:
     dtype = tf.as_dtype(type_.dtype)
     if isinstance(value, complex):
-        value = tf.constant(value, dtype)
+        value = tf.constant(with_sign(value), dtype)
     tensor = commit(value, dtype) if is_number(value) else tf.convert_to_tensor(value)
     if tensor.dtype != dtype and casts_into(tensor.dtype.name, type_.dtype):
         tensor = tf.cast(tensor, dtype)

@@ -68,7 +68,12 @@ def commit(number: Any, dtype: tf.DType) -> tf.Tensor:
         raise WeakTypeError(f"a Python float does not fit {dtype.name}; write tf.cast(.., tf.float32) on the tensor")
     if isinstance(number, Weak):
         return number.value if number.value.dtype == dtype else tf.cast(number.value, dtype)
-    return tf.constant(wrapped(number, dtype) if is_int else number, dtype)
+    return tf.constant(wrapped(number, dtype) if is_int else with_sign(number), dtype)
+
+
+def with_sign(number: Any) -> Any:
+    """`number` so that a tensor of it has its sign: TensorFlow keeps eager scalars by value, and -0.0 equals 0.0."""
+    return np.asarray(number) if isinstance(number, (float, complex)) and number == 0 else number
 
 
 def weak(number: Any) -> Weak:
@@ -76,7 +81,7 @@ def weak(number: Any) -> Weak:
     if isinstance(number, Weak):
         return number
     if isinstance(number, float):
-        return Weak(tf.constant(number, DOUBLE))
+        return Weak(tf.constant(with_sign(number), DOUBLE))
     if not INT.min <= number <= INT.max:
         raise WeakTypeError(f"the int {number} is beyond int32; write tf.constant({number}, tf.int64)")
     return Weak(tf.constant(number, INT))

@@ -28,6 +28,7 @@ from pcbatch.runtime.backends.tensorflow.rules import (
     lane_after_lane,
     linear_algebra,
     loops,
+    powers,
     slopes,
     straight,
 )
@@ -52,6 +53,7 @@ CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
     **extremes.CORRECTIONS,
     **linear_algebra.CORRECTIONS,
     **loops.CORRECTIONS,
+    **powers.CORRECTIONS,
     **slopes.CORRECTIONS,
     **softplus.CORRECTIONS,
 }

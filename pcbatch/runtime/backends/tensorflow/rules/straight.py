@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import bridged, graphs, private, ready
+from pcbatch.runtime.backends.tensorflow.rules import powers
 from pcbatch.runtime.backends.tensorflow.rules.family import aligned
 from pcbatch.runtime.backends.tensorflow.xla_cpu import sums
 
@@ -78,6 +79,8 @@ def _made(operation: Any, inputs: Sequence[tf.Tensor], **changes: Any) -> Sequen
     """Such an operation on other inputs, with `changes` of its attributes."""
     if operation.type in bridged.INSTEAD and graphs.in_outer_xla():
         return [bridged.INSTEAD[operation.type](*inputs)]
+    if powers.is_whole(operation):
+        return [powers.power(*inputs)]
     dtypes = [output.dtype for output in operation.outputs]
     attributes = operation.node_def.attr
     if changes:
