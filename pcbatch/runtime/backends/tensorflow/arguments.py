@@ -94,7 +94,7 @@ def _converted(value: Any) -> tf.Tensor:
     if isinstance(value, list) and is_foreign(_first(value)):
         return tf.convert_to_tensor(with_numpy(value))
     if isinstance(value, float):
-        return tf.constant(with_sign(value), tf.float64 if isinstance(value, np.floating) else tf.float32)
+        return tf.constant(with_sign(value), tf.float64 if isinstance(value, np.float64) else tf.float32)
     return tf.convert_to_tensor(value)
 
 

@@ -175,6 +175,15 @@ def capture(graph: Any, tensor: Any) -> tf.Tensor:
     return graph.capture(tensor)
 
 
+def placeholder_like(tensor: tf.Tensor) -> tf.Tensor:
+    """A placeholder in the present graph, of which as much is known: the arrays that a handle or a list leads to."""
+    found = tf.compat.v1.placeholder(tensor.dtype, tensor.shape)
+    copy = lookup.find(lookup.HANDLE_DATA) if tensor.dtype in (tf.resource, tf.variant) else None
+    if copy is not None:
+        copy(tensor, found)
+    return found
+
+
 def let_stand_for(graph: Any, tensor: Any, placeholder: tf.Tensor) -> None:
     """From now on `placeholder` is what `capture` gives for `tensor`."""
     graph.add_capture(tensor, placeholder)
@@ -194,6 +203,46 @@ def body_of(graph: Any, name: str) -> Any:
     """The graph of a function that operations of `graph` run, with its `inputs` and `outputs`; None where not known."""
     of_function = getattr(graph, "_get_function", None)
     return getattr(of_function and of_function(name), "graph", None)
+
+
+def results_of(graph: Any, name: str) -> list[tf.Tensor] | None:
+    """What such a function gives, tensors of its graph; None where that is not known.
+
+    The graph's own `outputs` are others where a gradient was asked for: of those and more one function is made, then
+    more is taken away again.
+    """
+    of_function = getattr(graph, "_get_function", None)
+    function = of_function and of_function(name)
+    body, definition = getattr(function, "graph", None), getattr(function, "definition", None)
+    if body is None or definition is None or len(definition.signature.input_arg) != len(body.inputs):
+        return None
+    given = {each.name: tensor for each, tensor in zip(definition.signature.input_arg, body.inputs, strict=True)}
+    found = []
+    for result in definition.signature.output_arg:
+        name, _, place = definition.ret[result.name].partition(":")
+        if not place:
+            found.append(given.get(name))
+            continue
+        try:
+            operation = body.get_operation_by_name(name)
+        except KeyError:
+            return None
+        argument, _, index = place.partition(":")
+        found.append(operation.outputs[_first_of(operation, argument) + int(index)])
+    return None if any(each is None for each in found) else found
+
+
+def _first_of(operation: Any, argument: str) -> int:
+    """The number of the first output of an operation that belongs to an output argument of its type."""
+    first = 0
+    for each in operation.op_def.output_arg:
+        if each.name == argument:
+            break
+        if each.type_list_attr:
+            first += len(operation.get_attr(each.type_list_attr))
+        else:
+            first += operation.get_attr(each.number_attr) if each.number_attr else 1
+    return first
 
 
 def share_functions(graph: Any, present: Any) -> None:

@@ -21,6 +21,7 @@ FUNCTION = "tensorflow.python.eager.polymorphic_function.atomic_function.from_fu
 PFOR = "tensorflow.python.ops.parallel_for.pfor"
 IN_XLA = "tensorflow.python.ops.control_flow_util.GraphOrParentsInXlaContext"
 RECORD = "tensorflow.python.eager.record"
+HANDLE_DATA = "tensorflow.python.ops.handle_data_util.copy_handle_data"
 TANGENTS = "tensorflow.python.eager.forwardprop_util.pack_tangents"
 NO_TAPES = "tensorflow.python._pywrap_tfe.TFE_Py_TapeSetIsEmpty"
 DEFINITIONS = "tensorflow.python.framework.op_def_registry"

@@ -39,8 +39,18 @@ def _calling() -> Any:
 
 def _bodies_are_known() -> bool:
     graph, result = _calling()
-    body = private.body_of(graph, result.op.get_attr("f").name)
-    return len(body.inputs) == len(body.outputs) == 1
+    name = result.op.get_attr("f").name
+    body, results = private.body_of(graph, name), private.results_of(graph, name)
+    return len(body.inputs) == 1 and results is not None and [*map(id, results)] == [*map(id, body.outputs)]
+
+
+def _stand_ins_are_known() -> bool:
+    with tf.init_scope():
+        handle = tf.Variable([1.0, 2.0], trainable=False).handle
+    graph = private.new_graph("probe")
+    with graph.as_default():
+        read = tf.raw_ops.ReadVariableOp(resource=private.placeholder_like(handle), dtype=tf.float32)
+    return bool(read.shape == [2])
 
 
 def _functions_are_shared() -> bool:
@@ -130,7 +140,16 @@ USES = (
         _outer_graphs_are_known,
         "a tensor of a tf.function cannot be an argument of a batched call in a function inside of that one",
     ),
-    Use("bodies of functions", _bodies_are_known, "what a call inside an operation costs is not estimated"),
+    Use(
+        "bodies of functions",
+        _bodies_are_known,
+        "what a call inside an operation costs is not estimated, and what XLA gets wrong in one is not put right",
+    ),
+    Use(
+        "stand-ins for variables",
+        _stand_ins_are_known,
+        "functions that read variables, and in which something is to be put right, may be refused: a shape is unknown",
+    ),
     Use(
         "functions of a graph",
         _functions_are_shared,

@@ -13,7 +13,7 @@ import itertools
 import operator
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import tensorflow as tf
@@ -24,6 +24,7 @@ from pcbatch.runtime.backends.tensorflow.rules import (
     convolutions,
     elements,
     extremes,
+    functions,
     images,
     lane_after_lane,
     linear_algebra,
@@ -147,7 +148,7 @@ def is_taken_as_it_is(operation: Any) -> bool:
         return False
     if any(each.dtype in (tf.variant, tf.resource) for each in (*operation.inputs, *operation.outputs)):
         return False
-    return not extremes.is_made_otherwise(operation)
+    return not extremes.is_made_otherwise(operation) and not functions.has_corrections(operation)
 
 
 class Conversion:
@@ -239,10 +240,10 @@ class Conversion:
             return
         outputs = straight.converted(operation, inputs)
         outputs = outputs or extremes.same_for_all(operation, inputs) or slopes.same_for_all(operation, inputs)
-        if outputs is None and self.lanes is None:
+        if outputs is None and (self.lanes is None or self._is_shared(operation, inputs)):
             outputs = self._of_one(operation, inputs)
         try:
-            outputs = outputs or self._by_pfor(operation)
+            outputs = outputs or self._inlined(operation, inputs) or self._by_pfor(operation)
         except Exception as error:
             if self.lanes is None or not lane_after_lane.is_looped(error):
                 raise
@@ -274,7 +275,31 @@ class Conversion:
         """
         if operation.type in READS or (private.has_rule(operation) and operation.op_def.is_stateful):
             return None
-        return straight.as_it_is(operation, [each.t for each in inputs])
+        return straight.as_it_is(
+            operation, [each.t for each in inputs], **functions.corrected(operation, self._function)
+        )
+
+    def _is_shared(self, operation: Any, inputs: Sequence[Converted]) -> bool:
+        """Whether no lane's value goes into an operation with functions in which something is made otherwise."""
+        return not any(each.is_stacked for each in inputs) and functions.has_corrections(operation)
+
+    def _inlined(self, operation: Any, inputs: Sequence[Converted]) -> list[Converted] | None:
+        """A call of a function in which something is made otherwise, as what the function does.
+
+        pfor would take what no lane's value goes into as it is.
+        """
+        called = functions.called(operation) if functions.has_corrections(operation) else None
+        if called is None or (self.lane.failures and functions.has_loops(operation)):
+            return None
+        body, results = called
+        pairs = [(inner, each.t, each.is_stacked) for inner, each in zip(body.inputs, inputs, strict=True)]
+        stacked, same = ([(inner, t) for inner, t, s in pairs if s == is_stacked] for is_stacked in (True, False))
+        return Conversion(body, self.lanes, results, replace(self.lane, failures=())).run(stacked, same, [])
+
+    def _function(self, body: Any, given: Sequence[tf.Tensor], results: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        lane = Lane(is_native=self.lane.is_native)
+        found = Conversion(body, None, results, lane).run([], list(zip(body.inputs, given, strict=True)), [])
+        return [each.t for each in found]
 
     def _by_pfor(self, operation: Any) -> list[Converted]:
         if self.pfor is None:

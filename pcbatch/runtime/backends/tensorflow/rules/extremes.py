@@ -170,11 +170,14 @@ def is_made_otherwise(operation: Any) -> bool:
     return operation.type in _PLAIN and operation.type not in ("Max", "Maximum", "Min", "Minimum")
 
 
+def is_corrected(operation: Any) -> bool:
+    """Whether something else is made of an operation."""
+    return operation.type in _PLAIN and _corrects(operation.type, operation.get_attr)
+
+
 def same_for_all(operation: Any, inputs: Sequence[Converted]) -> list[Converted] | None:
     """What stands for the outputs of such an operation that no lane's value goes into, to which no rule is applied."""
-    if operation.type not in _PLAIN or not _corrects(operation.type, operation.get_attr):
-        return None
-    if any(each.is_stacked for each in inputs):
+    if not is_corrected(operation) or any(each.is_stacked for each in inputs):
         return None
     found = _PLAIN[operation.type](operation.get_attr, *(each.t for each in inputs))
     return [Converted(output, False) for output in (found if isinstance(found, tuple) else (found,))]

@@ -64,8 +64,13 @@ def _applies(inputs: Any) -> bool:
 CORRECTIONS: dict[str, tuple[Applies, Rule]] = {name: (_applies, _rule(plain)) for name, plain in _PLAIN.items()}
 
 
+def is_corrected(operation: Any) -> bool:
+    """Whether something else is made of an operation."""
+    return operation.type in _PLAIN and graphs.may_be_in_xla()
+
+
 def same_for_all(operation: Any, inputs: Sequence[Converted]) -> list[Converted] | None:
     """What stands for the output of such an operation that no lane's value goes into; None for another operation."""
-    if operation.type not in _PLAIN or not graphs.may_be_in_xla() or any(each.is_stacked for each in inputs):
+    if not is_corrected(operation) or any(each.is_stacked for each in inputs):
         return None
     return [Converted(_PLAIN[operation.type](*(each.t for each in inputs)), False)]

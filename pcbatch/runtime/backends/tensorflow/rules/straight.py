@@ -60,10 +60,10 @@ def converted(operation: Any, inputs: Sequence[Converted]) -> list[Converted] | 
     return None if found is None or rank is None or found.shape.rank != rank + 1 else [Converted(found, True)]
 
 
-def as_it_is(operation: Any, inputs: Sequence[tf.Tensor]) -> list[Converted]:
-    """The outputs of the same operation on other inputs of the same types."""
+def as_it_is(operation: Any, inputs: Sequence[tf.Tensor], **changes: Any) -> list[Converted]:
+    """The outputs of the same operation on other inputs of the same types, with `changes` of its attributes."""
     with tf.compat.v1.get_default_graph().name_scope(f"{operation.name}/pfor/"):
-        outputs = _made(operation, inputs)
+        outputs = _made(operation, inputs, **changes)
     for output, known in zip(outputs, operation.outputs, strict=True):
         if output.dtype != tf.variant:
             output.set_shape(known.shape)
