@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -95,6 +95,10 @@ def bind_arguments(
             whole[name], parts[name] = _leaves(backend, name, value, given_axes[name])
         except (TypeError, RecursionError) as error:
             raise _no_array(name, value, error) from None
+    beside = (leaf.type for name in passed.intersection(parts) for leaf in parts[name] if leaf.floats is None)
+    dtype = _one_float_dtype(beside)
+    if dtype is not None:
+        parts = {name: [leaf.of(dtype, backend) for leaf in leaves] for name, leaves in parts.items()}
     every = [leaf for leaves in parts.values() for leaf in leaves]
     count = _lanes({leaf.path: backend.lanes_of(leaf.value) for leaf in every if leaf.axis == 0}, lanes)
     shared = frozenset(name for name, leaves in parts.items() if _is_shared(leaves, given_axes[name]))
@@ -130,22 +134,38 @@ def one_example(backend: Backend, value: Any, axes: Any, path: str, floats: str 
     def seen(given: Any, array: Any, axis: int | None) -> Any:
         if axis is None and (_is_number(given) or backend.is_variable(given)):
             return given
-        is_cast = floats is not None and type(given) is float
+        is_cast = floats is not None and _are_own_floats(given, backend.type_of(array))
         return backend.as_arrays(np.asarray(given, floats), example=True) if is_cast else array
 
     return values.pack(type_, [seen(given, array, axis) for given, array, (_, axis) in leaves])
 
 
 def floats_beside(backend: Backend, given: Sequence[Any], examples: Sequence[Any]) -> str | None:
-    """The dtype of the float arrays among arguments, if there are any and all have the same.
+    """The dtype of the float arrays among one example's arguments, if Python's own floats are to be of it.
 
     `given` are the arguments, `examples` the same as arrays. A batch has arrays for Python's own floats, too, of which
     nothing but those beside them says what dtype they have.
     """
     types = map(backend.type_of, examples)
     every = (pair for type_, value in zip(types, given, strict=True) for pair in _typed(type_, value))
-    found = {leaf.dtype for leaf, value in every if "float" in leaf.dtype and type(value) is not float}
-    return found.pop() if len(found) == 1 else None
+    return _one_float_dtype(leaf for leaf, value in every if not _are_own_floats(value, leaf))
+
+
+def _one_float_dtype(types: Iterable[TensorType]) -> str | None:
+    """The dtype of all floats among `types`; None where it is not one, or the one that Python's own have anyway."""
+    found = {type_.dtype for type_ in types if "float" in type_.dtype and not type_.weak}
+    return found.pop() if len(found) == 1 and found != {"float32"} else None
+
+
+def _are_own_floats(value: Any, type_: Type) -> bool:
+    """Whether a leaf that is of `type_` as an array was given as Python's own float, or as a list of such."""
+    return isinstance(type_, TensorType) and type_.dtype == "float32" and _are_own_numbers(value)
+
+
+def _are_own_numbers(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(map(_are_own_numbers, value))
+    return type(value) in (bool, int, float)
 
 
 def _typed(type_: Type, value: Any) -> Iterator[tuple[TensorType, Any]]:
@@ -167,7 +187,8 @@ def _no_array(name: str, value: Any, error: Exception) -> UsageError:
 class _Leaf:
     """An array of an argument: where it is, the type of one example, and whether lanes have their own.
 
-    `is_variable`: it is read from a variable that all lanes share.
+    `is_variable`: it is read from a variable that all lanes share. `floats`: what was given, if
+    that are Python's own.
     """
 
     path: str
@@ -175,6 +196,14 @@ class _Leaf:
     type: TensorType
     axis: int | None
     is_variable: bool = False
+    floats: Any = None
+
+    def of(self, dtype: str, backend: Backend) -> _Leaf:
+        """This leaf, Python's own floats being of `dtype`."""
+        if self.floats is None:
+            return self
+        value = backend.as_arrays(np.asarray(self.floats, dtype))
+        return replace(self, value=value, type=replace(self.type, dtype=dtype))
 
 
 def _leaves(backend: Backend, name: str, value: Any, axes: Any) -> tuple[Type, list[_Leaf]]:
@@ -191,7 +220,8 @@ def _leaves(backend: Backend, name: str, value: Any, axes: Any) -> tuple[Type, l
         leaf = given if axis is None and _is_number(given) else array  # a number that all lanes share stays weak
         leaf_type = backend.type_of(leaf) if axis is None else backend.example_type(leaf)
         assert isinstance(leaf_type, TensorType)
-        found.append(_Leaf(path, leaf, leaf_type, axis, axis is None and backend.is_variable(given)))
+        floats = given if _are_own_floats(given, leaf_type) else None
+        found.append(_Leaf(path, leaf, leaf_type, axis, axis is None and backend.is_variable(given), floats))
     return type_, found
 
 

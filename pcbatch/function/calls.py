@@ -223,7 +223,7 @@ class Calls(Linkable, Generic[P, R]):
         dynamic = [name for name in given if name not in self.static_argnames]
         backend = backend_named(self._options.backend)
         floats = floats_beside(backend, [given[name] for name in dynamic], [found[name] for name in dynamic])
-        if floats in (None, "float32"):
+        if floats is None:
             return found
         return {name: self.as_example(name, value, floats) for name, value in given.items()}
 

@@ -197,3 +197,40 @@ def test_of_floats_of_several_dtypes_none_counts():
 
     given = apart.single(np.float64(1.0), np.float16(1.0), 0.5)
     assert [each.dtype for each in given] == [np.float64, np.float16, np.float32]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, np.float32])
+def test_so_is_a_list_of_them_for_a_batch(dtype):
+    x, least = [0.1, 3.0, 0.7], [1.7, 0.1, 1.1]
+    for size in (0, 1, 3):
+        beside, wanted = np.array(least[:size], dtype), grown(np.array(x[:size], dtype), np.array(least[:size], dtype))
+        for found in (grown(x[:size], beside), grown(np.array(x[:size], dtype), least[:size])):
+            for each, one in zip(found, wanted, strict=True):
+                assert each.dtype == dtype
+                np.testing.assert_array_equal(each, one)
+
+
+def test_a_list_is_of_the_dtype_beside_it_in_structures_and_for_all_lanes():
+    x, shift = np.array([0.3, 0.7]), [0.1, 0.2]
+    wanted = scaled(x, {"scale": np.array([0.1, 0.3]), "shift": np.array(shift)})
+    np.testing.assert_array_equal(scaled(x.tolist(), {"scale": np.array([0.1, 0.3]), "shift": shift}), wanted)
+    np.testing.assert_array_equal(scaled(x, {"scale": [0.1, 0.3], "shift": shift}), wanted)
+    for_all = scaled.options(in_axes=(0, {"scale": 0, "shift": None}))
+    found = for_all(x, {"scale": [0.1, 0.3], "shift": [0.1, 0.2]})
+    for lane, scale in enumerate([0.1, 0.3]):
+        np.testing.assert_array_equal(found[lane], scaled.single(x[lane], {"scale": scale, "shift": [0.1, 0.2]}))
+
+
+def test_ints_in_a_list_among_floats_are_floats_and_by_themselves_ints():
+    @pcbatch.autobatch
+    def both(x, y):
+        return x, y
+
+    assert both([1, 0.1], np.ones(2))[0].dtype == np.float64
+    assert both([1, 2], np.ones(2))[0].dtype == np.int32
+    assert both([np.float32(1.0), 0.1], np.ones(2))[0].dtype == np.float32
+
+
+def test_a_number_for_all_lanes_is_no_array_beside_a_list():
+    shared = scaled([0.25, 0.5], {"scale": [2.0, 4.0], "shift": 0.1})
+    assert shared.dtype == np.float32
