@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from pcbatch.errors import CompileError, Diagnostic, InPlace, TakeIn
+from pcbatch.errors import CompileError, Diagnostic, InPlace, LeaveOut, PrimitiveError, TakeIn
 from pcbatch.function.grants import Grants
 
 T = TypeVar("T")
@@ -30,6 +30,7 @@ def _granted(make: Callable[[Grants], T], known: Grants) -> tuple[T, Grants]:
     """A loop is written out only where the program is wrong without, the innermost one first."""
     first: CompileError | None = None
     before: CompileError | None = None  # what was wrong before a helper was taken in whose operators may mean more then
+    others: list[Diagnostic] = []  # that a call there is one of another method than it was thought to be
     grants = known
     while True:
         try:
@@ -37,6 +38,10 @@ def _granted(make: Callable[[Grants], T], known: Grants) -> tuple[T, Grants]:
         except CompileError as error:
             if _is_final(error):
                 raise _final(error, error) from None
+            if grants.calls_two(error):
+                of_two = PrimitiveError(others)
+                raise _final(of_two, of_two) from None
+            others += [each for each in error.diagnostics if isinstance(each.wants, LeaveOut)]
             is_wrong = any(each.code < "PCB4" and each.wants is None for each in error.diagnostics)
             if before is not None and is_wrong and not _asks(error):
                 raise _final(before, before) from None

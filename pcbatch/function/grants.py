@@ -117,6 +117,18 @@ class Grants:
                     failed[span] = depth + 1
         return replace(self, failed=tuple(sorted(failed.items())))
 
+    def calls_two(self, error: CompileError) -> bool:
+        """Whether a call that is known to be none of a method of the program is one after all: it is one of two then.
+
+        It may be the same call in two turns of a loop that is written out.
+        """
+        asked = [each.wants for each in error.diagnostics if isinstance(each.wants, TakeIn)]
+        return any(
+            want.method == method and want.span is not None and want.span.surrounds(place)
+            for want in asked
+            for place, method in self.left_out
+        )
+
     @property
     def unrolling(self) -> Unrolling:
         """What the frontend is told of it."""

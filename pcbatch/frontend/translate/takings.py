@@ -71,7 +71,7 @@ class Marked:
         here = span_of(node, source.file)
         fits = root is not None and not takes(node) and all(map(is_one_part, steps_of(node.func.value)))
         return fits and any(
-            (root == name or name not in source.names) and _is_within(here, span) for span, name in self._takings
+            (root == name or name not in source.names) and span.surrounds(here) for span, name in self._takings
         )  # the variables of functions that stand where they are called have other names there
 
 
@@ -84,7 +84,7 @@ class _Objects(gast.NodeTransformer):  # type: ignore[misc]  # gast has no types
     def visit_Call(self, node: Any) -> Any:
         self.generic_visit(node)
         here = span_of(node, self.source.file)
-        meant = (text for span, text in self.called if _is_within(here, span) and self._is_meant(node.func, text))
+        meant = (text for span, text in self.called if span.surrounds(here) and self._is_meant(node.func, text))
         owners = frozenset(parts_of_call(text)[2] for text in meant)
         if owners:
             node.func = gast.copy_location(gast.Attribute(node.func, CALL, gast.Load()), node.func)
@@ -124,7 +124,7 @@ class _Methods(Scoped):
             return None  # an object from around the function: its methods are found by their names
         named = [each for each in self.methods if (each.name, each.is_property) == (node.attr, is_property)]
         owners = getattr(node, _OWNERS, None)
-        fits = [each for each in named if _is_within(here, each.span) and (owners is None or each.owner in owners)]
+        fits = [each for each in named if each.span.surrounds(here) and (owners is None or each.owner in owners)]
         if root in self._inner:
             fits = [each for each in fits if not each.gives_back]  # what changes there, as an element, would be lost
         return next((each for each in fits if here not in each.left_out), fits[0] if len(fits) > 1 else None)
@@ -162,9 +162,3 @@ def _calls(tree: Any) -> Iterator[Any]:
                 yield from _calls(node)
             elif called_part(node) is not None:
                 yield node
-
-
-def _is_within(span: Span, around: Span) -> bool:
-    start, end = (around.line, around.column), (around.end_line, around.end_column)
-    same = span.file == around.file
-    return same and start <= (span.line, span.column) and (span.end_line, span.end_column) <= end

@@ -264,6 +264,7 @@ def other_method(method: Method, name: str, type_: Known | None, span: Span | No
         f"`.{method.name}` is `{method.owner.__name__}.{method.name}` here, and of a `{kind}` it is another one",
         span,
         "this method is part of the program, since it branches or loops on values of a lane",
-        f"call it at two places, each for the objects of one class; or write one function for both, `{method.name}(p)`",
+        f"call it at two places, each for the objects of one class, and a loop over both once for each; or write "
+        f"one function for both, `{method.name}(p)`",
         wants=None if span is None else LeaveOut(span, method),
     )
