@@ -20,6 +20,7 @@ from pcbatch.frontend.source.nodes import load
 from pcbatch.frontend.source.scope import LiveScope
 from pcbatch.frontend.source.supers import SUPER, Supers, supers_in
 from pcbatch.function.linkable import Linkable
+from pcbatch.ir.records import CONSTRUCTORS
 from pcbatch.lowering.captures.captured import Namespace
 
 PART = "is part of the program, since it branches, loops or stores by values of a lane, or calls a batched function"
@@ -114,11 +115,11 @@ class Taken(Linkable):
 
 def _changed(source: FunctionSource, name: str) -> Diagnostic:
     """That a helper stores into an argument: Python shows that to the caller, a function of the program does not."""
-    return Diagnostic(
-        "PCB204",
-        f"the helper `{source.name}` changes its argument `{name}`, which belongs to the caller",
-        source.span,
-        f"this {PART}",
+    help_ = (
         f"put @pcbatch.autobatch on `{source.name}`, let it return `{name}`, and assign that: "
-        f"`{name} = {source.name}({name}, ..)`",
+        f"`{name} = {source.name}({name}, ..)`"
     )
+    if source.name in CONSTRUCTORS:
+        help_ = f"change `{name}` where the object is made, in a statement of its own"
+    message = f"the helper `{source.name}` changes its argument `{name}`, which belongs to the caller"
+    return Diagnostic("PCB204", message, source.span, f"this {PART}", help_)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -47,11 +47,16 @@ class TakenMethod(Taken):
         super().__init__(method.function)
         self.method, self._takings, self._calls, self._others = method, takings, calls, others
         self.receiver = method.cls
+        first = method.cls or method.behind or method.owner
+        self._meanings = {each: self._of(each) for each in _below(first)} if method.cls is None else {}
+        self._meanings[first] = method
+
+    def _of(self, cls: type) -> Method | None:
+        return Method.of(cls, self.method.name, self.method.behind)
 
     def is_same(self) -> bool:
-        """Whether the class still has this method."""
-        cls = self.method.cls or self.method.behind or self.method.owner
-        return Method.of(cls, self.method.name, self.method.behind) == self.method
+        """Whether the class still has this method, and those that inherit from it what they had."""
+        return all(self._of(cls) == known for cls, known in self._meanings.items())
 
     def _own(self, source: FunctionSource) -> set[str]:
         return {source.parameters[0].name}
@@ -204,3 +209,11 @@ def _property(source: FunctionSource, receiver: str) -> Diagnostic:
         f"this {PART}",
         f"make it a method, `{receiver}.{source.name}()`, which may change its object",
     )
+
+
+def _below(cls: type) -> Iterator[type]:
+    """The classes that inherit from `cls`."""
+    found: list[type] = cls.__subclasses__()
+    for each in found:
+        yield each
+        yield from _below(each)

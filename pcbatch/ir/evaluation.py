@@ -18,7 +18,7 @@ from pcbatch.ir.code import Code
 from pcbatch.ir.debugging import TYPE, WORDS
 from pcbatch.ir.outcome import Evaluate, LaneFaultError
 from pcbatch.ir.payload import CAST
-from pcbatch.ir.pseudo_builtins import BLANK, COUNT, MAPPED
+from pcbatch.ir.pseudo_builtins import BEGUN, BLANK, COUNT, MADE, MAPPED
 from pcbatch.ir.types import TensorType, Type, leaves
 from pcbatch.ir.values import pack
 
@@ -120,6 +120,8 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__length__": _shortest,
     COUNT: range,
     "__element__": _element,
+    BEGUN: records.begun,
+    MADE: records.finished,
     MAPPED: lambda value, *known: value,
     "__parts__": _parts,
     "__plain__": _plain,

@@ -11,6 +11,8 @@ BLANK, MAPPED = "__blank__", "__mapped__"
 """What `pcbatch.map` is made of; see `pcbatch.frontend.translate.mapped`."""
 COUNT = "__count__"
 """What a range inside `zip`, `enumerate` or `reversed` is made of; see `pcbatch.frontend.translate.sequences`."""
+BEGUN, MADE = "__begun__", "__made__"
+"""What calls of constructors are made of that are part of the program; see `pcbatch.frontend.translate.takings`."""
 UNBOUND = "__unbound__"
 """What a variable is behind a loop that has made no turn; see `pcbatch.frontend.translate.statements`."""
 
@@ -18,6 +20,7 @@ PSEUDO_BUILTINS = frozenset(
     {
         "__apart__",  # refuses values of which one is, or contains, what another is
         "__axis__",  # all positions along an axis of an array
+        "__begun__",  # an object of a class before its `__init__` has run
         "__blank__",  # an array of zeros
         "__count__",  # something as long as a range
         "__changed__",  # what an object is after one of its methods has been called
@@ -27,6 +30,7 @@ PSEUDO_BUILTINS = frozenset(
         "__flag__",  # whether a value is True, or False, itself
         "__index__",  # an int
         "__length__",  # the length of the shortest of some sequences
+        "__made__",  # that object, now that it has
         "__mapped__",  # refuses results of `pcbatch.map` that are not the ones known
         "__parts__",  # a sequence that has so many parts
         "__plain__",  # refuses what is no plain data

@@ -15,3 +15,10 @@ def helper(x):
 @pcbatch.autobatch
 def weighted(x):
     return helper(x) * WEIGHT
+
+
+class Least:
+    def __init__(self, v):
+        self.v = v
+        if v < 0.0:
+            self.v = 0.0

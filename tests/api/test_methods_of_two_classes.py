@@ -153,3 +153,24 @@ def test_one_call_of_two_of_them_is_told_as_that(function):
     assert diagnostic.code == "PCB425"
     assert diagnostic.span.text[diagnostic.span.column :].startswith("shape.")
     assert "a loop over both once for each" in diagnostic.help
+
+
+class Other(Square):
+    pass
+
+
+def test_a_class_that_gets_the_method_is_compiled_anew(monkeypatch):
+    @pcbatch.autobatch
+    def area_of(x):
+        return Other(x).area()
+
+    def doubled(self):
+        if self.side < 0.0:
+            return 1.0
+        return 2.0 * self.side
+
+    np.testing.assert_allclose(area_of(X), [0.0, 4.0, 9.0])
+    monkeypatch.setattr(Other, "area", doubled, raising=False)
+    np.testing.assert_allclose(area_of(X), [1.0, 4.0, 6.0])
+    monkeypatch.undo()
+    np.testing.assert_allclose(area_of(X), [0.0, 4.0, 9.0])

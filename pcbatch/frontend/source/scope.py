@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any, Protocol
@@ -33,6 +34,9 @@ class Scope(Protocol):
     def origin(self, name: str) -> Origin | None:
         """What `name` stands for; None if nothing of that name is to be seen."""
 
+    def live_class(self, path: str) -> type | None:
+        """The class that a dotted path denotes now; None where it is something else, or is not to be seen."""
+
 
 def is_builtin(scope: Scope, name: str) -> bool:
     """Whether the free name `name` means Python's builtin."""
@@ -53,19 +57,31 @@ class LiveScope:
         """See `Scope`."""
         if name in self.supers:
             return Origin("builtins.super")
+        return next(map(origin_of, self._values(name)), None)
+
+    def live_class(self, path: str) -> type | None:
+        """See `Scope`; attributes are those of modules."""
+        root, *steps = path.split(".")
+        found = next(self._values(root), None)
+        for step in steps:
+            found = vars(found).get(step) if isinstance(found, ModuleType) else None
+        return found if isinstance(found, type) else None
+
+    def _values(self, name: str) -> Iterator[Any]:
+        """What `name` means now, if anything."""
         cells = dict(zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True))
         if name in cells:
-            try:
-                return _origin_of(cells[name].cell_contents)
-            except ValueError:  # the enclosing function has not assigned it yet
-                return None
+            with suppress(ValueError):  # the enclosing function has not assigned it yet
+                yield cells[name].cell_contents
+            return
         for namespace in (self.function.__globals__, vars(builtins)):
             if name in namespace:
-                return _origin_of(namespace[name])
-        return None
+                yield namespace[name]
+                return
 
 
-def _origin_of(value: Any) -> Origin:
+def origin_of(value: Any) -> Origin:
+    """Where a live value comes from."""
     if isinstance(value, ModuleType):
         return Origin(value.__name__, module=True)
     kind = type(value)
@@ -97,6 +113,10 @@ class StaticScope:
         if name in ("__name__", "__file__", "__doc__", "__spec__", "__package__", "__loader__"):
             return Origin("builtins.str")
         return Origin("", module=True) if self.open else None
+
+    def live_class(self, path: str) -> type | None:
+        """None: nothing is live."""
+        return None
 
 
 def static_scope(module: ast.Module, name: str) -> StaticScope:

@@ -35,6 +35,7 @@ from pcbatch.frontend.translate.references import (
     element,
     step_of,
 )
+from pcbatch.ir.records import is_generated
 
 Kinds = Callable[[Scope, Callable[[str], bool]], KindOf]
 """`kinds.kind_of_calls`."""
@@ -51,8 +52,8 @@ class _UnknownError(Exception):
     """What a class does is not known."""
 
 
-def made_by(origin: Origin, kinds: Kinds) -> Kind:
-    """What calls of the class give that `origin` is."""
+def made_by(origin: Origin, kinds: Kinds, *, begun: bool = False) -> Kind:
+    """What calls of the class give that `origin` is; where its last part is still to be run, what is `begun`."""
     cls = origin.definition
     assert origin.fields is not None, "it is a class of records"
     if not isinstance(cls, type):  # a statement: what is not seen here is a record of its arguments
@@ -60,19 +61,19 @@ def made_by(origin: Origin, kinds: Kinds) -> Kind:
     try:
         if issubclass(cls, tuple):
             return origin.fields
-        return _dataclass(cls, kinds) if dataclasses.is_dataclass(cls) else _simple(cls, kinds)
+        return _dataclass(cls, kinds, begun) if dataclasses.is_dataclass(cls) else _simple(cls, kinds)
     except (_UnknownError, CompileError):
         return "unknown"
 
 
-def _dataclass(cls: type, kinds: Kinds) -> Maker:
+def _dataclass(cls: type, kinds: Kinds, begun: bool) -> Maker:
     if not cls.__dataclass_params__.init or "__init__" not in _own(cls):  # type: ignore[attr-defined]
         return _simple(cls, kinds)
     fields = dataclasses.fields(cls)
     given = [each for each in fields if each.init]
     parts: list[Reference] = [((f".{each.name}",), (each.name, ())) for each in given]
     defaults = {each.name: each.default for each in given if each.default is not dataclasses.MISSING}
-    after = getattr(cls, "__post_init__", None)
+    after = None if begun else getattr(cls, "__post_init__", None)
     if after is not None:
         if len(inspect.signature(after).parameters) > 1:  # it takes what is no field
             raise _UnknownError
@@ -84,11 +85,7 @@ def _dataclass(cls: type, kinds: Kinds) -> Maker:
 def _own(cls: type) -> tuple[str, ...]:
     """The methods that the decorator of a dataclass has made for it, or for the dataclass that it inherits from."""
     base = next(each for each in cls.__mro__ if "__init__" in vars(each))
-    return ("__init__",) if "__dataclass_params__" in vars(base) and _is_generated(vars(base)["__init__"]) else ()
-
-
-def _is_generated(function: Any) -> bool:
-    return isinstance(function, FunctionType) and function.__code__.co_filename == "<string>"
+    return ("__init__",) if "__dataclass_params__" in vars(base) and is_generated(vars(base)["__init__"]) else ()
 
 
 def _simple(cls: type, kinds: Kinds) -> Maker:

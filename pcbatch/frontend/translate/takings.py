@@ -2,7 +2,10 @@
 
 Which methods these are is known when they are traced: until then a method that is called for its value changes nothing.
 Where that is wrong, the program is built anew with the calls at that place marked. So it is where a method cannot be
-traced, since it branches on values of a lane: it is a function of the program then, and its object an argument.
+traced, since it branches on values of a lane: it is a function of the program then, and its object an argument. A
+constructor is one that is given a new object.
+
+    p = Player(x)           p = __made__(Player.__init__(__begun__(Player), x)[1])
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import Any
 
 import gast
 
-from pcbatch.errors import Span
+from pcbatch.errors import Method, Span
 from pcbatch.frontend.source.changes import (
     called_part,
     function_of,
@@ -25,11 +28,13 @@ from pcbatch.frontend.source.changes import (
     steps_of,
     takes,
 )
-from pcbatch.frontend.source.nodes import constant, load, span_of, walk_scope
+from pcbatch.frontend.source.nodes import constant, dotted, load, span_of, walk_scope
 from pcbatch.frontend.source.scopes import Scoped, bound_in
 from pcbatch.frontend.source.source import FunctionSource
 from pcbatch.frontend.translate.unrolling import MethodCall
-from pcbatch.ir.called import CALL, parts_of_call, text_of_call
+from pcbatch.ir.called import CALL, name_of_class, parts_of_call, text_of_call
+from pcbatch.ir.pseudo_builtins import BEGUN, MADE
+from pcbatch.ir.records import AFTER, CONSTRUCTORS, constructor_of
 
 _OWNERS = "_pcb_owners"
 """The attribute of the `o.__call__` that stands for `o`: the classes whose method that may be."""
@@ -134,8 +139,30 @@ class _Methods(Scoped):
         found = self._found(node, node, is_property=True) if isinstance(node.ctx, gast.Load) else None
         return node if found is None else _call_of(found.label, node, [node.value], [])
 
+    def _constructor(self, node: Any) -> MethodCall | None:
+        """The last part of making an object, by a Call of a class, that is a function of the program here."""
+        path = dotted(node.func)
+        here = span_of(node, self.source.file)
+        found = [each for each in self.methods if each.name in CONSTRUCTORS and each.span.surrounds(here)]
+        if path is None or not found or path.partition(".")[0] in self.source.locals | self._inner:
+            return None
+        cls = self.source.scope.live_class(path)
+        name = None if cls is None else constructor_of(cls)
+        method = None if cls is None or name is None else Method.of(cls, name)
+        if method is None:
+            return None
+        return next((each for each in found if (each.name, each.owner) == (name, name_of_class(method.owner))), None)
+
     def visit_Call(self, node: Any) -> Any:
         self.generic_visit(node)
+        made = self._constructor(node)
+        if made is not None:
+            is_after = made.name == AFTER  # it is given nothing but the object
+            args, keywords = (node.args, node.keywords) if is_after else ([], [])
+            new = _call_of(BEGUN, node, [node.func, *args], keywords)
+            given, named = ([], []) if is_after else (node.args, node.keywords)
+            changed = gast.Subscript(_call_of(made.label, node, [new, *given], named), constant(1), gast.Load())
+            return _call_of(MADE, node, [gast.copy_location(changed, node)], [])
         is_asked = isinstance(node.func, gast.Attribute) and function_of(node) is None
         found = self._found(node.func, node, is_property=False) if is_asked else None
         if found is None:

@@ -111,7 +111,8 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     helper = _helper(piece, error)
     help = help_for(why)
     if not help and NO_VALUE.search(why):
-        help = _TENSORS if helper is None else _HELPER_OF_TENSORS.format(helper.tb_frame.f_code.co_name)
+        code = None if helper is None else helper.tb_frame.f_code
+        help = _TENSORS if code is None else methods.help_of(code) or _HELPER_OF_TENSORS.format(code.co_name)
     line = _line_of_traceback(piece, error)
     place = _innermost(piece, error) if helper is None else helper
     product = operands.product(place) if NO_VALUE.search(why) else None
@@ -150,7 +151,7 @@ def _taken_in(piece: Piece, error: BaseException) -> TakeIn | None:
     own = set(_codes(piece.compiled.__code__))
     called, callers = _own(piece, error), []
     # A comprehension or a lambda of the piece, or what calls a method that changes its object, comes between.
-    while called is not None and (called.tb_frame.f_code in own or methods.is_caller(called.tb_frame.f_code)):
+    while called is not None and (called.tb_frame.f_code in own or methods.is_between(called.tb_frame.f_code)):
         callers.append(called.tb_frame)
         called = called.tb_next
     if called is None:

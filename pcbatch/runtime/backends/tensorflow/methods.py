@@ -35,7 +35,8 @@ def of_class(code: CodeType, given: Any, callee: FrameType, callers: Iterable[Fr
 
 def _with_code(cls: type, code: CodeType) -> Method | None:
     private = [f"_{base.__name__.lstrip('_')}{code.co_name}" for base in cls.__mro__]  # of `__name`
-    found = (Method.of(cls, name) for name in (code.co_name, *private))
+    others = [name for base in cls.__mro__ for name in vars(base)]  # `area = surface`
+    found = (Method.of(cls, name) for name in (code.co_name, *private, *others))
     return next((each for each in found if each is not None and each.function.__code__ is code), None)
 
 
@@ -51,6 +52,18 @@ def _records(values: Iterable[Any], seen: dict[int, Any]) -> Iterator[Any]:
         yield from _records(parts or (), seen)
 
 
-def is_caller(code: CodeType) -> bool:
-    """Whether a code is of what calls methods of objects, or helpers, for a piece."""
-    return code.co_filename in (changes.__file__, searching.__file__, watching.__file__)
+def help_of(code: CodeType) -> str:
+    """What to write instead where a constructor cannot be traced, and is no part of the program; "" of other code."""
+    return _CONSTRUCTOR if code.co_name in records.CONSTRUCTORS else ""
+
+
+_CONSTRUCTOR = (
+    "compute before what the object is given, `Account(capped(x))`; a constructor may branch or loop if its class is "
+    "called by its name, and has no `__new__`, no metaclass and, as a dataclass, no `InitVar`"
+)
+
+
+def is_between(code: CodeType) -> bool:
+    """Whether a code is of what calls methods of objects, or helpers, for a piece, or is made for a dataclass."""
+    is_made = code.co_name == records.INIT and code.co_filename == records.NO_FILE
+    return is_made or code.co_filename in (changes.__file__, searching.__file__, watching.__file__)

@@ -7,6 +7,7 @@ Every function works on tensors, weak numbers and, as Python would, on static Py
 
 from __future__ import annotations
 
+from pcbatch.ir.records import begun, finished
 from pcbatch.runtime.backends.tensorflow import math_equivalents as math
 from pcbatch.runtime.backends.tensorflow import numpy_equivalents as numpy
 from pcbatch.runtime.backends.tensorflow.autograph import as_written
@@ -83,6 +84,7 @@ __all__ = [
     "apart",
     "as_written",
     "axis",
+    "begun",
     "bit_and",
     "bit_or",
     "bit_xor",
@@ -100,6 +102,7 @@ __all__ = [
     "element",
     "elements",
     "equal",
+    "finished",
     "floordiv",
     "getitem",
     "greater",
