@@ -14,6 +14,10 @@ LARGEST = (
     "take the largest size, a constant, and mask what is too much, or write a loop, `for i in range(n)`: arrays have "
     "the same shape in all lanes"
 )
+LONGEST = (
+    "take the largest length, a constant, or `pcbatch.bounded(shape, dtype, capacity)`, to which a loop appends, "
+    "`for i in range(n):`; `sum(.. for i in range(n))`, `any`, `all`, `min` and `max` are loops, too"
+)
 
 
 @dataclass(frozen=True)
@@ -45,16 +49,16 @@ def sized_parameters(instance: Instance) -> frozenset[str]:
     return frozenset(every & {*instance.function.parameters}) - instance.statics.keys()
 
 
-def unfit(instance: Instance, name: str) -> Diagnostic:
-    """The shape of something depends on a number that is not the same for all lanes."""
+def unfit(instance: Instance, name: str, *, of_list: bool = False) -> Diagnostic:
+    """The shape of something, or the length `of_list`, depends on a number that is not the same for all lanes."""
     user, function = instance.users.get(name, name), instance.function
     subject = "a size" if name in function.made else f"`{user}`"
     varied = instance.varied.get(name)
-    help_ = LARGEST
+    help_ = largest = LONGEST if of_list else LARGEST
     notes: tuple[Note, ...] = ()
     if name in function.parameters and name not in instance.varied:
         why = "it is an argument, which is not known when this is compiled"
-        help_ = f"make it a static argument, static_argnames={user!r}, or {LARGEST}"
+        help_ = f"make it a static argument, static_argnames={user!r}, or {largest}"
     elif varied is not None:
         why = "it has another value on another path"
         notes = tuple(
@@ -68,7 +72,7 @@ def unfit(instance: Instance, name: str) -> Diagnostic:
         "PCB313",
         f"{subject} is used as a size, an axis or a count, which must be one number for all lanes: {why}",
         instance.sized[name],
-        f"the shape of something depends on {subject}",
+        f"{'the length of a list' if of_list else 'the shape of something'} depends on {subject}",
         help_,
         notes,
     )

@@ -307,13 +307,18 @@ class _Inference:
     def _note_sizes(self, mine: Round, run: Run, outcome: Outcome | Failure) -> None:
         """Note on which variables shapes depend in a run, and complain of it, or of what else is wrong."""
         instance, failed = mine.instance, isinstance(outcome, Failure)
+        found = outcome.error.diagnostics if isinstance(outcome, Failure) else ()
+        if any(each.wants is not None for each in found):
+            mine.complain(*found)
+            return
         for name in sorted(outcome.sized):
             instance.sized[name] = run.place(name)
         shared = self.numbers.may_be_shared(instance.function, is_entry=instance.function == self.program.entry)
         wrong = outcome.sized if failed else outcome.sized - shared if self.numbers.fixed else ()
-        mine.complain(*(unfit(instance, name) for name in sorted(wrong)))
-        if isinstance(outcome, Failure) and not outcome.sized:
-            mine.complain(*outcome.error.diagnostics)
+        of_list = any(each.trait == "untraced" for each in found)  # that it is Python's: arrays take any number there
+        mine.complain(*(unfit(instance, name, of_list=of_list) for name in sorted(wrong)))
+        if not outcome.sized:
+            mine.complain(*found)
 
     def _call(self, mine: Round, place: tuple[str, int], call: ir.Call, member: Callable[[Key], Round | None]) -> None:
         static = static_arguments(call, self.statics, self.program)

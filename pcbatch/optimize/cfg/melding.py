@@ -9,11 +9,15 @@ Two expensive blocks that each compute all rows for the lanes that chose them be
 Sundararajah, Kulkarni, "DARM", CGO 2022). Statements match if they differ in variables of equal types only. One that
 both arms begin with, on the same variables, moves before the branch; for any other one what follows in both arms must
 be cheap, so that a choice of values is all that is left behind it.
+
+A constant that an arm makes anew and reads, `K = 4`, may be a size, which no variable can be that crosses to another
+block: it is made anew there, too, or what reads it stays where it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import ast
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pcbatch.errors import Span
@@ -23,6 +27,8 @@ from pcbatch.ir.payload import Copy
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.optimize.cfg.control_flow import Graph, settled_at
 from pcbatch.optimize.cfg.if_conversion import Diamond, choices, diamond, selectable
+
+Constants = Mapping[str, ir.Op]
 
 
 def meld_arms(program: ir.Program) -> ir.Program:
@@ -60,22 +66,63 @@ def _two_arms(graph: Graph, block: ir.Block) -> Diamond | None:
 
 
 def _hoisted(graph: Graph, block: ir.Block, found: Diamond) -> Iterator[ir.Function]:
-    """The primitive that both arms begin with moved in front of the branch."""
-    if not found.true or not found.false or found.true[0] != found.false[0]:
+    """The primitive that both arms begin with moved in front of the branch; constants that they make stay in them."""
+    constants = [dict(_constants(arm)) for arm in (found.true, found.false)]
+    arms = [tuple(op for op in arm if op not in made.values()) for arm, made in _arms(found, constants)]
+    if not arms[0] or not arms[1] or arms[0][0] != arms[1][0]:
         return
-    op = found.true[0]
+    op = arms[0][0]
     typed = all(graph.types.get(name) is not None for name in ir.writes(op))
     if not isinstance(op, ir.Primitive) or found.branch.condition in op.outputs or not (typed or not graph.is_typed):
         return
-    true, false = settled_at(found.true, 1), settled_at(found.false, 1)
+    read = [{name: made[name] for name in op.inputs if name in made} for made in constants]
+    if (
+        read[0] != read[1]
+        or found.branch.condition in read[0]
+        or any(set(op.outputs) & made.keys() for made in constants)
+    ):
+        return
+    true, false = settled_at(arms[0], 1), settled_at(arms[1], 1)
     if true is None or false is None or true[0] != false[0]:
         return
+    kept = [tuple(made.values()) for made in constants]
     rewritten = {
-        block.label: replace(block, ops=(*block.ops, *true[0])),
-        found.branch.true: replace(graph.blocks[found.branch.true], ops=true[1]),
-        found.branch.false: replace(graph.blocks[found.branch.false], ops=false[1]),
+        block.label: replace(block, ops=(*block.ops, *read[0].values(), *true[0])),
+        found.branch.true: replace(graph.blocks[found.branch.true], ops=(*kept[0], *true[1])),
+        found.branch.false: replace(graph.blocks[found.branch.false], ops=(*kept[1], *false[1])),
     }
     yield graph.rebuilt(rewritten.get(each.label, each) for each in graph.function.blocks)
+
+
+def _arms(found: Diamond, constants: Sequence[Constants]) -> Iterator[tuple[tuple[ir.Op, ...], Constants]]:
+    return zip((found.true, found.false), constants, strict=True)
+
+
+def _constants(arm: Sequence[ir.Op]) -> Constants:
+    """The constants that an arm makes and reads, by their names: what might stand at its beginning."""
+    found: dict[str, ir.Op] = {}
+    for at, op in enumerate(arm):
+        if not isinstance(op, ir.Primitive) or not _is_literal(ir.assigned_value(op)):
+            continue
+        (name,) = op.outputs
+        others = [*arm[:at], *arm[at + 1 :]]
+        is_first = not any(name in ir.reads(each) for each in arm[:at])
+        if (
+            is_first
+            and not any(name in ir.writes(each) for each in others)
+            and any(name in ir.reads(e) for e in others)
+        ):
+            found[name] = op
+    return found
+
+
+def _is_literal(value: ast.expr | None) -> bool:
+    match value:
+        case ast.Constant() | ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
+            return True
+        case ast.Tuple(elts=parts):
+            return all(map(_is_literal, parts))
+    return False
 
 
 def _shared(graph: Graph, block: ir.Block, found: Diamond, labels: set[str]) -> Iterator[ir.Function]:
@@ -86,7 +133,7 @@ def _shared(graph: Graph, block: ir.Block, found: Diamond, labels: set[str]) -> 
         for j, other in enumerate(found.false):
             pairs = _pairs(graph, op, other)
             true, false = settled_at(found.true, i), settled_at(found.false, j)
-            if pairs is None or true is None or false is None:
+            if pairs is None or true is None or false is None or _chooses_constant(found, pairs):
                 continue
             settled = replace(found, true=(*true[0], *true[1]), false=(*false[0], *false[1]))
             rest = replace(found, true=true[1][1:], false=false[1][1:])
@@ -106,6 +153,12 @@ def _pairs(graph: Graph, op: ir.Op, other: ir.Op) -> tuple[tuple[str, str], ...]
     if any(types.get(a) is None or types[a] != types.get(b) for a, b in pairs):
         return None
     return pairs if _do_alike(op, other) else None
+
+
+def _chooses_constant(found: Diamond, pairs: tuple[tuple[str, str], ...]) -> bool:
+    """Whether two arms have another constant each for an operand, which may be a size, or a variable in its place."""
+    true, false = _constants(found.true), _constants(found.false)
+    return any(true.get(a) != false.get(b) and (a in true or b in false) for a, b in pairs)
 
 
 def _do_alike(op: ir.Primitive, other: ir.Primitive) -> bool:
@@ -192,7 +245,9 @@ def _melded_ops(
     chosen = selectable(graph, last)
     if chosen is None:
         return None
-    return melded, *choices(graph, last, chosen, fresh)
+    constants = _constants(found.true)
+    again = (constants[name] for name in dict.fromkeys(op.inputs) if name in constants)
+    return *again, melded, *choices(graph, last, chosen, fresh)
 
 
 def _copy(name: str, value: str, span: Span | None) -> ir.Primitive:

@@ -12,16 +12,17 @@ import tensorflow as tf
 from pcbatch.runtime.backends.tensorflow import arithmetic, operators
 from pcbatch.runtime.backends.tensorflow.operators import numbers
 from pcbatch.runtime.backends.tensorflow.recorder import fault
-from pcbatch.runtime.backends.tensorflow.weak import Weak, is_lane_value, is_number, unify
+from pcbatch.runtime.backends.tensorflow.weak import SizeError, Weak, is_lane_value, is_number, unify
 
 
 def multiply(a: Any, b: Any) -> Any:
     """`a * b`; refused for a list times a lane's integer: Python repeats the list, TensorFlow multiplies elements."""
     for x, y in ((a, b), (b, a)):
         if isinstance(x, (list, tuple)) and is_lane_value(y) and y.shape.rank == 0 and y.dtype.is_integer:
-            raise TypeError(
-                "a list cannot be repeated as often as a lane says, its length must be the same in all; write "
-                "tf.fill([LONGEST], v) with a constant length, or tf.constant(xs) * n to multiply the elements"
+            raise SizeError(
+                "a list cannot be repeated as often as a lane says: that differs from lane to lane, lengths must not; "
+                "write tf.fill([LONGEST], v) with a constant length, or tf.constant(xs) * n to multiply the elements",
+                y.value if isinstance(y, Weak) else y,
             )
     return operators.multiply(a, b)
 

@@ -14,6 +14,7 @@ from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.tensorflow.traces import trace
+from pcbatch.runtime.backends.tensorflow.weak import SizeError
 
 _REDUCTIONS = ("All", "Any", "ArgMax", "ArgMin", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum")
 PLACES: dict[str, tuple[int, ...]] = {
@@ -32,14 +33,22 @@ _SHAPES_ONLY = {"Shape", "ShapeN", "Size", "Rank"}
 
 
 def sizes(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[str]:
-    """What the piece reads of which some shape depends that is not known without; nothing where it does not run."""
+    """What the piece reads of which some shape depends that is not known without.
+
+    Where it does not run, what Python would need to know of it for that; nothing where that is something else.
+    """
+    names = [name for name, type_ in zip(piece.reads, reads, strict=True) for _ in leaf_types(type_)]
     try:
         traced = trace(piece, reads, shared)
-    except Exception:  # whatever the user's code raises, for which there is a message already
-        return frozenset()
-    names = (name for name, type_ in zip(piece.reads, reads, strict=True) for _ in leaf_types(type_))
-    owners = {id(leaf.op): name for name, leaf in zip(names, traced.reads, strict=True)}
-    pending = list(_sizes(traced.graph))
+        pending = list(_sizes(traced.graph))
+        leaves = [leaf.op for leaf in traced.reads]
+    except Exception as error:  # whatever the user's code raises, for which there is a message already
+        size = _wanted(error)
+        if not tf.is_symbolic_tensor(size):
+            return frozenset()
+        pending = [size]
+        leaves = [op for op in size.graph.get_operations() if op.type == "Placeholder"][: len(names)]
+    owners = {id(leaf): name for name, leaf in zip(names, leaves, strict=True)}
     seen: set[int] = set()
     sized: set[str] = set()
     while pending:
@@ -52,6 +61,15 @@ def sizes(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozen
         if operation.type not in _SHAPES_ONLY:
             pending += operation.inputs
     return frozenset(sized)
+
+
+def _wanted(error: BaseException | None) -> Any:
+    """The number of a lane's that Python would have to know, if that is what is wrong."""
+    while error is not None:
+        if isinstance(error, SizeError):
+            return error.size
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _sizes(graph: Any) -> Iterator[tf.Tensor]:

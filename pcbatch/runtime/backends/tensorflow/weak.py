@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,14 @@ _LIBRARIES = frozenset(("keras", "ml_dtypes", "numpy", "optree", "pcbatch", "ten
 
 class WeakTypeError(TypeError):
     """A number met a tensor whose dtype it cannot take; the message says which cast to write."""
+
+
+class SizeError(WeakTypeError):
+    """A number of a lane stands where Python needs one for all: how often a list is repeated, how long a range is."""
+
+    def __init__(self, message: str, size: Any):
+        super().__init__(message)
+        self.size = size
 
 
 def is_committed(value: object) -> bool:
@@ -287,11 +296,11 @@ class Weak:
             raise WeakTypeError("~ takes an int, not a float")
         return Weak(tf.bitwise.invert(self.value))
 
-    def _known(self, wanted: str) -> Any:
+    def _known(self, wanted: str, error: Callable[[str], Exception] = WeakTypeError) -> Any:
         """The number, where it is known; the rest of the time a lane's number is not, and Python cannot have it."""
         known = tf.get_static_value(self.value)
         if known is None:
-            raise WeakTypeError(f"a lane's number differs from lane to lane, so Python cannot use it as {wanted} here")
+            raise error(f"a lane's number differs from lane to lane, so Python cannot use it as {wanted} here")
         return known.item()
 
     def __bool__(self) -> bool:
@@ -306,7 +315,8 @@ class Weak:
     def __index__(self) -> int:
         if self.dtype != INT:
             raise WeakTypeError("a float is not an index; write int(..)")
-        return int(self._known("an index or a size; sizes and shapes must be constants"))
+        error = partial(SizeError, size=self.value)
+        return int(self._known("an index or a size; sizes and shapes must be constants", error))
 
     def __tf_tracing_type__(self, context: Any) -> Any:
         """As an argument of a `tf.function` the number becomes a tensor."""
